@@ -1,0 +1,225 @@
+//! Staying with an execution until it ends: its output as it comes, a spinner while there is none, its exit code at the end. Ctrl-C
+//! leaves it running.
+
+use std::time::{Duration, Instant};
+
+use runvoy_client::{Client, Followed, Start};
+use runvoy_wire::StatusResponse;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use crate::failure::{Failure, INTERRUPTED};
+use crate::global::Format;
+use crate::printer::{Layout, Printer};
+use crate::session::Session;
+use crate::sink::{Out, Sink};
+use crate::spinner::{PERIOD, Spinner};
+use crate::summary;
+use crate::terminal::{Tone, paint};
+
+/// How long the server is asked for the end after the log's last line.
+const END_LIMIT: Duration = Duration::from_secs(30);
+
+/// Ctrl-C, caught from here on.
+pub(crate) fn interrupts() -> Result<Signal, Failure> {
+    signal(SignalKind::interrupt()).map_err(|error| Failure::other("cannot listen for Ctrl-C").why(error.to_string()))
+}
+
+/// What to stay with, and how.
+pub(crate) struct Attach<'a> {
+    pub(crate) session: &'a Session<'a>,
+    pub(crate) client: &'a Client,
+    pub(crate) id: String,
+    pub(crate) websocket_url: Option<String>,
+    pub(crate) kill_on_interrupt: bool,
+    /// Let every escape sequence through to a terminal.
+    pub(crate) raw: bool,
+}
+
+impl Attach<'_> {
+    /// Follows to the end and gives the exit code.
+    pub(crate) async fn run(self, interrupts: &mut Signal) -> Result<u8, Failure> {
+        let sink = Sink::start()?;
+        let mut screen = Screen::new(&self, &sink);
+        let outcome = self.follow(&mut screen, interrupts).await;
+        screen.clear().await;
+        let break_line = screen.printer.break_line();
+        drop(screen);
+        let left = match outcome {
+            Ok(Left::Ended(last)) => {
+                let written = tokio::select! {
+                    written = sink.finish() => written,
+                    _ = interrupts.recv() => return Ok(INTERRUPTED),
+                };
+                let status = self.end(last).await?;
+                written?;
+                self.session.tell(&format!("{break_line}{}", summary::line(&status, self.session.terminal.stderr_colour)));
+                return Ok(summary::exit_code(&status));
+            }
+            Ok(left) => left,
+            Err(failure) => return Err(failure.next(format!("the execution may go on; follow it: runvoy logs -f {}", self.id))),
+        };
+        match left {
+            Left::Interrupted => {
+                self.session.tell(&format!("{break_line}{}", detached(&self.id, self.session.terminal.stderr_colour)));
+                Ok(INTERRUPTED)
+            }
+            Left::Ended(_) | Left::OutputClosed => {
+                sink.finish().await?;
+                Ok(0)
+            }
+        }
+    }
+
+    async fn follow(&self, screen: &mut Screen<'_>, interrupts: &mut Signal) -> Result<Left, Failure> {
+        let start = Start { from_line: 1, websocket_url: self.websocket_url.clone(), live: true };
+        let mut follow = self.client.follow(&self.id, start);
+        let (mut last, mut kill) = (None, self.kill_on_interrupt);
+        loop {
+            tokio::select! {
+                item = follow.next() => {
+                    let Some(item) = item else { return Ok(Left::Ended(last)) };
+                    // A reader that stands still must not keep Ctrl-C from working.
+                    tokio::select! {
+                        open = screen.show(item?, &mut last) => if !open {
+                            return Ok(Left::OutputClosed);
+                        },
+                        _ = interrupts.recv() => return Ok(Left::Interrupted),
+                    }
+                }
+                _ = interrupts.recv() => {
+                    if !std::mem::take(&mut kill) {
+                        return Ok(Left::Interrupted);
+                    }
+                    screen.remark("killing the execution; press Ctrl-C again to leave it").await;
+                    self.client.kill(&self.id, false).await?;
+                }
+                () = screen.tick() => {}
+            }
+        }
+    }
+
+    /// The final status: as the log stream told it, or as the server says now.
+    async fn end(&self, last: Option<Box<StatusResponse>>) -> Result<StatusResponse, Failure> {
+        match last {
+            Some(status) if status.status.is_terminal() => Ok(*status),
+            _ => Ok(self.client.wait(&self.id, END_LIMIT).await?),
+        }
+    }
+}
+
+/// Why following ended.
+enum Left {
+    Ended(Option<Box<StatusResponse>>),
+    Interrupted,
+    OutputClosed,
+}
+
+/// What the user sees meanwhile.
+struct Screen<'a> {
+    sink: &'a Sink,
+    printer: Printer,
+    spinner: Option<Spinner>,
+    clock: Interval,
+    started: Instant,
+    width: Option<usize>,
+    quiet: bool,
+    colour: bool,
+}
+
+impl<'a> Screen<'a> {
+    fn new(attach: &Attach<'_>, sink: &'a Sink) -> Self {
+        let (terminal, quiet) = (attach.session.terminal, attach.session.global.quiet > 0);
+        let layout = Layout {
+            split: true,
+            no_platform: quiet,
+            json: attach.session.format() == Format::Json,
+            guard_stdout: terminal.stdout_tty && !attach.raw,
+            guard_stderr: terminal.stderr_tty && !attach.raw,
+            stderr_colour: terminal.stderr_colour,
+            ..Layout::default()
+        };
+        let mut clock = interval(PERIOD);
+        clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            sink,
+            printer: Printer::new(layout),
+            spinner: (terminal.moves && !quiet).then(Spinner::new),
+            clock,
+            started: Instant::now(),
+            width: terminal.width,
+            quiet,
+            colour: terminal.stderr_colour,
+        }
+    }
+
+    /// Shows one thing that happened; `false` once stdout takes no more.
+    async fn show(&mut self, item: Followed, last: &mut Option<Box<StatusResponse>>) -> bool {
+        match item {
+            Followed::Batch(batch) => {
+                let pieces = self.printer.render(&batch);
+                if pieces.is_empty() {
+                    return true;
+                }
+                self.clear().await;
+                if batch.records().any(|(_, record)| record.stream != runvoy_wire::Stream::Platform) {
+                    // From here on the command speaks for itself.
+                    self.spinner = None;
+                }
+                for piece in pieces {
+                    if !self.sink.write(piece).await {
+                        return false;
+                    }
+                }
+                true
+            }
+            Followed::Status(status) => {
+                if let Some(spinner) = &mut self.spinner {
+                    spinner.status(&status);
+                }
+                *last = Some(status);
+                true
+            }
+            Followed::Gap { from, to } => {
+                self.remark(&format!("lines {from} to {} are missing: the server does not have them any more", to - 1)).await;
+                true
+            }
+            Followed::Interrupted(error) => {
+                match &mut self.spinner {
+                    Some(spinner) => spinner.phase("connection lost, trying again"),
+                    None => self.remark(&format!("connection lost ({error}), trying again")).await,
+                }
+                true
+            }
+        }
+    }
+
+    async fn tick(&mut self) {
+        if self.spinner.is_none() {
+            return std::future::pending().await;
+        }
+        self.clock.tick().await;
+        if let Some(frame) = self.spinner.as_mut().and_then(|spinner| spinner.turn(self.started.elapsed(), self.width)) {
+            self.sink.write(Out::Stderr(frame.into_bytes())).await;
+        }
+    }
+
+    async fn clear(&mut self) {
+        if let Some(erase) = self.spinner.as_mut().and_then(Spinner::clear) {
+            self.sink.write(Out::Stderr(erase.as_bytes().to_vec())).await;
+        }
+    }
+
+    async fn remark(&mut self, text: &str) {
+        if !self.quiet {
+            self.clear().await;
+            let line = format!("{}{}\n", self.printer.break_line(), paint(&format!("### runvoy: {text}"), Tone::Warning, self.colour));
+            self.sink.write(Out::Stderr(line.into_bytes())).await;
+        }
+    }
+}
+
+fn detached(id: &str, colour: bool) -> String {
+    let heading = paint("detached; the execution goes on", Tone::Warning, colour);
+    format!("{heading}\n  follow it: runvoy logs -f {id}\n  kill it:   runvoy kill {id}")
+}

@@ -1,0 +1,72 @@
+//! `locks`: who holds what, and taking it away.
+
+use clap::{Args, Subcommand};
+
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::table::render;
+use crate::terminal::Tone;
+
+const EXAMPLES: &str = "\
+Examples:
+  runvoy locks list
+  runvoy locks release prod --yes   # take it away from its holder; for admins";
+
+/// Arguments of `locks`.
+#[derive(Debug, Clone, Args)]
+#[command(before_help = EXAMPLES)]
+pub struct LocksArgs {
+    #[command(subcommand)]
+    command: LocksCommand,
+}
+
+/// What to do with locks.
+#[derive(Debug, Clone, Subcommand)]
+enum LocksCommand {
+    /// List the locks that are held
+    #[command(visible_alias = "ls", before_help = "Examples:\n  runvoy locks list --json")]
+    List,
+    /// Take a lock away from its holder, which goes on running
+    #[command(before_help = "Examples:\n  runvoy locks release prod --yes")]
+    Release {
+        /// Name of the lock
+        name: String,
+    },
+}
+
+impl LocksArgs {
+    pub(crate) async fn execute(self, session: &Session<'_>) -> Result<u8, Failure> {
+        match self.command {
+            LocksCommand::List => list(session).await,
+            LocksCommand::Release { name } => {
+                session.confirm(&format!("release lock {name} while its holder may still run"))?;
+                session.connect().await?.release_lock(&name).await?;
+                session.note(Tone::Plain, &format!("released {name}"));
+                Ok(0)
+            }
+        }
+    }
+}
+
+async fn list(session: &Session<'_>) -> Result<u8, Failure> {
+    let locks = session.connect().await?.locks().await?;
+    let table = || {
+        let rows: Vec<_> = locks
+            .iter()
+            .map(|lock| {
+                let (since, waiters) = (lock.since.to_string(), lock.waiters.to_string());
+                vec![(&lock.lock_name).into(), (&lock.held_by).into(), since.into(), waiters.into(), (&lock.execution_id).into()]
+            })
+            .collect();
+        if rows.is_empty() {
+            String::new()
+        } else {
+            render(&["LOCK", "HELD BY", "SINCE", "WAITING", "EXECUTION"], &rows, None, session.terminal.stdout_colour)
+        }
+    };
+    session.show(&locks, || locks.iter().map(|lock| lock.lock_name.clone()).collect(), table)?;
+    if locks.is_empty() {
+        session.note(Tone::Dim, "no lock is held");
+    }
+    Ok(0)
+}

@@ -1,0 +1,163 @@
+//! `logs`: the lines of an execution, what is there or as it comes.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use runvoy_client::{Client, Followed, LogsQuery, Start};
+use runvoy_wire::Stream;
+
+use crate::attach::interrupts;
+use crate::complete;
+use crate::duration::Seconds;
+use crate::failure::{Failure, INTERRUPTED};
+use crate::global::Format;
+use crate::printer::{Layout, Printer};
+use crate::sanitize::one_line;
+use crate::session::Session;
+use crate::sink::Sink;
+use crate::terminal::Tone;
+
+const EXAMPLES: &str = "\
+Examples:
+  runvoy logs 0192ab34                       # everything so far
+  runvoy logs -f --tail 20 0192ab34          # the last lines, then live until it ends
+  runvoy logs --since 10m --timestamps 0192ab34
+  runvoy logs --stream stderr 0192ab34       # only what it wrote to stderr
+  runvoy logs --search 'error:' --lines 0192ab34
+  runvoy logs -f --json 0192ab34 | jq .message";
+
+/// Arguments of `logs`.
+#[derive(Debug, Clone, Args)]
+#[command(before_help = EXAMPLES)]
+pub struct LogsArgs {
+    /// Execution: its id, or six or more digits of its beginning or end
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(complete::executions))]
+    id: String,
+    /// Go on until the execution ends
+    #[arg(short, long)]
+    follow: bool,
+    /// Only the last lines
+    #[arg(short = 'n', long, value_name = "N")]
+    tail: Option<u64>,
+    /// Only what was written in this time before now
+    #[arg(long, value_name = "DURATION")]
+    since: Option<Seconds>,
+    /// Begin each line with its time
+    #[arg(short, long)]
+    timestamps: bool,
+    /// Begin each line with its number
+    #[arg(long)]
+    lines: bool,
+    /// Only this stream
+    #[arg(long, value_name = "STREAM", value_parser = ["stdout", "stderr", "platform"])]
+    stream: Option<String>,
+    /// Only lines that hold this text, found by the server
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["follow", "tail", "since", "stream", "timestamps"])]
+    search: Option<String>,
+    /// The text is a regular expression
+    #[arg(long, requires = "search")]
+    regex: bool,
+    /// Let every escape sequence through to a terminal
+    #[arg(long)]
+    raw: bool,
+}
+
+impl LogsArgs {
+    pub(crate) async fn execute(self, session: &Session<'_>) -> Result<u8, Failure> {
+        let client = session.connect().await?;
+        let id = session.resolve(&client, &self.id).await?;
+        if let Some(text) = &self.search {
+            return self.find(session, &client, &id, text).await;
+        }
+        let mut interrupts = interrupts()?;
+        let start = Start { from_line: self.first_line(&client, &id).await?, websocket_url: None, live: self.follow };
+        let (mut follow, mut printer, sink) = (client.follow(&id, start), Printer::new(self.layout(session)), Sink::start()?);
+        let print = async {
+            while let Some(item) = follow.next().await {
+                match item? {
+                    Followed::Batch(batch) => {
+                        for piece in printer.render(&batch) {
+                            if !sink.write(piece).await {
+                                return Ok::<_, Failure>(sink.finish().await?);
+                            }
+                        }
+                    }
+                    Followed::Gap { from, to } => {
+                        session.note(
+                            Tone::Warning,
+                            &format!("### runvoy: lines {from} to {} are missing: the server does not have them any more", to - 1),
+                        );
+                    }
+                    Followed::Interrupted(error) => {
+                        session.note(Tone::Warning, &format!("### runvoy: connection lost ({error}), trying again"))
+                    }
+                    Followed::Status(_) => {}
+                }
+            }
+            Ok(sink.finish().await?)
+        };
+        tokio::select! {
+            printed = print => printed.map(|()| 0),
+            _ = interrupts.recv() => Ok(INTERRUPTED),
+        }
+    }
+
+    /// The line to begin with. The tail is counted by the server, so that only the stream that was asked for counts.
+    async fn first_line(&self, client: &Client, id: &str) -> Result<u64, Failure> {
+        let Some(tail) = self.tail else { return Ok(1) };
+        let query = LogsQuery { tail: Some(tail), stream: self.wanted(), ..LogsQuery::default() };
+        let logs = client.logs(id, &query).await?;
+        let first = logs.events.as_ref().and_then(|events| events.first()).filter(|_| tail > 0);
+        Ok(first.map_or(logs.next_line, |event| event.line))
+    }
+
+    fn wanted(&self) -> Option<Stream> {
+        [Stream::Stdout, Stream::Stderr, Stream::Platform].into_iter().find(|stream| Some(stream.as_str()) == self.stream.as_deref())
+    }
+
+    fn layout(&self, session: &Session<'_>) -> Layout {
+        let terminal = session.terminal;
+        let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| i64::try_from(now.as_millis()).unwrap_or(i64::MAX));
+        let since = self.since.map(|since| now_ms.saturating_sub(i64::try_from(since.0.saturating_mul(1_000)).unwrap_or(i64::MAX)));
+        Layout {
+            split: false,
+            only: self.wanted(),
+            no_platform: session.global.quiet > 0,
+            since,
+            timestamps: self.timestamps,
+            numbers: self.lines,
+            json: session.format() == Format::Json,
+            guard_stdout: terminal.stdout_tty && !self.raw,
+            guard_stderr: terminal.stderr_tty && !self.raw,
+            stderr_colour: terminal.stderr_colour,
+        }
+    }
+
+    async fn find(&self, session: &Session<'_>, client: &Client, id: &str, text: &str) -> Result<u8, Failure> {
+        let mut from = None;
+        loop {
+            let found = client.search(id, text, self.regex, from).await?;
+            let mut lines = String::new();
+            for hit in &found.hits {
+                match session.format() {
+                    Format::Json => lines.push_str(&serde_json::to_string(hit).expect("plain data")),
+                    _ => {
+                        if self.lines {
+                            lines.push_str(&format!("{:>6} ", hit.line));
+                        }
+                        let shown = if session.terminal.stdout_tty && !self.raw { one_line(&hit.message) } else { hit.message.clone() };
+                        lines.push_str(&shown);
+                    }
+                }
+                lines.push('\n');
+            }
+            session.print(&lines)?;
+            // A server that does not move on would be asked for ever.
+            match found.next_line.filter(|next| from.is_none_or(|from| *next > from)) {
+                Some(next) => from = Some(next),
+                None => return Ok(0),
+            }
+        }
+    }
+}

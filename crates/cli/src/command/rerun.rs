@@ -1,0 +1,39 @@
+//! `rerun`: the same work again, as a new execution.
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+
+use super::run::StayArgs;
+use crate::attach::interrupts;
+use crate::complete;
+use crate::failure::Failure;
+use crate::session::Session;
+
+const EXAMPLES: &str = "\
+Examples:
+  runvoy rerun 0192ab34      # again, with the same command, environment and lock
+  runvoy rerun -d 0192ab34   # only print the new id";
+
+/// Arguments of `rerun`.
+#[derive(Debug, Clone, Args)]
+#[command(before_help = EXAMPLES)]
+pub struct RerunArgs {
+    /// Execution: its id, or six or more digits of its beginning or end
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(complete::executions))]
+    id: String,
+    /// Two submits with the same key are one execution
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+    #[command(flatten)]
+    stay: StayArgs,
+}
+
+impl RerunArgs {
+    pub(crate) async fn execute(self, session: &Session<'_>) -> Result<u8, Failure> {
+        let mut interrupts = interrupts()?;
+        let client = session.connect().await?;
+        let id = session.resolve(&client, &self.id).await?;
+        let response = client.rerun(&id, self.idempotency_key).await?;
+        self.stay.stay(session, &client, response, &mut interrupts).await
+    }
+}

@@ -1,0 +1,217 @@
+//! `run`: submit a command and stay with it.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use runvoy_client::Submission;
+use runvoy_wire::{RunRequest, RunResponse};
+
+use crate::attach::{Attach, interrupts};
+use crate::duration::Seconds;
+use crate::environment::Environment;
+use crate::failure::{Failure, INTERRUPTED};
+use crate::global::Format;
+use crate::session::Session;
+use crate::terminal::Tone;
+
+const EXAMPLES: &str = "\
+Examples:
+  runvoy run 'echo hello'                        # a shell command
+  runvoy run -- ls -l 'my file'                  # a program with these very arguments, no shell
+  runvoy run --lock prod --wait 10m 'make deploy'
+  runvoy run --timeout 5m -e REGION=eu -e TOKEN 'make test'
+  id=$(runvoy run -d 'make build')               # only the id; follow it later with: runvoy logs -f";
+
+/// Arguments of `run`.
+#[derive(Debug, Clone, Args)]
+#[command(before_help = EXAMPLES)]
+pub struct RunArgs {
+    /// One string is a shell command; several are a program and its arguments. Put -- before them where they begin with a dash
+    #[arg(required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+    /// Hold this lock while it runs; if it is held, refuse
+    #[arg(long, value_name = "NAME")]
+    lock: Option<String>,
+    /// Wait in line for the lock, at most so long
+    #[arg(long, value_name = "DURATION", requires = "lock")]
+    wait: Option<Seconds>,
+    /// Set an environment variable; NAME alone takes its value from here
+    #[arg(short, long, value_name = "NAME[=VALUE]")]
+    env: Vec<String>,
+    /// End it after this time
+    #[arg(long, value_name = "DURATION")]
+    timeout: Option<Seconds>,
+    /// Queue to wait in
+    #[arg(long, value_name = "NAME")]
+    queue: Option<String>,
+    /// Further attempts after a failure that may pass
+    #[arg(long, value_name = "N")]
+    retries: Option<u32>,
+    /// Mark it with words of your own
+    #[arg(short, long, value_name = "NAME=VALUE")]
+    label: Vec<String>,
+    /// From 1 (last) to 5 (first)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=5))]
+    priority: Option<u8>,
+    /// Registered image to run in
+    #[arg(long, value_name = "IMAGE")]
+    image: Option<String>,
+    /// Two submits with the same key are one execution
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+    #[command(flatten)]
+    stay: StayArgs,
+}
+
+/// How `run` and `rerun` stay with what they submitted.
+#[derive(Debug, Clone, Args)]
+pub struct StayArgs {
+    /// Print only the id, and do not follow
+    #[arg(short, long)]
+    detach: bool,
+    /// Ctrl-C kills the execution instead of leaving it running
+    #[arg(long, conflicts_with = "detach")]
+    kill_on_interrupt: bool,
+    /// Let every escape sequence of the output through to a terminal
+    #[arg(long, conflicts_with = "detach")]
+    raw: bool,
+}
+
+impl RunArgs {
+    pub(crate) async fn execute(self, session: &Session<'_>) -> Result<u8, Failure> {
+        let mut interrupts = interrupts()?;
+        let submission = Submission::new(self.request(&session.environment)?, self.idempotency_key.clone());
+        let submit = async {
+            let client = session.connect().await?;
+            let response = client.run(&submission).await?;
+            Ok::<_, Failure>((client, response))
+        };
+        let (client, response) = tokio::select! {
+            submitted = submit => submitted?,
+            _ = interrupts.recv() => {
+                let key = &submission.idempotency_key;
+                session.note(Tone::Warning, &format!("interrupted before the server answered; it may have been submitted\n  \
+                    find out without running it twice: the same command with --idempotency-key {key}"));
+                return Ok(INTERRUPTED);
+            }
+        };
+        self.stay.stay(session, &client, response, &mut interrupts).await
+    }
+
+    fn request(&self, environment: &Environment) -> Result<RunRequest, Failure> {
+        let (command, args) = self.command.split_first().expect("clap requires one");
+        Ok(RunRequest {
+            command: command.clone(),
+            args: (!args.is_empty()).then(|| args.to_vec()),
+            image: self.image.clone(),
+            env: variables(&self.env, environment)?,
+            timeout: self.timeout.map(|timeout| timeout.0),
+            lock: self.lock.clone(),
+            lock_wait: self.wait.map(|wait| wait.0),
+            queue: self.queue.clone(),
+            priority: self.priority,
+            labels: pairs("--label", &self.label)?,
+            retries: self.retries,
+            ..RunRequest::default()
+        })
+    }
+}
+
+impl StayArgs {
+    /// Prints the id, or follows to the end.
+    pub(crate) async fn stay(
+        self,
+        session: &Session<'_>,
+        client: &runvoy_client::Client,
+        response: RunResponse,
+        interrupts: &mut tokio::signal::unix::Signal,
+    ) -> Result<u8, Failure> {
+        let id = response.execution_id.clone();
+        if self.detach {
+            match session.format() {
+                Format::Json | Format::Yaml => session.show(&response, Vec::new, String::new)?,
+                Format::Table | Format::Name => session.print(&format!("{id}\n"))?,
+            }
+            return Ok(0);
+        }
+        let (kill_on_interrupt, raw, websocket_url) = (self.kill_on_interrupt, self.raw, response.websocket_url);
+        Attach { session, client, id, websocket_url, kill_on_interrupt, raw }.run(interrupts).await
+    }
+}
+
+fn variables(given: &[String], environment: &Environment) -> Result<BTreeMap<String, String>, Failure> {
+    let mut variables = BTreeMap::new();
+    for text in given {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, value),
+            None => {
+                let unset = || {
+                    Failure::usage(format!("--env {text}: there is no such variable here"))
+                        .next(format!("set it, or write --env {text}=VALUE"))
+                };
+                (text.as_str(), environment.get_exact(text).ok_or_else(unset)?)
+            }
+        };
+        if name.is_empty() {
+            return Err(Failure::usage(format!("--env {text}: the name is missing")));
+        }
+        variables.insert(name.to_owned(), value.to_owned());
+    }
+    Ok(variables)
+}
+
+fn pairs(flag: &str, given: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+    let pair = |text: &String| match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(Failure::usage(format!("{flag} {text}: expected NAME=VALUE"))),
+    };
+    given.iter().map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Root {
+        #[command(flatten)]
+        run: RunArgs,
+    }
+
+    fn request(words: &[&str]) -> Result<RunRequest, String> {
+        let root = Root::try_parse_from(["run"].iter().chain(words)).map_err(|error| error.to_string())?;
+        let environment = Environment::new([("TOKEN", "t"), ("EMPTY", "")], Path::new("/"));
+        root.run.request(&environment).map_err(|failure| failure.text(false))
+    }
+
+    #[test]
+    fn one_string_is_a_shell_command_and_several_are_a_program() {
+        let one = request(&["echo $HOME; ls -l"]).expect("parses");
+        assert_eq!((one.command.as_str(), one.args), ("echo $HOME; ls -l", None));
+        let several = request(&["--lock", "prod", "--", "ls", "-l", "--lock", "my file"]).expect("parses");
+        assert_eq!((several.command.as_str(), several.lock.as_deref()), ("ls", Some("prod")));
+        assert_eq!(several.args, Some(vec!["-l".to_owned(), "--lock".to_owned(), "my file".to_owned()]));
+        let after = request(&["make deploy", "--timeout", "1h30m"]).expect("flags may follow the command");
+        assert_eq!((after.args, after.timeout), (None, Some(5_400)));
+    }
+
+    #[test]
+    fn variables_are_given_or_taken_from_here() {
+        let env = request(&["-e", "A=1=2", "-e", "TOKEN", "-e", "EMPTY", "true"]).expect("parses").env;
+        assert_eq!(env, [("A", "1=2"), ("EMPTY", ""), ("TOKEN", "t")].map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+        for words in [
+            &["-e", "MISSING", "true"][..],
+            &["-e", "=x", "true"],
+            &["-l", "novalue", "true"],
+            &["--wait", "5m", "true"],
+            &["--priority", "6", "true"],
+            &[],
+        ] {
+            assert!(request(words).is_err(), "{words:?}");
+        }
+    }
+}

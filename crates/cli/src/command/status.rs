@@ -1,0 +1,126 @@
+//! `status`: where an execution is, and why.
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use runvoy_wire::{Execution, Rfc3339, Status};
+
+use crate::complete;
+use crate::duration::Human;
+use crate::failure::Failure;
+use crate::sanitize::one_line;
+use crate::session::Session;
+use crate::table::{Cell, render};
+use crate::terminal::Tone;
+
+const EXAMPLES: &str = "\
+Examples:
+  runvoy status 0192ab34
+  runvoy status --json 0192ab34 | jq -r .status";
+
+/// Arguments of `status`.
+#[derive(Debug, Clone, Args)]
+#[command(before_help = EXAMPLES)]
+pub struct StatusArgs {
+    /// Execution: its id, or six or more digits of its beginning or end
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(complete::executions))]
+    id: String,
+}
+
+impl StatusArgs {
+    pub(crate) async fn execute(self, session: &Session<'_>) -> Result<u8, Failure> {
+        let client = session.connect().await?;
+        let id = session.resolve(&client, &self.id).await?;
+        let execution = client.execution(&id).await?;
+        session.show(&execution, || vec![execution.execution_id.clone()], || describe(&execution, session.terminal.stdout_colour))?;
+        Ok(0)
+    }
+}
+
+/// What a status feels like.
+pub(crate) fn tone(status: Status) -> Tone {
+    match status {
+        Status::Succeeded => Tone::Good,
+        Status::Failed => Tone::Bad,
+        Status::Stopped | Status::Terminating => Tone::Warning,
+        Status::Pending => Tone::Dim,
+        Status::Starting | Status::Running => Tone::Busy,
+    }
+}
+
+/// The command as a person would type it.
+pub(crate) fn command_line(execution: &Execution) -> String {
+    match &execution.args {
+        None => execution.command.clone(),
+        Some(args) => std::iter::once(&execution.command).chain(args).map(|word| quote(word)).collect::<Vec<_>>().join(" "),
+    }
+}
+
+fn quote(word: &str) -> String {
+    let plain = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./=:@%+,".contains(c));
+    if plain { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+fn describe(execution: &Execution, colour: bool) -> String {
+    let time = |at: Option<Rfc3339>| at.map(|at| at.to_string());
+    let reason = |reason: &Option<runvoy_wire::Reason>| reason.as_ref().map(|reason| format!("{}: {}", reason.code, reason.message));
+    let started = (execution.attempt > 0).then_some(execution.started_at);
+    let duration = execution.completed_at.map(|ended| Human::from_ms(ended.ms_since(execution.started_at)).to_string());
+    let labels = execution.labels.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
+    let facts = [
+        ("execution", Some(execution.execution_id.clone())),
+        ("status", Some(execution.status.to_string())),
+        ("waiting for", reason(&execution.waiting_for)),
+        ("ended by", reason(&execution.end_reason)),
+        ("exit code", execution.exit_code.map(|code| code.to_string())),
+        ("command", Some(command_line(execution))),
+        ("user", Some(execution.created_by.clone())),
+        ("submitted", time(execution.submitted_at)),
+        ("started", time(started)),
+        ("ended", time(execution.completed_at)),
+        ("duration", duration.filter(|_| started.is_some())),
+        ("attempt", (execution.attempt > 1).then(|| execution.attempt.to_string())),
+        ("lock", execution.lock_name.clone()),
+        ("queue", Some(execution.queue.clone())),
+        ("image", Some(execution.image_id.clone())),
+        ("labels", Some(labels)),
+        ("cost", execution.cost_usd.filter(|cost| *cost > 0.0).map(|cost| format!("${cost:.4}"))),
+        ("host", execution.host.clone()),
+    ];
+    let rows: Vec<Vec<Cell>> = facts
+        .into_iter()
+        .filter_map(|(name, fact)| Some((name, fact.filter(|fact| !fact.is_empty())?)))
+        .map(|(name, fact)| {
+            vec![
+                Cell::new(name, Tone::Dim),
+                Cell::new(one_line(&fact), if name == "status" { tone(execution.status) } else { Tone::Plain }),
+            ]
+        })
+        .collect();
+    render(&[], &rows, None, colour)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_sees_what_matters_and_a_program_everything() {
+        let text = r#"{"execution_id":"0192ab","created_by":"ana@example.com","owned_by":[],"command":"ls","args":["-l","my file"],"image_id":"",
+            "started_at":"2026-01-03T14:22:19Z","submitted_at":"2026-01-03T14:22:18Z","completed_at":"2026-01-03T14:22:24.500Z","status":"FAILED",
+            "exit_code":124,"end_reason":{"code":"timeout","message":"ran longer than 5 s"},"queue":"default","attempt":1}"#;
+        let execution: Execution = serde_json::from_str(text).expect("the contract's fields");
+        insta::assert_snapshot!(describe(&execution, false), @r"
+        execution  0192ab
+        status     FAILED
+        ended by   timeout: ran longer than 5 s
+        exit code  124
+        command    ls -l 'my file'
+        user       ana@example.com
+        submitted  2026-01-03T14:22:18.000Z
+        started    2026-01-03T14:22:19.000Z
+        ended      2026-01-03T14:22:24.500Z
+        duration   5.5s
+        queue      default
+        ");
+    }
+}

@@ -1,0 +1,58 @@
+//! `whoami`: who the server takes you for.
+
+use clap::Args;
+use runvoy_wire::Whoami;
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::table::{Cell, render};
+use crate::terminal::Tone;
+
+const EXAMPLES: &str = "\
+Examples:
+  runvoy whoami
+  runvoy whoami --json | jq -r .role";
+
+/// Arguments of `whoami`.
+#[derive(Debug, Clone, Args)]
+#[command(before_help = EXAMPLES)]
+pub struct WhoamiArgs {}
+
+#[derive(Serialize)]
+struct Answer {
+    #[serde(flatten)]
+    whoami: Whoami,
+    endpoint: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<String>,
+}
+
+impl WhoamiArgs {
+    pub(crate) async fn execute(self, session: &Session<'_>) -> Result<u8, Failure> {
+        let client = session.connect().await?;
+        let whoami = client.whoami().await?;
+        let answer = Answer { whoami, endpoint: client.endpoint().to_string(), profile: session.settings.profile.value.clone() };
+        session.show(&answer, || vec![answer.whoami.email.clone()], || describe(&answer, session.terminal.stdout_colour))?;
+        Ok(0)
+    }
+}
+
+fn describe(answer: &Answer, colour: bool) -> String {
+    let whoami = &answer.whoami;
+    let key = match (&whoami.key_prefix, whoami.key_expires_at) {
+        (None, _) => "none: known by the local socket".to_owned(),
+        (Some(prefix), None) => format!("{prefix}…, does not expire"),
+        (Some(prefix), Some(at)) => format!("{prefix}…, expires {at}"),
+    };
+    let facts = [
+        ("user", Some(whoami.email.clone())),
+        ("role", Some(whoami.role.clone())),
+        ("key", Some(key)),
+        ("profile", answer.profile.clone()),
+        ("endpoint", Some(answer.endpoint.clone())),
+        ("server", Some(whoami.server_version.clone()).filter(|version| !version.is_empty())),
+    ];
+    let rows: Vec<Vec<Cell>> = facts.into_iter().filter_map(|(name, fact)| Some(vec![Cell::new(name, Tone::Dim), fact?.into()])).collect();
+    render(&[], &rows, None, colour)
+}

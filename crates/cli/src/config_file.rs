@@ -1,0 +1,193 @@
+//! The two configuration files of a client: the user's own `~/.runvoy/config.yaml`, and a project's `.runvoy/project.yaml`.
+//! The user's file is written whole, by rename, readable by its owner alone, and keeps keys that this version does not know.
+
+use std::fs::{self, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::failure::Failure;
+
+/// The user's file, or an empty one where there is none yet.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct UserFile {
+    pub(crate) path: PathBuf,
+    content: Map<String, Value>,
+}
+
+impl UserFile {
+    pub(crate) fn load(path: &Path) -> Result<Self, Failure> {
+        Ok(Self { path: path.to_owned(), content: read_mapping(path)? })
+    }
+
+    /// A value, at the top or in a profile.
+    pub(crate) fn text(&self, profile: Option<&str>, key: &str) -> Option<&str> {
+        let scope = match profile {
+            None => &self.content,
+            Some(name) => self.content.get("profiles")?.as_object()?.get(name)?.as_object()?,
+        };
+        scope.get(key)?.as_str().filter(|value| !value.is_empty())
+    }
+
+    pub(crate) fn has_profile(&self, name: &str) -> bool {
+        self.content.get("profiles").and_then(|profiles| profiles.get(name)).is_some()
+    }
+
+    /// Sets or, with `None`, removes a value.
+    pub(crate) fn set(&mut self, profile: Option<&str>, key: &str, value: Option<&str>) -> Result<(), Failure> {
+        let path = self.path.display().to_string();
+        let scope = match profile {
+            None => &mut self.content,
+            Some(name) => {
+                let odd = |what: &str| Failure::usage(format!("{what} in {path} is not a mapping")).next("correct the file by hand");
+                let profiles = self.content.entry("profiles").or_insert_with(|| Value::Object(Map::new()));
+                let profiles = profiles.as_object_mut().ok_or_else(|| odd("`profiles`"))?;
+                let profile = profiles.entry(name).or_insert_with(|| Value::Object(Map::new()));
+                profile.as_object_mut().ok_or_else(|| odd(&format!("profile `{name}`")))?
+            }
+        };
+        match value {
+            Some(value) => scope.insert(key.to_owned(), value.into()),
+            None => scope.remove(key),
+        };
+        Ok(())
+    }
+
+    /// Writes the file: complete or not at all.
+    pub(crate) fn save(&self) -> Result<(), Failure> {
+        self.write().map_err(|error| Failure::other(format!("cannot write {}", self.path.display())).why(error.to_string()))
+    }
+
+    fn write(&self) -> io::Result<()> {
+        // A link keeps pointing where it points.
+        let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        let directory = path.parent().unwrap_or(Path::new("."));
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        let text = serde_saphyr::to_string(&self.content).map_err(io::Error::other)?;
+        // A temporary file is made with mode 0600, so that the key is never readable, not even for a moment.
+        let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().set_permissions(Permissions::from_mode(0o600))?;
+        file.as_file().sync_all()?;
+        file.persist(&path).map_err(|error| error.error)?;
+        Ok(())
+    }
+
+    /// Others can read the file, although it holds a key.
+    pub(crate) fn is_exposed(&self) -> bool {
+        fs::metadata(&self.path).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
+    }
+}
+
+/// A project's file: it may name a profile, and nothing that decides where a key is sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ProjectFile {
+    pub(crate) path: PathBuf,
+    pub(crate) profile: Option<String>,
+}
+
+impl ProjectFile {
+    /// The nearest `.runvoy/project.yaml` at or above `directory`.
+    pub(crate) fn find(directory: &Path) -> Result<Self, Failure> {
+        for directory in directory.ancestors() {
+            let path = directory.join(".runvoy/project.yaml");
+            if path.is_file() {
+                return Self::load(&path);
+            }
+        }
+        Ok(Self::default())
+    }
+
+    fn load(path: &Path) -> Result<Self, Failure> {
+        let content = read_mapping(path)?;
+        for key in ["api_endpoint", "api_key", "endpoint", "key", "web_url", "profiles"] {
+            if content.contains_key(key) {
+                return Err(Failure::usage(format!("{} may not set `{key}`", path.display()))
+                    .why("a checked-out project must not decide which server gets your key")
+                    .next(format!("set it in ~/.runvoy/config.yaml under `profiles`, and name that profile here: remove `{key}`")));
+            }
+        }
+        let profile = match content.get("profile") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(name)) => Some(name.clone()),
+            Some(_) => return Err(Failure::usage(format!("`profile` in {} is not a name", path.display()))),
+        };
+        Ok(Self { path: path.to_owned(), profile })
+    }
+}
+
+fn read_mapping(path: &Path) -> Result<Map<String, Value>, Failure> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Map::new()),
+        Err(error) => return Err(Failure::usage(format!("cannot read {}", path.display())).why(error.to_string())),
+    };
+    if text.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    // The parser's own message quotes lines of the file, and one of them may be the key.
+    let broken =
+        || Failure::usage(format!("{} is not a YAML mapping", path.display())).next("correct it, or remove it and run `runvoy configure`");
+    match serde_saphyr::from_str::<Value>(&text) {
+        Ok(Value::Object(content)) => Ok(content),
+        Ok(Value::Null) => Ok(Map::new()),
+        Ok(_) | Err(_) => Err(broken()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_user_s_file_keeps_what_it_does_not_know_and_is_private() {
+        let home = tempfile::tempdir().expect("a directory");
+        let path = home.path().join(".runvoy/config.yaml");
+        fs::create_dir(home.path().join(".runvoy")).expect("made");
+        fs::write(&path, "api_endpoint: http://old\ntheirs:\n  deep: [1, two]\nprofiles:\n  prod:\n    api_key: k1\n").expect("written");
+        let mut file = UserFile::load(&path).expect("readable");
+        assert!(file.is_exposed());
+        file.set(None, "api_endpoint", Some("http://new")).expect("a mapping");
+        file.set(Some("prod"), "api_endpoint", Some("https://prod")).expect("a mapping");
+        file.set(Some("test"), "api_key", Some("true")).expect("a mapping");
+        file.save().expect("written");
+        let again = UserFile::load(&path).expect("readable");
+        assert_eq!(again, file);
+        assert!(!again.is_exposed());
+        assert_eq!(again.content["theirs"]["deep"], serde_json::json!([1, "two"]));
+        assert_eq!(again.text(None, "api_endpoint"), Some("http://new"));
+        assert_eq!(again.text(Some("prod"), "api_key"), Some("k1"));
+        assert_eq!(again.text(Some("test"), "api_key"), Some("true"), "a key that looks like a boolean stays text");
+        assert_eq!(fs::read_dir(path.parent().expect("has one")).expect("readable").count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn a_project_names_a_profile_and_never_a_server_or_a_key() {
+        let root = tempfile::tempdir().expect("a directory");
+        let below = root.path().join("a/b");
+        fs::create_dir_all(&below).expect("made");
+        fs::create_dir(root.path().join(".runvoy")).expect("made");
+        let path = root.path().join(".runvoy/project.yaml");
+        fs::write(&path, "profile: prod\nother: kept\n").expect("written");
+        assert_eq!(ProjectFile::find(&below).expect("fine").profile.as_deref(), Some("prod"));
+        for text in ["api_key: x", "api_endpoint: http://evil", "profiles: {prod: {api_endpoint: http://evil}}"] {
+            fs::write(&path, text).expect("written");
+            let failure = ProjectFile::find(&below).expect_err("refused");
+            assert_eq!(failure.exit_code(1), 2);
+            assert!(failure.text(false).contains("may not set"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_broken_file_is_told_without_its_content() {
+        let root = tempfile::tempdir().expect("a directory");
+        let path = root.path().join("config.yaml");
+        for text in ["api_key: [hunter2", "- hunter2", "hunter2"] {
+            fs::write(&path, text).expect("written");
+            let failure = UserFile::load(&path).expect_err("not a mapping");
+            assert!(!failure.text(false).contains("hunter2"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Durations as people write and read them.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Whole seconds, written `90`, `90s`, `10m`, `1h30m`, `2d`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seconds(pub u64);
+
+/// A text that is not a duration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a duration: write seconds (90) or units from days to seconds (1d, 1h30m, 10m, 45s)")]
+pub struct InvalidDuration;
+
+impl FromStr for Seconds {
+    type Err = InvalidDuration;
+
+    fn from_str(text: &str) -> Result<Self, InvalidDuration> {
+        if let Ok(seconds) = parse_digits(text) {
+            return Ok(Self(seconds));
+        }
+        let (mut total, mut rest, mut last_unit) = (0u64, text, u64::MAX);
+        while !rest.is_empty() {
+            let at = rest.find(|c: char| !c.is_ascii_digit()).ok_or(InvalidDuration)?;
+            let unit = match rest.as_bytes()[at] {
+                b'd' => 86_400,
+                b'h' => 3_600,
+                b'm' => 60,
+                b's' => 1,
+                _ => return Err(InvalidDuration),
+            };
+            // Each unit once, from large to small: `5m5m` and `5s1h` are slips.
+            if unit >= last_unit {
+                return Err(InvalidDuration);
+            }
+            let amount = parse_digits(&rest[..at])?.checked_mul(unit).ok_or(InvalidDuration)?;
+            total = total.checked_add(amount).ok_or(InvalidDuration)?;
+            (rest, last_unit) = (&rest[at + 1..], unit);
+        }
+        if last_unit == u64::MAX { Err(InvalidDuration) } else { Ok(Self(total)) }
+    }
+}
+
+fn parse_digits(text: &str) -> Result<u64, InvalidDuration> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if digits { text.parse().map_err(|_| InvalidDuration) } else { Err(InvalidDuration) }
+}
+
+impl From<Seconds> for Duration {
+    fn from(seconds: Seconds) -> Self {
+        Self::from_secs(seconds.0)
+    }
+}
+
+/// A duration for people: `0.2s`, `12s`, `3m 05s`, `2h 04m`, `3d 4h`.
+pub(crate) struct Human(pub(crate) Duration);
+
+impl Human {
+    pub(crate) fn from_ms(ms: u64) -> Self {
+        Self(Duration::from_millis(ms))
+    }
+}
+
+impl fmt::Display for Human {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.as_secs();
+        let text = match seconds {
+            0..10 => format!("{}.{}s", seconds, self.0.subsec_millis() / 100),
+            10..60 => format!("{seconds}s"),
+            60..3_600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+            3_600..86_400 => format!("{}h {:02}m", seconds / 3_600, seconds % 3_600 / 60),
+            _ => format!("{}d {}h", seconds / 86_400, seconds % 86_400 / 3_600),
+        };
+        f.pad(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_people_write_them() {
+        for (text, seconds) in
+            [("0", 0), ("90", 90), ("45s", 45), ("10m", 600), ("1h30m", 5_400), ("1h30m5s", 5_405), ("2d", 172_800), ("1d1s", 86_401)]
+        {
+            assert_eq!(text.parse(), Ok(Seconds(seconds)), "{text}");
+        }
+        for text in ["", "m", "10x", "-5", "+5", "1.5h", "5m5m", "5s1h", "5m5", " 5m", "99999999999999999999", "18446744073709551615d"] {
+            assert_eq!(text.parse::<Seconds>(), Err(InvalidDuration), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_are_shown_with_what_matters_at_their_size() {
+        for (ms, text) in
+            [(0, "0.0s"), (1_250, "1.2s"), (12_900, "12s"), (185_000, "3m 05s"), (7_440_000, "2h 04m"), (273_600_000, "3d 4h")]
+        {
+            assert_eq!(Human::from_ms(ms).to_string(), text);
+        }
+    }
+}

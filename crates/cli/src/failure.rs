@@ -1,0 +1,208 @@
+//! Why a command failed: what, why, what to do next; and the one map to exit codes.
+
+use std::fmt::Write as _;
+use std::io;
+
+use runvoy_client::ClientError;
+use runvoy_wire::Code;
+use serde_json::json;
+
+use crate::sanitize::one_line;
+use crate::terminal::{Tone, paint};
+
+/// What kind of failure it is; it decides the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The command line or the configuration is wrong.
+    Usage,
+    /// A question was answered with no, or could not be asked.
+    Cancelled,
+    /// There is no key, or it is not accepted.
+    Authentication,
+    /// Everything else.
+    Other,
+    /// Whoever read stdout has enough.
+    BrokenPipe,
+}
+
+/// The code for failures of our own in most commands.
+pub(crate) const GENERAL: u8 = 1;
+/// The code for failures of our own where the exit code is otherwise the command's.
+pub(crate) const PLATFORM: u8 = 125;
+/// The code after Ctrl-C.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// A failure on its way to the user.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) kind: Kind,
+    told: Box<Told>,
+}
+
+/// What is told about it.
+#[derive(Debug, Default)]
+struct Told {
+    what: String,
+    why: Vec<String>,
+    next: Vec<String>,
+    code: Option<String>,
+    request_id: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: Kind, what: impl Into<String>) -> Self {
+        Self { kind, told: Box::new(Told { what: what.into(), ..Told::default() }) }
+    }
+
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        Self::new(Kind::Usage, what)
+    }
+
+    pub(crate) fn other(what: impl Into<String>) -> Self {
+        Self::new(Kind::Other, what)
+    }
+
+    pub(crate) fn why(mut self, why: impl Into<String>) -> Self {
+        self.told.why.push(why.into());
+        self
+    }
+
+    pub(crate) fn next(mut self, next: impl Into<String>) -> Self {
+        self.told.next.push(next.into());
+        self
+    }
+
+    /// The exit code, where failures of our own have the code `own`.
+    pub(crate) fn exit_code(&self, own: u8) -> u8 {
+        match self.kind {
+            Kind::BrokenPipe => 0,
+            Kind::Usage | Kind::Cancelled => 2,
+            Kind::Authentication => 4,
+            Kind::Other => own,
+        }
+    }
+
+    /// The lines for a person.
+    pub(crate) fn text(&self, colour: bool) -> String {
+        let mut text = format!("{} {}\n", paint("error:", Tone::Bad, colour), one_line(&self.told.what));
+        for why in &self.told.why {
+            writeln!(text, "  why: {}", one_line(why)).expect("a String takes everything");
+        }
+        for next in &self.told.next {
+            writeln!(text, "  {} {}", paint("next:", Tone::Bold, colour), one_line(next)).expect("a String takes everything");
+        }
+        let facts: Vec<String> = [("code", &self.told.code), ("request id", &self.told.request_id)]
+            .into_iter()
+            .filter_map(|(name, fact)| fact.as_ref().map(|fact| format!("{name} {}", one_line(fact))))
+            .collect();
+        if !facts.is_empty() {
+            writeln!(text, "  {}", paint(&facts.join(" · "), Tone::Dim, colour)).expect("a String takes everything");
+        }
+        text
+    }
+
+    /// The same for a program.
+    pub(crate) fn json(&self) -> String {
+        let value = json!({
+            "error": self.told.what, "why": self.told.why, "next": self.told.next, "code": self.told.code, "request_id": self.told.request_id,
+        });
+        format!("{value}\n")
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::new(Kind::BrokenPipe, "broken pipe"),
+            _ => Self::other("cannot write the output").why(error.to_string()),
+        }
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        let mut failure = match &error {
+            ClientError::Unreachable { .. } => Self::other(error.to_string())
+                .next("check that the server runs (`runvoy serve`), or choose another one with --endpoint; `runvoy doctor` looks closer"),
+            ClientError::Tls { .. } => {
+                Self::other(error.to_string()).next("trust its certificate with --ca-file FILE, or check the address")
+            }
+            ClientError::Unauthorized(_) => Self::new(Kind::Authentication, error.to_string())
+                .next("give a valid key: `runvoy configure`, or the variable RUNVOY_API_KEY"),
+            ClientError::LockHeld { held, .. } => Self::other(format!("lock {} is held by {}", held.lock_name, held.held_by))
+                .why(format!("execution {} has held it since {}", held.execution_id, held.since))
+                .next(format!("see what it does: runvoy logs -f {}", held.execution_id))
+                .next("wait for it: add --wait 10m"),
+            ClientError::Protocol { .. } => {
+                Self::other(error.to_string()).next("check that the endpoint is a runvoy server; `runvoy doctor` looks closer")
+            }
+            ClientError::Invalid { .. } => Self::usage(error.to_string()),
+            ClientError::NotFound(_) | ClientError::Refused(_) => Self::other(error.to_string()),
+        };
+        failure.told.why.extend(error.causes());
+        match (&error, error.refusal()) {
+            (_, Some(refusal)) => {
+                if !refusal.details.is_empty() && !matches!(error, ClientError::LockHeld { .. }) {
+                    failure.told.why.push(refusal.details.clone());
+                }
+                failure.told.next.extend(advice(&refusal.code).map(str::to_owned));
+                failure.told.code = Some(refusal.code.clone());
+                failure.told.request_id = Some(refusal.request_id.clone());
+            }
+            (ClientError::Unreachable { .. }, _) => failure.told.code = Some("UNREACHABLE".to_owned()),
+            (ClientError::Tls { .. }, _) => failure.told.code = Some("TLS".to_owned()),
+            (ClientError::Protocol { request_id, .. }, _) => {
+                failure.told.code = Some("PROTOCOL".to_owned());
+                failure.told.request_id = Some(request_id.clone()).filter(|id| !id.is_empty());
+            }
+            _ => {}
+        }
+        failure
+    }
+}
+
+/// What to do about a code that is not explained by its error alone.
+fn advice(code: &str) -> Option<&'static str> {
+    match Code::parse(code)? {
+        Code::NotFound => Some("see what there is: runvoy list"),
+        Code::Forbidden => Some("ask an admin; `runvoy whoami` shows your role"),
+        Code::RateLimited | Code::ServiceUnavailable | Code::DatabaseError => Some("try again in a little while"),
+        Code::InternalError => Some("report it with the request id; the server's log has more"),
+        Code::PayloadTooLarge => Some("send less: put large input into a file or a repository"),
+        Code::InvalidRequest
+        | Code::Unauthorized
+        | Code::InvalidApiKey
+        | Code::ApiKeyRevoked
+        | Code::SecretNotFound
+        | Code::MethodNotAllowed
+        | Code::Conflict
+        | Code::LockHeld
+        | Code::SecretAlreadyExists => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_tell_platform_and_command_apart() {
+        for (kind, for_run, for_others) in
+            [(Kind::Usage, 2, 2), (Kind::Cancelled, 2, 2), (Kind::Authentication, 4, 4), (Kind::Other, 125, 1), (Kind::BrokenPipe, 0, 0)]
+        {
+            let failure = Failure::new(kind, "x");
+            assert_eq!((failure.exit_code(PLATFORM), failure.exit_code(GENERAL)), (for_run, for_others), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_failure_says_what_why_and_what_next() {
+        let failure = Failure::other("cannot reach the server").why("connection refused").next("runvoy serve");
+        insta::assert_snapshot!(failure.text(false), @r"
+        error: cannot reach the server
+          why: connection refused
+          next: runvoy serve
+        ");
+        assert!(Failure::other("\x1b]0;x\x07evil").text(false).starts_with("error: evil\n"));
+    }
+}

@@ -1,0 +1,80 @@
+//! Flags that every command takes.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, ValueEnum};
+
+/// Flags that every command takes.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct GlobalArgs {
+    /// Server to talk to: http://HOST:PORT, https://HOST or unix:/PATH [env: RUNVOY_API_ENDPOINT]
+    #[arg(long, global = true, value_name = "URL")]
+    pub endpoint: Option<String>,
+    /// File that holds the API key; a key is never an argument [env: RUNVOY_API_KEY, RUNVOY_API_KEY_FILE]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub api_key_file: Option<PathBuf>,
+    /// Certificates to trust beside the system's, in PEM form [env: RUNVOY_CA_FILE]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
+    /// Data directory of the local server [env: RUNVOY_DATA_DIR] [default: ~/.runvoy/data]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Profile of ~/.runvoy/config.yaml to use [env: RUNVOY_PROFILE]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub profile: Option<String>,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    pub color: ColourChoice,
+    /// Say less: -q leaves out progress, -qq everything but errors
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub quiet: u8,
+    /// Say more: -v shows requests, -vv their bodies, both without secrets
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// Write JSON (streams: one object a line); the same as -o json
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// How to write data
+    #[arg(short, long, global = true, value_name = "FORMAT", value_enum, conflicts_with = "json")]
+    pub output: Option<Format>,
+    /// Answer every question with yes
+    #[arg(short, long, global = true)]
+    pub yes: bool,
+    /// Never ask; fail instead [env: RUNVOY_PROMPT_DISABLED]
+    #[arg(long, global = true)]
+    pub no_input: bool,
+}
+
+impl GlobalArgs {
+    /// How data is written.
+    pub fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.output.unwrap_or_default() }
+    }
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColourChoice {
+    /// On a terminal, unless the environment says otherwise.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// How data is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Table,
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+    /// Only ids or names, one a line.
+    Name,
+}

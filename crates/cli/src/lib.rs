@@ -1,0 +1,28 @@
+//! The command line of a client: one file per command, below `command/`. Data goes to stdout and everything else to stderr. It sees only
+//! the client and the wire types; the binary adds the commands that need more, and says how to reach a local server.
+
+mod attach;
+pub mod command;
+pub mod complete;
+mod config_file;
+mod duration;
+mod environment;
+mod failure;
+pub mod global;
+mod local;
+mod output;
+mod printer;
+mod sanitize;
+mod session;
+mod settings;
+mod sink;
+mod spinner;
+mod summary;
+mod table;
+mod terminal;
+
+pub use command::{ClientCommand, execute};
+pub use duration::Seconds;
+pub use environment::Environment;
+pub use global::GlobalArgs;
+pub use local::LocalServer;

@@ -1,0 +1,174 @@
+//! What a command works with: settings, terminal and, once asked for, a client.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use runvoy_client::{Client, Detail, Endpoint, Options, Retry};
+
+use crate::config_file::{ProjectFile, UserFile};
+use crate::environment::Environment;
+use crate::failure::{Failure, Kind};
+use crate::global::{Format, GlobalArgs};
+use crate::local::LocalServer;
+use crate::sanitize::one_line;
+use crate::settings::{Settings, Sources};
+use crate::terminal::{Terminal, Tone, paint};
+
+/// One command line being carried out.
+pub(crate) struct Session<'a> {
+    pub(crate) global: GlobalArgs,
+    pub(crate) environment: Environment,
+    pub(crate) settings: Settings,
+    pub(crate) user_file: UserFile,
+    pub(crate) terminal: Terminal,
+    local: &'a dyn LocalServer,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(
+        global: GlobalArgs,
+        environment: Environment,
+        terminal: Terminal,
+        local: &'a dyn LocalServer,
+    ) -> Result<Self, Failure> {
+        let user_path = environment.runvoy_directory().map_or_else(PathBuf::new, |directory| directory.join("config.yaml"));
+        let (user_file, project) = (UserFile::load(&user_path)?, ProjectFile::find(&environment.directory)?);
+        let sources = Sources { flags: &global, environment: &environment, project: &project, user: &user_file };
+        let settings = sources.resolve()?;
+        Ok(Self { global, environment, settings, user_file, terminal, local })
+    }
+
+    pub(crate) fn format(&self) -> Format {
+        self.global.format()
+    }
+
+    /// Questions may be asked.
+    pub(crate) fn may_ask(&self) -> bool {
+        self.terminal.stdin_tty && !self.global.no_input && self.environment.get("RUNVOY_PROMPT_DISABLED").is_none()
+    }
+
+    /// A client of the configured server or, where none is configured, of the local one, which is started if need be.
+    pub(crate) async fn connect(&self) -> Result<Client, Failure> {
+        let client = self.client(self.endpoint().await?, Retry::default())?;
+        if self.user_file.is_exposed() && self.user_file.text(self.settings.profile.value.as_deref(), "api_key").is_some() {
+            self.note(Tone::Warning, &format!("{0} can be read by others; run: chmod 600 {0}", self.user_file.path.display()));
+        }
+        Ok(client)
+    }
+
+    /// Where the server is.
+    pub(crate) async fn endpoint(&self) -> Result<Endpoint, Failure> {
+        if self.settings.profile_missing {
+            let name = self.settings.profile.value.as_deref().unwrap_or_default();
+            return Err(Failure::usage(format!("there is no profile `{name}` in {}", self.user_file.path.display()))
+                .why(format!("it was named by: {}", self.settings.profile.origin))
+                .next(format!("add it: runvoy configure --profile {name}")));
+        }
+        match self.configured_endpoint()? {
+            Some(endpoint) => Ok(endpoint),
+            None => self.local.ensure(&self.settings.data_dir.value).await.map(Endpoint::Unix).map_err(|why| {
+                Failure::other("cannot reach or start the local server")
+                    .why(why)
+                    .next("look at its data directory, or name a server with --endpoint URL")
+            }),
+        }
+    }
+
+    /// The endpoint that somebody configured.
+    pub(crate) fn configured_endpoint(&self) -> Result<Option<Endpoint>, Failure> {
+        let Some(text) = &self.settings.endpoint.value else {
+            return Ok(None);
+        };
+        let invalid = |error: runvoy_client::InvalidEndpoint| {
+            Failure::usage(format!("`{text}` is {error}")).why(format!("it was set by: {}", self.settings.endpoint.origin))
+        };
+        text.parse().map(Some).map_err(invalid)
+    }
+
+    /// A client of `endpoint`.
+    pub(crate) fn client(&self, endpoint: Endpoint, retry: Retry) -> Result<Client, Failure> {
+        let local = self.settings.endpoint.value.is_none();
+        // A key that was meant for some other server says nothing to the local one, which knows its caller by the socket.
+        let api_key = if local { None } else { self.settings.api_key.value.clone() };
+        if api_key.is_none() && matches!(endpoint, Endpoint::Tcp { .. }) {
+            let mut failure = Failure::new(Kind::Authentication, format!("there is no API key for {endpoint}"));
+            if let Some(withheld) = &self.settings.withheld {
+                failure = failure.why(format!("{withheld}, and a key is never sent to another server"));
+            }
+            return Err(failure.next("give one: `runvoy configure`, --api-key-file FILE, or the variable RUNVOY_API_KEY"));
+        }
+        let options =
+            Options { api_key, ca_file: self.settings.ca_file.value.clone(), retry, trace: self.trace(), ..Options::new(endpoint) };
+        Ok(Client::new(options)?)
+    }
+
+    fn trace(&self) -> Option<runvoy_client::Trace> {
+        let debug = self.environment.get("DEBUG").is_some_and(|topics| topics.split(',').any(|topic| topic == "api"));
+        let shown = match self.global.verbose {
+            _ if debug => Detail::Full,
+            0 => return None,
+            1 => Detail::Brief,
+            _ => Detail::Full,
+        };
+        let colour = self.terminal.stderr_colour;
+        Some(Arc::new(move |detail, line| {
+            if detail <= shown {
+                // There is nobody to tell that stderr is gone.
+                let _ = writeln!(io::stderr(), "{}", paint(&one_line(line), Tone::Dim, colour));
+            }
+        }))
+    }
+
+    /// The full id of an execution that was named by its id, or by a unique prefix or suffix.
+    pub(crate) async fn resolve(&self, client: &Client, id: &str) -> Result<String, Failure> {
+        let plain = id.replace('-', "").to_ascii_lowercase();
+        if plain.len() == 32 && plain.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Ok(plain);
+        }
+        if plain.len() < 6 {
+            return Err(
+                Failure::usage(format!("`{id}` is too short for an id")).why("at least six digits of its beginning or end are needed")
+            );
+        }
+        Ok(client.execution(&plain).await?.execution_id)
+    }
+
+    /// A remark on stderr; `-q` leaves it out.
+    pub(crate) fn note(&self, tone: Tone, text: &str) {
+        if self.global.quiet == 0 {
+            // There is nobody to tell that stderr is gone.
+            let _ = writeln!(io::stderr(), "{}", paint(text, tone, self.terminal.stderr_colour));
+        }
+    }
+
+    /// A result on stderr; only `-qq` leaves it out.
+    pub(crate) fn tell(&self, text: &str) {
+        if self.global.quiet < 2 {
+            // There is nobody to tell that stderr is gone.
+            let _ = writeln!(io::stderr(), "{text}");
+        }
+    }
+
+    /// Data on stdout.
+    pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(text.as_bytes())?;
+        Ok(stdout.flush()?)
+    }
+
+    /// Asks before something that cannot be undone.
+    pub(crate) fn confirm(&self, question: &str) -> Result<(), Failure> {
+        if self.global.yes {
+            return Ok(());
+        }
+        if !self.may_ask() {
+            return Err(Failure::new(Kind::Cancelled, format!("{question} needs a yes")).next("add --yes"));
+        }
+        let mut stderr = io::stderr();
+        write!(stderr, "{question}? [y/N] ").and_then(|()| stderr.flush())?;
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer)?;
+        if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(Failure::new(Kind::Cancelled, "cancelled")) }
+    }
+}

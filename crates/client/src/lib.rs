@@ -1,0 +1,33 @@
+//! A typed client of `/api/v1` over TCP, TLS or a Unix socket. It reuses connections, repeats what is safe to repeat, and follows logs
+//! through lost connections. It reads no environment and no files but the CA file it is given; it prints nothing.
+
+mod call;
+mod client;
+mod connection;
+mod download;
+mod endpoint;
+mod error;
+mod execution;
+mod follow;
+mod lock;
+mod log;
+mod pool;
+mod probe;
+mod query;
+mod retry;
+mod server;
+mod socket;
+mod tls;
+mod trace;
+
+pub use client::{Client, Options};
+pub use download::Download;
+pub use endpoint::{Endpoint, InvalidEndpoint};
+pub use error::{ClientError, Refusal};
+pub use execution::{Killed, ListQuery, Page, Submission};
+pub use follow::{Follow, Followed, Start};
+pub use log::{Format, LogsQuery};
+pub use probe::ServerClock;
+pub use retry::Retry;
+pub use runvoy_wire as wire;
+pub use trace::{Detail, Trace};

@@ -1,0 +1,58 @@
+//! Everything that an execution store holds, in a form that can be compared.
+
+use runvoy_model::execution::Execution;
+use runvoy_model::id::ExecutionId;
+use runvoy_model::name::Name;
+use runvoy_model::time::UnixMs;
+use runvoy_ports::store::{EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, StoredEvent};
+
+use crate::stage::name;
+
+/// All that can be read through the port.
+#[derive(Debug, PartialEq)]
+pub struct Dump {
+    /// Newest first.
+    pub executions: Vec<Execution>,
+    /// By name, each with its line.
+    pub locks: Vec<LockLine>,
+    /// By execution.
+    pub open_leases: Vec<OpenLease>,
+    /// Whoever waits for a lock, by execution.
+    pub waits: Vec<ExecutionId>,
+    /// When each queue can be leased from.
+    pub next_ready: Vec<(Name, Option<UnixMs>)>,
+    /// In the order they were written, after the place that was asked for.
+    pub events: Vec<StoredEvent>,
+    /// Waiting, and leased or running.
+    pub open: (u64, u64),
+}
+
+/// The queues that plays use.
+pub(crate) const QUEUES: [&str; 2] = ["default", "other"];
+
+impl Dump {
+    /// Reads everything.
+    pub async fn of(store: &dyn ExecutionStore) -> Self {
+        Self::with_events_after(store, None).await
+    }
+
+    /// Reads everything but the events up to a place: what was compared once need not be read again after every step.
+    pub async fn with_events_after(store: &dyn ExecutionStore, after: Option<u64>) -> Self {
+        let list = ListQuery { limit: 100_000, ..ListQuery::default() };
+        let executions = store.list(list).await.expect("a list");
+        let mut locks = store.locks().await.expect("locks");
+        locks.sort_by(|one, other| one.lock.name.cmp(&other.lock.name));
+        let mut open_leases = store.open_leases().await.expect("leases");
+        open_leases.sort_by_key(|open| open.execution);
+        let mut waits = store.waits_ended(UnixMs(i64::MAX)).await.expect("waits");
+        waits.sort_unstable();
+        let mut next_ready = Vec::new();
+        for queue in QUEUES.map(name) {
+            let at = store.next_ready(std::slice::from_ref(&queue)).await.expect("a time");
+            next_ready.push((queue, at));
+        }
+        let events = store.events(EventQuery { after, limit: 1_000_000, ..EventQuery::default() }).await.expect("events");
+        let counts = store.counts().await.expect("counts");
+        Self { executions, locks, open_leases, waits, next_ready, events, open: (counts.pending, counts.active) }
+    }
+}

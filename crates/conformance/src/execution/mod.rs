@@ -1,0 +1,11 @@
+//! The promises of an execution store.
+
+pub mod end;
+pub mod event;
+pub mod kill;
+pub mod lease;
+pub mod list;
+pub mod lock;
+pub mod prune;
+pub mod repeat;
+pub mod submit;

@@ -1,0 +1,205 @@
+//! What every adapter must do, one function per promise, and the means to ask it: a harness that opens and reopens a store
+//! ([`harness`]), a layer of faults before it ([`fault`]), races ([`race`]) and random histories compared with the reference
+//! ([`history`]). An adapter's tests are one line per port.
+//!
+//! ```ignore
+//! mod plain {
+//!     runvoy_conformance::execution_store_conformance!(open().await);
+//! }
+//! mod through_faults {
+//!     runvoy_conformance::execution_store_conformance!(ThroughFaults::new(open().await, 1));
+//! }
+//! ```
+
+pub mod chance;
+pub mod dump;
+pub mod execution;
+pub mod fault;
+pub mod harness;
+pub mod history;
+pub mod identity;
+pub mod log;
+pub mod race;
+mod stage;
+
+/// One named test per promise.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! promises {
+    ($harness:expr; $($part:ident)::+ {}) => {};
+    ($harness:expr; $($part:ident)::+ { $promise:ident, $($rest:ident,)* }) => {
+        #[tokio::test]
+        async fn $promise() {
+            let harness = $harness;
+            $crate::$($part)::+::$promise(&harness).await;
+        }
+        $crate::promises!($harness; $($part)::+ { $($rest,)* });
+    };
+}
+
+/// Makes one test per promise of an execution store. The expression makes a harness over a fresh store; it may await.
+#[macro_export]
+macro_rules! execution_store_conformance {
+    ($harness:expr) => {
+        $crate::promises!($harness; execution::submit {
+            a_submitted_execution_is_read_back_as_it_went_in,
+            an_unknown_execution_is_not_there,
+            an_id_is_taken_once,
+            the_same_key_gives_the_same_execution,
+            the_same_key_for_another_request_is_refused,
+            keys_of_different_users_never_meet,
+            a_thousand_parallel_submits_with_one_key_make_one_execution,
+            a_refused_submit_leaves_nothing,
+            submit_lease_and_begin_can_be_one_step,
+            a_submit_that_waits_for_a_lock_takes_no_free_slot,
+        });
+        $crate::promises!($harness; execution::repeat {
+            a_repeated_submit_makes_one_execution,
+            a_repeated_lease_gives_the_same_executions,
+            a_repeated_begin_counts_one_attempt,
+            a_repeated_begin_permits_nothing_that_has_lapsed,
+            a_repeated_finish_ends_once,
+            a_repeated_failure_is_one_retry,
+            a_repeated_give_back_is_one,
+            a_repeated_kill_is_one,
+            a_repeated_reap_is_one,
+            a_repeated_confirmation_is_one,
+            a_repeated_end_of_a_wait_is_one,
+            a_repeated_release_takes_one_holder,
+            a_refused_step_writes_nothing,
+        });
+        $crate::promises!($harness; execution::lease {
+            ready_ones_are_leased_by_priority_then_age,
+            those_of_one_millisecond_are_leased_in_the_order_of_their_ids,
+            a_lease_takes_only_from_its_queues,
+            a_lease_takes_no_more_than_it_asked_for,
+            an_execution_is_leased_once,
+            an_attempt_is_counted_by_begin,
+            a_lease_can_begin_in_the_same_step,
+            a_wrong_fence_is_refused,
+            an_extend_moves_the_deadline,
+            an_extend_carries_a_kill,
+            heartbeats_are_written_at_most_once_a_minute,
+            an_unbegun_lease_can_be_given_back,
+            a_begun_lease_cannot_be_given_back,
+            open_leases_are_listed,
+            a_lease_survives_a_reopen,
+            backoff_does_not_block_others,
+            a_retried_one_stands_behind_those_ready_before_it,
+            the_next_ready_time_is_told,
+            a_clock_set_back_strands_nobody,
+        });
+        $crate::promises!($harness; execution::end {
+            a_terminal_status_is_final,
+            an_end_is_recorded_whole,
+            a_late_finish_is_kept_and_changes_nothing,
+            a_lapsed_worker_cannot_touch_the_next_attempt,
+            a_retry_waits_for_its_backoff,
+            only_passing_failures_are_retried,
+            used_up_retries_are_dead_letters,
+            a_lapsed_lease_without_retries_fails,
+            a_lapsed_lease_with_retries_is_tried_again,
+            a_lapsed_unbegun_lease_goes_back_uncounted,
+            a_lease_extended_since_is_not_reaped,
+            of_many_finishes_one_counts,
+        });
+        $crate::promises!($harness; execution::kill {
+            what_does_not_run_is_stopped_at_once,
+            what_runs_is_terminating_until_its_worker_confirms,
+            its_own_exit_before_a_signal_wins,
+            what_is_terminating_never_returns,
+            an_unconfirmed_kill_ends_and_says_so,
+            a_second_kill_may_be_harsher,
+        });
+        $crate::promises!($harness; execution::lock {
+            a_held_lock_is_refused_with_its_holder,
+            the_end_of_its_holder_frees_a_lock,
+            the_line_is_served_in_order,
+            locks_do_not_know_each_other,
+            a_killed_waiter_leaves_the_line,
+            a_lock_is_held_through_backoff,
+            a_wait_ends_when_its_time_is_over,
+            force_hands_a_lock_on,
+            a_free_lock_cannot_be_released,
+            nobody_starts_without_its_lock,
+            of_many_submits_one_gets_the_lock,
+        });
+        $crate::promises!($harness; execution::list {
+            a_list_is_newest_first,
+            a_list_by_status_follows_every_change,
+            filters_combine,
+            pages_have_no_gap_and_no_repeat_while_new_ones_arrive,
+            an_id_is_found_by_its_beginning_or_end,
+        });
+        $crate::promises!($harness; execution::event {
+            every_chain_verifies,
+            the_events_fold_to_the_status,
+            events_are_paged_in_the_order_of_writing,
+            events_are_found_by_entity_type_and_time,
+            a_follower_sees_every_event_once,
+            a_call_leaves_one_audit_event,
+        });
+        $crate::promises!($harness; execution::prune {
+            pruning_takes_old_heartbeats_and_no_other_event,
+            pruning_takes_old_keys_and_receipts_only,
+            pruning_takes_nothing_that_is_not_old,
+        });
+    };
+}
+
+/// Makes one test per promise of an identity store.
+#[macro_export]
+macro_rules! identity_store_conformance {
+    ($harness:expr) => {
+        $crate::promises!($harness; identity {
+            the_first_user_is_made_once,
+            of_many_first_users_one_is_made,
+            a_name_is_taken_once,
+            a_repeated_creation_is_answered_as_before,
+            a_key_is_found_by_its_hash,
+            users_are_listed_by_email,
+            the_use_of_a_key_is_remembered,
+        });
+    };
+}
+
+/// Makes one test per promise of a log store.
+#[macro_export]
+macro_rules! log_store_conformance {
+    ($harness:expr) => {
+        $crate::promises!($harness; log::append {
+            numbers_run_over_all_attempts,
+            the_servers_own_lines_are_records_too,
+            a_repeat_is_dropped,
+            a_gap_is_told,
+            an_empty_append_writes_nothing,
+            bytes_come_back_exactly,
+            two_logs_never_mix,
+            a_log_survives_a_reopen_and_goes_on,
+            late_output_is_marked,
+            racing_repeats_leave_each_record_once,
+        });
+        $crate::promises!($harness; log::read {
+            an_unwritten_log_reads_as_empty,
+            a_log_is_read_back_whole,
+            any_line_and_any_size_give_the_same_log,
+            a_piece_is_about_as_big_as_asked_for,
+            a_follower_sees_every_record_once,
+            a_follower_beside_a_writer_sees_every_record_once,
+        });
+        $crate::promises!($harness; log::lookup {
+            a_line_is_found_by_its_time,
+            a_byte_is_found_in_its_record,
+            a_literal_is_found_as_it_is,
+            a_regular_expression_is_one,
+            a_search_can_be_narrowed,
+            hits_are_counted_and_paged,
+        });
+        $crate::promises!($harness; log::seal {
+            a_sealed_log_reads_as_before,
+            late_output_follows_a_seal,
+            an_empty_log_can_be_sealed,
+            pruning_takes_ended_logs_only,
+        });
+    };
+}

@@ -1,0 +1,63 @@
+//! The engine's settings. Defaults here are the defaults of the program; the edge only overrides them.
+
+use runvoy_model::cost::Rates;
+use runvoy_model::event::EventScope;
+use runvoy_model::name::Name;
+use runvoy_model::spec::DEFAULT_QUEUE;
+
+/// What the engine can be told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Where the page of an execution is: its base address.
+    pub web_url: String,
+    /// The queues that the in-process worker serves.
+    pub queues: Vec<Name>,
+    /// How many executions the in-process worker runs at once; 0 without one.
+    pub concurrency: usize,
+    /// How long a lease of the in-process worker lasts.
+    pub lease_ttl_ms: u64,
+    /// How long the reaper watches a lease beyond its length.
+    pub reap_margin_ms: u64,
+    /// How long a kill may stay unconfirmed.
+    pub kill_confirm_ms: u64,
+    /// More submits than this at once are turned away.
+    pub max_submits_at_once: usize,
+    /// What may be forgotten, and when.
+    pub retention: RetentionConfig,
+    /// What local runs cost.
+    pub rates: Rates,
+    /// The parts of event keys that come from configuration.
+    pub events: EventScope,
+    /// Commands would run as the server's own user.
+    pub shares_uid: bool,
+    /// That is accepted although there is more than one user.
+    pub allow_shared_uid: bool,
+}
+
+/// What may be forgotten, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetentionConfig {
+    /// Days that logs are kept.
+    pub log_days: u32,
+    /// Days that heartbeats are kept.
+    pub heartbeat_days: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            web_url: String::new(),
+            queues: vec![Name::new(DEFAULT_QUEUE).expect("a constant name")],
+            concurrency: 8,
+            lease_ttl_ms: 30_000,
+            reap_margin_ms: 10_000,
+            kill_confirm_ms: 60_000,
+            max_submits_at_once: 2_048,
+            retention: RetentionConfig { log_days: 30, heartbeat_days: 7 },
+            rates: Rates::default(),
+            events: EventScope::default(),
+            shares_uid: true,
+            allow_shared_uid: false,
+        }
+    }
+}

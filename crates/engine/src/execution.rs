@@ -1,0 +1,249 @@
+//! Executions as callers see them: submit, look, list, kill, wait, run again; and the locks they hold.
+
+use std::time::Duration;
+
+use runvoy_model::command::{Kill, LeaseTo, Refusal, Submit, SubmitKey};
+use runvoy_model::execution::Execution;
+use runvoy_model::id::ExecutionId;
+use runvoy_model::lock::Lock;
+use runvoy_model::name::Name;
+use runvoy_model::role::{Action, Reach};
+use runvoy_model::spec::Spec;
+use runvoy_model::status::{Status, WaitCode, WaitingFor};
+use runvoy_model::time::UnixMs;
+use runvoy_ports::store::{EventQuery, ListQuery, LockLine, StoreError, StoredEvent};
+use sha2::{Digest, Sha256};
+
+use crate::Engine;
+use crate::access::Caller;
+use crate::error::EngineError;
+use crate::request::RunRequest;
+
+/// The shortest part of an id that may stand for it.
+const MIN_ID_DIGITS: usize = 6;
+/// Whoever waits for a wake-up also looks this often.
+pub(crate) const POLL: Duration = Duration::from_secs(1);
+
+/// Which executions to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListFilter {
+    /// Only these statuses; empty means all.
+    pub statuses: Vec<Status>,
+    /// Only those that this user submitted.
+    pub user: Option<String>,
+    /// Only those that asked for this lock.
+    pub lock: Option<Name>,
+    /// Only those submitted at this time or later.
+    pub since: Option<UnixMs>,
+    /// Only those submitted before this time.
+    pub until: Option<UnixMs>,
+    /// Go on after this one.
+    pub after: Option<ExecutionId>,
+    /// At most this many.
+    pub limit: usize,
+}
+
+impl Engine {
+    /// Runs a command. The answer is durable: the execution is recorded, its lock held, before this returns.
+    pub async fn run(&self, caller: &Caller, request: &RunRequest) -> Result<Execution, EngineError> {
+        caller.may(Action::Run)?;
+        let spec = request.check(caller.role)?;
+        let key = request.checked_key()?;
+        self.submit(caller, spec, key, "executions.run").await
+    }
+
+    /// Runs the same command again, as a new execution of the caller.
+    pub async fn rerun(&self, caller: &Caller, id: &str, key: Option<String>) -> Result<Execution, EngineError> {
+        caller.may(Action::Run)?;
+        let earlier = self.execution(caller, id).await?;
+        self.submit(caller, earlier.spec, key, "executions.rerun").await
+    }
+
+    async fn submit(&self, caller: &Caller, spec: Spec, key: Option<String>, action: &str) -> Result<Execution, EngineError> {
+        let _admitted = self.admission.enter()?;
+        self.refuse_shared_uid().await?;
+        let key = key.map(|key| SubmitKey { user: caller.email.clone(), key, fingerprint: fingerprint(&spec) });
+        let slot = if self.config.queues.contains(&spec.queue) { self.slots.get().and_then(|slots| slots.reserve()) } else { None };
+        let lease_to = slot.as_ref().map(|_| LeaseTo {
+            lease: self.lease_id(),
+            worker: self.worker.clone(),
+            ttl_ms: self.config.lease_ttl_ms,
+        });
+        let id = ExecutionId(self.ports.ids.next_id());
+        let submit = Submit { id, spec, created_by: caller.email.clone(), key, lease_to };
+        let submitted = self.ports.store.submit(self.user_step(caller, action), submit).await;
+        let (execution, repeated) = submitted.inspect_err(|error| {
+            if let Some(Refusal::LockHeld(_)) = error.refusal() {
+                metrics::counter!("runvoy_lock_conflicts_total").increment(1);
+            }
+        })?;
+        if repeated {
+            return Ok(execution);
+        }
+        metrics::counter!("runvoy_executions_submitted_total", "queue" => execution.spec.queue.to_string()).increment(1);
+        match slot {
+            Some(slot) if execution.lease.is_some() => slot.start(execution.clone()),
+            _ => {
+                self.note_queued(&execution).await;
+                self.hub.work();
+            }
+        }
+        Ok(execution)
+    }
+
+    /// A command that runs as the server's own user can read the store: that is for one user only.
+    async fn refuse_shared_uid(&self) -> Result<(), EngineError> {
+        if !self.config.shares_uid || self.config.allow_shared_uid || self.ports.identity.users().await?.len() < 2 {
+            return Ok(());
+        }
+        let message = "commands would run as the server's own user, which can read every user's data: \
+                       start the server with --run-as USER, or with --allow-shared-uid to accept that";
+        Err(EngineError::Conflict(message.into()))
+    }
+
+    /// One execution that the caller may see, by its id or a part of it.
+    pub async fn execution(&self, caller: &Caller, id: &str) -> Result<Execution, EngineError> {
+        self.reachable(caller, Action::Read, id).await
+    }
+
+    async fn reachable(&self, caller: &Caller, action: Action, text: &str) -> Result<Execution, EngineError> {
+        let reach = caller.may(action)?;
+        let id = match text.parse::<ExecutionId>() {
+            Ok(id) => id,
+            Err(_) => self.resolve(caller, reach, text).await?,
+        };
+        let execution = self.ports.store.get(id).await?;
+        execution.filter(|execution| caller.reaches(reach, execution)).ok_or_else(|| EngineError::no_execution(text.escape_default()))
+    }
+
+    async fn resolve(&self, caller: &Caller, reach: Reach, digits: &str) -> Result<ExecutionId, EngineError> {
+        if digits.len() < MIN_ID_DIGITS || digits.len() > 32 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(EngineError::no_execution(digits.escape_default()));
+        }
+        let mut visible = Vec::new();
+        for id in self.ports.store.find(digits, 10).await? {
+            let execution = self.ports.store.get(id).await?;
+            visible.extend(execution.filter(|execution| caller.reaches(reach, execution)).map(|execution| execution.id));
+        }
+        match visible[..] {
+            [] => Err(EngineError::no_execution(digits)),
+            [id] => Ok(id),
+            _ => Err(EngineError::Ambiguous { digits: digits.to_owned(), candidates: visible }),
+        }
+    }
+
+    /// A page of executions that the caller may see, newest first.
+    pub async fn list(&self, caller: &Caller, filter: ListFilter) -> Result<Vec<Execution>, EngineError> {
+        let owner = match caller.may(Action::Read)? {
+            Reach::All => None,
+            Reach::Own | Reach::None => Some(caller.email.clone()),
+        };
+        let query = ListQuery {
+            statuses: filter.statuses,
+            owner,
+            created_by: filter.user,
+            lock: filter.lock,
+            since: filter.since,
+            until: filter.until,
+            after: filter.after,
+            limit: filter.limit,
+        };
+        Ok(self.ports.store.list(query).await?)
+    }
+
+    /// Ends an execution: at once if it does not run yet, else through its worker.
+    pub async fn kill(&self, caller: &Caller, id: &str, force: bool) -> Result<Execution, EngineError> {
+        let id = self.reachable(caller, Action::Kill, id).await?.id;
+        let execution = self.ports.store.kill(self.user_step(caller, "executions.kill"), Kill { execution: id, force }).await?;
+        if execution.status.is_terminal() {
+            self.note_end(&execution).await;
+            self.ended(&execution).await;
+        } else if let Some(slots) = self.slots.get() {
+            slots.nudge(id);
+        }
+        self.hub.changed(id);
+        Ok(execution)
+    }
+
+    /// Comes back when the execution has ended, or after `timeout`.
+    pub async fn wait(&self, caller: &Caller, id: &str, timeout: Duration) -> Result<Execution, EngineError> {
+        let deadline = tokio::time::Instant::now() + timeout;
+        let id = self.execution(caller, id).await?.id;
+        let mut watch = self.hub.watch(id);
+        loop {
+            let execution = self.ports.store.get(id).await?.ok_or_else(|| EngineError::no_execution(id))?;
+            if execution.status.is_terminal() || tokio::time::Instant::now() >= deadline {
+                return Ok(execution);
+            }
+            let next_look = deadline.min(tokio::time::Instant::now() + POLL);
+            tokio::select! {
+                () = watch.changed() => {}
+                () = tokio::time::sleep_until(next_look) => {}
+            }
+        }
+    }
+
+    /// What an execution waits for, with what only the engine knows.
+    pub fn waiting_for(&self, execution: &Execution) -> Option<WaitingFor> {
+        let waiting = execution.waiting_for(self.now())?;
+        if waiting.code == WaitCode::Worker && !(self.config.queues.contains(&execution.spec.queue) && self.config.concurrency > 0) {
+            let message = format!("no worker serves queue {}", execution.spec.queue);
+            return Some(WaitingFor { code: WaitCode::Worker, message });
+        }
+        Some(waiting)
+    }
+
+    /// The events of an execution, in order.
+    pub async fn execution_events(&self, caller: &Caller, id: &str, after: Option<u64>) -> Result<Vec<StoredEvent>, EngineError> {
+        let id = self.execution(caller, id).await?.id;
+        let entity = Some(runvoy_model::event::Entity::task(id));
+        let query = EventQuery { entity, after, limit: 1_000, ..EventQuery::default() };
+        Ok(self.ports.store.events(query).await?)
+    }
+
+    /// Every lock that is held, and who waits for it.
+    pub async fn locks(&self, caller: &Caller) -> Result<Vec<LockLine>, EngineError> {
+        caller.may(Action::ReadLocks)?;
+        Ok(self.ports.store.locks().await?)
+    }
+
+    /// Takes a lock from its holder, who goes on without it; the first in line gets it.
+    pub async fn release_lock(&self, caller: &Caller, name: &str) -> Result<Lock, EngineError> {
+        caller.may(Action::ReleaseLock)?;
+        let not_held = || EngineError::NotFound { what: format!("held lock {}", name.escape_default()) };
+        let name = Name::new(name).map_err(|_| not_held())?;
+        match self.ports.store.release_lock(self.user_step(caller, "locks.release"), name).await {
+            Ok(lock) => {
+                self.hub.work();
+                Ok(lock)
+            }
+            Err(StoreError::Refused(Refusal::NotFound)) => Err(not_held()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What follows the end of an execution, all of it hints: the log may be packed, followers look, the next in line may start.
+    pub(crate) async fn ended(&self, execution: &Execution) {
+        if let Err(error) = self.ports.logs.seal(execution.id, execution.log_end.unwrap_or(0)).await {
+            tracing::warn!(execution = %execution.id, %error, "the log was not sealed");
+        }
+        let reason = execution.end_reason.as_ref().map_or("", |reason| reason.code.as_str());
+        metrics::counter!("runvoy_executions_ended_total", "status" => execution.status.as_str(), "reason" => reason).increment(1);
+        if let Some(ms) = execution.duration_ms(self.now()) {
+            #[expect(clippy::cast_precision_loss, reason = "a duration in a histogram")]
+            metrics::histogram!("runvoy_execution_duration_seconds").record(ms as f64 / 1000.0);
+        }
+        self.hub.changed(execution.id);
+        if execution.spec.lock.is_some() {
+            self.hub.work();
+        }
+    }
+}
+
+/// A digest of what was asked for: the same key must mean the same request.
+fn fingerprint(spec: &Spec) -> [u8; 32] {
+    let value = serde_json::to_value(spec).expect("a spec is plain data");
+    let mut canonical = Vec::with_capacity(256);
+    runvoy_model::chain::canonical_json(&value, &mut canonical);
+    Sha256::digest(&canonical).into()
+}

@@ -1,0 +1,87 @@
+//! Wake-ups inside one process. A wake-up is a hint: whoever waits for one also polls, so a lost one costs only time.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use runvoy_model::id::ExecutionId;
+use tokio::sync::{Notify, watch};
+
+/// Who waits for what.
+#[derive(Default)]
+pub(crate) struct Hub {
+    work: Notify,
+    watched: Arc<Mutex<HashMap<ExecutionId, watch::Sender<u64>>>>,
+}
+
+impl Hub {
+    /// There may be work to lease.
+    pub(crate) fn work(&self) {
+        self.work.notify_one();
+    }
+
+    /// Comes back when there may be work.
+    pub(crate) async fn wait_for_work(&self) {
+        self.work.notified().await;
+    }
+
+    /// An execution or its log has changed.
+    pub(crate) fn changed(&self, id: ExecutionId) {
+        if let Some(sender) = self.watched.lock().get(&id) {
+            sender.send_modify(|version| *version = version.wrapping_add(1));
+        }
+    }
+
+    /// Watches one execution until dropped.
+    pub(crate) fn watch(&self, id: ExecutionId) -> Watch {
+        let receiver = self.watched.lock().entry(id).or_insert_with(|| watch::channel(0).0).subscribe();
+        Watch { id, receiver: Some(receiver), watched: Arc::clone(&self.watched) }
+    }
+}
+
+/// A subscription to one execution.
+pub(crate) struct Watch {
+    id: ExecutionId,
+    receiver: Option<watch::Receiver<u64>>,
+    watched: Arc<Mutex<HashMap<ExecutionId, watch::Sender<u64>>>>,
+}
+
+impl Watch {
+    /// Comes back when the execution has changed since the last call.
+    pub(crate) async fn changed(&mut self) {
+        let receiver = self.receiver.as_mut().expect("present until dropped");
+        if receiver.changed().await.is_err() {
+            // The sender lives as long as any watch does; were it gone, polling would go on alone.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let mut watched = self.watched.lock();
+        self.receiver = None;
+        if watched.get(&self.id).is_some_and(|sender| sender.receiver_count() == 0) {
+            watched.remove(&self.id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_watch_sees_a_change_and_leaves_nothing_behind() {
+        let hub = Hub::default();
+        let id = ExecutionId::from_bytes([1; 16]);
+        let (mut one, mut two) = (hub.watch(id), hub.watch(id));
+        hub.changed(id);
+        one.changed().await;
+        two.changed().await;
+        drop(one);
+        assert_eq!(hub.watched.lock().len(), 1);
+        drop(two);
+        assert!(hub.watched.lock().is_empty());
+    }
+}

@@ -1,0 +1,108 @@
+//! The seam of the in-process worker: leases from the store, output to the log, ends to both, in the right order.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use runvoy_model::command::{EndAttempt, Extend, Extended, Fence, LeaseRequest, Refusal};
+use runvoy_model::execution::Execution;
+use runvoy_model::log::Block;
+use runvoy_ports::lease::{LeaseError, Leases};
+use runvoy_ports::log::{Append, LogError};
+use runvoy_ports::store::StoreError;
+
+use crate::Engine;
+use crate::execution::POLL;
+
+/// Work for the worker that lives in the server's own process.
+pub struct LocalLeases {
+    engine: Arc<Engine>,
+}
+
+impl LocalLeases {
+    /// Work from this engine.
+    pub fn new(engine: Arc<Engine>) -> Self {
+        Self { engine }
+    }
+}
+
+#[async_trait]
+impl Leases for LocalLeases {
+    async fn wait_for_work(&self) {
+        let engine = &self.engine;
+        let ready_at = engine.ports.store.next_ready(&engine.config.queues).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the queue could not be looked at");
+            None
+        });
+        let wait = match ready_at.map(|at| at.ms_since(engine.now())) {
+            Some(0) => return,
+            Some(ms) => POLL.min(std::time::Duration::from_millis(ms.unsigned_abs())),
+            None => POLL,
+        };
+        tokio::select! {
+            () = engine.hub.wait_for_work() => {}
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+
+    async fn lease(&self, max: usize) -> Result<Vec<Execution>, LeaseError> {
+        let engine = &self.engine;
+        let request = LeaseRequest {
+            worker: engine.worker.clone(),
+            queues: engine.config.queues.clone(),
+            leases: (0..max).map(|_| engine.lease_id()).collect(),
+            ttl_ms: engine.config.lease_ttl_ms,
+            begin: true,
+        };
+        let executions = engine.ports.store.lease(engine.worker_step(), request).await.map_err(lease_error)?;
+        for execution in &executions {
+            engine.hub.changed(execution.id);
+        }
+        Ok(executions)
+    }
+
+    async fn extend(&self, extend: Extend) -> Result<Extended, LeaseError> {
+        self.engine.ports.store.extend(self.engine.worker_step(), extend).await.map_err(lease_error)
+    }
+
+    async fn append(&self, fence: Fence, first_seq: u64, block: Block) -> Result<u64, LeaseError> {
+        let (lines, bytes) = (u64::from(block.count), block.data.len() as u64);
+        let append = Append { attempt: fence.attempt, first_seq: Some(first_seq), late: false, block };
+        let appended = self.engine.ports.logs.append(fence.execution, append).await.map_err(log_error)?;
+        metrics::counter!("runvoy_log_lines_total").increment(lines);
+        metrics::counter!("runvoy_log_bytes_total").increment(bytes);
+        self.engine.hub.changed(fence.execution);
+        Ok(appended.next_seq)
+    }
+
+    async fn finish(&self, mut ended: EndAttempt) -> Result<Execution, LeaseError> {
+        let engine = &self.engine;
+        // The log is on stable storage before the record says how far it goes.
+        let extent = engine.ports.logs.sync(ended.fence.execution).await.map_err(log_error)?;
+        ended.log_end = extent.next_line.saturating_sub(1);
+        ended.cost_micro_usd = engine.config.rates.cost_micro_usd(1.0, 0.0, ended.duration_ms);
+        let step = engine.worker_step();
+        let execution = engine.ports.store.end_attempt(step, ended).await.map_err(lease_error)?;
+        if execution.status.is_terminal() {
+            engine.ended(&execution).await;
+        } else {
+            engine.hub.changed(execution.id);
+            engine.hub.work();
+        }
+        Ok(execution)
+    }
+}
+
+fn lease_error(error: StoreError) -> LeaseError {
+    match error {
+        StoreError::Refused(Refusal::Lapsed | Refusal::Ended(_) | Refusal::NotFound) => LeaseError::Lost(error.to_string()),
+        error => LeaseError::Unavailable(Box::new(error)),
+    }
+}
+
+fn log_error(error: LogError) -> LeaseError {
+    match error {
+        LogError::Gap { expected } => LeaseError::Gap { expected },
+        LogError::Full { limit_bytes } => LeaseError::LogFull { limit_bytes },
+        error => LeaseError::Unavailable(Box::new(error)),
+    }
+}

@@ -1,0 +1,36 @@
+//! Logs as callers read them: pages, places, searches. Always by line number, always through the caller's reach.
+
+use runvoy_model::execution::Execution;
+use runvoy_model::log::Chunk;
+use runvoy_model::time::UnixMs;
+use runvoy_ports::log::{Extent, Found, RawPlace, Search};
+
+use crate::Engine;
+use crate::error::EngineError;
+
+impl Engine {
+    /// Chunks of an execution's log from a line on. The execution comes from [`Engine::execution`], which has checked the caller.
+    pub async fn read_log(&self, execution: &Execution, from_line: u64, max_bytes: usize) -> Result<Vec<Chunk>, EngineError> {
+        Ok(self.ports.logs.read(execution.id, from_line, max_bytes).await?)
+    }
+
+    /// How far an execution's log goes.
+    pub async fn log_extent(&self, execution: &Execution) -> Result<Extent, EngineError> {
+        Ok(self.ports.logs.extent(execution.id).await?)
+    }
+
+    /// The first line written at a time or later.
+    pub async fn log_line_at(&self, execution: &Execution, at: UnixMs) -> Result<u64, EngineError> {
+        Ok(self.ports.logs.line_at(execution.id, at).await?)
+    }
+
+    /// The line that holds a byte of the raw output.
+    pub async fn log_raw_place(&self, execution: &Execution, offset: u64) -> Result<Option<RawPlace>, EngineError> {
+        Ok(self.ports.logs.raw_place(execution.id, offset).await?)
+    }
+
+    /// Looks through a log.
+    pub async fn search_log(&self, execution: &Execution, search: Search) -> Result<Found, EngineError> {
+        Ok(self.ports.logs.search(execution.id, search).await?)
+    }
+}

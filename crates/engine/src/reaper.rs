@@ -1,0 +1,244 @@
+//! Acts on leases that nobody extends, kills that nobody confirms and waits that took too long.
+//!
+//! A lease is judged by this process's own watch: only one that was seen unchanged for its length plus a margin,
+//! by monotonic time, is reaped. A start begins the watch anew (it lives in memory), and so do a pause of this
+//! process and a step of the wall clock, because in both a worker may have been unable to reach us through no fault of its own.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use runvoy_model::command::Reap;
+use runvoy_model::id::{ExecutionId, LeaseId};
+use runvoy_model::status::Status;
+use runvoy_model::time::UnixMs;
+use runvoy_ports::store::OpenLease;
+
+use crate::Engine;
+use crate::error::EngineError;
+
+/// The agent.
+pub struct Reaper {
+    engine: Arc<Engine>,
+    watch: Watch,
+}
+
+/// What there is to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Due {
+    Reap(Reap),
+    ConfirmKill(ExecutionId),
+}
+
+const TICK: Duration = Duration::from_secs(1);
+
+impl Reaper {
+    /// A reaper that has watched nothing yet.
+    pub fn new(engine: Arc<Engine>) -> Self {
+        let watch = Watch::new(engine.config.reap_margin_ms, engine.config.kill_confirm_ms);
+        Self { engine, watch }
+    }
+
+    /// Looks once a second until dropped.
+    pub async fn run(mut self) {
+        loop {
+            if let Err(error) = self.look().await {
+                tracing::warn!(%error, "the reaper could not look");
+            }
+            tokio::time::sleep(TICK).await;
+        }
+    }
+
+    /// Looks once and acts on what is due.
+    pub async fn look(&mut self) -> Result<(), EngineError> {
+        let engine = Arc::clone(&self.engine);
+        let leases = engine.ports.store.open_leases().await?;
+        let due = self.watch.look(engine.ports.clock.monotonic(), engine.now(), &leases);
+        for due in due {
+            match due {
+                Due::Reap(reap) => engine.reap(reap).await?,
+                Due::ConfirmKill(id) => engine.confirm_kill(id).await?,
+            }
+        }
+        engine.expire_waits().await
+    }
+}
+
+impl Engine {
+    /// Acts on a lapsed lease.
+    pub(crate) async fn reap(&self, mut reap: Reap) -> Result<(), EngineError> {
+        reap.log_end = self.ports.logs.sync(reap.execution).await?.next_line.saturating_sub(1);
+        if let Some(execution) = self.ports.store.reap(self.system_step("reaper"), reap).await? {
+            tracing::warn!(execution = %execution.id, status = execution.status.as_str(), "a lease lapsed");
+            metrics::counter!("runvoy_leases_reaped_total").increment(1);
+            if execution.status.is_terminal() {
+                self.note_end(&execution).await;
+                self.ended(&execution).await;
+            } else {
+                self.note_queued(&execution).await;
+                self.hub.work();
+            }
+        }
+        Ok(())
+    }
+
+    async fn confirm_kill(&self, id: ExecutionId) -> Result<(), EngineError> {
+        if let Some(execution) = self.ports.store.confirm_kill(self.system_step("reaper"), id).await? {
+            self.note_end(&execution).await;
+            self.ended(&execution).await;
+        }
+        Ok(())
+    }
+}
+
+/// What the reaper has seen, and since when.
+struct Watch {
+    margin: Duration,
+    kill_confirm: Duration,
+    seen: HashMap<ExecutionId, Seen>,
+    last_look: Option<(Duration, UnixMs)>,
+}
+
+struct Seen {
+    lease: LeaseId,
+    extensions: u64,
+    since: Duration,
+    terminating_since: Option<Duration>,
+}
+
+/// Longer than this between two looks, or this much difference between the clocks, is a pause or a step.
+const DISTURBANCE: Duration = Duration::from_secs(5);
+
+impl Watch {
+    fn new(margin_ms: u64, kill_confirm_ms: u64) -> Self {
+        Self {
+            margin: Duration::from_millis(margin_ms),
+            kill_confirm: Duration::from_millis(kill_confirm_ms),
+            seen: HashMap::new(),
+            last_look: None,
+        }
+    }
+
+    fn look(&mut self, monotonic: Duration, wall: UnixMs, leases: &[OpenLease]) -> Vec<Due> {
+        if self.disturbed(monotonic, wall) {
+            self.seen.clear();
+        }
+        self.last_look = Some((monotonic, wall));
+        let mut due = Vec::new();
+        let mut seen_now = HashMap::with_capacity(leases.len());
+        for open in leases {
+            let seen = self.seen.remove(&open.execution).filter(|seen| seen.lease == open.lease.id);
+            let mut seen = seen.unwrap_or(Seen { lease: open.lease.id, extensions: u64::MAX, since: monotonic, terminating_since: None });
+            if seen.extensions != open.lease.extensions {
+                (seen.extensions, seen.since) = (open.lease.extensions, monotonic);
+            }
+            if open.status == Status::Terminating {
+                seen.terminating_since.get_or_insert(monotonic);
+            }
+            due.extend(self.due(monotonic, open, &seen));
+            seen_now.insert(open.execution, seen);
+        }
+        self.seen = seen_now;
+        due
+    }
+
+    fn disturbed(&self, monotonic: Duration, wall: UnixMs) -> bool {
+        let Some((last_monotonic, last_wall)) = self.last_look else { return false };
+        let by_monotonic = monotonic.saturating_sub(last_monotonic);
+        let by_wall_ms = i128::from(wall.0) - i128::from(last_wall.0);
+        let apart_ms = (by_wall_ms - i128::try_from(by_monotonic.as_millis()).unwrap_or(i128::MAX)).unsigned_abs();
+        by_monotonic > DISTURBANCE || apart_ms > DISTURBANCE.as_millis()
+    }
+
+    fn due(&self, monotonic: Duration, open: &OpenLease, seen: &Seen) -> Option<Due> {
+        if monotonic.saturating_sub(seen.since) > Duration::from_millis(open.lease.ttl_ms) + self.margin {
+            return Some(Due::Reap(Reap {
+                execution: open.execution,
+                lease: seen.lease,
+                extensions: seen.extensions,
+                message: "its worker has not been heard of; the command may have run in part or in full".into(),
+                log_end: 0,
+            }));
+        }
+        let unconfirmed = seen.terminating_since.is_some_and(|since| monotonic.saturating_sub(since) > self.kill_confirm);
+        unconfirmed.then_some(Due::ConfirmKill(open.execution))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use runvoy_model::execution::Lease;
+    use runvoy_model::id::WorkerId;
+
+    use super::*;
+
+    fn open(extensions: u64, status: Status) -> OpenLease {
+        OpenLease {
+            execution: ExecutionId::from_bytes([1; 16]),
+            status,
+            lease: Lease {
+                id: LeaseId::from_bytes([2; 16]),
+                attempt: 1,
+                worker: WorkerId::from_bytes([3; 16]),
+                in_process: false,
+                ttl_ms: 30_000,
+                deadline: UnixMs(0),
+                begun: true,
+                extensions,
+                heartbeat_at: None,
+                heartbeats: 0,
+            },
+        }
+    }
+
+    /// Looks every second from `from` to `to`; returns when something was due.
+    fn look_through(watch: &mut Watch, seconds: std::ops::Range<u64>, open: &OpenLease) -> Option<u64> {
+        seconds.into_iter().find(|&s| {
+            let wall = UnixMs(1_000_000 + i64::try_from(s).expect("small") * 1000);
+            !watch.look(Duration::from_secs(s), wall, std::slice::from_ref(open)).is_empty()
+        })
+    }
+
+    #[test]
+    fn a_lease_is_reaped_after_its_length_and_the_margin() {
+        let mut watch = Watch::new(10_000, 60_000);
+        assert_eq!(look_through(&mut watch, 0..100, &open(0, Status::Running)), Some(41));
+    }
+
+    #[test]
+    fn an_extension_begins_the_watch_anew() {
+        let mut watch = Watch::new(10_000, 60_000);
+        assert_eq!(look_through(&mut watch, 0..40, &open(0, Status::Running)), None);
+        assert_eq!(look_through(&mut watch, 40..81, &open(1, Status::Running)), None);
+        assert_eq!(look_through(&mut watch, 81..90, &open(1, Status::Running)), Some(81));
+    }
+
+    #[test]
+    fn a_pause_begins_the_watch_anew() {
+        let mut watch = Watch::new(10_000, 60_000);
+        assert_eq!(look_through(&mut watch, 0..30, &open(0, Status::Running)), None);
+        assert_eq!(look_through(&mut watch, 300..340, &open(0, Status::Running)), None);
+    }
+
+    #[test]
+    fn a_clock_step_begins_the_watch_anew_and_reaps_nothing() {
+        let mut watch = Watch::new(10_000, 60_000);
+        assert_eq!(look_through(&mut watch, 0..40, &open(0, Status::Running)), None);
+        let day = UnixMs(1_000_000 + 86_400_000);
+        assert!(watch.look(Duration::from_secs(41), day, &[open(0, Status::Running)]).is_empty());
+    }
+
+    #[test]
+    fn a_kill_that_nobody_confirms_ends_after_a_minute() {
+        let mut watch = Watch::new(10_000, 60_000);
+        for s in 0..200 {
+            // The worker goes on extending, so only the kill is overdue.
+            let due = watch.look(Duration::from_secs(s), UnixMs(i64::try_from(s).expect("small") * 1000), &[open(s, Status::Terminating)]);
+            if !due.is_empty() {
+                assert_eq!((s, due), (61, vec![Due::ConfirmKill(ExecutionId::from_bytes([1; 16]))]));
+                return;
+            }
+        }
+        panic!("the kill was never confirmed");
+    }
+}

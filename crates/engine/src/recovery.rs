@@ -1,0 +1,25 @@
+//! What is done once at a start, before anything is leased: the in-process worker of an earlier start is known to
+//! be dead, so what it left is reaped at once instead of after a watch.
+
+use runvoy_model::command::Reap;
+
+use crate::Engine;
+use crate::error::EngineError;
+
+impl Engine {
+    /// Reaps the leases of earlier starts' in-process workers. Their commands must be gone already: the runner
+    /// has swept before this is called. Returns how many there were.
+    pub async fn recover(&self) -> Result<usize, EngineError> {
+        let mut reaped = 0;
+        for open in self.ports.store.open_leases().await? {
+            if !open.lease.in_process || open.lease.worker == self.worker.id {
+                continue;
+            }
+            let message = "the server stopped while the command ran; the command was ended with it".into();
+            let (lease, extensions) = (open.lease.id, open.lease.extensions);
+            self.reap(Reap { execution: open.execution, lease, extensions, message, log_end: 0 }).await?;
+            reaped += 1;
+        }
+        Ok(reaped)
+    }
+}

@@ -1,0 +1,119 @@
+//! The state as plain maps, and the one way a step changes it. Whatever can be derived is derived by looking at everything:
+//! there is no index here that could disagree.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use runvoy_model::chain::AuditKey;
+use runvoy_model::command::{Answer, Command, Receipt};
+use runvoy_model::decide::{decide, replay};
+use runvoy_model::event::Event;
+use runvoy_model::execution::{Execution, LockClaim};
+use runvoy_model::id::{ExecutionId, StepId};
+use runvoy_model::lock::Lock;
+use runvoy_model::name::Name;
+use runvoy_model::step::Step;
+use runvoy_model::time::UnixMs;
+use runvoy_model::view::{View, Writes};
+use runvoy_ports::identity::{Key, User};
+
+/// Everything that is stored.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    /// By arrival.
+    pub executions: BTreeMap<u64, Execution>,
+    pub arrivals: BTreeMap<ExecutionId, u64>,
+    pub locks: BTreeMap<Name, Lock>,
+    /// By place.
+    pub events: BTreeMap<u64, Event>,
+    pub last_place: u64,
+    /// By user and key.
+    pub submits: BTreeMap<(String, String), Kept<(ExecutionId, [u8; 32])>>,
+    pub receipts: BTreeMap<StepId, Kept<Receipt>>,
+    pub users: BTreeMap<String, User>,
+    pub keys: BTreeMap<[u8; 32], Key>,
+}
+
+/// Something that may be forgotten after a while.
+#[derive(Debug)]
+pub(crate) struct Kept<T> {
+    pub since: UnixMs,
+    pub value: T,
+}
+
+impl State {
+    /// One step: answered as before if it was applied before, else decided and applied.
+    pub fn apply(&mut self, audit_key: &AuditKey, step: &Step, command: &Command) -> Answer {
+        if let Some(receipt) = self.receipts.get(&step.id).map(|kept| kept.value.clone()) {
+            return sure(replay(self, &receipt));
+        }
+        let (mut writes, answer) = sure(decide(self, step, command));
+        writes.seal(audit_key);
+        self.write(step, writes);
+        if let Some(value) = answer.receipt() {
+            self.receipts.insert(step.id, Kept { since: step.at, value });
+        }
+        answer
+    }
+
+    fn write(&mut self, step: &Step, writes: Writes) {
+        for execution in writes.executions {
+            let next = self.arrivals.len() as u64;
+            let arrival = *self.arrivals.entry(execution.id).or_insert(next);
+            self.executions.insert(arrival, execution);
+        }
+        self.locks.extend(writes.locks.into_iter().map(|lock| (lock.name.clone(), lock)));
+        for event in writes.events {
+            self.last_place += 1;
+            self.events.insert(self.last_place, event);
+        }
+        if let Some((key, id)) = writes.key {
+            self.submits.insert((key.user, key.key), Kept { since: step.at, value: (id, key.fingerprint) });
+        }
+    }
+
+    pub fn get(&self, id: ExecutionId) -> Option<&Execution> {
+        self.executions.get(self.arrivals.get(&id)?)
+    }
+
+    /// Who waits for a lock, in the order of their arrival.
+    pub fn waiters(&self, lock: &Name) -> Vec<ExecutionId> {
+        let waits =
+            |execution: &&Execution| matches!(execution.lock, LockClaim::Waiting { .. }) && execution.spec.lock.as_ref() == Some(lock);
+        self.executions.values().rev().filter(waits).map(|execution| execution.id).collect()
+    }
+}
+
+impl View for State {
+    type Error = Infallible;
+
+    fn execution(&mut self, id: ExecutionId) -> Result<Option<Execution>, Infallible> {
+        Ok(self.get(id).cloned())
+    }
+
+    fn lock(&mut self, name: &Name) -> Result<Option<Lock>, Infallible> {
+        Ok(self.locks.get(name).cloned())
+    }
+
+    fn first_waiter(&mut self, lock: &Name) -> Result<Option<ExecutionId>, Infallible> {
+        Ok(self.waiters(lock).first().copied())
+    }
+
+    fn submitted(&mut self, user: &str, key: &str) -> Result<Option<(ExecutionId, [u8; 32])>, Infallible> {
+        Ok(self.submits.get(&(user.to_owned(), key.to_owned())).map(|kept| kept.value))
+    }
+
+    fn ready(&mut self, queues: &[Name], now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, Infallible> {
+        let mut keys: Vec<_> = self.executions.values().filter_map(Execution::ready_key).collect();
+        keys.retain(|key| queues.contains(&key.queue) && key.ready_at <= now);
+        keys.sort_by_key(|key| (key.priority, key.ready_at, key.id));
+        Ok(keys.into_iter().take(max).map(|key| key.id).collect())
+    }
+}
+
+fn sure<T>(result: Result<T, Infallible>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(never) => match never {},
+    }
+}

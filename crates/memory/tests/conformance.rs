@@ -1,0 +1,71 @@
+//! The reference keeps every promise itself, plain and through faults, and the checks that use it can tell a broken store.
+
+use std::sync::Arc;
+
+use runvoy_conformance::fault::ThroughFaults;
+use runvoy_conformance::harness::{AUDIT_KEY, Opener};
+use runvoy_conformance::history::agree_with_reference;
+use runvoy_conformance::race;
+use runvoy_memory::{MemoryLogStore, MemoryStore};
+use runvoy_ports::identity::IdentityStore;
+use runvoy_ports::log::LogStore;
+use runvoy_ports::store::ExecutionStore;
+
+/// Opening again is a look at the same state.
+async fn executions() -> Opener<dyn ExecutionStore> {
+    let store = MemoryStore::new(AUDIT_KEY);
+    Opener::new(move || {
+        let opened: Arc<dyn ExecutionStore> = Arc::new(store.clone());
+        async { opened }
+    })
+    .await
+}
+
+async fn identities() -> Opener<dyn IdentityStore> {
+    let store = MemoryStore::new(AUDIT_KEY);
+    Opener::new(move || {
+        let opened: Arc<dyn IdentityStore> = Arc::new(store.clone());
+        async { opened }
+    })
+    .await
+}
+
+async fn logs() -> Opener<dyn LogStore> {
+    let store = MemoryLogStore::default();
+    Opener::new(move || {
+        let opened: Arc<dyn LogStore> = Arc::new(store.clone());
+        async { opened }
+    })
+    .await
+}
+
+mod plain {
+    runvoy_conformance::execution_store_conformance!(super::executions().await);
+    runvoy_conformance::identity_store_conformance!(super::identities().await);
+    runvoy_conformance::log_store_conformance!(super::logs().await);
+}
+
+mod through_faults {
+    use super::ThroughFaults;
+
+    runvoy_conformance::execution_store_conformance!(ThroughFaults::new(super::executions().await, 0xfa17));
+    runvoy_conformance::identity_store_conformance!(ThroughFaults::new(super::identities().await, 0xfa17));
+    runvoy_conformance::log_store_conformance!(ThroughFaults::new(super::logs().await, 0xfa17));
+}
+
+#[tokio::test]
+async fn no_double_finish_in_the_reference() {
+    race::no_double_finish(3, 1_000, &executions().await).await;
+}
+
+#[tokio::test]
+async fn a_lock_of_the_reference_is_never_held_by_two() {
+    race::a_lock_is_never_held_by_two(4, 1_500, &executions().await).await;
+}
+
+#[tokio::test]
+async fn a_history_agrees_with_itself() {
+    for seed in 0..20 {
+        agree_with_reference(seed, 60, &MemoryStore::new(AUDIT_KEY), &executions().await).await;
+    }
+}

@@ -1,0 +1,328 @@
+//! The arrows of the state machine as data: what can be asked of a store in one atomic step, and what it answers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::execution::{Execution, KillRequest, RanOn};
+use crate::id::{ExecutionId, LeaseId, WorkerId};
+use crate::lock::{Holder, Lock};
+use crate::name::Name;
+use crate::spec::Spec;
+use crate::status::Status;
+use crate::time::UnixMs;
+
+/// One atomic step.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a command lives for one step and is moved once")]
+pub enum Command {
+    /// A new execution.
+    Submit(Submit),
+    /// Reserve ready executions for a worker.
+    Lease(LeaseRequest),
+    /// Permit the spawn and count the attempt.
+    Begin(Fence),
+    /// Keep a lease alive.
+    Extend(Extend),
+    /// An attempt is over.
+    EndAttempt(EndAttempt),
+    /// Hand back a lease that was not begun.
+    GiveBack(Fence),
+    /// Somebody wants it to end.
+    Kill(Kill),
+    /// A lease lapsed.
+    Reap(Reap),
+    /// A kill was not confirmed in time.
+    ConfirmKill(ExecutionId),
+    /// The wait for a lock took too long.
+    ExpireWait(ExecutionId),
+    /// An admin takes a lock from its holder.
+    ReleaseLock(Name),
+}
+
+/// A new execution.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Submit {
+    /// Its id.
+    pub id: ExecutionId,
+    /// What to run.
+    pub spec: Spec,
+    /// For whom.
+    pub created_by: String,
+    /// The client's own key for this submit.
+    pub key: Option<SubmitKey>,
+    /// A worker with a free slot: submit, lease and begin become one step.
+    pub lease_to: Option<LeaseTo>,
+}
+
+/// The client's own key for a submit, and what it was used for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SubmitKey {
+    /// Keys of different users never meet.
+    pub user: String,
+    /// As the client sent it.
+    pub key: String,
+    /// A digest of the request: the same key for another request is a conflict.
+    pub fingerprint: [u8; 32],
+}
+
+/// A worker that would take an execution at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseTo {
+    /// The lease to give.
+    pub lease: LeaseId,
+    /// Who.
+    pub worker: Worker,
+    /// For how long.
+    pub ttl_ms: u64,
+}
+
+/// A worker as a lease knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worker {
+    /// Its id.
+    pub id: WorkerId,
+    /// Its machine.
+    pub host: String,
+    /// Its runner.
+    pub runner: String,
+    /// It lives inside the server's own process.
+    pub in_process: bool,
+}
+
+/// Reserve ready executions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseRequest {
+    /// Who wants them.
+    pub worker: Worker,
+    /// From which queues.
+    pub queues: Vec<Name>,
+    /// One lease id per execution wanted.
+    pub leases: Vec<LeaseId>,
+    /// For how long.
+    pub ttl_ms: u64,
+    /// Begin in the same step: only the in-process worker may, for nothing can be lost between the two.
+    pub begin: bool,
+}
+
+/// What proves a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fence {
+    /// The execution.
+    pub execution: ExecutionId,
+    /// The attempt.
+    pub attempt: u32,
+    /// The lease.
+    pub lease: LeaseId,
+}
+
+/// Keep a lease alive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extend {
+    /// Which.
+    pub fence: Fence,
+    /// For how long from now.
+    pub ttl_ms: u64,
+    /// The command's process id.
+    pub process_id: Option<u32>,
+    /// Resident memory of the command.
+    pub rss_bytes: Option<u64>,
+    /// When it last wrote something.
+    pub last_output_at: Option<UnixMs>,
+}
+
+/// An attempt is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndAttempt {
+    /// Which.
+    pub fence: Fence,
+    /// How.
+    pub outcome: Outcome,
+    /// The number of the last log record, which is on stable storage.
+    pub log_end: u64,
+    /// How long the command ran.
+    pub duration_ms: u64,
+    /// The process, where there was one.
+    pub process_id: Option<u32>,
+    /// What the attempt cost, in millionths of a dollar.
+    pub cost_micro_usd: u64,
+}
+
+/// How an attempt ended, as its worker saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It returned a code.
+    Exited {
+        /// The code.
+        code: i32,
+        /// A kill signal had been sent before.
+        after_kill: bool,
+    },
+    /// A signal ended it.
+    Signalled {
+        /// Which.
+        signal: i32,
+        /// A kill signal had been sent before.
+        after_kill: bool,
+    },
+    /// It ran too long and was ended.
+    TimedOut {
+        /// How long it was allowed to run.
+        timeout_ms: u64,
+        /// `SIGTERM` was enough, or `SIGKILL` was needed.
+        forced: bool,
+    },
+    /// It went over its memory limit.
+    OutOfMemory,
+    /// It could not be started.
+    StartFailed {
+        /// Why.
+        message: String,
+    },
+    /// Its output could not be kept.
+    OutputFailed {
+        /// Why.
+        message: String,
+    },
+    /// The worker stopped and ended it.
+    WorkerStopped,
+    /// The worker lost sight of it.
+    Lost {
+        /// What is known.
+        message: String,
+    },
+}
+
+/// Somebody wants it to end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kill {
+    /// Which.
+    pub execution: ExecutionId,
+    /// Without a grace period.
+    pub force: bool,
+}
+
+/// A lease lapsed: nobody extended it while the reaper watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reap {
+    /// Which.
+    pub execution: ExecutionId,
+    /// The lease that was watched.
+    pub lease: LeaseId,
+    /// How often it had been extended; if it was extended since, nothing happens.
+    pub extensions: u64,
+    /// What is known of its end.
+    pub message: String,
+    /// The number of the last log record found.
+    pub log_end: u64,
+}
+
+/// What a step answers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// The execution, and whether an earlier submit with the same key made it.
+    Submitted {
+        /// As it is now.
+        execution: Box<Execution>,
+        /// The key was seen before.
+        repeated: bool,
+    },
+    /// The executions leased, each with its lease.
+    Leased(Vec<Execution>),
+    /// The spawn is permitted.
+    Begun(Box<Execution>),
+    /// The lease lives on.
+    Extended(Extended),
+    /// The attempt is recorded.
+    Ended(Box<Execution>),
+    /// What is now true of it.
+    Changed(Box<Execution>),
+    /// Nothing was to be done.
+    Unchanged,
+    /// The lock as it is now.
+    Lock(Lock),
+    /// The step was refused; what came too late has been kept.
+    Refused(Refusal),
+}
+
+/// A lease that lives on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extended {
+    /// How long.
+    pub ttl_ms: u64,
+    /// Somebody wants it to end.
+    pub kill: Option<KillRequest>,
+}
+
+/// Why a step was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// There is no such thing.
+    #[error("not found")]
+    NotFound,
+    /// The lease is no longer this worker's.
+    #[error("the lease has lapsed")]
+    Lapsed,
+    /// It has ended already.
+    #[error("the execution has ended: {}", .0.as_str())]
+    Ended(Status),
+    /// The lock is held.
+    #[error("lock {} is held by {} since execution {}", .0.name, .0.holder.held_by, .0.holder.execution)]
+    LockHeld(Box<LockHeld>),
+    /// The key was used for another request.
+    #[error("the idempotency key was used for another request, which made execution {0}")]
+    KeyReused(ExecutionId),
+    /// An execution with this id exists.
+    #[error("execution {0} exists already")]
+    Exists(ExecutionId),
+}
+
+/// A lock that cannot be had now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockHeld {
+    /// Which.
+    pub name: Name,
+    /// Who has it.
+    pub holder: Holder,
+}
+
+impl Worker {
+    /// Where an attempt by this worker runs.
+    pub fn ran_on(&self) -> RanOn {
+        RanOn { worker: self.id, host: self.host.clone(), runner: self.runner.clone() }
+    }
+}
+
+/// What is kept of an answer, so that a repeat of its step can be answered as before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Receipt {
+    /// See [`Answer::Submitted`].
+    Submitted(ExecutionId),
+    /// See [`Answer::Leased`].
+    Leased(Vec<(ExecutionId, LeaseId)>),
+    /// See [`Answer::Begun`].
+    Begun(ExecutionId),
+    /// See [`Answer::Ended`].
+    Ended(ExecutionId),
+    /// See [`Answer::Changed`].
+    Changed(ExecutionId),
+    /// See [`Answer::Lock`].
+    Lock(Name),
+}
+
+impl Answer {
+    /// What to keep. Nothing is kept of steps that wrote nothing or that are repeatable by nature (an extend).
+    pub fn receipt(&self) -> Option<Receipt> {
+        match self {
+            Self::Submitted { execution, repeated: false } => Some(Receipt::Submitted(execution.id)),
+            Self::Leased(executions) if !executions.is_empty() => {
+                let lease = |execution: &Execution| execution.lease.as_ref().map(|lease| (execution.id, lease.id));
+                Some(Receipt::Leased(executions.iter().filter_map(lease).collect()))
+            }
+            Self::Begun(execution) => Some(Receipt::Begun(execution.id)),
+            Self::Ended(execution) => Some(Receipt::Ended(execution.id)),
+            Self::Changed(execution) => Some(Receipt::Changed(execution.id)),
+            Self::Lock(lock) => Some(Receipt::Lock(lock.name.clone())),
+            Self::Submitted { .. } | Self::Leased(_) | Self::Extended(_) | Self::Unchanged | Self::Refused(_) => None,
+        }
+    }
+}

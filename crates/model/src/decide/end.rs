@@ -1,0 +1,243 @@
+//! How attempts and executions end. One function makes the verdict, one writes the end; everything that ends goes through both.
+
+use serde_json::json;
+
+use super::lease::{Fenced, fenced, return_to_line, too_late};
+use super::{Decision, lock, properties, refuse};
+use crate::command::{Answer, EndAttempt, Outcome, Reap, Refusal};
+use crate::event::EventType;
+use crate::execution::{Execution, KillRequest};
+use crate::retry::{Category, backoff_ms, classify};
+use crate::status::{EXIT_KILLED, EXIT_PLATFORM, EXIT_TIMEOUT, EndCode, EndReason, Status};
+use crate::step::Step;
+use crate::view::{View, Writes};
+
+/// What an outcome means for an execution.
+#[derive(Debug, Clone)]
+pub(super) struct Verdict {
+    pub status: Status,
+    pub exit_code: i32,
+    pub reason: EndReason,
+    pub category: Option<Category>,
+}
+
+/// What is known of an attempt beside its outcome.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Facts {
+    pub log_end: Option<u64>,
+    pub duration_ms: Option<u64>,
+    pub process_id: Option<u32>,
+    pub cost_micro_usd: u64,
+}
+
+pub(super) fn end_attempt<V: View>(view: &mut V, step: &Step, ended: &EndAttempt) -> Decision<V::Error> {
+    let facts = Facts {
+        log_end: Some(ended.log_end),
+        duration_ms: Some(ended.duration_ms),
+        process_id: ended.process_id,
+        cost_micro_usd: ended.cost_micro_usd,
+    };
+    match fenced(view, ended.fence)? {
+        Fenced::Unknown => refuse(Refusal::NotFound),
+        Fenced::Valid(execution, lease) if lease.begun => {
+            let verdict = judge(&ended.outcome, execution.kill.as_ref());
+            conclude(view, step, *execution, &ended.outcome, verdict, facts)
+        }
+        Fenced::Valid(execution, _) | Fenced::Lapsed(execution) => Ok(keep_late(step, *execution, ended)),
+    }
+}
+
+/// A finish under a lapsed lease is kept as a late event and changes nothing.
+fn keep_late(step: &Step, execution: Execution, ended: &EndAttempt) -> (Writes, Answer) {
+    let mut writes = Writes::default();
+    let verdict = judge(&ended.outcome, None);
+    let late = json!({
+        "attempt": ended.fence.attempt,
+        "late": true,
+        "exitCode": verdict.exit_code,
+        "error": verdict.reason.message,
+        "durationMs": ended.duration_ms,
+    });
+    writes.event(step, execution.id, event_type(&verdict), properties(&execution, late));
+    let refusal = too_late(&execution);
+    writes.put(execution, step);
+    (writes, Answer::Refused(refusal))
+}
+
+pub(super) fn reap<V: View>(view: &mut V, step: &Step, reap: &Reap) -> Decision<V::Error> {
+    let Some(execution) = view.execution(reap.execution)? else { return refuse(Refusal::NotFound) };
+    let lease = execution.lease.clone().filter(|lease| lease.id == reap.lease && lease.extensions == reap.extensions);
+    let Some(lease) = lease.filter(|_| !execution.status.is_terminal()) else {
+        return Ok((Writes::default(), Answer::Unchanged));
+    };
+    if !lease.begun {
+        return Ok(return_to_line(step, execution));
+    }
+    let outcome = Outcome::Lost { message: reap.message.clone() };
+    let verdict = judge(&outcome, execution.kill.as_ref());
+    let facts = Facts { log_end: Some(reap.log_end), ..Facts::default() };
+    conclude(view, step, execution, &outcome, verdict, facts)
+}
+
+/// What an outcome means; `kill` is somebody's wish to end it, had before the outcome was known.
+pub(super) fn judge(outcome: &Outcome, kill: Option<&KillRequest>) -> Verdict {
+    let own = own_verdict(outcome);
+    let ended_by_itself =
+        matches!(outcome, Outcome::Exited { after_kill: false, .. } | Outcome::Signalled { after_kill: false, .. } | Outcome::OutOfMemory);
+    match kill {
+        Some(kill) if !ended_by_itself => stopped(kill, &own.reason.message),
+        _ => own,
+    }
+}
+
+pub(super) fn stopped(kill: &KillRequest, how: &str) -> Verdict {
+    let message = format!("killed by {}; {how}", kill.by);
+    Verdict { status: Status::Stopped, exit_code: EXIT_KILLED, reason: EndReason { code: EndCode::Killed, message }, category: None }
+}
+
+fn own_verdict(outcome: &Outcome) -> Verdict {
+    let category = classify(outcome);
+    let failed = |exit_code, code, message: String| Verdict {
+        status: Status::Failed,
+        exit_code,
+        reason: EndReason { code, message },
+        category: Some(category),
+    };
+    match outcome {
+        Outcome::Exited { code: 0, .. } => Verdict {
+            status: Status::Succeeded,
+            exit_code: 0,
+            reason: EndReason { code: EndCode::Exit, message: "exit code 0".into() },
+            category: None,
+        },
+        Outcome::Exited { code, .. } => failed(*code, EndCode::Exit, format!("exit code {code}")),
+        Outcome::Signalled { signal, .. } => failed(128 + signal, EndCode::Signal, format!("ended by signal {}", signal_name(*signal))),
+        Outcome::TimedOut { timeout_ms, .. } => {
+            failed(EXIT_TIMEOUT, EndCode::Timeout, format!("ran longer than its timeout of {}", seconds(*timeout_ms)))
+        }
+        Outcome::OutOfMemory => failed(128 + 9, EndCode::Oom, "used more memory than its limit".into()),
+        Outcome::StartFailed { message } => failed(EXIT_PLATFORM, EndCode::StartFailed, message.clone()),
+        Outcome::OutputFailed { message } => failed(EXIT_PLATFORM, EndCode::OutputFailed, message.clone()),
+        Outcome::WorkerStopped => failed(EXIT_PLATFORM, EndCode::WorkerLost, "its worker was stopped before the command ended".into()),
+        Outcome::Lost { message } => failed(EXIT_PLATFORM, EndCode::WorkerLost, message.clone()),
+    }
+}
+
+fn seconds(ms: u64) -> String {
+    if ms.is_multiple_of(1000) { format!("{} s", ms / 1000) } else { format!("{ms} ms") }
+}
+
+fn signal_name(signal: i32) -> String {
+    const NAMES: [&str; 16] = [
+        "", "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL", "SIGUSR1", "SIGSEGV", "SIGUSR2",
+        "SIGPIPE", "SIGALRM", "SIGTERM",
+    ];
+    match usize::try_from(signal).ok().and_then(|number| NAMES.get(number)) {
+        Some(name) if signal > 0 => format!("{signal} ({name})"),
+        _ => signal.to_string(),
+    }
+}
+
+/// Writes the end of an attempt: the end of the execution, or the wait for its next attempt.
+fn conclude<V: View>(
+    view: &mut V,
+    step: &Step,
+    mut execution: Execution,
+    outcome: &Outcome,
+    verdict: Verdict,
+    facts: Facts,
+) -> Decision<V::Error> {
+    let retryable = verdict.category.is_some_and(Category::is_retryable) && execution.kill.is_none();
+    // An admin may have taken its lock away while it ran: another attempt would run without it.
+    let lost_its_lock = execution.spec.lock.is_some() && execution.lock.is_none();
+    if retryable && !lost_its_lock && execution.attempt <= execution.spec.retries {
+        return Ok(retry(step, execution, &verdict, facts));
+    }
+    execution.dead = retryable && execution.spec.retries > 0;
+    finish(view, step, execution, outcome, verdict, facts)
+}
+
+fn retry(step: &Step, mut execution: Execution, verdict: &Verdict, facts: Facts) -> (Writes, Answer) {
+    let mut writes = Writes::default();
+    let wait_ms = backoff_ms(execution.id, execution.attempt);
+    execution.status = Status::Pending;
+    execution.lease = None;
+    execution.ready_at = step.at.plus_ms(i64::try_from(wait_ms).unwrap_or(i64::MAX));
+    execution.cost_micro_usd = Some(execution.cost_micro_usd.unwrap_or(0).saturating_add(facts.cost_micro_usd));
+    let failed = json!({
+        "attemptNumber": execution.attempt,
+        "error": verdict.reason.message,
+        "errorCategory": verdict.category.map(Category::as_str),
+    });
+    writes.event(step, execution.id, EventType::TaskProcessingFailed, properties(&execution, failed));
+    let again = json!({
+        "name": "run",
+        "attempt": execution.attempt + 1,
+        "queue": execution.spec.queue,
+        "notBefore": execution.ready_at,
+    });
+    writes.event(step, execution.id, EventType::TaskPending, properties(&execution, again));
+    let execution = writes.put(execution, step);
+    (writes, Answer::Ended(execution))
+}
+
+/// Writes the end of an execution and gives its lock to the next in line.
+pub(super) fn finish<V: View>(
+    view: &mut V,
+    step: &Step,
+    mut execution: Execution,
+    outcome: &Outcome,
+    verdict: Verdict,
+    facts: Facts,
+) -> Decision<V::Error> {
+    let mut writes = Writes::default();
+    let ended = end_properties(&execution, step, outcome, &verdict, facts);
+    writes.event(step, execution.id, event_type(&verdict), properties(&execution, ended));
+    lock::release(view, step, &mut execution, &mut writes)?;
+    execution.status = verdict.status;
+    execution.exit_code = Some(verdict.exit_code);
+    execution.end_reason = Some(verdict.reason);
+    execution.completed_at = Some(step.at);
+    execution.lease = None;
+    execution.log_end = facts.log_end.or(execution.log_end);
+    execution.cost_micro_usd = Some(execution.cost_micro_usd.unwrap_or(0).saturating_add(facts.cost_micro_usd));
+    let execution = writes.put(execution, step);
+    Ok((writes, Answer::Ended(execution)))
+}
+
+fn event_type(verdict: &Verdict) -> EventType {
+    match (verdict.status, verdict.reason.code) {
+        (Status::Succeeded, _) => EventType::TaskCompleted,
+        (Status::Stopped, _) => EventType::TaskStopped,
+        (_, EndCode::Timeout) => EventType::TaskTimeout,
+        _ => EventType::TaskFailed,
+    }
+}
+
+fn end_properties(execution: &Execution, step: &Step, outcome: &Outcome, verdict: &Verdict, facts: Facts) -> serde_json::Value {
+    let elapsed = execution.attempt_started_at.map_or(0, |at| step.at.ms_since(at));
+    let duration_ms = facts.duration_ms.map_or(elapsed, |ms| i64::try_from(ms).unwrap_or(i64::MAX));
+    let mut ended = json!({"attempt": execution.attempt, "exitCode": verdict.exit_code, "durationMs": duration_ms});
+    if let Some(pid) = facts.process_id {
+        ended["processId"] = pid.into();
+    }
+    match event_type(verdict) {
+        EventType::TaskTimeout => {
+            if let Outcome::TimedOut { timeout_ms, forced } = outcome {
+                ended["timeoutMs"] = (*timeout_ms).into();
+                ended["elapsedMs"] = duration_ms.into();
+                ended["signal"] = if *forced { "SIGKILL" } else { "SIGTERM" }.into();
+            }
+        }
+        EventType::TaskFailed => {
+            ended["error"] = verdict.reason.message.clone().into();
+            ended["errorCategory"] = verdict.category.map(Category::as_str).into();
+            ended["retryCount"] = execution.attempt.into();
+            ended["source"] = if execution.dead { "dlq" } else { "worker" }.into();
+            ended["reason"] = verdict.reason.code.as_str().into();
+        }
+        EventType::TaskStopped => ended["error"] = verdict.reason.message.clone().into(),
+        _ => {}
+    }
+    ended
+}

@@ -1,0 +1,99 @@
+//! Every decision of the state machine, as pure functions from a [`View`] and a [`Command`] to [`Writes`] and an [`Answer`].
+//!
+//! All adapters ask the same function, so that they can differ only in how they keep things. What holds of it:
+//! a terminal status never changes; at most one execution holds a lock and its fence only rises; whoever ends gives its lock to the
+//! first that waits, in the same step; what comes from a lapsed lease is kept as a late event and changes nothing else.
+
+mod end;
+mod kill;
+mod lease;
+mod lock;
+mod submit;
+
+use serde_json::{Map, Value, json};
+
+use crate::command::{Answer, Command, Receipt, Refusal};
+use crate::event::EventType;
+use crate::execution::Execution;
+use crate::step::Step;
+use crate::view::{View, Writes};
+
+/// What a decision comes to.
+pub type Decision<E> = Result<(Writes, Answer), E>;
+
+/// Decides one step. The caller applies the writes and the answer's receipt atomically, after [`Writes::seal`].
+pub fn decide<V: View>(view: &mut V, step: &Step, command: &Command) -> Decision<V::Error> {
+    match command {
+        Command::Submit(submit) => submit::submit(view, step, submit),
+        Command::Lease(request) => lease::lease(view, step, request),
+        Command::Begin(fence) => lease::begin(view, step, *fence),
+        Command::Extend(extend) => lease::extend(view, step, extend),
+        Command::GiveBack(fence) => lease::give_back(view, step, *fence),
+        Command::EndAttempt(ended) => end::end_attempt(view, step, ended),
+        Command::Reap(reap) => end::reap(view, step, reap),
+        Command::Kill(kill) => kill::kill(view, step, kill),
+        Command::ConfirmKill(id) => kill::confirm(view, step, *id),
+        Command::ExpireWait(id) => lock::expire_wait(view, step, *id),
+        Command::ReleaseLock(name) => lock::release_by_force(view, step, name),
+    }
+}
+
+/// Answers a step that was applied before.
+pub fn replay<V: View>(view: &mut V, receipt: &Receipt) -> Result<Answer, V::Error> {
+    let found = |execution: Option<Execution>, answer: fn(Box<Execution>) -> Answer| {
+        execution.map_or(Answer::Refused(Refusal::NotFound), |execution| answer(Box::new(execution)))
+    };
+    Ok(match receipt {
+        Receipt::Submitted(id) => found(view.execution(*id)?, |execution| Answer::Submitted { execution, repeated: true }),
+        // The answer permits a spawn: what has lapsed or ended since must not be permitted again.
+        Receipt::Begun(id) => match view.execution(*id)? {
+            Some(execution) if execution.lease.as_ref().is_none_or(|lease| !lease.begun) => Answer::Refused(lease::too_late(&execution)),
+            execution => found(execution, Answer::Begun),
+        },
+        Receipt::Ended(id) => found(view.execution(*id)?, Answer::Ended),
+        Receipt::Changed(id) => found(view.execution(*id)?, Answer::Changed),
+        Receipt::Leased(leases) => {
+            let mut executions = Vec::with_capacity(leases.len());
+            for (id, lease) in leases {
+                let execution = view.execution(*id)?;
+                executions.extend(execution.filter(|execution| execution.lease.as_ref().is_some_and(|own| own.id == *lease)));
+            }
+            Answer::Leased(executions)
+        }
+        Receipt::Lock(name) => match view.lock(name)? {
+            Some(lock) => Answer::Lock(lock),
+            None => Answer::Refused(Refusal::NotFound),
+        },
+    })
+}
+
+fn refuse<E>(refusal: Refusal) -> Decision<E> {
+    Ok((Writes::default(), Answer::Refused(refusal)))
+}
+
+/// The properties that every event of an execution has, and more.
+fn properties(execution: &Execution, more: Value) -> Value {
+    let mut map = Map::new();
+    map.insert("requestId".into(), Value::String(execution.id.to_string()));
+    if let Value::Object(more) = more {
+        map.extend(more);
+    }
+    Value::Object(map)
+}
+
+/// Leaves a mark of the call that asked for this step.
+fn audit(writes: &mut Writes, step: &Step, execution: &Execution) {
+    if let Some(audit) = &step.audit {
+        let about = json!({
+            "user": step.actor.name(),
+            "action": audit.action,
+            "from": audit.from,
+            "result": "ok",
+            "apiRequestId": step.request_id,
+        });
+        writes.event(step, execution.id, EventType::Audit, properties(execution, about));
+    }
+}
+
+#[cfg(test)]
+mod tests;

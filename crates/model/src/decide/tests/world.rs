@@ -1,0 +1,230 @@
+//! A store small enough to be seen through: maps, and the one way to apply a step. It checks nothing itself.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+
+use crate::chain::AuditKey;
+use crate::command::{Answer, Command, EndAttempt, Extend, Fence, Kill, LeaseRequest, Outcome, Reap, Receipt, Submit, SubmitKey, Worker};
+use crate::decide::{decide, replay};
+use crate::event::{Entity, Event, EventType};
+use crate::execution::{Execution, LockClaim};
+use crate::id::{ExecutionId, LeaseId, StepId, WorkerId};
+use crate::lock::Lock;
+use crate::name::Name;
+use crate::spec::Spec;
+use crate::step::{Actor, Audit, Step};
+use crate::time::UnixMs;
+use crate::view::{View, Writes};
+
+pub const KEY: AuditKey = AuditKey::new([7; 32]);
+
+#[derive(Default)]
+pub struct World {
+    pub executions: HashMap<ExecutionId, Execution>,
+    pub locks: HashMap<Name, Lock>,
+    pub events: Vec<Event>,
+    submits: HashMap<(String, String), (ExecutionId, [u8; 32])>,
+    receipts: HashMap<StepId, Receipt>,
+    pub now: UnixMs,
+    counter: u64,
+}
+
+impl View for World {
+    type Error = Infallible;
+
+    fn execution(&mut self, id: ExecutionId) -> Result<Option<Execution>, Infallible> {
+        Ok(self.executions.get(&id).cloned())
+    }
+
+    fn lock(&mut self, name: &Name) -> Result<Option<Lock>, Infallible> {
+        Ok(self.locks.get(name).cloned())
+    }
+
+    fn first_waiter(&mut self, lock: &Name) -> Result<Option<ExecutionId>, Infallible> {
+        Ok(self.waiters(lock).first().copied())
+    }
+
+    fn submitted(&mut self, user: &str, key: &str) -> Result<Option<(ExecutionId, [u8; 32])>, Infallible> {
+        Ok(self.submits.get(&(user.to_owned(), key.to_owned())).copied())
+    }
+
+    fn ready(&mut self, queues: &[Name], now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, Infallible> {
+        let mut keys: Vec<_> = self.executions.values().filter_map(Execution::ready_key).collect();
+        keys.retain(|key| queues.contains(&key.queue) && key.ready_at <= now);
+        keys.sort_by_key(|key| (key.priority, key.ready_at, key.id));
+        Ok(keys.into_iter().take(max).map(|key| key.id).collect())
+    }
+}
+
+impl World {
+    pub fn new() -> Self {
+        Self { now: UnixMs(1_800_000_000_000), ..Self::default() }
+    }
+
+    pub fn waiters(&self, lock: &Name) -> Vec<ExecutionId> {
+        let waits =
+            |execution: &&Execution| matches!(execution.lock, LockClaim::Waiting { .. }) && execution.spec.lock.as_ref() == Some(lock);
+        let mut waiters: Vec<_> = self.executions.values().filter(waits).map(|execution| execution.id).collect();
+        waiters.sort_unstable();
+        waiters
+    }
+
+    /// Sixteen bytes that nobody had before.
+    pub fn fresh(&mut self) -> [u8; 16] {
+        self.counter += 1;
+        // Ids of one step differ only in their tail, so steps stay apart by more than the events of one.
+        (u128::from(self.counter) << 32).to_be_bytes()
+    }
+
+    pub fn step(&mut self) -> Step {
+        let id = StepId::from_bytes(self.fresh());
+        Step {
+            id,
+            at: self.now,
+            actor: Actor::User { email: "ann@x".into() },
+            request_id: id.to_string(),
+            audit: Some(Audit { action: "executions.test".into(), from: "127.0.0.1".into() }),
+        }
+    }
+
+    pub fn play(&mut self, command: Command) -> Answer {
+        let step = self.step();
+        self.apply(&step, &command)
+    }
+
+    pub fn apply(&mut self, step: &Step, command: &Command) -> Answer {
+        if let Some(receipt) = self.receipts.get(&step.id).cloned() {
+            return sure(replay(self, &receipt));
+        }
+        let (mut writes, answer) = sure(decide(self, step, command));
+        writes.seal(&KEY);
+        self.write(writes);
+        if let Some(receipt) = answer.receipt() {
+            self.receipts.insert(step.id, receipt);
+        }
+        answer
+    }
+
+    fn write(&mut self, writes: Writes) {
+        self.executions.extend(writes.executions.into_iter().map(|execution| (execution.id, execution)));
+        self.locks.extend(writes.locks.into_iter().map(|lock| (lock.name.clone(), lock)));
+        self.events.extend(writes.events);
+        self.submits.extend(writes.key.map(|(key, id)| ((key.user, key.key), (id, key.fingerprint))));
+    }
+
+    pub fn get(&self, id: ExecutionId) -> &Execution {
+        &self.executions[&id]
+    }
+
+    pub fn events_of(&self, id: ExecutionId) -> Vec<&Event> {
+        let entity = Entity::task(id);
+        self.events.iter().filter(|event| event.entity == entity).collect()
+    }
+
+    pub fn kinds(&self, id: ExecutionId) -> Vec<EventType> {
+        self.events_of(id).into_iter().map(|event| event.kind).filter(|kind| *kind != EventType::Audit).collect()
+    }
+
+    pub fn submit(&mut self, change: impl FnOnce(&mut Spec)) -> ExecutionId {
+        match self.try_submit(change, None) {
+            Answer::Submitted { execution, .. } => execution.id,
+            other => panic!("not submitted: {other:?}"),
+        }
+    }
+
+    pub fn try_submit(&mut self, change: impl FnOnce(&mut Spec), key: Option<SubmitKey>) -> Answer {
+        let mut spec = spec();
+        change(&mut spec);
+        let id = ExecutionId::from_bytes(self.fresh());
+        self.play(Command::Submit(Submit { id, spec, created_by: "ann@x".into(), key, lease_to: None }))
+    }
+
+    /// Leases whatever comes first, without beginning it.
+    pub fn lease(&mut self) -> Option<Fence> {
+        let lease = LeaseId::from_bytes(self.fresh());
+        let request = LeaseRequest { worker: worker(1), queues: vec![name("default")], leases: vec![lease], ttl_ms: 30_000, begin: false };
+        match self.play(Command::Lease(request)) {
+            Answer::Leased(executions) => executions.first().map(fence_of),
+            other => panic!("not a lease: {other:?}"),
+        }
+    }
+
+    /// Submits one and begins its first attempt.
+    pub fn running(&mut self, change: impl FnOnce(&mut Spec)) -> Fence {
+        self.submit(change);
+        self.begun()
+    }
+
+    /// Leases and begins whatever comes first.
+    pub fn begun(&mut self) -> Fence {
+        let fence = self.lease().expect("something to lease");
+        assert!(matches!(self.play(Command::Begin(fence)), Answer::Begun(_)));
+        fence
+    }
+
+    pub fn end(&mut self, fence: Fence, outcome: Outcome) -> Answer {
+        self.play(Command::EndAttempt(ended(fence, outcome)))
+    }
+
+    pub fn kill(&mut self, id: ExecutionId) -> Answer {
+        self.play(Command::Kill(Kill { execution: id, force: false }))
+    }
+
+    pub fn extend(&mut self, fence: Fence) -> Answer {
+        let extend = Extend { fence, ttl_ms: 30_000, process_id: Some(42), rss_bytes: None, last_output_at: None };
+        self.play(Command::Extend(extend))
+    }
+
+    pub fn reap(&mut self, fence: Fence) -> Answer {
+        let extensions = self.get(fence.execution).lease.as_ref().map_or(0, |lease| lease.extensions);
+        self.play(Command::Reap(reap_of(fence, extensions)))
+    }
+}
+
+pub fn sure<T>(result: Result<T, Infallible>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(never) => match never {},
+    }
+}
+
+pub fn reap_of(fence: Fence, extensions: u64) -> Reap {
+    Reap { execution: fence.execution, lease: fence.lease, extensions, message: "its worker was lost".into(), log_end: 9 }
+}
+
+pub fn ended(fence: Fence, outcome: Outcome) -> EndAttempt {
+    EndAttempt { fence, outcome, log_end: 7, duration_ms: 1_234, process_id: Some(42), cost_micro_usd: 5 }
+}
+
+pub fn fence_of(execution: &Execution) -> Fence {
+    let lease = execution.lease.as_ref().expect("a leased execution");
+    Fence { execution: execution.id, attempt: lease.attempt, lease: lease.id }
+}
+
+pub fn worker(number: u8) -> Worker {
+    Worker { id: WorkerId::from_bytes([number; 16]), host: format!("host-{number}"), runner: "process".into(), in_process: false }
+}
+
+pub fn name(text: &str) -> Name {
+    Name::new(text).expect("a good name")
+}
+
+pub fn exit(code: i32) -> Outcome {
+    Outcome::Exited { code, after_kill: false }
+}
+
+pub fn spec() -> Spec {
+    Spec {
+        command: "true".into(),
+        args: None,
+        image: "local".into(),
+        env: Default::default(),
+        timeout_ms: None,
+        lock: None,
+        lock_wait_ms: None,
+        queue: name("default"),
+        priority: 3,
+        labels: Default::default(),
+        retries: 0,
+    }
+}

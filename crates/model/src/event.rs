@@ -1,0 +1,271 @@
+//! Events: immutable facts with their index keys. A store keeps the compact [`Event`]; the keys of the wire
+//! form are computed from it, byte for byte the same whoever computes them.
+
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::chain::canonical_json;
+use crate::id::{ExecutionId, Id};
+use crate::time::UnixMs;
+
+/// What kind of thing an event is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum EntityType {
+    /// An execution.
+    Task,
+}
+
+impl EntityType {
+    /// The prefix in the keys.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Task => "TASK",
+        }
+    }
+
+    /// Reads the prefix.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Task].into_iter().find(|entity| entity.as_str() == text)
+    }
+}
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EventType {
+    /// It waits to be leased: submitted, retried or handed back.
+    TaskPending,
+    /// A worker may run it.
+    TaskProcessingStarted,
+    /// An attempt failed and another one follows.
+    TaskProcessingFailed,
+    /// It returned 0.
+    TaskCompleted,
+    /// It ended otherwise.
+    TaskFailed,
+    /// It ran too long.
+    TaskTimeout,
+    /// Its worker is alive. The only unchained kind.
+    TaskHeartbeat,
+    /// It was killed.
+    TaskStopped,
+    /// Somebody's call changed something.
+    Audit,
+}
+
+impl EventType {
+    /// Every type.
+    pub const ALL: [Self; 9] = [
+        Self::TaskPending,
+        Self::TaskProcessingStarted,
+        Self::TaskProcessingFailed,
+        Self::TaskCompleted,
+        Self::TaskFailed,
+        Self::TaskTimeout,
+        Self::TaskHeartbeat,
+        Self::TaskStopped,
+        Self::Audit,
+    ];
+
+    /// The words on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::TaskPending => "Task Pending",
+            Self::TaskProcessingStarted => "Task Processing Started",
+            Self::TaskProcessingFailed => "Task Processing Failed",
+            Self::TaskCompleted => "Task Completed",
+            Self::TaskFailed => "Task Failed",
+            Self::TaskTimeout => "Task Timeout",
+            Self::TaskHeartbeat => "Task Heartbeat",
+            Self::TaskStopped => "Task Stopped",
+            Self::Audit => "Audit",
+        }
+    }
+
+    /// Reads the words.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|event| event.as_str() == text)
+    }
+
+    /// Whether it is a link of its entity's chain.
+    pub const fn is_chained(self) -> bool {
+        !matches!(self, Self::TaskHeartbeat)
+    }
+}
+
+/// What an event is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Entity {
+    /// Its kind.
+    pub kind: EntityType,
+    /// Its id within its kind.
+    pub id: String,
+}
+
+impl Entity {
+    /// The entity of an execution.
+    pub fn task(id: ExecutionId) -> Self {
+        Self { kind: EntityType::Task, id: id.to_string() }
+    }
+}
+
+/// A fact.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Its id.
+    pub id: Id,
+    /// What it is about.
+    pub entity: Entity,
+    /// Its number among the chained events of its entity, from 1; a heartbeat has the number of the event before it.
+    pub number: u64,
+    /// What happened.
+    pub kind: EventType,
+    /// When.
+    pub at: UnixMs,
+    /// `source`, `origin`, `workerId`: who emitted it.
+    pub context: Value,
+    /// What else is to be known.
+    pub properties: Value,
+    /// Its link in the chain; zero for unchained ones.
+    pub mac: [u8; 32],
+}
+
+impl Serialize for EventType {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for EventType {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("unknown event type"))
+    }
+}
+
+/// Where events are kept: the parts of their keys that come from configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventScope {
+    /// Whose events they are.
+    pub tenant: String,
+    /// Which app emitted them.
+    pub app: String,
+    /// `local`, `prod`, …
+    pub environment: String,
+}
+
+impl Default for EventScope {
+    fn default() -> Self {
+        Self { tenant: "default".into(), app: "runvoy".into(), environment: "local".into() }
+    }
+}
+
+impl Event {
+    /// The bytes that the chain covers.
+    pub fn canonical(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(512);
+        let head = json!([self.entity.kind.as_str(), self.entity.id, self.kind.as_str(), self.at.0]);
+        canonical_json(&head, &mut out);
+        canonical_json(&self.context, &mut out);
+        canonical_json(&self.properties, &mut out);
+        out
+    }
+
+    /// The event as it goes over the wire, with every key.
+    pub fn to_wire(&self, scope: &EventScope) -> Value {
+        let (kind, id, at) = (self.entity.kind.as_str(), &self.entity.id, self.at.0);
+        let entity = format!("{kind}#{id}");
+        let app = format!("APP#{}", scope.app);
+        let tenant = format!("TENANT#{}", scope.tenant);
+        let event = format!("EVENT#{}", self.kind.as_str());
+        let time = format!("TIMESTAMP#{at}");
+        let mut context = Map::new();
+        if let Value::Object(own) = &self.context {
+            context.clone_from(own);
+        }
+        context.insert("environment".into(), Value::String(scope.environment.clone()));
+        json!({
+            "PK": tenant,
+            "SK": format!("{time}#EVENT#{}", hyphenated(self.id)),
+            "GSI1PK": entity,
+            "GSI1SK": format!("{kind}#{time}"),
+            "GSI2PK": app,
+            "GSI2SK": time,
+            "GSI3PK": app,
+            "GSI3SK": format!("{entity}#{time}"),
+            "GSI4PK": event,
+            "GSI4SK": format!("{tenant}#{time}"),
+            "GSI5PK": event,
+            "GSI5SK": format!("{tenant}#{entity}#{time}"),
+            "GSI6PK": event,
+            "GSI6SK": format!("{tenant}#{app}#{time}"),
+            "GSI7PK": event,
+            "GSI7SK": format!("{tenant}#{app}#{entity}#{time}"),
+            "entityId": id,
+            "entityType": kind,
+            "tenantId": scope.tenant,
+            "eventType": self.kind.as_str(),
+            "timestamp": at,
+            "number": self.number,
+            "context": context,
+            "properties": self.properties,
+        })
+    }
+}
+
+fn hyphenated(id: Id) -> String {
+    let mut text = String::with_capacity(36);
+    for (i, byte) in id.as_bytes().iter().enumerate() {
+        if matches!(i, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        write!(text, "{byte:02x}").expect("writing to a string");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_keys_are_those_of_the_contract() {
+        let event = Event {
+            id: "ddf71f63b0364ac7ad0f77a7fdfca352".parse().expect("an id"),
+            entity: Entity { kind: EntityType::Task, id: "req-123".into() },
+            number: 2,
+            kind: EventType::TaskProcessingStarted,
+            at: UnixMs(1_767_453_739_640),
+            context: json!({"source": "system", "origin": "sqs-worker", "workerId": "worker-abc123"}),
+            properties: json!({"requestId": "req-123"}),
+            mac: [0; 32],
+        };
+        let scope = EventScope { tenant: "gbinnovations".into(), app: "task-workflow".into(), environment: "prod".into() };
+        let wire = event.to_wire(&scope);
+        let expected = [
+            ("PK", "TENANT#gbinnovations"),
+            ("SK", "TIMESTAMP#1767453739640#EVENT#ddf71f63-b036-4ac7-ad0f-77a7fdfca352"),
+            ("GSI1PK", "TASK#req-123"),
+            ("GSI1SK", "TASK#TIMESTAMP#1767453739640"),
+            ("GSI2PK", "APP#task-workflow"),
+            ("GSI2SK", "TIMESTAMP#1767453739640"),
+            ("GSI3PK", "APP#task-workflow"),
+            ("GSI3SK", "TASK#req-123#TIMESTAMP#1767453739640"),
+            ("GSI4PK", "EVENT#Task Processing Started"),
+            ("GSI4SK", "TENANT#gbinnovations#TIMESTAMP#1767453739640"),
+            ("GSI5PK", "EVENT#Task Processing Started"),
+            ("GSI5SK", "TENANT#gbinnovations#TASK#req-123#TIMESTAMP#1767453739640"),
+            ("GSI6PK", "EVENT#Task Processing Started"),
+            ("GSI6SK", "TENANT#gbinnovations#APP#task-workflow#TIMESTAMP#1767453739640"),
+            ("GSI7PK", "EVENT#Task Processing Started"),
+            ("GSI7SK", "TENANT#gbinnovations#APP#task-workflow#TASK#req-123#TIMESTAMP#1767453739640"),
+        ];
+        for (key, value) in expected {
+            assert_eq!(wire[key], value, "{key}");
+        }
+        assert_eq!(wire["context"]["environment"], "prod");
+        assert_eq!(wire["context"]["workerId"], "worker-abc123");
+    }
+}

@@ -1,0 +1,209 @@
+//! The record of one execution: what was asked for and where it stands. How it may change is in [`crate::decide`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::chain::ChainHead;
+use crate::id::{ExecutionId, LeaseId, WorkerId};
+use crate::name::Name;
+use crate::spec::Spec;
+use crate::status::{EndReason, Status, WaitCode, WaitingFor};
+use crate::time::UnixMs;
+
+/// One command run for one user.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Execution {
+    /// Its id.
+    pub id: ExecutionId,
+    /// What was asked for. Stores keep it apart from the rest, for it never changes.
+    #[serde(skip, default = "missing_spec")]
+    pub spec: Spec,
+    /// Who submitted it.
+    pub created_by: String,
+    /// Who may see and kill it beside the submitter.
+    pub owned_by: Vec<String>,
+    /// The request that submitted it.
+    pub created_by_request_id: String,
+    /// The request or step that changed it last.
+    pub modified_by_request_id: String,
+    /// When it was submitted.
+    pub submitted_at: UnixMs,
+    /// Where it stands.
+    pub status: Status,
+    /// How many attempts have begun.
+    pub attempt: u32,
+    /// Not to be leased before this.
+    pub ready_at: UnixMs,
+    /// When its first attempt began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<UnixMs>,
+    /// When its current or last attempt began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt_started_at: Option<UnixMs>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<UnixMs>,
+    /// What it returned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// Why it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_reason: Option<EndReason>,
+    /// Whoever runs it now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<Lease>,
+    /// Whoever ran it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ran_on: Option<RanOn>,
+    /// Somebody's wish to end it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kill: Option<KillRequest>,
+    /// Its claim on the lock of its spec.
+    #[serde(default, skip_serializing_if = "LockClaim::is_none")]
+    pub lock: LockClaim,
+    /// The number of its last log record when it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_end: Option<u64>,
+    /// What it cost, in millionths of a dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micro_usd: Option<u64>,
+    /// Retries were used up: it waits in the dead letters for somebody to look.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dead: bool,
+    /// The head of its chain of events.
+    pub chain: ChainHead,
+    /// Rises by one with every change.
+    pub version: u64,
+}
+
+fn missing_spec() -> Spec {
+    Spec {
+        command: String::new(),
+        args: None,
+        image: String::new(),
+        env: std::collections::BTreeMap::new(),
+        timeout_ms: None,
+        lock: None,
+        lock_wait_ms: None,
+        queue: Name::new(crate::spec::DEFAULT_QUEUE).expect("a constant name"),
+        priority: crate::spec::DEFAULT_PRIORITY,
+        labels: std::collections::BTreeMap::new(),
+        retries: 0,
+    }
+}
+
+/// The right of one worker to run one attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    /// Its id, made by the step that gave it.
+    pub id: LeaseId,
+    /// The attempt it is for.
+    pub attempt: u32,
+    /// Who has it.
+    pub worker: WorkerId,
+    /// The worker lives inside the server's own process.
+    pub in_process: bool,
+    /// How long it lasts after each extend.
+    pub ttl_ms: u64,
+    /// When it ends by the wall clock, for people and events; the reaper goes by its own watch.
+    pub deadline: UnixMs,
+    /// The spawn was permitted and the attempt counted.
+    pub begun: bool,
+    /// How often it was extended.
+    pub extensions: u64,
+    /// When a heartbeat event was last written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heartbeat_at: Option<UnixMs>,
+    /// How many heartbeat events were written.
+    pub heartbeats: u64,
+}
+
+/// Where an attempt ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RanOn {
+    /// The worker.
+    pub worker: WorkerId,
+    /// Its machine.
+    pub host: String,
+    /// Its runner.
+    pub runner: String,
+}
+
+/// Somebody's wish to end an execution.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KillRequest {
+    /// Who asked.
+    pub by: String,
+    /// When.
+    pub at: UnixMs,
+    /// Without a grace period.
+    pub force: bool,
+}
+
+/// How an execution stands to its lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LockClaim {
+    /// It asked for none, or has given it back.
+    #[default]
+    None,
+    /// It holds the lock.
+    Held {
+        /// The lock's fence when it was taken.
+        fence: u64,
+    },
+    /// It stands in line.
+    Waiting {
+        /// It ends where it has not got the lock by then.
+        until: UnixMs,
+    },
+}
+
+impl LockClaim {
+    /// No claim.
+    pub fn is_none(&self) -> bool {
+        matches!(self, Self::None)
+    }
+}
+
+/// The place of an execution that can be leased: the smallest of a queue goes first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ReadyKey {
+    /// Its queue.
+    pub queue: Name,
+    /// 1 goes first.
+    pub priority: u8,
+    /// Not before this.
+    pub ready_at: UnixMs,
+    /// Then by age.
+    pub id: ExecutionId,
+}
+
+impl Execution {
+    /// Its place among those that can be leased, if it can be: stores keep an index of exactly these.
+    pub fn ready_key(&self) -> Option<ReadyKey> {
+        let ready = self.status == Status::Pending && !matches!(self.lock, LockClaim::Waiting { .. });
+        ready.then(|| ReadyKey { queue: self.spec.queue.clone(), priority: self.spec.priority, ready_at: self.ready_at, id: self.id })
+    }
+
+    /// How long it has run, or ran, in all.
+    pub fn duration_ms(&self, now: UnixMs) -> Option<i64> {
+        let started = self.started_at?;
+        Some(self.completed_at.unwrap_or(now).ms_since(started))
+    }
+
+    /// What it waits for, as far as the record alone can tell.
+    pub fn waiting_for(&self, now: UnixMs) -> Option<WaitingFor> {
+        if self.status != Status::Pending {
+            return None;
+        }
+        let (code, message) = match (&self.lock, &self.spec.lock) {
+            (LockClaim::Waiting { .. }, Some(lock)) => (WaitCode::Lock, format!("lock {lock} is held by another execution")),
+            _ if self.ready_at > now => {
+                let seconds = (self.ready_at.ms_since(now) + 999) / 1000;
+                (WaitCode::Backoff, format!("attempt {} begins in {seconds} s", self.attempt + 1))
+            }
+            _ => (WaitCode::Worker, format!("a free worker of queue {}", self.spec.queue)),
+        };
+        Some(WaitingFor { code, message })
+    }
+}

@@ -1,0 +1,80 @@
+//! API keys as text: `rv_`, 43 base64url characters of 256 random bits, 6 of checksum. Only a SHA-256 of the
+//! whole text is ever stored.
+
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+const PREFIX: &str = "rv_";
+const RANDOM_CHARS: usize = 43;
+const CHECK_CHARS: usize = 6;
+/// How much of a key is shown to tell keys apart.
+const SHOWN_CHARS: usize = 11;
+
+/// The text of a key, from 256 random bits.
+pub fn key_text(random: &[u8; 32]) -> String {
+    let body = base64url(random);
+    let check = checksum(&body);
+    format!("{PREFIX}{body}{check}")
+}
+
+/// Whether a text could be a key of ours; says nothing about whether it is a good one.
+pub fn looks_like_key(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix(PREFIX) else { return false };
+    if rest.len() != RANDOM_CHARS + CHECK_CHARS || !rest.is_ascii() {
+        return false;
+    }
+    let (body, check) = rest.split_at(RANDOM_CHARS);
+    checksum(body).as_bytes().ct_eq(check.as_bytes()).into()
+}
+
+/// What is stored of a key.
+pub fn key_hash(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+/// The part of a key that may be shown.
+pub fn key_prefix(text: &str) -> String {
+    text.chars().take(SHOWN_CHARS).collect()
+}
+
+fn checksum(body: &str) -> String {
+    let digest: [u8; 32] = Sha256::digest(body.as_bytes()).into();
+    base64url(&digest)[..CHECK_CHARS].to_owned()
+}
+
+fn base64url(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let bits = group.iter().fold(0u32, |bits, byte| (bits << 8) | u32::from(*byte)) << (8 * (3 - group.len()));
+        for i in 0..=group.len() {
+            text.push(char::from(ALPHABET[(bits >> (18 - 6 * i)) as usize & 63]));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_checks_out_and_a_slip_does_not() {
+        let key = key_text(&[0x5a; 32]);
+        assert_eq!(key.len(), PREFIX.len() + RANDOM_CHARS + CHECK_CHARS);
+        assert!(looks_like_key(&key));
+        let mut slip = key.clone().into_bytes();
+        slip[10] = if slip[10] == b'a' { b'b' } else { b'a' };
+        assert!(!looks_like_key(std::str::from_utf8(&slip).expect("ASCII")));
+        assert!(!looks_like_key("rv_"));
+        assert!(!looks_like_key(""));
+    }
+
+    #[test]
+    fn base64url_matches_known_vectors() {
+        for (plain, coded) in [("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
+            assert_eq!(base64url(plain.as_bytes()), coded);
+        }
+        assert_eq!(base64url(&[0xfb, 0xff]), "-_8");
+    }
+}

@@ -1,0 +1,57 @@
+//! What was asked for: the immutable part of an execution.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::name::Name;
+
+/// The queue that is used when none is named.
+pub const DEFAULT_QUEUE: &str = "default";
+/// The image of the process runner's own environment.
+pub const LOCAL_IMAGE: &str = "local";
+/// The middle of the five priorities; 1 goes first.
+pub const DEFAULT_PRIORITY: u8 = 3;
+
+/// One command and how to run it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spec {
+    /// A shell command; or, where there are `args`, a program.
+    pub command: String,
+    /// Arguments of the program, passed as they are, without a shell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args: Option<Vec<String>>,
+    /// The image it runs in.
+    pub image: String,
+    /// The user's own environment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// How long one attempt may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// The lock it holds from submit to end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock: Option<Name>,
+    /// How long it may wait for that lock; absent means not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock_wait_ms: Option<u64>,
+    /// The line it waits in.
+    pub queue: Name,
+    /// 1 goes first, 5 last.
+    pub priority: u8,
+    /// Free words to find it by.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// How many further attempts it may have.
+    pub retries: u32,
+}
+
+impl Spec {
+    /// The program and its arguments: the shell text stays one argument.
+    pub fn argv(&self) -> Vec<String> {
+        match &self.args {
+            Some(args) => std::iter::once(&self.command).chain(args).cloned().collect(),
+            None => vec!["/bin/sh".into(), "-c".into(), self.command.clone()],
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What a decision may look at and what it writes. An adapter shows its current state as a [`View`], asks
+//! [`crate::decide::decide`], and applies the [`Writes`] in the same transaction.
+
+use crate::chain::AuditKey;
+use crate::command::SubmitKey;
+use crate::event::{Entity, Event, EventType};
+use crate::execution::Execution;
+use crate::id::ExecutionId;
+use crate::lock::Lock;
+use crate::name::Name;
+use crate::step::Step;
+use crate::time::UnixMs;
+
+/// The state as a decision sees it: consistent, and not changing until the writes are applied.
+pub trait View {
+    /// What can go wrong with looking.
+    type Error;
+
+    /// One execution.
+    fn execution(&mut self, id: ExecutionId) -> Result<Option<Execution>, Self::Error>;
+
+    /// One lock; `None` if nobody ever held it.
+    fn lock(&mut self, name: &Name) -> Result<Option<Lock>, Self::Error>;
+
+    /// The first that waits for a lock.
+    fn first_waiter(&mut self, lock: &Name) -> Result<Option<ExecutionId>, Self::Error>;
+
+    /// What a user's key was used for before: the execution and the fingerprint of the request.
+    fn submitted(&mut self, user: &str, key: &str) -> Result<Option<(ExecutionId, [u8; 32])>, Self::Error>;
+
+    /// The first executions that can be leased now, by [`crate::execution::ReadyKey`], `max` in all.
+    fn ready(&mut self, queues: &[Name], now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, Self::Error>;
+}
+
+/// What a decision writes, all of it or nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Writes {
+    /// Executions as they are afterwards. One that is new has version 1.
+    pub executions: Vec<Execution>,
+    /// Locks as they are afterwards.
+    pub locks: Vec<Lock>,
+    /// New events, in order.
+    pub events: Vec<Event>,
+    /// The key of a submit.
+    pub key: Option<(SubmitKey, ExecutionId)>,
+}
+
+impl Writes {
+    /// Nothing to write.
+    pub fn is_empty(&self) -> bool {
+        self.executions.is_empty() && self.locks.is_empty() && self.events.is_empty() && self.key.is_none()
+    }
+
+    /// Adds an event about an execution.
+    pub fn event(&mut self, step: &Step, execution: ExecutionId, kind: EventType, properties: serde_json::Value) {
+        self.events.push(Event {
+            id: step.event_id(self.events.len()),
+            entity: Entity::task(execution),
+            number: 0,
+            kind,
+            at: step.at,
+            context: step.context(),
+            properties,
+            mac: [0; 32],
+        });
+    }
+
+    /// Writes an execution, raising its version, and gives it back as written.
+    pub fn put(&mut self, mut execution: Execution, step: &Step) -> Box<Execution> {
+        execution.version += 1;
+        execution.modified_by_request_id.clone_from(&step.request_id);
+        self.executions.push(execution.clone());
+        Box::new(execution)
+    }
+
+    /// Numbers the events and links them to their executions' chains. Called once, last.
+    pub fn seal(&mut self, key: &AuditKey) {
+        for event in &mut self.events {
+            let owner = self.executions.iter_mut().find(|execution| event.entity == Entity::task(execution.id));
+            let owner = owner.expect("an event is written together with the execution it is about");
+            if event.kind.is_chained() {
+                owner.chain = key.link(&owner.chain, &event.canonical());
+                event.mac = owner.chain.mac;
+            }
+            event.number = owner.chain.count;
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Time and ids come in at the edge, through these two.
+
+use std::time::Duration;
+
+use runvoy_model::id::Id;
+use runvoy_model::time::UnixMs;
+
+/// Both kinds of time.
+pub trait Clock: Send + Sync {
+    /// The wall clock: for people, records and keys. It may jump.
+    fn now(&self) -> UnixMs;
+
+    /// Time since some fixed moment, which never jumps: for leases and timeouts.
+    fn monotonic(&self) -> Duration;
+}
+
+/// Makes ids that sort by the time they were made.
+pub trait IdSource: Send + Sync {
+    /// A new id, greater than every one before it from this source.
+    fn next_id(&self) -> Id;
+}

@@ -1,0 +1,130 @@
+//! How commands run. A runner starts a command and hands back its output, its end and a way to stop it; it knows
+//! nothing of stores, leases or logs.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use runvoy_model::id::ExecutionId;
+use tokio::sync::oneshot;
+
+/// A command to start. It is data: nothing here is ever spliced into shell text.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// The execution, which names the cgroup and the work directory.
+    pub execution: ExecutionId,
+    /// Which attempt of it.
+    pub attempt: u32,
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// The whole environment.
+    pub env: BTreeMap<String, String>,
+    /// Limits, where asked for.
+    pub limits: Limits,
+}
+
+/// Resource limits of one command and its descendants; `None` is unlimited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of memory.
+    pub memory_bytes: Option<u64>,
+    /// Processes and threads.
+    pub pids: Option<u64>,
+    /// CPU in thousandths of a core.
+    pub cpu_millis: Option<u64>,
+    /// Open files per process.
+    pub open_files: Option<u64>,
+    /// Largest file a process may write, in bytes.
+    pub file_bytes: Option<u64>,
+}
+
+/// A command that runs.
+pub struct Started {
+    /// What is needed to find the command again after a restart of the worker; opaque to everybody else, stored at once.
+    pub handle: String,
+    /// The command's process id where it has one on this machine.
+    pub pid: Option<u32>,
+    /// Where the command runs.
+    pub work_dir: PathBuf,
+    /// Read end of its standard output; end of file once every descendant is gone.
+    pub stdout: OwnedFd,
+    /// Read end of its standard error.
+    pub stderr: OwnedFd,
+    /// How it ended. Sent once, after every descendant is gone.
+    pub exit: oneshot::Receiver<Exit>,
+    /// The way to stop it.
+    pub control: Box<dyn Control>,
+}
+
+/// Stops a command.
+pub trait Control: Send + Sync {
+    /// Asks every process of the command to end (`SIGTERM`).
+    fn terminate(&self);
+    /// Ends every process of the command, whatever it does (`SIGKILL` to all descendants).
+    fn kill(&self);
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitStatus {
+    /// It returned this code.
+    Code(i32),
+    /// A signal ended it.
+    Signal(i32),
+    /// The runner lost sight of it; its code is unknown.
+    Lost,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exit {
+    /// How the main process ended.
+    pub status: ExitStatus,
+    /// The kernel killed it, or a descendant, for going over its memory limit.
+    pub oom_killed: bool,
+    /// CPU time of the command and the descendants it waited for.
+    pub cpu_ms: u64,
+    /// The largest resident set of any of them.
+    pub max_rss_bytes: u64,
+}
+
+/// Why a command could not be started, in words for the person who submitted it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct StartError {
+    /// What happened and what to do.
+    pub message: String,
+}
+
+/// How surely a kill reaches every descendant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Containment {
+    /// A cgroup v2 per command, with `cgroup.kill`.
+    CgroupV2,
+    /// A cgroup v1 per command, frozen and killed.
+    CgroupV1,
+    /// A PID namespace per command.
+    PidNamespace,
+    /// Process groups and a subreaper only: a hostile command may get away.
+    Weak,
+}
+
+/// The runner port.
+#[async_trait]
+pub trait Runner: Send + Sync {
+    /// `process`, `container` or `fargate`.
+    fn name(&self) -> &'static str;
+
+    /// How surely a kill reaches every descendant.
+    fn containment(&self) -> Containment;
+
+    /// Starts a command. Nothing is left behind when this fails.
+    async fn start(&self, start: Start) -> Result<Started, StartError>;
+
+    /// Ends whatever earlier starts of this worker left running, and removes their work directories. Returns how many commands were found.
+    async fn sweep(&self) -> Result<usize, StartError>;
+
+    /// Removes the work directory of an attempt that has ended and been recorded.
+    async fn clean_up(&self, execution: ExecutionId, attempt: u32);
+}

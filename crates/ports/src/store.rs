@@ -1,0 +1,273 @@
+//! The transactional store: every state change is one atomic step, named by its caller. One backend serves all of these together.
+
+use async_trait::async_trait;
+use runvoy_model::command::{
+    Answer, Command, EndAttempt, Extend, Extended, Fence, Kill, LeaseRequest, Reap, Refusal, Submit,
+};
+use runvoy_model::event::{Entity, Event, EventType};
+use runvoy_model::execution::{Execution, Lease};
+use runvoy_model::id::ExecutionId;
+use runvoy_model::lock::Lock;
+use runvoy_model::name::Name;
+use runvoy_model::status::Status;
+use runvoy_model::step::Step;
+use runvoy_model::time::UnixMs;
+
+/// What went wrong with a store.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The step is not allowed as things stand. Final.
+    #[error(transparent)]
+    Refused(Refusal),
+    /// The disk is full, or at its reserve. Nothing was written.
+    #[error("no space left for the store")]
+    NoSpace,
+    /// The store cannot answer now. The step may or may not have been written: repeat it with the same id.
+    #[error("the store is not available")]
+    Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// What is stored cannot be trusted.
+    #[error("the store is damaged: {0}")]
+    Damaged(String),
+}
+
+impl StoreError {
+    /// The same step may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::NoSpace | Self::Unavailable(_))
+    }
+
+    /// The refusal, if it is one.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::Refused(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+}
+
+/// Which executions to list, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListQuery {
+    /// Only these statuses; empty means all.
+    pub statuses: Vec<Status>,
+    /// Only those that this user submitted or co-owns.
+    pub owner: Option<String>,
+    /// Only those that this user submitted.
+    pub created_by: Option<String>,
+    /// Only those that asked for this lock.
+    pub lock: Option<Name>,
+    /// Only those submitted at this time or later.
+    pub since: Option<UnixMs>,
+    /// Only those submitted before this time.
+    pub until: Option<UnixMs>,
+    /// Go on after this one.
+    pub after: Option<ExecutionId>,
+    /// At most this many.
+    pub limit: usize,
+}
+
+/// A lease that somebody holds, as the reaper watches it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenLease {
+    /// The execution.
+    pub execution: ExecutionId,
+    /// Its status: `STARTING`, `RUNNING` or `TERMINATING`.
+    pub status: Status,
+    /// The lease.
+    pub lease: Lease,
+}
+
+/// A lock and its line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockLine {
+    /// The lock.
+    pub lock: Lock,
+    /// Who waits for it, in order.
+    pub waiters: Vec<ExecutionId>,
+}
+
+/// Which events, in the order they were written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventQuery {
+    /// Only events about this.
+    pub entity: Option<Entity>,
+    /// Only events of this type.
+    pub kind: Option<EventType>,
+    /// Only at this time or later.
+    pub from: Option<UnixMs>,
+    /// Only before this time.
+    pub to: Option<UnixMs>,
+    /// Newest first.
+    pub descending: bool,
+    /// Go on after this place.
+    pub after: Option<u64>,
+    /// At most this many.
+    pub limit: usize,
+}
+
+/// An event and its place in the whole log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredEvent {
+    /// Rises by one with every event stored; a cursor.
+    pub place: u64,
+    /// The event.
+    pub event: Event,
+}
+
+/// What may be forgotten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// Heartbeat events before this.
+    pub heartbeats_before: UnixMs,
+    /// Receipts of steps and keys of submits before this.
+    pub receipts_before: UnixMs,
+    /// At most this many rows in one step, so that the writer is never held up.
+    pub max_rows: usize,
+}
+
+/// How much there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Executions by status, in the order of [`Status::ALL`]; only the open ones are counted exactly.
+    pub pending: u64,
+    /// Leased or running.
+    pub active: u64,
+    /// All executions ever submitted and still kept.
+    pub executions: u64,
+    /// All events kept.
+    pub events: u64,
+    /// Bytes on disk.
+    pub bytes: u64,
+}
+
+/// Executions, locks and the events about them.
+#[async_trait]
+pub trait ExecutionStore: Send + Sync {
+    /// Applies one step: all of it, durably, or nothing. A repeat of the same step is answered as before.
+    async fn apply(&self, step: Step, command: Command) -> Result<Answer, StoreError>;
+
+    /// One execution.
+    async fn get(&self, id: ExecutionId) -> Result<Option<Execution>, StoreError>;
+
+    /// Executions whose id begins or ends with these hex digits, `max` at most.
+    async fn find(&self, digits: &str, max: usize) -> Result<Vec<ExecutionId>, StoreError>;
+
+    /// A page of executions, newest first.
+    async fn list(&self, query: ListQuery) -> Result<Vec<Execution>, StoreError>;
+
+    /// Every lease that somebody holds.
+    async fn open_leases(&self) -> Result<Vec<OpenLease>, StoreError>;
+
+    /// Executions whose wait for a lock ends at or before this time.
+    async fn waits_ended(&self, at: UnixMs) -> Result<Vec<ExecutionId>, StoreError>;
+
+    /// When the next execution of these queues can be leased; at or before now if one can be already.
+    async fn next_ready(&self, queues: &[Name]) -> Result<Option<UnixMs>, StoreError>;
+
+    /// Every lock that is held.
+    async fn locks(&self) -> Result<Vec<LockLine>, StoreError>;
+
+    /// A page of events.
+    async fn events(&self, query: EventQuery) -> Result<Vec<StoredEvent>, StoreError>;
+
+    /// Forgets a little of what may be forgotten; returns how many rows.
+    async fn prune(&self, retention: Retention) -> Result<usize, StoreError>;
+
+    /// How much there is.
+    async fn counts(&self) -> Result<Counts, StoreError>;
+
+    /// A new execution.
+    async fn submit(&self, step: Step, submit: Submit) -> Result<(Execution, bool), StoreError> {
+        match self.apply(step, Command::Submit(submit)).await? {
+            Answer::Submitted { execution, repeated } => Ok((*execution, repeated)),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Reserves ready executions for a worker.
+    async fn lease(&self, step: Step, request: LeaseRequest) -> Result<Vec<Execution>, StoreError> {
+        match self.apply(step, Command::Lease(request)).await? {
+            Answer::Leased(executions) => Ok(executions),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Permits the spawn and counts the attempt.
+    async fn begin(&self, step: Step, fence: Fence) -> Result<Execution, StoreError> {
+        match self.apply(step, Command::Begin(fence)).await? {
+            Answer::Begun(execution) => Ok(*execution),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Keeps a lease alive.
+    async fn extend(&self, step: Step, extend: Extend) -> Result<Extended, StoreError> {
+        match self.apply(step, Command::Extend(extend)).await? {
+            Answer::Extended(extended) => Ok(extended),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Records the end of an attempt. The execution has ended, or waits for its next attempt.
+    async fn end_attempt(&self, step: Step, ended: EndAttempt) -> Result<Execution, StoreError> {
+        match self.apply(step, Command::EndAttempt(ended)).await? {
+            Answer::Ended(execution) => Ok(*execution),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Hands back a lease that was not begun.
+    async fn give_back(&self, step: Step, fence: Fence) -> Result<Execution, StoreError> {
+        changed(self.apply(step, Command::GiveBack(fence)).await?)
+    }
+
+    /// Asks for an execution's end.
+    async fn kill(&self, step: Step, kill: Kill) -> Result<Execution, StoreError> {
+        changed(self.apply(step, Command::Kill(kill)).await?)
+    }
+
+    /// Acts on a lapsed lease; `None` if it was extended or ended since it was looked at.
+    async fn reap(&self, step: Step, reap: Reap) -> Result<Option<Execution>, StoreError> {
+        changed_or_not(self.apply(step, Command::Reap(reap)).await?)
+    }
+
+    /// Ends a kill that nobody confirmed.
+    async fn confirm_kill(&self, step: Step, id: ExecutionId) -> Result<Option<Execution>, StoreError> {
+        changed_or_not(self.apply(step, Command::ConfirmKill(id)).await?)
+    }
+
+    /// Ends a wait for a lock that took too long.
+    async fn expire_wait(&self, step: Step, id: ExecutionId) -> Result<Option<Execution>, StoreError> {
+        changed_or_not(self.apply(step, Command::ExpireWait(id)).await?)
+    }
+
+    /// Takes a lock from its holder.
+    async fn release_lock(&self, step: Step, name: Name) -> Result<Lock, StoreError> {
+        match self.apply(step, Command::ReleaseLock(name)).await? {
+            Answer::Lock(lock) => Ok(lock),
+            other => Err(unexpected(other)),
+        }
+    }
+}
+
+fn changed(answer: Answer) -> Result<Execution, StoreError> {
+    match answer {
+        Answer::Changed(execution) => Ok(*execution),
+        other => Err(unexpected(other)),
+    }
+}
+
+fn changed_or_not(answer: Answer) -> Result<Option<Execution>, StoreError> {
+    match answer {
+        Answer::Changed(execution) | Answer::Ended(execution) => Ok(Some(*execution)),
+        Answer::Unchanged => Ok(None),
+        other => Err(unexpected(other)),
+    }
+}
+
+fn unexpected(answer: Answer) -> StoreError {
+    match answer {
+        Answer::Refused(refusal) => StoreError::Refused(refusal),
+        other => StoreError::Damaged(format!("a step was answered as another: {other:?}")),
+    }
+}

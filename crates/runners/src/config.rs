@@ -1,0 +1,34 @@
+//! What a process runner is told when it is made.
+
+use std::path::PathBuf;
+
+use runvoy_ports::runner::Containment;
+use serde::{Deserialize, Serialize};
+
+/// How a process runner works on this machine.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The program that becomes the spawner: the `runvoy` binary itself, or `runvoy-spawner`.
+    pub spawner_program: PathBuf,
+    /// Its arguments, such as the hidden subcommand. The socket to the worker is its standard input.
+    pub spawner_args: Vec<String>,
+    /// The directory that holds one work directory per attempt, and the records that a sweep reads.
+    pub work_root: PathBuf,
+    /// A name that stays the same over restarts of one server and differs between two of them: letters, digits, `-` and `_`.
+    pub instance: String,
+    /// Who commands run as; `None` is whoever runs the worker.
+    pub run_as: Option<RunAs>,
+    /// Use this containment and no other; `None` takes the surest that works here.
+    pub containment: Option<Containment>,
+}
+
+/// A user that commands run as, with no capability left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunAs {
+    /// User id.
+    pub uid: u32,
+    /// Primary group id.
+    pub gid: u32,
+    /// All supplementary groups.
+    pub groups: Vec<u32>,
+}

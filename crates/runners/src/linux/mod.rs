@@ -1,0 +1,23 @@
+//! The process runner on Linux: the worker's half (`runner`, `link`, `sweep`, `failure`), the spawner's half (`spawner`, `running`,
+//! `ladder`, `child`, `init`), and what both use.
+
+mod cgroup;
+mod child;
+mod clone;
+mod directory;
+mod failure;
+mod handle;
+mod hierarchy;
+mod init;
+mod kernel;
+mod ladder;
+mod limit;
+mod link;
+mod message;
+pub(crate) mod runner;
+mod running;
+mod socket;
+pub(crate) mod spawner;
+mod step;
+mod sweep;
+mod tree;

@@ -1,0 +1,280 @@
+//! The process runner of a worker: asks its spawner for commands, hands out their pipes and ends, and starts a new spawner if
+//! one is lost. It never forks: a worker is large and has threads, and its spawner is small and has none.
+
+use std::collections::HashSet;
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use runvoy_model::id::ExecutionId;
+use runvoy_ports::runner::{Containment, Exit, ExitStatus, Runner, Start, StartError, Started};
+
+use super::failure::{self, Context};
+use super::handle::{Handle, boot_id};
+use super::kernel;
+use super::link::{Link, NotBegun, Orphan, Pending, Stop};
+use super::message::{self, PACKET_MAX, Rung};
+use super::sweep::{Records, Spawner};
+use crate::command::{attempt_name, check};
+use crate::config::Config;
+
+/// Runs commands as processes of this machine.
+pub struct ProcessRunner {
+    config: Config,
+    records: Records,
+    boot_id: String,
+    link: Mutex<Arc<Link>>,
+    /// One at a time starts a new spawner.
+    renewing: tokio::sync::Mutex<()>,
+    /// Attempts that were started here and not cleaned up yet; a sweep leaves them alone.
+    kept: Arc<Mutex<HashSet<String>>>,
+}
+
+impl ProcessRunner {
+    /// Makes the work root, starts the spawner and waits until it is ready. Must be called in a tokio runtime.
+    pub async fn new(mut config: Config) -> Result<Self, StartError> {
+        if config.instance.is_empty() || !config.instance.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
+            let message = format!("instance name {:?} may only have letters, digits, '-' and '_'", config.instance);
+            return Err(StartError { message });
+        }
+        config.work_root = make_work_root(&config).map_err(|error| StartError {
+            message: format!(
+                "work root {} could not be made: {error} (the worker must be able to write there)",
+                config.work_root.display()
+            ),
+        })?;
+        let records = Records { work_root: config.work_root.clone(), instance: config.instance.clone() };
+        let boot_id = boot_id();
+        let link = open(&config, &records, &boot_id).await?;
+        Ok(Self { config, records, boot_id, link: Mutex::new(link), renewing: tokio::sync::Mutex::new(()), kept: Arc::default() })
+    }
+
+    /// The spawner's process id.
+    pub fn spawner_pid(&self) -> u32 {
+        lock(&self.link).spawner_pid
+    }
+
+    /// The spawner that is there, or a new one.
+    async fn link(&self) -> Result<Arc<Link>, StartError> {
+        let link = Arc::clone(&lock(&self.link));
+        if link.is_open() {
+            return Ok(link);
+        }
+        let _alone = self.renewing.lock().await;
+        let link = Arc::clone(&lock(&self.link));
+        if link.is_open() {
+            return Ok(link);
+        }
+        tracing::warn!(pid = link.spawner_pid, "the spawner ended unexpectedly; starting another");
+        let link = open(&self.config, &self.records, &self.boot_id).await?;
+        *lock(&self.link) = Arc::clone(&link);
+        Ok(link)
+    }
+
+    /// Asks for a command. A spawner that died unnoticed is replaced: what could not be sent was not started.
+    async fn ask(&self, name: &str, start: &Start) -> Result<Asked, StartError> {
+        let (stdout, stdout_writer) = pipe()?;
+        let (stderr, stderr_writer) = pipe()?;
+        let mut last_error = None;
+        for _ in 0..2 {
+            let link = self.link().await?;
+            let Some(pending) = link.expect(name) else { continue };
+            match send(&link, pending.id, name, start, [&stdout_writer, &stderr_writer]).await {
+                Ok(()) => return Ok(Asked { link, pending, stdout, stderr }),
+                Err(error) => {
+                    link.give_up(pending.id);
+                    last_error = Some(error);
+                }
+            }
+        }
+        let why = last_error.map_or_else(|| "it ends as soon as it is started".to_owned(), |error| error.to_string());
+        Err(StartError { message: format!("the spawner could not be asked to start the command: {why}") })
+    }
+
+    async fn begin(&self, name: &str, start: Start) -> Result<Started, StartError> {
+        let Asked { link, pending: Pending { id, reply, exit }, stdout, stderr } = self.ask(name, &start).await?;
+        let work_dir = self.config.work_root.join(name);
+        let begun = match reply.await {
+            Ok(Ok(begun)) => begun,
+            Ok(Err(NotBegun::Failed(failure))) => {
+                let run_as = self.config.run_as.as_ref();
+                return Err(failure::explain(&failure, &Context { start: &start, work_dir: &work_dir, run_as }));
+            }
+            Ok(Err(NotBegun::Gone)) | Err(_) => return Err(gone()),
+        };
+        let control = Box::new(Stop { link: Arc::clone(&link), id });
+        let cgroup = link.home.as_ref().map(|home| home.join(name));
+        let handle =
+            Handle { pid: begun.pid, boot_id: self.boot_id.clone(), start_time: begun.start_time, containment: link.containment, cgroup };
+        let handle = serde_json::to_string(&handle).expect("a handle is plain data");
+        if !has_cgroup(link.containment)
+            && let Err(error) = self.records.add_command(name, &handle)
+        {
+            tracing::warn!(%error, name, "a command could not be written down; if worker and spawner are both killed it may outlive them");
+        }
+        Ok(Started { handle, pid: Some(begun.pid), work_dir, stdout, stderr, exit, control })
+    }
+
+    fn current(&self) -> Spawner {
+        spawner(&lock(&self.link), &self.boot_id)
+    }
+}
+
+#[async_trait]
+impl Runner for ProcessRunner {
+    fn name(&self) -> &'static str {
+        "process"
+    }
+
+    fn containment(&self) -> Containment {
+        lock(&self.link).containment.into()
+    }
+
+    async fn start(&self, start: Start) -> Result<Started, StartError> {
+        check(&start)?;
+        let name = attempt_name(start.execution, start.attempt);
+        if !lock(&self.kept).insert(name.clone()) {
+            return Err(StartError { message: format!("attempt {name} was started here before: every start needs its own attempt") });
+        }
+        // Also when the caller gives up waiting: what was asked for is killed then, and its directory is left to the next sweep.
+        let kept = Keeping { kept: &self.kept, name: &name, done: false };
+        let started = self.begin(&name, start).await;
+        kept.finish(started.is_ok());
+        started
+    }
+
+    async fn sweep(&self) -> Result<usize, StartError> {
+        let (records, current, kept) = (self.records.clone(), self.current(), Arc::clone(&self.kept));
+        let swept = tokio::task::spawn_blocking(move || records.sweep(&current, |name| lock(&kept).contains(name)));
+        swept.await.unwrap_or_else(|error| Err(error.to_string())).map_err(|message| StartError { message })
+    }
+
+    async fn clean_up(&self, execution: ExecutionId, attempt: u32) {
+        let name = attempt_name(execution, attempt);
+        let had_handle = !has_cgroup(lock(&self.link).containment);
+        // Even an empty directory can take a disk milliseconds, which no other task shall wait for.
+        let (records, removed_name) = (self.records.clone(), name.clone());
+        let removed = tokio::task::spawn_blocking(move || records.remove_command(&removed_name, had_handle)).await;
+        if let Err(error) = removed.unwrap_or_else(|error| Err(io::Error::other(error))) {
+            let directory = self.config.work_root.join(&name);
+            tracing::warn!(%error, directory = %directory.display(), "a work directory could not be removed; the next sweep tries again");
+        }
+        lock(&self.kept).remove(&name);
+    }
+}
+
+impl Drop for ProcessRunner {
+    fn drop(&mut self) {
+        lock(&self.link).shut_down();
+    }
+}
+
+/// A command that the spawner was asked for.
+struct Asked {
+    link: Arc<Link>,
+    pending: Pending,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+}
+
+/// Removes a name from the kept ones unless the command runs.
+struct Keeping<'a> {
+    kept: &'a Mutex<HashSet<String>>,
+    name: &'a str,
+    done: bool,
+}
+
+impl Keeping<'_> {
+    fn finish(mut self, runs: bool) {
+        self.done = runs;
+    }
+}
+
+impl Drop for Keeping<'_> {
+    fn drop(&mut self) {
+        if !self.done {
+            lock(self.kept).remove(self.name);
+        }
+    }
+}
+
+/// Starts a spawner and writes it down. When it ends, whatever it left is killed and reported lost.
+async fn open(config: &Config, records: &Records, boot_id: &str) -> Result<Arc<Link>, StartError> {
+    let (on_loss_records, roots) = (records.clone(), Arc::new(Mutex::new(Vec::new())));
+    let on_loss_roots = Arc::clone(&roots);
+    let link = Link::open(config, move |orphans| lose(&on_loss_records, &lock(&on_loss_roots), orphans)).await?;
+    lock(&roots).clone_from(&link.cgroups);
+    records.add_spawner(&spawner(&link, boot_id)).map_err(|error| {
+        link.shut_down();
+        StartError { message: format!("the work root cannot be written: {error}") }
+    })?;
+    Ok(link)
+}
+
+fn lose(records: &Records, roots: &[std::path::PathBuf], orphans: Vec<Orphan>) {
+    if orphans.is_empty() {
+        return;
+    }
+    let names: HashSet<&str> = orphans.iter().map(|orphan| orphan.name.as_str()).collect();
+    if let Err(error) = records.end(roots, |name| names.contains(name)) {
+        tracing::error!(error, "the spawner was lost and left commands behind");
+    }
+    for orphan in orphans {
+        // Whoever does not wait for the end does not want it.
+        let _ = orphan.exit.send(Exit { status: ExitStatus::Lost, oom_killed: false, cpu_ms: 0, max_rss_bytes: 0 });
+    }
+}
+
+fn spawner(link: &Link, boot_id: &str) -> Spawner {
+    let handle = Handle {
+        pid: link.spawner_pid,
+        boot_id: boot_id.to_owned(),
+        start_time: link.spawner_start_time,
+        containment: link.containment,
+        cgroup: None,
+    };
+    Spawner { handle, cgroups: link.cgroups.clone() }
+}
+
+fn has_cgroup(rung: Rung) -> bool {
+    matches!(rung, Rung::CgroupV2 | Rung::CgroupV1)
+}
+
+async fn send(link: &Link, id: u64, name: &str, start: &Start, files: [&OwnedFd; 2]) -> io::Result<()> {
+    let packet = message::encode_start(id, name, start);
+    if packet.len() <= PACKET_MAX {
+        return link.send(&packet, &files.map(AsFd::as_fd)).await;
+    }
+    let large = kernel::memory_file()?;
+    let mut file = fs::File::from(large.try_clone()?);
+    file.write_all(&packet)?;
+    link.send(&message::encode_start_large(id, packet.len()), &[files[0].as_fd(), files[1].as_fd(), large.as_fd()]).await
+}
+
+fn pipe() -> Result<(OwnedFd, OwnedFd), StartError> {
+    let (reader, writer) = io::pipe().map_err(|error| StartError {
+        message: format!("no pipe for the command's output could be made: {error} (raise the worker's limit of open files)"),
+    })?;
+    Ok((reader.into(), writer.into()))
+}
+
+fn gone() -> StartError {
+    StartError { message: "the spawner ended before the command was started (the next start tries a new one)".to_owned() }
+}
+
+/// Nobody but us may list it; the user that commands run as must be able to pass.
+fn make_work_root(config: &Config) -> io::Result<std::path::PathBuf> {
+    let mode = if config.run_as.is_some() { 0o711 } else { 0o700 };
+    let root: &Path = &config.work_root;
+    DirBuilder::new().recursive(true).mode(mode).create(root)?;
+    fs::set_permissions(root, Permissions::from_mode(mode))?;
+    fs::canonicalize(root)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

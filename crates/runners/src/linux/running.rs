@@ -1,0 +1,310 @@
+//! One command of a spawner from its making to its last descendant. It makes the process, and knows how to stop it and when all of
+//! it is gone; what is said to the worker about it is the spawner's.
+#![expect(unsafe_code, reason = "makes processes")]
+
+use std::cell::Cell;
+use std::ffi::CString;
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, lchown};
+use std::path::{Path, PathBuf};
+
+use runvoy_ports::runner::{Exit, ExitStatus};
+
+use super::cgroup::Group;
+use super::child::{self, Plan};
+use super::clone::{Clone, Stack};
+use super::init::{self, InitPlan};
+use super::kernel::{self, Pid, Reaped};
+use super::ladder::{self, Ladder};
+use super::message::{Failure, Rung, StartRequest};
+use super::socket::{self, Wait};
+use super::step::{RECORD, Record, Step};
+use super::tree;
+use crate::config::RunAs;
+
+/// What all commands of one spawner share.
+pub(crate) struct Ground {
+    pub(crate) work_root: PathBuf,
+    pub(crate) run_as: Option<RunAs>,
+    pub(crate) ladder: Ladder,
+    /// For children that share memory, where that works.
+    pub(crate) stack: Option<Stack>,
+}
+
+/// A command that has a process.
+pub(crate) struct Running {
+    pub(crate) id: u64,
+    /// The command's own process, or the init process above it.
+    pub(crate) pid: Pid,
+    rung: Rung,
+    group: Group,
+    work_dir: PathBuf,
+    /// A pipe that ends at exec, or the channel to an init process. A child that shares our memory needs none.
+    status: Option<OwnedFd>,
+    pub(crate) phase: Phase,
+    failure: Option<Failure>,
+    killed: bool,
+    /// What an init process said about the command's own end.
+    ended: Option<Exit>,
+}
+
+/// How far the start has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// It is not known yet whether the program runs.
+    Starting,
+    /// It does.
+    Executed,
+    /// It does not; the process is about to be reaped.
+    Failed,
+}
+
+/// How it all ended, once nothing is left.
+pub(crate) type Outcome = Result<Exit, Failure>;
+
+impl Running {
+    /// Makes work directory, cgroups and process. Nothing is left when it fails.
+    pub(crate) fn start(ground: &mut Ground, request: &StartRequest<'_>, files: &[OwnedFd]) -> Result<Self, Failure> {
+        let [stdout, stderr, ..] = files else {
+            return Err(Failure::new(Step::Prepare, &io::Error::from_raw_os_error(libc::EMFILE), "output pipes"));
+        };
+        let name = request.name.to_str().map_err(|_| Failure::new(Step::Prepare, &io::Error::from_raw_os_error(libc::EINVAL), "name"))?;
+        let work_dir = ground.work_root.join(name);
+        make_work_dir(&work_dir, ground.run_as.as_ref())?;
+        let mut group = ground.ladder.make(name, &request.limits).inspect_err(|_| drop(fs::remove_dir(&work_dir)))?;
+        let making = Making { ground, request, stdout, stderr, group: &group, work_dir: &work_dir };
+        match making.process() {
+            Ok(Made { pid, status, failure }) => {
+                let (id, rung) = (request.id, ground.ladder.rung);
+                let phase = match (&failure, &status) {
+                    (Some(_), _) => Phase::Failed,
+                    (None, Some(_)) => Phase::Starting,
+                    (None, None) => Phase::Executed,
+                };
+                Ok(Self { id, pid, rung, group, work_dir, status, phase, failure, killed: false, ended: None })
+            }
+            Err(failure) => {
+                group.remove();
+                drop(fs::remove_dir(&work_dir));
+                Err(failure)
+            }
+        }
+    }
+
+    /// The descriptor that says whether the program runs, while that is open.
+    pub(crate) fn awaited(&self) -> Option<i32> {
+        self.status.as_ref().filter(|_| self.phase == Phase::Starting).map(AsRawFd::as_raw_fd)
+    }
+
+    /// Reads what there is to read on the status channel.
+    pub(crate) fn read_status(&mut self) {
+        while let Some(status) = &self.status {
+            let mut bytes = [0; RECORD];
+            match kernel::read(status.as_fd(), &mut bytes) {
+                Ok(0) => {
+                    self.status = None;
+                    if self.phase == Phase::Starting {
+                        self.phase = Phase::Executed;
+                    }
+                }
+                Ok(length) => match Record::from_bytes(&bytes[..length]) {
+                    Some(Record::Executed) => self.phase = Phase::Executed,
+                    Some(Record::Failed { step, errno }) => {
+                        self.phase = Phase::Failed;
+                        self.failure = Some(Failure { step, errno, detail: String::new() });
+                    }
+                    Some(Record::Ended { status, cpu_us, max_rss_kib }) => {
+                        self.ended = Some(exit(&Reaped { pid: self.pid, status, cpu_us, max_rss_kib }));
+                    }
+                    None => {}
+                },
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => self.status = None,
+            }
+        }
+    }
+
+    /// Sends `SIGTERM` to every process of the command.
+    pub(crate) fn terminate(&self) {
+        match (self.rung, &self.status) {
+            (Rung::CgroupV2 | Rung::CgroupV1, _) => self.group.terminate(),
+            (_, Some(control)) => drop(socket::send(control.as_fd(), init::TERMINATE, &[], Wait::Never)),
+            (_, None) => {}
+        }
+    }
+
+    /// Kills the command now and for as long as there is anything of it.
+    pub(crate) fn kill_on(&mut self) {
+        self.killed = true;
+        self.kill();
+    }
+
+    /// Whether it is to be killed for as long as there is anything of it.
+    pub(crate) fn is_killed(&self) -> bool {
+        self.killed
+    }
+
+    /// Kills every process of the command that there is now.
+    pub(crate) fn kill(&self) {
+        match self.rung {
+            Rung::CgroupV2 | Rung::CgroupV1 => self.group.kill(),
+            Rung::PidNamespace => kernel::signal_child(self.pid, libc::SIGKILL),
+            Rung::Weak => {
+                tree::kill_below(self.pid);
+                // The command may have stopped the init process above it.
+                kernel::signal_child(self.pid, libc::SIGCONT);
+            }
+        }
+    }
+
+    /// The process was reaped: what is left of the command ends now.
+    pub(crate) fn end(mut self, reaped: &Reaped) -> Ending {
+        self.read_status();
+        let mut exit = self.ended.unwrap_or_else(|| exit(reaped));
+        if self.ended.is_none() && self.rung == Rung::Weak {
+            // Somebody killed the init process; how the command itself ended is anybody's guess.
+            exit.status = ExitStatus::Lost;
+        }
+        let strays = self.rung == Rung::Weak && self.ended.is_none();
+        Ending { id: self.id, group: self.group, strays, work_dir: self.work_dir, exit, failure: self.failure, killed: false }
+    }
+}
+
+/// A command whose main process is gone.
+pub(crate) struct Ending {
+    pub(crate) id: u64,
+    group: Group,
+    /// Descendants may have become children of the spawner.
+    strays: bool,
+    work_dir: PathBuf,
+    exit: Exit,
+    failure: Option<Failure>,
+    killed: bool,
+}
+
+impl Ending {
+    /// Kills what is left; the outcome once that is nothing. `mains` are the processes of living commands.
+    pub(crate) fn advance(&mut self, mains: impl Fn(Pid) -> bool) -> Option<Outcome> {
+        if !self.killed {
+            // Read while the cgroup is there; most commands leave nothing behind and end here.
+            self.exit.oom_killed = self.group.oom_killed();
+        }
+        if self.strays && kill_strays(mains) || !self.group.remove() {
+            self.group.kill();
+            self.killed = true;
+            return None;
+        }
+        Some(match self.failure.take() {
+            Some(failure) => {
+                drop(fs::remove_dir(&self.work_dir));
+                Err(failure)
+            }
+            None => Ok(self.exit),
+        })
+    }
+}
+
+/// Kills our children that are no living command's own process, and all below them; true if there were any.
+fn kill_strays(mains: impl Fn(Pid) -> bool) -> bool {
+    let me = std::process::id().cast_signed();
+    let strays: Vec<_> = tree::below(me).into_iter().filter(|process| process.parent == me && !mains(process.pid)).collect();
+    for stray in &strays {
+        tree::kill_below(stray.pid);
+        drop(tree::send(stray, libc::SIGKILL));
+    }
+    !strays.is_empty()
+}
+
+fn exit(reaped: &Reaped) -> Exit {
+    let status = if libc::WIFEXITED(reaped.status) {
+        ExitStatus::Code(libc::WEXITSTATUS(reaped.status))
+    } else {
+        ExitStatus::Signal(libc::WTERMSIG(reaped.status))
+    };
+    Exit { status, oom_killed: false, cpu_ms: reaped.cpu_us / 1000, max_rss_bytes: reaped.max_rss_kib * 1024 }
+}
+
+/// `mkdir` follows no symlink in its last part, and the directory above belongs to us.
+fn make_work_dir(path: &Path, owner: Option<&RunAs>) -> Result<(), Failure> {
+    let fail = |error: io::Error| Failure::new(Step::MakeDirectory, &error, "");
+    DirBuilder::new().mode(0o700).create(path).map_err(fail)?;
+    if let Some(owner) = owner {
+        lchown(path, Some(owner.uid), Some(owner.gid)).inspect_err(|_| drop(fs::remove_dir(path))).map_err(fail)?;
+    }
+    Ok(())
+}
+
+struct Making<'a> {
+    ground: &'a mut Ground,
+    request: &'a StartRequest<'a>,
+    stdout: &'a OwnedFd,
+    stderr: &'a OwnedFd,
+    group: &'a Group,
+    work_dir: &'a Path,
+}
+
+/// A new process.
+struct Made {
+    pid: Pid,
+    status: Option<OwnedFd>,
+    failure: Option<Failure>,
+}
+
+impl Making<'_> {
+    fn process(self) -> Result<Made, Failure> {
+        let fail = |step| move |error: io::Error| Failure::new(step, &error, "");
+        let ladder = &self.ground.ladder;
+        let (rung, born_inside) = (ladder.rung, ladder.born_inside);
+        let cgroup = self.group.birthplace().filter(|_| born_inside).map(File::open).transpose().map_err(fail(Step::MakeCgroup))?;
+        let cgroup = cgroup.as_ref().map(AsFd::as_fd);
+        let joins = self.group.joins(born_inside);
+        let directory = CString::new(self.work_dir.as_os_str().as_bytes()).map_err(|error| fail(Step::Prepare)(error.into()))?;
+        let run_as = self.ground.run_as.as_ref();
+        let mut plan = Plan {
+            programs: &self.request.programs,
+            argv: &self.request.argv,
+            env: &self.request.env,
+            joins: &joins,
+            directory: &directory,
+            stdout: self.stdout.as_raw_fd(),
+            stderr: self.stderr.as_raw_fd(),
+            status: None,
+            failure: Cell::new(None),
+            open_files: self.request.limits.open_files,
+            file_bytes: self.request.limits.file_bytes,
+            run_as,
+        };
+        // Another user could stop the child between its change of user and its exec, and us with it if we shared memory.
+        let stack = self.ground.stack.as_mut().filter(|_| run_as.is_none());
+        let (pid, status) = if matches!(rung, Rung::PidNamespace | Rung::Weak) {
+            start_init(plan, cgroup, rung == Rung::PidNamespace)?
+        } else if let Some(stack) = stack {
+            // SAFETY: the spawner has one thread; the plan lives until the child has become the command or left.
+            let pid = unsafe { Clone { cgroup, namespaces: 0, share: Some(stack) }.start(child::enter, (&raw mut plan).cast()) };
+            let failure = plan.failure.get().map(|(step, errno)| Failure { step, errno, detail: String::new() });
+            return Ok(Made { pid: pid.map_err(fail(Step::Clone))?, status: None, failure });
+        } else {
+            let (ours, theirs) = kernel::status_pipe().map_err(fail(Step::Prepare))?;
+            plan.status = Some(theirs.as_raw_fd());
+            // SAFETY: the spawner has one thread; the child has a copy of the plan.
+            let pid = unsafe { Clone { cgroup, ..Clone::default() }.start(child::enter, (&raw mut plan).cast()) };
+            (pid.map_err(fail(Step::Clone))?, ours)
+        };
+        Ok(Made { pid, status: Some(status), failure: None })
+    }
+}
+
+/// Makes the init process above a command.
+fn start_init(command: Plan<'_>, cgroup: Option<BorrowedFd<'_>>, namespace: bool) -> Result<(Pid, OwnedFd), Failure> {
+    let fail = |step| move |error: io::Error| Failure::new(step, &error, "");
+    let (ours, theirs) = socket::pair().map_err(fail(Step::Prepare))?;
+    kernel::set_nonblocking(ours.as_fd()).map_err(fail(Step::Prepare))?;
+    let (namespaces, map) = if namespace { (ladder::namespaces(), ladder::id_map()) } else { (0, None) };
+    let mut plan = InitPlan { command, control: theirs.as_fd(), namespace, map };
+    // SAFETY: the spawner has one thread; the child has a copy of the plan.
+    let pid = unsafe { Clone { cgroup, namespaces, share: None }.start(init::enter, (&raw mut plan).cast()) };
+    Ok((pid.map_err(fail(Step::Clone))?, ours))
+}

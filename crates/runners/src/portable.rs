@@ -1,0 +1,193 @@
+//! The process runner where there are no cgroups, namespaces or spawner: commands are process groups of the worker, and containment
+//! is weak. It exists so that a laptop of another kind can run the same program; limits, another user and a sweep are refused or
+//! do nothing, and say so.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitCode, Stdio};
+
+use async_trait::async_trait;
+use runvoy_model::id::ExecutionId;
+use runvoy_ports::runner::{Containment, Control, Exit, ExitStatus, Limits, Runner, Start, StartError, Started};
+use tokio::sync::oneshot;
+
+use crate::command::{attempt_name, check, is_attempt_name};
+use crate::config::Config;
+
+/// Runs commands as process groups of this machine.
+pub struct ProcessRunner {
+    config: Config,
+}
+
+impl ProcessRunner {
+    /// Makes the work root.
+    pub async fn new(config: Config) -> Result<Self, StartError> {
+        if config.run_as.is_some() {
+            return Err(StartError { message: "commands can run as another user only on Linux".to_owned() });
+        }
+        if !matches!(config.containment, None | Some(Containment::Weak)) {
+            return Err(StartError { message: "this machine can contain commands only by process groups".to_owned() });
+        }
+        let root = &config.work_root;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(root)
+            .map_err(|error| StartError { message: format!("work root {} could not be made: {error}", root.display()) })?;
+        Ok(Self { config })
+    }
+}
+
+/// There is no spawner here.
+#[cfg_attr(target_os = "linux", expect(dead_code, reason = "Linux has its own"))]
+pub fn run_spawner() -> ExitCode {
+    ExitCode::FAILURE
+}
+
+struct ProcessGroup(i32);
+
+impl ProcessGroup {
+    fn signal(&self, signal: i32) {
+        #[expect(unsafe_code, reason = "the standard library cannot signal a group")]
+        // SAFETY: sending a signal touches no memory.
+        unsafe {
+            libc::kill(-self.0, signal)
+        };
+    }
+}
+
+impl Control for ProcessGroup {
+    fn terminate(&self) {
+        self.signal(libc::SIGTERM);
+    }
+
+    fn kill(&self) {
+        self.signal(libc::SIGKILL);
+    }
+}
+
+#[async_trait]
+impl Runner for ProcessRunner {
+    fn name(&self) -> &'static str {
+        "process"
+    }
+
+    fn containment(&self) -> Containment {
+        Containment::Weak
+    }
+
+    async fn start(&self, start: Start) -> Result<Started, StartError> {
+        check(&start)?;
+        if start.limits != Limits::default() {
+            return Err(StartError { message: "limits cannot be enforced on this worker: they need Linux".to_owned() });
+        }
+        let work_dir = self.config.work_root.join(attempt_name(start.execution, start.attempt));
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&work_dir)
+            .map_err(|error| StartError { message: format!("work directory {} could not be made: {error}", work_dir.display()) })?;
+        let mut child = Command::new(&start.argv[0])
+            .args(&start.argv[1..])
+            .env_clear()
+            .envs(&start.env)
+            .current_dir(&work_dir)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(|error| {
+                drop(fs::remove_dir(&work_dir));
+                StartError { message: format!("{}: could not be run: {error}", start.argv[0]) }
+            })?;
+        let pid = child.id();
+        let stdout = OwnedFd::from(child.stdout.take().expect("it was asked for"));
+        let stderr = OwnedFd::from(child.stderr.take().expect("it was asked for"));
+        let (sender, exit) = oneshot::channel();
+        std::thread::spawn(move || {
+            // Whoever does not wait for the end does not want it.
+            let _ = sender.send(wait(child));
+        });
+        let control = Box::new(ProcessGroup(pid.cast_signed()));
+        Ok(Started { handle: format!("{{\"pid\":{pid}}}"), pid: Some(pid), work_dir, stdout, stderr, exit, control })
+    }
+
+    async fn sweep(&self) -> Result<usize, StartError> {
+        let fail = |error: io::Error| StartError { message: format!("{} could not be read: {error}", self.config.work_root.display()) };
+        for entry in fs::read_dir(&self.config.work_root).map_err(fail)? {
+            let entry = entry.map_err(fail)?;
+            if entry.file_name().to_str().is_some_and(is_attempt_name) {
+                drop(fs::remove_dir_all(entry.path()));
+            }
+        }
+        Ok(0)
+    }
+
+    async fn clean_up(&self, execution: ExecutionId, attempt: u32) {
+        let directory = self.config.work_root.join(attempt_name(execution, attempt));
+        if let Err(error) = fs::remove_dir_all(&directory) {
+            tracing::warn!(%error, directory = %directory.display(), "a work directory could not be removed");
+        }
+    }
+}
+
+fn wait(mut child: Child) -> Exit {
+    let group = ProcessGroup(child.id().cast_signed());
+    let status = match child.wait() {
+        Ok(status) => status.code().map(ExitStatus::Code).or_else(|| status.signal().map(ExitStatus::Signal)),
+        Err(_) => None,
+    };
+    // The group keeps its number while anybody is in it, so this reaches what was left or nobody.
+    group.kill();
+    Exit { status: status.unwrap_or(ExitStatus::Lost), oom_killed: false, cpu_ms: 0, max_rss_bytes: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    async fn runner(root: &std::path::Path) -> ProcessRunner {
+        let config = Config {
+            spawner_program: "/nonexistent".into(),
+            spawner_args: Vec::new(),
+            work_root: root.join("work"),
+            instance: "test".to_owned(),
+            run_as: None,
+            containment: None,
+        };
+        ProcessRunner::new(config).await.unwrap()
+    }
+
+    fn start(script: &str) -> Start {
+        let argv = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
+        let execution = ExecutionId::from_bytes([1; 16]);
+        Start { execution, attempt: 1, argv, env: [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into(), limits: Limits::default() }
+    }
+
+    #[tokio::test]
+    async fn a_command_runs_and_its_end_comes_back() {
+        let root = tempfile::tempdir().unwrap();
+        let runner = runner(root.path()).await;
+        let started = runner.start(start("echo hello; sleep 100 & exit 7")).await.unwrap();
+        let mut text = String::new();
+        std::fs::File::from(started.stdout).read_to_string(&mut text).unwrap();
+        assert_eq!(text, "hello\n");
+        assert_eq!(started.exit.await.unwrap().status, ExitStatus::Code(7));
+        runner.clean_up(ExecutionId::from_bytes([1; 16]), 1).await;
+        assert!(!started.work_dir.exists());
+    }
+
+    #[tokio::test]
+    async fn a_kill_reaches_the_group() {
+        let root = tempfile::tempdir().unwrap();
+        let runner = runner(root.path()).await;
+        let started = runner.start(start("sleep 100 & sleep 100")).await.unwrap();
+        started.control.kill();
+        assert_eq!(started.exit.await.unwrap().status, ExitStatus::Signal(libc::SIGKILL));
+    }
+}

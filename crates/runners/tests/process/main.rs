@@ -1,0 +1,10 @@
+//! The process runner with real processes. These tests need Linux and root: they make cgroups and change users.
+#![cfg(target_os = "linux")]
+
+mod command;
+mod containment;
+mod crash;
+mod limit;
+mod privilege;
+mod refusal;
+mod stage;

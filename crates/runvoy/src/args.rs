@@ -1,0 +1,142 @@
+//! The command line as a whole: the client's commands, and those that need more than a client.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use runvoy_cli::{ClientCommand, GlobalArgs};
+
+/// Run commands on central infrastructure, without sharing its credentials.
+#[derive(Debug, Parser)]
+#[command(name = "runvoy", version, about, max_term_width = 100, after_help = "See also: runvoy help exit-codes, runvoy help environment")]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: GlobalArgs,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start a server: API, page and one worker in one process
+    #[command(before_help = SERVE_EXAMPLES)]
+    Serve(Box<ServeArgs>),
+    /// Make a data directory from a backup
+    #[command(before_help = "Examples:\n  runvoy restore /var/backups/runvoy-2026-01-31 --data-dir /var/lib/runvoy")]
+    Restore(RestoreArgs),
+    #[command(flatten)]
+    Client(ClientCommand),
+}
+
+const SERVE_EXAMPLES: &str = "Examples:
+  runvoy serve
+  runvoy serve --listen 127.0.0.1:0 --data-dir /var/lib/runvoy
+  runvoy serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --run-as nobody
+
+Every setting can also stand in server.yaml of the data directory or in RUNVOY_* (docs/configuration.md).";
+
+/// Flags of `serve`. A flag that is given overrides file and environment.
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// Settings file [default: server.yaml in the data directory]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Address and port to listen on; port 0 takes a free one [default: 127.0.0.1:56212]
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<String>,
+    /// E-mail of the admin that the first start makes [default: admin@localhost]
+    #[arg(long, value_name = "EMAIL")]
+    pub admin_email: Option<String>,
+    /// Base of page addresses
+    #[arg(long, value_name = "URL")]
+    pub web_url: Option<String>,
+    /// Only the API: commands run on workers elsewhere
+    #[arg(long)]
+    pub no_worker: bool,
+    /// Executions at once [default: four per core]
+    #[arg(long, value_name = "N")]
+    pub concurrency: Option<usize>,
+    /// Queues to serve, separated by commas [default: default]
+    #[arg(long, value_name = "NAMES")]
+    pub queues: Option<String>,
+    /// User that commands run as
+    #[arg(long, value_name = "USER")]
+    pub run_as: Option<String>,
+    /// Run commands as the server's own user although there are several users
+    #[arg(long)]
+    pub allow_shared_uid: bool,
+    /// Time between SIGTERM and SIGKILL [default: 5s]
+    #[arg(long, value_name = "TIME")]
+    pub grace: Option<String>,
+    /// Time that running commands have when the server stops [default: 10s]
+    #[arg(long, value_name = "TIME")]
+    pub stop_patience: Option<String>,
+    /// Certificate chain to speak TLS with
+    #[arg(long, value_name = "FILE")]
+    pub tls_cert: Option<String>,
+    /// Private key of the certificate
+    #[arg(long, value_name = "FILE")]
+    pub tls_key: Option<String>,
+    /// Listen beyond loopback without TLS
+    #[arg(long)]
+    pub insecure: bool,
+    /// Listen beyond loopback without TLS, because a proxy in front ends it
+    #[arg(long)]
+    pub behind_proxy: bool,
+    /// Let anybody read /metrics
+    #[arg(long)]
+    pub metrics_public: bool,
+    /// error, warn, info, debug or trace [default: info]
+    #[arg(long, value_name = "LEVEL")]
+    pub log_level: Option<String>,
+    /// text, json or auto [default: auto]
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<String>,
+    /// Serve the socket only, and leave after the last client and the last execution
+    #[arg(long, hide = true)]
+    pub ephemeral: bool,
+}
+
+impl ServeArgs {
+    /// The flags that were given, by the name of their setting.
+    pub fn flags(&self) -> Vec<(&'static str, String)> {
+        let mut flags = Vec::new();
+        let mut add = |name, value: Option<String>| flags.extend(value.map(|value| (name, value)));
+        let on = |given: bool| given.then(|| "true".to_owned());
+        add("listen", self.listen.clone());
+        add("admin_email", self.admin_email.clone());
+        add("web_url", self.web_url.clone());
+        add("worker", self.no_worker.then(|| "false".to_owned()));
+        add("concurrency", self.concurrency.map(|n| n.to_string()));
+        add("queues", self.queues.clone());
+        add("run_as", self.run_as.clone());
+        add("allow_shared_uid", on(self.allow_shared_uid));
+        add("grace", self.grace.clone());
+        add("stop_patience", self.stop_patience.clone());
+        add("tls_cert", self.tls_cert.clone());
+        add("tls_key", self.tls_key.clone());
+        add("insecure", on(self.insecure));
+        add("behind_proxy", on(self.behind_proxy));
+        add("metrics_public", on(self.metrics_public));
+        add("log_level", self.log_level.clone());
+        add("log_format", self.log_format.clone());
+        flags
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct RestoreArgs {
+    /// A directory that `runvoy backup` wrote
+    pub source: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,78 @@
+//! The binary: settings, wiring and roles. It picks the adapters; everything else is decided in the crates below it.
+
+mod admin;
+mod args;
+mod backup;
+mod bind;
+mod clock;
+mod data_dir;
+mod doctor;
+mod idle;
+mod keys;
+mod listen;
+mod local;
+mod logging;
+mod restore;
+mod serve;
+mod settings;
+mod signal;
+mod stack;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{CommandFactory, Parser};
+
+use crate::args::{Cli, Command};
+use crate::data_dir::DataDir;
+
+/// The hidden role that starts commands for a worker: `runvoy __spawner`.
+const SPAWNER: &str = "__spawner";
+
+fn main() -> ExitCode {
+    // The spawner must stay small and single-threaded: it is told apart before anything else exists.
+    if std::env::args_os().nth(1).is_some_and(|word| word == SPAWNER) {
+        return runvoy_runners::spawner::run();
+    }
+    runvoy_cli::complete::answer_shell(Cli::command);
+    let cli = Cli::parse();
+    match cli.command {
+        Command::Serve(args) => {
+            let data = data_dir(cli.global.data_dir);
+            finish(data.and_then(|data| runtime(true)?.block_on(serve::run(&args, data))))
+        }
+        Command::Restore(args) => {
+            let restored = data_dir(cli.global.data_dir).and_then(|data| restore::restore(&args.source, &data));
+            finish(restored)
+        }
+        Command::Client(command) => match runtime(false) {
+            Ok(runtime) => ExitCode::from(runtime.block_on(runvoy_cli::execute(cli.global, command, &local::OwnBinary))),
+            Err(error) => finish(Err(error)),
+        },
+    }
+}
+
+fn finish(result: Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn runtime(threads: bool) -> Result<tokio::runtime::Runtime> {
+    let mut builder = if threads { tokio::runtime::Builder::new_multi_thread() } else { tokio::runtime::Builder::new_current_thread() };
+    builder.enable_all().build().context("cannot start the runtime")
+}
+
+fn data_dir(flag: Option<PathBuf>) -> Result<DataDir> {
+    let named = flag.or_else(|| std::env::var_os("RUNVOY_DATA_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from));
+    let path = match named {
+        Some(path) => path,
+        None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set: name the data directory with --data-dir")?).join(".runvoy/data"),
+    };
+    Ok(DataDir::new(std::path::absolute(path)?))
+}

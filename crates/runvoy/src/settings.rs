@@ -1,0 +1,335 @@
+//! The server's settings: one table of keys, each with its default, its words and what it sets. File, environment
+//! and flags all go through it, and `docs/configuration.md` is checked against it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use runvoy_model::name::Name;
+
+/// Everything a server can be told.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// Where it listens; absent for a server that only has its socket.
+    pub listen: String,
+    /// Who the first admin is.
+    pub admin_email: String,
+    /// The base of page addresses.
+    pub web_url: String,
+    /// Whether there is a worker in the server.
+    pub worker: bool,
+    /// How many executions run at once.
+    pub concurrency: usize,
+    /// Which queues the worker serves.
+    pub queues: Vec<Name>,
+    /// Whose rights commands have.
+    pub run_as: Option<String>,
+    /// Commands may run as the server's own user although there are several users.
+    pub allow_shared_uid: bool,
+    /// Where commands run.
+    pub work_dir: Option<PathBuf>,
+    /// Time between `SIGTERM` and `SIGKILL`.
+    pub grace: Duration,
+    /// Time that running commands have when the server stops.
+    pub stop_patience: Duration,
+    /// Certificate chain.
+    pub tls_cert: Option<PathBuf>,
+    /// Private key.
+    pub tls_key: Option<PathBuf>,
+    /// Listens beyond loopback without TLS.
+    pub insecure: bool,
+    /// A proxy in front ends TLS.
+    pub behind_proxy: bool,
+    /// Pages from these origins may call.
+    pub cors_origins: Vec<String>,
+    /// Anybody may read the metrics.
+    pub metrics_public: bool,
+    /// How much is logged.
+    pub log_level: String,
+    /// `text`, `json`, or `auto`.
+    pub log_format: String,
+    /// Days that logs are kept.
+    pub retention_log_days: u32,
+    /// Days that heartbeats are kept.
+    pub retention_heartbeat_days: u32,
+    /// The most one log may hold.
+    pub log_max_bytes: u64,
+    /// Space on the disk that only the store may use.
+    pub disk_reserve_bytes: u64,
+    /// Memory of one command.
+    pub limit_memory_bytes: Option<u64>,
+    /// Processes of one command.
+    pub limit_pids: Option<u64>,
+    /// CPU of one command, in thousandths of a core.
+    pub limit_cpu_millis: Option<u64>,
+    /// Open files of one process.
+    pub limit_open_files: Option<u64>,
+    /// Largest file a process may write.
+    pub limit_file_bytes: Option<u64>,
+    /// Dollars per vCPU hour.
+    pub cost_vcpu_hour_usd: f64,
+    /// Dollars per gigabyte hour.
+    pub cost_gb_hour_usd: f64,
+    /// Whose events.
+    pub tenant: String,
+    /// Which app's events.
+    pub app: String,
+    /// Which environment's events.
+    pub environment: String,
+}
+
+/// One key.
+pub struct Key {
+    /// Its name in the file; `RUNVOY_` and its upper case in the environment; dashes for underscores as a flag.
+    pub name: &'static str,
+    /// Its default, as it would be written.
+    pub default: &'static str,
+    /// What it does.
+    pub help: &'static str,
+    set: fn(&mut Settings, &str) -> Result<(), String>,
+}
+
+macro_rules! key {
+    ($name:ident, $default:literal, $help:literal, $parse:expr) => {
+        Key {
+            name: stringify!($name),
+            default: $default,
+            help: $help,
+            set: |settings, text| {
+                settings.$name = $parse(text)?;
+                Ok(())
+            },
+        }
+    };
+}
+
+/// Every key there is.
+pub const KEYS: &[Key] = &[
+    key!(listen, "127.0.0.1:56212", "Address and port; port 0 takes a free one.", text),
+    key!(admin_email, "admin@localhost", "E-mail of the first admin, made at the first start.", text),
+    key!(web_url, "", "Base of page addresses; empty is the server's own address.", text),
+    key!(worker, "true", "Run commands in this server. `--no-worker` leaves that to workers elsewhere.", boolean),
+    key!(concurrency, "0", "Executions at once; 0 is four times the number of cores.", number),
+    key!(queues, "default", "Queues that the server's own worker serves.", names),
+    key!(run_as, "", "User that commands run as; empty is the server's own user.", optional),
+    key!(allow_shared_uid, "false", "Run commands as the server's own user although there are several users.", boolean),
+    key!(work_dir, "", "Where each command gets a directory of its own; empty is `work` in the data directory.", path),
+    key!(grace, "5s", "Time between SIGTERM and SIGKILL.", duration),
+    key!(stop_patience, "10s", "Time that running commands have to end when the server stops.", duration),
+    key!(tls_cert, "", "Certificate chain (PEM) to speak TLS with.", path),
+    key!(tls_key, "", "Private key (PEM) of the certificate.", path),
+    key!(insecure, "false", "Listen beyond loopback without TLS.", boolean),
+    key!(behind_proxy, "false", "Listen beyond loopback without TLS because a proxy in front ends it.", boolean),
+    key!(cors_origins, "", "Origins whose pages may call the API and open streams.", list),
+    key!(metrics_public, "false", "Let anybody read /metrics without a key.", boolean),
+    key!(log_level, "info", "error, warn, info, debug or trace.", text),
+    key!(log_format, "auto", "text, json, or auto: text on a terminal, else JSON.", text),
+    key!(retention_log_days, "30", "Days that logs are kept.", number),
+    key!(retention_heartbeat_days, "7", "Days that heartbeat events are kept.", number),
+    key!(log_max_bytes, "2GiB", "The most one log may hold; what comes after is counted, not kept.", bytes),
+    key!(disk_reserve_bytes, "64MiB", "Space that is left for ends of executions: below it nothing new is taken.", bytes),
+    key!(limit_memory_bytes, "", "Memory of one command and its descendants.", optional_bytes),
+    key!(limit_pids, "", "Processes and threads of one command.", optional_number),
+    key!(limit_cpu_millis, "", "CPU of one command, in thousandths of a core.", optional_number),
+    key!(limit_open_files, "", "Open files of each process.", optional_number),
+    key!(limit_file_bytes, "", "Largest file a process may write.", optional_bytes),
+    key!(cost_vcpu_hour_usd, "0", "Price of a vCPU hour, for cost per run.", number),
+    key!(cost_gb_hour_usd, "0", "Price of a gigabyte hour, for cost per run.", number),
+    key!(tenant, "default", "Tenant in event keys.", text),
+    key!(app, "runvoy", "App in event keys.", text),
+    key!(environment, "local", "Environment in event contexts.", text),
+];
+
+/// Where values come from, weakest first.
+pub struct Sources {
+    /// The text of the settings file, and its name for messages.
+    pub file: Option<(String, String)>,
+    /// The process's environment.
+    pub env: Vec<(String, String)>,
+    /// What the command line said.
+    pub flags: Vec<(&'static str, String)>,
+}
+
+impl Settings {
+    /// Defaults, then the file, then the environment, then flags.
+    pub fn load(sources: &Sources) -> Result<Self> {
+        let mut settings = Self::default();
+        for key in KEYS {
+            (key.set)(&mut settings, key.default).map_err(|why| anyhow::anyhow!("default of {}: {why}", key.name))?;
+        }
+        if let Some((name, text)) = &sources.file {
+            for (key, value) in read_file(text).with_context(|| format!("{name} is not a settings file"))? {
+                settings.set(&key, &value).with_context(|| format!("in {name}"))?;
+            }
+        }
+        for key in KEYS {
+            let variable = format!("RUNVOY_{}", key.name.to_uppercase());
+            if let Some((_, value)) = sources.env.iter().find(|(name, _)| *name == variable) {
+                settings.set(key.name, value).with_context(|| format!("in the environment variable {variable}"))?;
+            }
+        }
+        for (name, value) in &sources.flags {
+            settings.set(name, value).with_context(|| format!("--{}", name.replace('_', "-")))?;
+        }
+        settings.check()
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        let Some(key) = KEYS.iter().find(|key| key.name == name) else {
+            bail!("there is no setting {name}; docs/configuration.md lists them all");
+        };
+        (key.set)(self, value).map_err(|why| anyhow::anyhow!("{name}: {why}"))
+    }
+
+    fn check(self) -> Result<Self> {
+        if self.tls_cert.is_some() != self.tls_key.is_some() {
+            bail!("tls_cert and tls_key belong together: set both or none");
+        }
+        if self.queues.is_empty() {
+            bail!("queues: name at least one");
+        }
+        Ok(self)
+    }
+}
+
+/// A settings file is a flat mapping; a value is a scalar or a list of scalars.
+fn read_file(text: &str) -> Result<Vec<(String, String)>> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let map: std::collections::BTreeMap<String, serde_json::Value> =
+        serde_saphyr::from_str(text).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let scalar = |value: &serde_json::Value| match value {
+        serde_json::Value::String(text) => Some(text.clone()),
+        serde_json::Value::Bool(_) | serde_json::Value::Number(_) => Some(value.to_string()),
+        serde_json::Value::Null => Some(String::new()),
+        _ => None,
+    };
+    map.into_iter()
+        .map(|(key, value)| {
+            let text = match &value {
+                serde_json::Value::Array(items) => items.iter().map(scalar).collect::<Option<Vec<_>>>().map(|items| items.join(",")),
+                other => scalar(other),
+            };
+            text.map(|text| (key.clone(), text)).with_context(|| format!("{key}: expected a plain value or a list of them"))
+        })
+        .collect()
+}
+
+fn text(text: &str) -> Result<String, String> {
+    Ok(text.to_owned())
+}
+
+fn optional(text: &str) -> Result<Option<String>, String> {
+    Ok((!text.is_empty()).then(|| text.to_owned()))
+}
+
+fn path(text: &str) -> Result<Option<PathBuf>, String> {
+    Ok((!text.is_empty()).then(|| PathBuf::from(text)))
+}
+
+fn boolean(text: &str) -> Result<bool, String> {
+    match text {
+        "true" | "1" | "yes" | "on" => Ok(true),
+        "false" | "0" | "no" | "off" => Ok(false),
+        _ => Err(format!("expected true or false, not {text:?}")),
+    }
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("expected a number, not {text:?}"))
+}
+
+fn optional_number(text: &str) -> Result<Option<u64>, String> {
+    if text.is_empty() { Ok(None) } else { number(text).map(Some) }
+}
+
+fn list(text: &str) -> Result<Vec<String>, String> {
+    Ok(text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect())
+}
+
+fn names(text: &str) -> Result<Vec<Name>, String> {
+    list(text)?.into_iter().map(|item| Name::new(item.clone()).map_err(|error| format!("{item:?} {error}"))).collect()
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit: u64 = match &text[digits.len()..] {
+        "" | "B" => 1,
+        "KiB" | "K" => 1 << 10,
+        "MiB" | "M" => 1 << 20,
+        "GiB" | "G" => 1 << 30,
+        "TiB" | "T" => 1 << 40,
+        unit => return Err(format!("unknown unit {unit:?}: use KiB, MiB, GiB or TiB")),
+    };
+    number::<u64>(digits)?.checked_mul(unit).ok_or_else(|| "too large".to_owned())
+}
+
+fn optional_bytes(text: &str) -> Result<Option<u64>, String> {
+    if text.is_empty() { Ok(None) } else { bytes(text).map(Some) }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit_ms: u64 = match &text[digits.len()..] {
+        "ms" => 1,
+        "" | "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        unit => return Err(format!("unknown unit {unit:?}: use ms, s, m or h")),
+    };
+    number::<u64>(digits)?.checked_mul(unit_ms).map(Duration::from_millis).ok_or_else(|| "too long".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sources(file: &str, env: &[(&str, &str)], flags: &[(&'static str, &str)]) -> Sources {
+        Sources {
+            file: Some(("server.yaml".into(), file.into())),
+            env: env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+            flags: flags.iter().map(|(k, v)| (*k, (*v).to_owned())).collect(),
+        }
+    }
+
+    #[test]
+    fn a_flag_wins_over_the_environment_over_the_file_over_the_default() {
+        let listen = |s: &Sources| Settings::load(s).expect("settings").listen;
+        assert_eq!(listen(&sources("", &[], &[])), "127.0.0.1:56212");
+        assert_eq!(listen(&sources("listen: 127.0.0.1:1", &[], &[])), "127.0.0.1:1");
+        let env = [("RUNVOY_LISTEN", "127.0.0.1:2")];
+        assert_eq!(listen(&sources("listen: 127.0.0.1:1", &env, &[])), "127.0.0.1:2");
+        assert_eq!(listen(&sources("listen: 127.0.0.1:1", &env, &[("listen", "127.0.0.1:3")])), "127.0.0.1:3");
+    }
+
+    #[test]
+    fn lists_units_and_absent_values_are_read() {
+        let settings = Settings::load(&sources("queues: [a, b]\nlimit_memory_bytes: 512MiB\ngrace: 250ms\nrun_as:", &[], &[])).expect("settings");
+        assert_eq!(settings.queues.len(), 2);
+        assert_eq!(settings.limit_memory_bytes, Some(512 << 20));
+        assert_eq!(settings.grace, Duration::from_millis(250));
+        assert_eq!(settings.run_as, None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let wrong = |file: &str| format!("{:#}", Settings::load(&sources(file, &[], &[])).expect_err("wrong"));
+        assert!(wrong("lisen: x").contains("lisen"));
+        assert!(wrong("concurrency: many").contains("concurrency"));
+        assert!(wrong("tls_cert: a.pem").contains("tls_key"));
+        assert!(wrong("listen: {a: b}").contains("listen"));
+    }
+
+    #[test]
+    fn the_documentation_lists_every_key_with_its_default() {
+        let documented = include_str!("../../../docs/configuration.md");
+        for key in KEYS {
+            let default = if key.default.is_empty() { "–".to_owned() } else { format!("`{}`", key.default) };
+            let row = format!("| `{}` | `RUNVOY_{}` | {} | {} |", key.name, key.name.to_uppercase(), default, key.help);
+            assert!(documented.contains(&row), "docs/configuration.md lacks the row\n{row}");
+        }
+        let rows = documented.lines().filter(|line| line.contains("| `RUNVOY_")).count();
+        assert_eq!(rows, KEYS.len(), "docs/configuration.md lists a key that does not exist");
+    }
+}

@@ -1,0 +1,226 @@
+//! Everything under the listeners: stores, engine, worker and agents, wired together.
+//!
+//! The order of opening matters: leftovers of commands are killed before their leases are reaped, and those are reaped before anything
+//! new is leased.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use runvoy_engine::{Config as EngineConfig, Engine, LocalLeases, Ports, Pruner, Reaper, RetentionConfig};
+use runvoy_model::command::Worker as WorkerIdentity;
+use runvoy_model::cost::Rates;
+use runvoy_model::event::EventScope;
+use runvoy_model::id::WorkerId;
+use runvoy_ports::clock::{Clock, IdSource};
+use runvoy_ports::runner::{Limits, Runner};
+use runvoy_runners::ProcessRunner;
+use runvoy_server::{App, ServerConfig, ServerParts};
+use runvoy_sqlite::SqliteStore;
+use runvoy_sqlite::logs::FileLogStore;
+use runvoy_worker::Worker;
+use tokio::task::JoinHandle;
+
+use crate::admin::ensure_admin;
+use crate::clock::{SystemClock, UuidSource};
+use crate::data_dir::DataDir;
+use crate::doctor::Doctor;
+use crate::keys::Keys;
+use crate::settings::Settings;
+
+const LEASE: Duration = Duration::from_secs(30);
+
+/// A server without its listeners.
+pub struct Stack {
+    pub settings: Settings,
+    pub engine: Arc<Engine>,
+    pub app: App,
+    worker: Option<Arc<Worker>>,
+    store: Arc<SqliteStore>,
+    logs: Arc<FileLogStore>,
+    agents: Vec<JoinHandle<()>>,
+}
+
+impl Stack {
+    /// Opens the stores of a data directory and starts everything over them. `url` is where the server will be reached.
+    pub async fn open(data: &DataDir, mut settings: Settings, url: Option<&str>) -> Result<Self> {
+        if settings.concurrency == 0 {
+            settings.concurrency = 4 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        }
+        let keys = Keys::load_or_make(data)?;
+        let (store, logs) = open_stores(data, &settings, &keys)?;
+        let (clock, ids): (Arc<dyn Clock>, Arc<dyn IdSource>) = (Arc::new(SystemClock::new()), Arc::new(UuidSource));
+        ensure_admin(data, &settings.admin_email, &*store, &*clock, &*ids).await?;
+        let runner = if settings.worker { Some(start_runner(data, &settings).await?) } else { None };
+        let identity = WorkerIdentity {
+            id: WorkerId(ids.next_id()),
+            host: host(),
+            runner: "process".to_owned(),
+            in_process: true,
+        };
+        let ports = Ports {
+            store: Arc::clone(&store) as _,
+            identity: Arc::clone(&store) as _,
+            logs: Arc::clone(&logs) as _,
+            clock: Arc::clone(&clock),
+            ids,
+        };
+        let engine = Engine::new(ports, engine_config(&settings), identity.clone());
+        let reaped = engine.recover().await.context("cannot recover what an earlier start left")?;
+        if reaped > 0 {
+            tracing::warn!(reaped, "executions of an earlier start were recorded as lost");
+        }
+        let app = App::new(ServerParts {
+            engine: Arc::clone(&engine),
+            config: server_config(&settings, &keys, url),
+            metrics: metrics()?,
+            diagnostics: Arc::new(Doctor {
+                data: data.clone(),
+                settings: settings.clone(),
+                store: Arc::clone(&store),
+                logs: Arc::clone(&logs),
+                runner: runner.clone(),
+            }),
+        });
+        let mut stack = Self { settings, engine, app, worker: None, store, logs, agents: Vec::new() };
+        if let Some(runner) = runner {
+            stack.start_worker(runner, clock, identity.host);
+        }
+        stack.agents.push(tokio::spawn(Reaper::new(Arc::clone(&stack.engine)).run()));
+        stack.agents.push(tokio::spawn(Pruner::new(Arc::clone(&stack.engine)).run()));
+        Ok(stack)
+    }
+
+    fn start_worker(&mut self, runner: Arc<dyn Runner>, clock: Arc<dyn Clock>, host: String) {
+        let settings = &self.settings;
+        let config = runvoy_worker::Config {
+            concurrency: settings.concurrency,
+            lease_ttl: LEASE,
+            grace: settings.grace,
+            home: home(settings),
+            host,
+            limits: Limits {
+                memory_bytes: settings.limit_memory_bytes,
+                pids: settings.limit_pids,
+                cpu_millis: settings.limit_cpu_millis,
+                open_files: settings.limit_open_files,
+                file_bytes: settings.limit_file_bytes,
+            },
+        };
+        let leases = Arc::new(LocalLeases::new(Arc::clone(&self.engine)));
+        let worker = Worker::new(leases, runner, clock, config);
+        self.engine.attach_worker(worker.slots());
+        self.agents.push(tokio::spawn(Arc::clone(&worker).run()));
+        self.worker = Some(worker);
+    }
+
+    /// Takes no new executions; those that run have this long, then they are ended. Comes back when all are recorded.
+    pub async fn stop_worker(&self, patience: Duration) {
+        if let Some(worker) = &self.worker {
+            worker.stop(patience).await;
+        }
+    }
+
+    /// Puts everything away.
+    pub async fn close(self) -> Result<()> {
+        for agent in &self.agents {
+            agent.abort();
+        }
+        let (store, logs) = (self.store, self.logs);
+        tokio::task::spawn_blocking(move || logs.close()).await?.context("the logs were not closed")?;
+        store.close().await.context("the store was not closed")
+    }
+}
+
+fn open_stores(data: &DataDir, settings: &Settings, keys: &Keys) -> Result<(Arc<SqliteStore>, Arc<FileLogStore>)> {
+    let mut options = runvoy_sqlite::Options::new(keys.audit.clone());
+    options.reserve_bytes = settings.disk_reserve_bytes;
+    let store = SqliteStore::open(&data.store(), options).with_context(|| format!("cannot open the store in {}", data.path().display()))?;
+    let config = runvoy_sqlite::logs::Config {
+        max_log_bytes: settings.log_max_bytes,
+        reserve_bytes: settings.disk_reserve_bytes,
+        ..runvoy_sqlite::logs::Config::default()
+    };
+    let logs = FileLogStore::open(&data.logs(), config).with_context(|| format!("cannot open the logs in {}", data.path().display()))?;
+    Ok((Arc::new(store), Arc::new(logs)))
+}
+
+async fn start_runner(data: &DataDir, settings: &Settings) -> Result<Arc<dyn Runner>> {
+    let run_as = settings.run_as.as_deref().map(runvoy_runners::lookup_user).transpose().context("run_as")?;
+    if run_as.is_some() && settings.work_dir.is_none() {
+        data.let_pass().context("cannot let commands reach their work directories")?;
+    }
+    let config = runvoy_runners::Config {
+        spawner_program: std::env::current_exe().context("cannot find this program")?,
+        spawner_args: vec![crate::SPAWNER.to_owned()],
+        work_root: settings.work_dir.clone().unwrap_or_else(|| data.work()),
+        instance: instance(data),
+        run_as,
+        containment: None,
+    };
+    let runner = ProcessRunner::new(config).await.context("cannot start the process runner")?;
+    let swept = runner.sweep().await.context("cannot end what an earlier start left running")?;
+    if swept > 0 {
+        tracing::warn!(swept, "commands of an earlier start were ended");
+    }
+    Ok(Arc::new(runner))
+}
+
+/// A name for this data directory that no other one on the machine has: a digest of its path.
+fn instance(data: &DataDir) -> String {
+    use std::fmt::Write;
+    use std::os::unix::ffi::OsStrExt;
+    let path = std::fs::canonicalize(data.path()).unwrap_or_else(|_| data.path().to_owned());
+    let digest = runvoy_model::key::key_hash(&String::from_utf8_lossy(path.as_os_str().as_bytes()));
+    digest[..8].iter().fold(String::new(), |mut name, byte| {
+        write!(name, "{byte:02x}").expect("writing to a string");
+        name
+    })
+}
+
+fn engine_config(settings: &Settings) -> EngineConfig {
+    EngineConfig {
+        web_url: settings.web_url.clone(),
+        queues: settings.queues.clone(),
+        concurrency: if settings.worker { settings.concurrency } else { 0 },
+        lease_ttl_ms: u64::try_from(LEASE.as_millis()).expect("a small constant"),
+        retention: RetentionConfig { log_days: settings.retention_log_days, heartbeat_days: settings.retention_heartbeat_days },
+        rates: Rates { vcpu_hour_usd: settings.cost_vcpu_hour_usd, gb_hour_usd: settings.cost_gb_hour_usd },
+        events: EventScope { tenant: settings.tenant.clone(), app: settings.app.clone(), environment: settings.environment.clone() },
+        shares_uid: settings.run_as.is_none(),
+        allow_shared_uid: settings.allow_shared_uid,
+        ..EngineConfig::default()
+    }
+}
+
+fn server_config(settings: &Settings, keys: &Keys, url: Option<&str>) -> ServerConfig {
+    let mut config = ServerConfig::new(url.unwrap_or_default(), keys.signing);
+    config.cors_origins.clone_from(&settings.cors_origins);
+    config.metrics_public = settings.metrics_public;
+    config
+}
+
+fn metrics() -> Result<runvoy_server::MetricsText> {
+    let handle = metrics_exporter_prometheus::PrometheusBuilder::new().install_recorder().context("cannot start the metrics")?;
+    Ok(Arc::new(move || handle.render()))
+}
+
+fn host() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    if name.trim().is_empty() { "localhost".to_owned() } else { name.trim().to_owned() }
+}
+
+/// The home of commands: that of the user they run as.
+fn home(settings: &Settings) -> String {
+    let own = || std::env::var("HOME").ok().filter(|home| !home.is_empty());
+    match &settings.run_as {
+        None => own().unwrap_or_else(|| "/".to_owned()),
+        Some(user) => home_of(user).unwrap_or_else(|| "/".to_owned()),
+    }
+}
+
+fn home_of(user: &str) -> Option<String> {
+    let users = std::fs::read_to_string("/etc/passwd").ok()?;
+    let line = users.lines().find(|line| line.split(':').next() == Some(user))?;
+    line.split(':').nth(5).filter(|home| !home.is_empty()).map(str::to_owned)
+}

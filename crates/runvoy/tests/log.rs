@@ -1,0 +1,172 @@
+//! Logs through the real binary: large, hostile, followed, resumed, slow.
+
+mod harness;
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use self::harness::socket::{Frame, Socket};
+use self::harness::{Server, count, process, promise};
+
+fn stream_path(id: &str, after: u64) -> String {
+    format!("/api/v1/executions/{id}/stream?last_event_id={after}")
+}
+
+#[test]
+fn promise_17_a_huge_log_stays_cheap() {
+    let lines = count(500_000, 10_000_000);
+    let server = Server::start();
+    let began = Instant::now();
+    // 100 bytes a line: ten million of them are a gigabyte.
+    let id = server.run(&format!("yes \"$(printf '%099d' 7)\" | head -n {lines}; echo needle at the end"));
+    let mut largest = 0;
+    while server.status(&id)["exit_code"].is_null() {
+        largest = largest.max(process::memory(server.pid(), "VmRSS"));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let ingest = began.elapsed();
+    assert_eq!(server.wait(&id)["status"], "SUCCEEDED");
+    let tail = server.get(&format!("/api/v1/executions/{id}/logs?tail=2")).json();
+    let texts: Vec<&str> = tail["events"].as_array().expect("events").iter().map(|e| e["message"].as_str().expect("text")).collect();
+    assert!(texts[0].contains("needle at the end"), "{texts:?}");
+    let began = Instant::now();
+    let found = server.get(&format!("/api/v1/executions/{id}/logs/search?q=needle")).json();
+    let search = began.elapsed();
+    assert_eq!((&found["total"], found["hits"][0]["line"].as_u64()), (&json!(1), Some(lines as u64 + 2)), "{found}");
+    let middle = lines as u64 / 2;
+    let page = server.get(&format!("/api/v1/executions/{id}/logs?from_line={middle}&limit=3")).json();
+    assert_eq!(page["events"].as_array().expect("events").len(), 3);
+    assert_eq!(page["events"][0]["line"], middle);
+    largest = largest.max(process::memory(server.pid(), "VmHWM"));
+    assert!(largest < 200 << 20, "the server grew to {} MiB", largest >> 20);
+    let mb = lines as f64 * 100.0 / 1e6;
+    let what = format!(
+        "{lines} lines, {:.0} MB/s, peak RSS {} MiB, search {:.2} s",
+        mb / ingest.as_secs_f64(),
+        largest >> 20,
+        search.as_secs_f64()
+    );
+    promise(17, "a huge log stays cheap", what, "ok");
+}
+
+#[test]
+fn promise_18_hostile_output_comes_back_exactly() {
+    let server = Server::start();
+    let megabytes = count(10, 100);
+    let cases: [(&str, String, Vec<u8>); 4] = [
+        ("one long line", format!("head -c {megabytes}000000 /dev/zero | tr '\\0' x"), vec![b'x'; megabytes * 1_000_000]),
+        ("NUL and invalid UTF-8", r"printf 'a\000b\377\376\nc\200'".into(), b"a\0b\xff\xfe\nc\x80".to_vec()),
+        ("carriage returns", r"yes '' | head -n 1000000 | tr '\n' '\r'".into(), vec![b'\r'; 1_000_000]),
+        ("no newline at the end", "printf 'first\nsecond'".into(), b"first\nsecond".to_vec()),
+    ];
+    for (name, command, expected) in &cases {
+        let id = server.run(command);
+        assert_eq!(server.wait(&id)["status"], "SUCCEEDED", "{name}");
+        let raw = server.raw(&id);
+        assert_eq!(raw.len(), expected.len(), "{name}");
+        assert!(raw == *expected, "{name}: other bytes came back");
+    }
+    promise(18, "hostile output comes back exactly", format!("{megabytes} MB line, NUL, invalid UTF-8, 10⁶ CR"), "ok");
+}
+
+#[test]
+fn promise_15_a_slow_follower_costs_little_and_delays_nobody() {
+    let megabytes = count(40, 400);
+    let server = Server::start();
+    let id = server.run(&format!("sleep 1; yes 0123456789012345678901234567890123456789012345678901234567890123 | head -c {megabytes}000000"));
+    let mut slow = Socket::open(&server.url, Some(&server.key()), &stream_path(&id, 0)).expect("a stream");
+    let before = process::memory(server.pid(), "VmRSS");
+    let mut fast = Socket::open(&server.url, Some(&server.key()), &stream_path(&id, 0)).expect("a stream");
+    let (mut seen, mut most, mut next) = (0u64, before, 1u64);
+    while let Some(line) = fast.next_line() {
+        assert_eq!(line["line"], next, "a gap or a repeat");
+        next += 1;
+        seen += 1;
+        if seen.is_multiple_of(20_000) {
+            slow.sip(1024);
+            most = most.max(process::memory(server.pid(), "VmRSS"));
+        }
+    }
+    assert!(seen as usize > megabytes * 1_000_000 / 65, "the fast follower saw {seen} lines");
+    let grown = most.saturating_sub(before) >> 20;
+    promise(15, "a slow follower costs little", format!("{megabytes} MB written, {grown} MiB more RSS with two followers"), "ok");
+    assert!(grown < 64, "RSS grew by {grown} MiB");
+}
+
+#[test]
+fn a_follower_that_drops_and_resumes_sees_every_line_once() {
+    let rounds = count(60, 1_000);
+    let server = Server::start();
+    let lines = 3_000u64;
+    let id = server.run(&format!("i=0; while [ $i -lt {lines} ]; do i=$((i+1)); echo line $i; done"));
+    let (mut after, mut texts, mut dropped) = (0u64, Vec::new(), 0);
+    loop {
+        let mut socket = Socket::open(&server.url, Some(&server.key()), &stream_path(&id, after)).expect("a stream");
+        // Leaves after a number of lines that is different every time.
+        let leave_after = if dropped < rounds { 1 + (dropped as u64 * 7919) % 97 } else { u64::MAX };
+        let mut ended = false;
+        for _ in 0..leave_after {
+            let Some(line) = socket.next_line() else {
+                ended = true;
+                break;
+            };
+            assert_eq!(line["line"], after + 1, "a gap or a repeat");
+            after += 1;
+            if line["stream"] == "stdout" {
+                texts.push(line["message"].as_str().expect("text").to_owned());
+            }
+        }
+        if ended {
+            break;
+        }
+        dropped += 1;
+    }
+    let expected: Vec<String> = (1..=lines).map(|n| format!("line {n}")).collect();
+    assert!(texts == expected, "{} lines of {lines}", texts.len());
+}
+
+#[test]
+fn a_stream_ends_with_its_marker_and_a_normal_close() {
+    let server = Server::start();
+    let id = server.run("echo one; echo two >&2");
+    let mut socket = Socket::open(&server.url, Some(&server.key()), &stream_path(&id, 0)).expect("a stream");
+    let mut frames = Vec::new();
+    while let Some(frame) = socket.next() {
+        frames.push(frame);
+    }
+    assert_eq!(frames.pop(), Some(Frame::Close(1000)));
+    let Some(Frame::Text(marker)) = frames.pop() else { panic!("no marker") };
+    assert_eq!(serde_json::from_slice::<Value>(&marker).expect("JSON"), json!({"type": "disconnect", "reason": "execution_completed"}));
+    let lines: Vec<Value> = frames
+        .iter()
+        .map(|frame| match frame {
+            Frame::Text(text) => serde_json::from_slice(text).expect("JSON"),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let command: Vec<(&str, &str)> = lines
+        .iter()
+        .filter(|line| line["stream"] != "platform")
+        .map(|line| (line["stream"].as_str().expect("text"), line["message"].as_str().expect("text")))
+        .collect();
+    assert!(command.contains(&("stdout", "one")) && command.contains(&("stderr", "two")), "{command:?}");
+}
+
+#[test]
+fn raw_output_can_be_had_in_parts() {
+    let server = Server::start();
+    let id = server.run("seq 1 5000");
+    server.wait(&id);
+    let whole = server.raw(&id);
+    let path = format!("/api/v1/executions/{id}/logs?format=raw");
+    let mut http = server.http();
+    for (from, to) in [(0, 0), (5, 17), (4000, 9999), (whole.len() - 3, whole.len() - 1)] {
+        let range = format!("bytes={from}-{to}");
+        let part = http.send("GET", &path, &[("range", &range)], b"").expect("an answer");
+        assert_eq!(part.status, 206, "{}", part.text());
+        assert_eq!(part.body, &whole[from..=to], "{range}");
+        assert_eq!(part.header("content-range"), Some(format!("bytes {from}-{to}/{}", whole.len()).as_str()));
+    }
+    assert_eq!(http.send("GET", &path, &[("range", "bytes=999999999-")], b"").expect("an answer").status, 416);
+}

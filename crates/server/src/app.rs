@@ -1,0 +1,203 @@
+//! The whole edge as one value: state that every request shares, and the router over it. It owns no sockets; listeners and other entry
+//! points hand it requests.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::body::Body;
+use futures_util::future::BoxFuture;
+use http::{Request, Response};
+use runvoy_engine::Engine;
+use runvoy_wire::Probe;
+use tokio::sync::{Notify, watch};
+
+use crate::cors::Cors;
+use crate::resource;
+use crate::route::TableRow;
+use crate::ticket::TicketKey;
+
+/// What the edge can be told.
+#[derive(Debug, Clone)]
+pub struct ServerConfig {
+    /// The server's own address, for answers to requests that do not show one: `http://127.0.0.1:56212`.
+    pub own_url: String,
+    /// The address under which clients know the server, where a proxy stands in front of it.
+    pub public_url: Option<String>,
+    /// Origins of web pages elsewhere that may call; `*` means all.
+    pub cors_origins: Vec<String>,
+    /// Anyone may read the metrics; else who may is the role's matter.
+    pub metrics_public: bool,
+    /// What signs the tickets of log streams. It outlives a restart, so that a follower can resume.
+    pub ticket_key: [u8; 32],
+    /// Where commands run: `local` or `aws`.
+    pub provider: String,
+    /// The AWS region.
+    pub region: Option<String>,
+}
+
+impl ServerConfig {
+    /// The defaults of a server at this address that signs with this key.
+    pub fn new(own_url: impl Into<String>, ticket_key: [u8; 32]) -> Self {
+        Self {
+            own_url: own_url.into(),
+            public_url: None,
+            cors_origins: Vec::new(),
+            metrics_public: false,
+            ticket_key,
+            provider: "local".into(),
+            region: None,
+        }
+    }
+}
+
+/// Renders the metrics as Prometheus text.
+pub type MetricsText = Arc<dyn Fn() -> String + Send + Sync>;
+
+/// What only the program around the edge can find out about its health: disk, integrity of the store, growth of its files.
+pub trait Diagnostics: Send + Sync {
+    /// Looks now.
+    fn probes(&self) -> BoxFuture<'_, Vec<Probe>>;
+}
+
+/// Everything the edge stands on.
+pub struct ServerParts {
+    /// What the program does.
+    pub engine: Arc<Engine>,
+    /// Settings.
+    pub config: ServerConfig,
+    /// The text of `/metrics`.
+    pub metrics: MetricsText,
+    /// Probes for `/doctor` beyond those that the edge makes itself.
+    pub diagnostics: Arc<dyn Diagnostics>,
+}
+
+/// What every request shares.
+pub(crate) struct State {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) config: ServerConfig,
+    pub(crate) metrics: MetricsText,
+    pub(crate) diagnostics: Arc<dyn Diagnostics>,
+    pub(crate) cors: Cors,
+    pub(crate) tickets: TicketKey,
+    pub(crate) openapi: bytes::Bytes,
+    stop: watch::Sender<bool>,
+    streams: AtomicUsize,
+    connections: AtomicUsize,
+    streams_changed: Notify,
+}
+
+impl State {
+    /// Comes back when the server begins to stop.
+    pub(crate) async fn stopping(&self) {
+        let mut stop = self.stop.subscribe();
+        // The sender lives in this very state, so that the wait cannot fail.
+        let _ = stop.wait_for(|stop| *stop).await;
+    }
+
+    /// Whether the server has begun to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.stop.borrow()
+    }
+
+    /// Counts an open stream until the guard is dropped.
+    pub(crate) fn open_stream(self: &Arc<Self>) -> OpenStream {
+        self.streams.fetch_add(1, Ordering::Relaxed);
+        metrics::gauge!("runvoy_streams_active").increment(1);
+        OpenStream(Arc::clone(self))
+    }
+}
+
+/// One open stream.
+pub(crate) struct OpenStream(Arc<State>);
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.0.streams.fetch_sub(1, Ordering::Relaxed);
+        metrics::gauge!("runvoy_streams_active").decrement(1);
+        self.0.streams_changed.notify_waiters();
+    }
+}
+
+/// One open connection.
+pub(crate) struct OpenConnection(Arc<State>);
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The edge. Cheap to clone.
+#[derive(Clone)]
+pub struct App {
+    state: Arc<State>,
+    router: axum::Router,
+}
+
+impl App {
+    /// The edge over these parts.
+    pub fn new(parts: ServerParts) -> Self {
+        let routes = resource::all();
+        let openapi = crate::openapi::document(&routes);
+        let state = Arc::new(State {
+            cors: Cors::new(&parts.config.cors_origins),
+            tickets: TicketKey::new(parts.config.ticket_key),
+            openapi: openapi.into(),
+            engine: parts.engine,
+            config: parts.config,
+            metrics: parts.metrics,
+            diagnostics: parts.diagnostics,
+            stop: watch::channel(false).0,
+            streams: AtomicUsize::new(0),
+            connections: AtomicUsize::new(0),
+            streams_changed: Notify::new(),
+        });
+        let router = routes.into_router(&state);
+        Self { state, router }
+    }
+
+    /// Answers one request. Never fails: whatever goes wrong is an answer too.
+    pub async fn answer(&self, request: Request<Body>) -> Response<Body> {
+        match tower::Service::call(&mut self.router.clone(), request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
+    }
+
+    /// How many connections and streams are open.
+    pub fn clients(&self) -> usize {
+        self.state.connections.load(Ordering::Relaxed) + self.state.streams.load(Ordering::Relaxed)
+    }
+
+    /// Counts an open connection until the guard is dropped.
+    pub(crate) fn open_connection(&self) -> OpenConnection {
+        self.state.connections.fetch_add(1, Ordering::Relaxed);
+        OpenConnection(Arc::clone(&self.state))
+    }
+
+    /// Every route with its rule.
+    pub fn table() -> Vec<TableRow> {
+        resource::all().table()
+    }
+
+    /// Begins to stop: streams are closed, waits answered, readiness denied. What was begun is finished.
+    pub fn stop(&self) {
+        self.state.stop.send_replace(true);
+    }
+
+    /// Comes back when [`App::stop`] was called.
+    pub(crate) async fn stopping(&self) {
+        self.state.stopping().await;
+    }
+
+    /// Comes back when no stream is open.
+    pub(crate) async fn streams_closed(&self) {
+        loop {
+            let changed = self.state.streams_changed.notified();
+            if self.state.streams.load(Ordering::Relaxed) == 0 {
+                return;
+            }
+            changed.await;
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! One admitted request as its handler sees it: who calls, the path's parameters, the query, the body.
+
+use std::error::Error as _;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{FromRequestParts as _, RawPathParams};
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderName, header};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use parking_lot::Mutex;
+use runvoy_engine::{Caller, Engine, EngineError};
+use runvoy_model::execution::Execution;
+use serde::de::DeserializeOwned;
+
+use crate::address::Reached;
+use crate::app::State;
+use crate::fault::Fault;
+use crate::query::Query;
+
+/// The largest body that a route takes.
+pub(crate) const MOST_BODY_BYTES: usize = 1 << 20;
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const MOST_KEY_CHARS: usize = 255;
+
+/// The parameters of a path, decoded.
+#[derive(Debug, Default)]
+pub(crate) struct Params(Vec<(String, String)>);
+
+impl Params {
+    /// The parameters that the router found.
+    pub(crate) async fn of(parts: &mut Parts) -> Result<Self, Fault> {
+        let found = RawPathParams::from_request_parts(parts, &()).await;
+        let found = found.map_err(|_| Fault::invalid("path", "is not UTF-8 once decoded"))?;
+        Ok(Self(found.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()))
+    }
+
+    /// A parameter; empty where the path has none of that name.
+    pub(crate) fn get(&self, name: &str) -> &str {
+        self.0.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+}
+
+/// One admitted request.
+pub(crate) struct Call {
+    pub(crate) state: Arc<State>,
+    pub(crate) caller: Option<Caller>,
+    pub(crate) parts: Parts,
+    pub(crate) params: Params,
+    pub(crate) reached: Reached,
+    /// Taken by the first who reads it. Behind a lock only because a body cannot be shared, and a call is.
+    pub(crate) body: Mutex<Body>,
+}
+
+impl Call {
+    /// The engine.
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.state.engine
+    }
+
+    /// Who calls. On a route that anyone may call nobody is known.
+    pub(crate) fn caller(&self) -> Result<&Caller, Fault> {
+        self.caller.as_ref().ok_or(Fault::Engine(EngineError::NoKey))
+    }
+
+    /// The path's parameter `id`: a whole id or a part of one.
+    pub(crate) fn id(&self) -> &str {
+        self.params.get("id")
+    }
+
+    /// The execution that the path names, if the caller may see it.
+    pub(crate) async fn execution(&self) -> Result<Execution, Fault> {
+        Ok(self.engine().execution(self.caller()?, self.id()).await?)
+    }
+
+    /// The query.
+    pub(crate) fn query(&self) -> Result<Query, Fault> {
+        Query::of(&self.parts.uri)
+    }
+
+    /// The client's own key for this request.
+    pub(crate) fn idempotency_key(&self) -> Result<Option<String>, Fault> {
+        let Some(value) = self.parts.headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
+        let text = value.to_str().unwrap_or_default();
+        if text.is_empty() || text.len() > MOST_KEY_CHARS || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(Fault::invalid("Idempotency-Key", format!("1 to {MOST_KEY_CHARS} printable ASCII characters")));
+        }
+        Ok(Some(text.to_owned()))
+    }
+
+    /// The body as JSON; `None` where there is none.
+    pub(crate) async fn json<T: DeserializeOwned>(&self) -> Result<Option<T>, Fault> {
+        let body = std::mem::replace(&mut *self.body.lock(), Body::empty());
+        let body = read(body, &self.parts).await?;
+        if body.is_empty() {
+            return Ok(None);
+        }
+        let content_type = self.parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let media_type = content_type.split(';').next().unwrap_or_default().trim();
+        // A form or a plain-text body is what a foreign page can send without asking first.
+        if !media_type.eq_ignore_ascii_case("application/json") {
+            return Err(Fault::invalid("Content-Type", "must be application/json"));
+        }
+        match axum::Json::<T>::from_bytes(&body) {
+            Ok(axum::Json(value)) => Ok(Some(value)),
+            // The cause names the field; the rejection itself only says that there is one.
+            Err(rejection) => {
+                let message = rejection.source().map_or_else(|| rejection.body_text(), ToString::to_string);
+                Err(Fault::invalid("body", message))
+            }
+        }
+    }
+}
+
+async fn read(body: Body, parts: &Parts) -> Result<Bytes, Fault> {
+    let declared = parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if declared.is_some_and(|length| length > MOST_BODY_BYTES as u64) {
+        return Err(Fault::too_large(MOST_BODY_BYTES));
+    }
+    match Limited::new(body, MOST_BODY_BYTES).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Fault::too_large(MOST_BODY_BYTES)),
+        Err(_) => Err(Fault::invalid("body", "broke off before its end")),
+    }
+}

@@ -1,0 +1,129 @@
+//! What a request shows to say who calls: a key in a header, the peer of the Unix socket, or a stream's ticket. Who that is, the engine
+//! and the store say.
+
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, header};
+use runvoy_engine::{Caller, Credential, EngineError};
+use runvoy_model::id::ExecutionId;
+
+use crate::app::State;
+use crate::call::Params;
+use crate::fault::Fault;
+use crate::peer::Peer;
+use crate::query::Query;
+
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// The credential in the headers, else that of the connection.
+pub(crate) fn shown(headers: &HeaderMap, peer: Peer) -> Credential {
+    let key = headers.get(API_KEY).or_else(|| headers.get(header::AUTHORIZATION));
+    match key {
+        // A header that is not text is a wrong key, not a missing one.
+        Some(value) => match value.to_str().map(bearer) {
+            Ok("") => none_or_owner(peer),
+            Ok(key) => Credential::Key(key.to_owned()),
+            Err(_) => Credential::Key(String::new()),
+        },
+        None => none_or_owner(peer),
+    }
+}
+
+fn bearer(text: &str) -> &str {
+    let text = text.trim();
+    match text.split_once(' ') {
+        Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => key.trim(),
+        _ => text,
+    }
+}
+
+const fn none_or_owner(peer: Peer) -> Credential {
+    if peer.is_owner() { Credential::LocalOwner } else { Credential::None }
+}
+
+/// The ticket of a stream's address, if there is one.
+pub(crate) fn ticket(parts: &Parts) -> Result<Option<String>, Fault> {
+    Ok(Query::of(&parts.uri)?.text("token")?.map(str::to_owned))
+}
+
+/// The caller that a ticket for this very execution stands for.
+pub(crate) async fn admit_ticket(state: &State, text: &str, params: &Params, from: String, request_id: &str) -> Result<Caller, Fault> {
+    let ticket = state.tickets.read(text, state.engine.now()).map_err(|_| Fault::bad_ticket())?;
+    if params.get("id").parse::<ExecutionId>() != Ok(ticket.execution) {
+        return Err(Fault::bad_ticket());
+    }
+    let standing = Standing { email: ticket.email, key_hash: ticket.key_hash, from, request_id: request_id.to_owned() };
+    standing.caller(state).await
+}
+
+/// A caller who was admitted once and may have been revoked since.
+#[derive(Debug, Clone)]
+pub(crate) struct Standing {
+    email: String,
+    key_hash: Option<[u8; 32]>,
+    from: String,
+    request_id: String,
+}
+
+impl Standing {
+    /// The standing of an admitted caller.
+    pub(crate) fn of(caller: &Caller) -> Self {
+        Self { email: caller.email.clone(), key_hash: caller.key_hash, from: caller.from.clone(), request_id: caller.request_id.clone() }
+    }
+
+    /// The caller as the store knows them now, past every cache; an error once key or user were revoked.
+    pub(crate) async fn caller(&self, state: &State) -> Result<Caller, Fault> {
+        let identity = &state.engine.ports().identity;
+        let (user, key) = match self.key_hash {
+            Some(hash) => {
+                let (key, user) = identity.key(hash).await.map_err(EngineError::from)?.ok_or(EngineError::InvalidKey)?;
+                (Some(user), Some(key))
+            }
+            None => {
+                let users = identity.users().await.map_err(EngineError::from)?;
+                (users.into_iter().find(|user| user.email == self.email), None)
+            }
+        };
+        let user = user.filter(|user| user.email == self.email).ok_or(EngineError::InvalidKey)?;
+        let now = state.engine.now();
+        if user.revoked || key.as_ref().is_some_and(|key| key.revoked || key.expires_at.is_some_and(|at| at <= now)) {
+            return Err(EngineError::RevokedKey.into());
+        }
+        Ok(Caller {
+            email: user.email,
+            role: user.role,
+            key_expires_at: key.as_ref().and_then(|key| key.expires_at),
+            key_prefix: key.map(|key| key.prefix),
+            key_hash: self.key_hash,
+            from: self.from.clone(),
+            request_id: self.request_id.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn shown_by(pairs: &[(&str, &[u8])], peer: Peer) -> Credential {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            let name = HeaderName::from_bytes(name.as_bytes()).expect("a name");
+            headers.insert(name, HeaderValue::from_bytes(value).expect("a value"));
+        }
+        shown(&headers, peer)
+    }
+
+    #[test]
+    fn a_key_goes_before_the_connection_and_either_header_carries_it() {
+        let (owner, other) = (Peer::Unix { uid: 1, owner: true }, Peer::Unix { uid: 2, owner: false });
+        assert_eq!(shown_by(&[("x-api-key", b"k")], owner), Credential::Key("k".into()));
+        assert_eq!(shown_by(&[("authorization", b"bearer  k")], owner), Credential::Key("k".into()));
+        assert_eq!(shown_by(&[("x-api-key", b"\xff")], owner), Credential::Key(String::new()));
+        assert_eq!(shown_by(&[], owner), Credential::LocalOwner);
+        assert_eq!(shown_by(&[("x-api-key", b"")], owner), Credential::LocalOwner);
+        assert_eq!(shown_by(&[], other), Credential::None);
+        assert_eq!(shown_by(&[], Peer::Unknown), Credential::None);
+    }
+}

@@ -1,0 +1,146 @@
+//! What every request goes through, in this order: id, method, credential, rule, handler, headers, one log line, metrics. There is no other
+//! middleware.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use axum::body::Body;
+use futures_util::FutureExt as _;
+use http::request::Parts;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use parking_lot::Mutex;
+use runvoy_engine::Caller;
+
+use crate::address::Reached;
+use crate::app::State;
+use crate::call::{Call, Params};
+use crate::credential;
+use crate::fault::Fault;
+use crate::meter::Meter;
+use crate::peer::Connection;
+use crate::request_id;
+use crate::request_line::RequestLine;
+use crate::route::{Route, Rule};
+
+/// All methods of one path.
+pub(crate) struct Entry {
+    routes: Vec<Route>,
+    allow: HeaderValue,
+    meter: Meter,
+    state: Arc<State>,
+}
+
+impl Entry {
+    /// The entry of a path.
+    pub(crate) fn new(path: &'static str, routes: Vec<Route>, state: Arc<State>) -> Self {
+        let mut allow: Vec<&str> = routes.iter().map(|route| route.method.as_str()).collect();
+        if allow.contains(&"GET") {
+            allow.push("HEAD");
+        }
+        allow.push("OPTIONS");
+        let allow = HeaderValue::from_str(&allow.join(", ")).expect("methods are ASCII");
+        Self { routes, allow, meter: Meter::new(path), state }
+    }
+
+    /// The entry of every path that there is not.
+    pub(crate) fn unknown(state: Arc<State>) -> Self {
+        Self::new("unknown", Vec::new(), state)
+    }
+
+    /// Answers a request.
+    pub(crate) async fn serve(&self, request: Request<Body>) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        let state = &self.state;
+        let connection = parts.extensions.get::<Connection>().copied().unwrap_or_default();
+        let request_id = request_id::of(&parts.headers, &*state.engine.ports().ids);
+        let reached = Reached::new(connection, &parts.headers);
+        let origin = parts.headers.get(header::ORIGIN).cloned();
+        let mut line = RequestLine::begin(state, &self.meter, &parts.method, connection.peer, request_id);
+        let answered = self.dispatch(parts, body, &reached, &mut line).await;
+        let mut response = answered.unwrap_or_else(|fault| fault.into_response(state, &reached, line.request_id()));
+        secure(&mut response);
+        response.headers_mut().insert(request_id::HEADER, request_id::value(line.request_id()));
+        if let Some(origin) = origin {
+            state.cors.admit(&origin, response.headers_mut());
+        }
+        line.end(response.status());
+        response
+    }
+
+    async fn dispatch(&self, parts: Parts, body: Body, reached: &Reached, line: &mut RequestLine<'_>) -> Result<Response<Body>, Fault> {
+        if self.routes.is_empty() {
+            return Err(Fault::no_route());
+        }
+        let wanted = if parts.method == Method::HEAD { Method::GET } else { parts.method.clone() };
+        let Some(route) = self.routes.iter().find(|route| route.method == wanted) else {
+            return if parts.method == Method::OPTIONS {
+                Ok(self.options(&parts))
+            } else {
+                Err(Fault::MethodNotAllowed(self.allow.clone()))
+            };
+        };
+        let (mut parts, state) = (parts, Arc::clone(&self.state));
+        let params = Params::of(&mut parts).await?;
+        let caller = self.admit(route.rule, &parts, &params, reached, line).await?;
+        line.user(caller.as_ref());
+        // A client that goes away must not leave a change half done, so changes run to their end on a task of their own.
+        let is_change = wanted != Method::GET;
+        let answering = (route.handler)(Call { state, caller, parts, params, reached: reached.clone(), body: Mutex::new(body) });
+        if is_change {
+            tokio::spawn(answering).await.unwrap_or_else(|_| Err(Fault::Panicked))
+        } else {
+            AssertUnwindSafe(answering).catch_unwind().await.unwrap_or(Err(Fault::Panicked))
+        }
+    }
+
+    /// Applies the rule: who calls, and whether they may.
+    async fn admit(
+        &self,
+        rule: Rule,
+        parts: &Parts,
+        params: &Params,
+        reached: &Reached,
+        line: &RequestLine<'_>,
+    ) -> Result<Option<Caller>, Fault> {
+        let open = match rule {
+            Rule::Anyone => true,
+            Rule::KeyUnlessPublic(_) => self.state.config.metrics_public,
+            Rule::Key(_) | Rule::KeyOrTicket(_) => false,
+        };
+        if open {
+            return Ok(None);
+        }
+        let from = reached.connection.peer.to_string();
+        let ticket = match rule {
+            Rule::KeyOrTicket(_) => credential::ticket(parts)?,
+            _ => None,
+        };
+        let caller = match ticket {
+            Some(ticket) => credential::admit_ticket(&self.state, &ticket, params, from, line.request_id()).await?,
+            None => {
+                let shown = credential::shown(&parts.headers, reached.connection.peer);
+                self.state.engine.authenticate(shown, from, line.request_id().to_owned()).await?
+            }
+        };
+        caller.may(rule.action())?;
+        Ok(Some(caller))
+    }
+
+    fn options(&self, parts: &Parts) -> Response<Body> {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        response.headers_mut().insert(header::ALLOW, self.allow.clone());
+        self.state.cors.preflight(parts, response.headers_mut());
+        response
+    }
+}
+
+/// Headers of every answer: nothing of it is to be guessed, framed, run or kept by a browser.
+fn secure(response: &mut Response<Body>) {
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    let csp = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(csp);
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+}

@@ -1,0 +1,183 @@
+//! The one map from what went wrong to what the client sees: status, code, words and headers. What is inside the server stays inside; it is
+//! logged with the request's id instead.
+
+use axum::body::Body;
+use http::{HeaderValue, Response, StatusCode, header};
+use runvoy_engine::EngineError;
+use runvoy_wire::{Code, ErrorBody, LockHeld};
+
+use crate::address::Reached;
+use crate::answer;
+use crate::app::State;
+
+/// Why a request is not answered as hoped.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The engine says so.
+    Engine(EngineError),
+    /// The edge itself says so.
+    Refused {
+        /// What, for a program.
+        code: Code,
+        /// What, for a person.
+        error: String,
+        /// Why, or what to do.
+        details: String,
+    },
+    /// The path exists, with these methods.
+    MethodNotAllowed(HeaderValue),
+    /// No byte of the range exists; the whole has this many.
+    RangeNotSatisfiable(u64),
+    /// The handler panicked.
+    Panicked,
+}
+
+impl From<EngineError> for Fault {
+    fn from(error: EngineError) -> Self {
+        Self::Engine(error)
+    }
+}
+
+/// Longer words of a client are not repeated in full.
+const MOST_ECHOED_CHARS: usize = 300;
+
+impl Fault {
+    /// The request's `field` is wrong.
+    pub(crate) fn invalid(field: &str, message: impl Into<String>) -> Self {
+        EngineError::invalid(field, message).into()
+    }
+
+    /// No such route.
+    pub(crate) fn no_route() -> Self {
+        Self::refused(Code::NotFound, "no such route", "GET /api/v1/openapi.json lists the routes")
+    }
+
+    /// Not a ticket, not for this execution, or too old.
+    pub(crate) fn bad_ticket() -> Self {
+        let details = "ask GET /api/v1/executions/{id}/logs for a new websocket_url";
+        Self::refused(Code::Unauthorized, "the stream's ticket is not valid or has expired", details)
+    }
+
+    /// The body is larger than the route takes.
+    pub(crate) fn too_large(limit: usize) -> Self {
+        Self::refused(Code::PayloadTooLarge, "the body is too large", format!("at most {limit} bytes"))
+    }
+
+    /// A page of that origin may not do this.
+    pub(crate) fn foreign_origin() -> Self {
+        Self::refused(Code::Forbidden, "this origin may not open streams", "add it to the server's configured origins")
+    }
+
+    fn refused(code: Code, error: impl Into<String>, details: impl Into<String>) -> Self {
+        Self::Refused { code, error: error.into(), details: details.into() }
+    }
+
+    /// The answer.
+    pub(crate) fn into_response(self, state: &State, reached: &Reached, request_id: &str) -> Response<Body> {
+        match self {
+            Self::Engine(error) => engine_response(&error, state, reached, request_id),
+            Self::Refused { code, error, details } => respond(code, ErrorBody::new(code, error, details)),
+            Self::MethodNotAllowed(allow) => {
+                let details = format!("allowed here: {}", allow.to_str().unwrap_or_default());
+                let body = ErrorBody::new(Code::MethodNotAllowed, "this route has no such method", details);
+                with(respond(Code::MethodNotAllowed, body), header::ALLOW, allow)
+            }
+            Self::RangeNotSatisfiable(length) => {
+                let body =
+                    ErrorBody::new(Code::InvalidRequest, "the range lies beyond the log", format!("Range: the log has {length} bytes"));
+                let mut response = answer::json(StatusCode::RANGE_NOT_SATISFIABLE, &body);
+                let range = HeaderValue::from_str(&format!("bytes */{length}")).expect("digits are ASCII");
+                response.headers_mut().insert(header::CONTENT_RANGE, range);
+                response
+            }
+            Self::Panicked => {
+                tracing::error!(request_id, "a handler panicked");
+                internal(request_id)
+            }
+        }
+    }
+}
+
+fn engine_response(error: &EngineError, state: &State, reached: &Reached, request_id: &str) -> Response<Body> {
+    let plain = |code, details: &str| respond(code, ErrorBody::new(code, shortened(&error.to_string()), details));
+    match error {
+        EngineError::Invalid { field, message } => {
+            let details = shortened(&format!("{field}: {message}"));
+            respond(Code::InvalidRequest, ErrorBody::new(Code::InvalidRequest, "the request is not valid", details))
+        }
+        EngineError::NotFound { .. } => plain(Code::NotFound, "it does not exist, or is not yours to see"),
+        EngineError::Ambiguous { candidates, .. } => {
+            let ids: Vec<String> = candidates.iter().map(ToString::to_string).collect();
+            plain(Code::Conflict, &ids.join(", "))
+        }
+        EngineError::NoKey => challenged(plain(Code::Unauthorized, "send the key in the header X-API-Key; `runvoy configure` stores one")),
+        EngineError::InvalidKey => challenged(plain(Code::InvalidApiKey, "check the key, or ask an admin for a new one")),
+        EngineError::RevokedKey => challenged(plain(Code::ApiKeyRevoked, "ask an admin for a new key")),
+        EngineError::Forbidden { .. } => plain(Code::Forbidden, "ask an admin for a role that may"),
+        EngineError::LockHeld(held) => {
+            let holder = &held.holder;
+            let body = ErrorBody::lock_held(LockHeld {
+                lock_name: held.name.to_string(),
+                held_by: holder.held_by.clone(),
+                since: holder.since.into(),
+                execution_id: holder.execution.to_string(),
+                log_url: reached.log_url(state, holder.execution),
+            });
+            respond(Code::LockHeld, body)
+        }
+        EngineError::Ended(_) => plain(Code::InvalidRequest, "nothing was changed"),
+        EngineError::Conflict(_) => plain(Code::Conflict, ""),
+        EngineError::Overloaded => {
+            with(plain(Code::RateLimited, "try again in a second"), header::RETRY_AFTER, HeaderValue::from_static("1"))
+        }
+        EngineError::NoSpace => {
+            tracing::error!(request_id, "no space left");
+            plain(Code::ServiceUnavailable, "nothing was written; an admin has to free disk space")
+        }
+        EngineError::Unavailable(source) => {
+            tracing::error!(request_id, error = %chain(source.as_ref()), "the store failed");
+            plain(Code::DatabaseError, "try again; the same Idempotency-Key makes that safe")
+        }
+        EngineError::Internal(what) => {
+            tracing::error!(request_id, error = what, "internal error");
+            internal(request_id)
+        }
+    }
+}
+
+fn internal(request_id: &str) -> Response<Body> {
+    let details = format!("the server's log says more at request id {request_id}");
+    respond(Code::InternalError, ErrorBody::new(Code::InternalError, "internal error", details))
+}
+
+fn respond(code: Code, body: ErrorBody) -> Response<Body> {
+    answer::json(StatusCode::from_u16(code.status()).expect("codes have HTTP statuses"), &body)
+}
+
+fn with(mut response: Response<Body>, name: header::HeaderName, value: HeaderValue) -> Response<Body> {
+    response.headers_mut().insert(name, value);
+    response
+}
+
+fn challenged(response: Response<Body>) -> Response<Body> {
+    with(response, header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MOST_ECHOED_CHARS) {
+        Some((at, _)) => format!("{}… ({} bytes in all)", &text[..at], text.len()),
+        None => text.to_owned(),
+    }
+}
+
+/// An error with its causes, for the log.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

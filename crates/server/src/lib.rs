@@ -1,0 +1,32 @@
+//! The HTTP and WebSocket edge over the engine: routes, credentials, bodies, errors, listeners. It decides nothing about executions; every
+//! rule about those is the engine's. A route can only be added with its authorization rule ([`route`]).
+
+mod address;
+mod answer;
+mod app;
+mod call;
+mod cors;
+mod credential;
+mod entry;
+mod fault;
+mod listen;
+mod log;
+mod meter;
+mod openapi;
+mod operation;
+mod peer;
+mod query;
+mod request_id;
+mod request_line;
+mod resource;
+mod route;
+mod stream;
+mod ticket;
+mod tls;
+mod view;
+
+pub use crate::app::{App, Diagnostics, MetricsText, ServerConfig, ServerParts};
+pub use crate::listen::{Limits, ListenError, Listener, serve};
+pub use crate::peer::{Connection, Peer};
+pub use crate::route::{Rule, TableRow};
+pub use crate::tls::TlsError;

@@ -1,0 +1,255 @@
+//! Sockets: TCP, TLS and the Unix socket, each connection a task of its own. A listener knows connections and never requests; it bounds how
+//! many there are, how long they may dawdle, and ends them in order.
+//!
+//! The order of a stop: no new connection; idle ones close; requests under way finish; streams say goodbye; at the deadline the rest is dropped.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use crate::app::App;
+use crate::peer::{Connection, Peer};
+use crate::tls::{self, TlsError};
+
+/// A place that could not be listened on.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// The address is taken, or not ours to take.
+    #[error("cannot listen on {address}")]
+    Bind {
+        /// Which.
+        address: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The certificate cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+}
+
+/// What connections may do.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// More connections than this wait to be accepted.
+    pub max_connections: usize,
+    /// A request's head must have come in by then; an idle connection is closed then, too.
+    pub header_timeout: Duration,
+    /// How long requests under way may take to finish once the server stops.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_connections: 10_000, header_timeout: Duration::from_secs(30), drain: Duration::from_secs(10) }
+    }
+}
+
+/// A handshake that takes longer is none.
+const TLS_HANDSHAKE: Duration = Duration::from_secs(10);
+/// The largest head of a request.
+const MOST_HEAD_BYTES: usize = 64 * 1024;
+/// How long to wait where the system has no more connections to give.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
+
+/// A socket that connections come from.
+pub struct Listener(Kind);
+
+enum Kind {
+    Tcp(TcpListener),
+    Tls(TcpListener, TlsAcceptor),
+    Unix { listener: UnixListener, path: PathBuf, owner: u32 },
+}
+
+impl Listener {
+    /// Plain TCP. Port 0 takes a free one.
+    pub async fn tcp(address: SocketAddr) -> Result<Self, ListenError> {
+        Ok(Self(Kind::Tcp(bind(address).await?)))
+    }
+
+    /// TLS with a certificate chain and its key, both PEM files.
+    pub async fn tls(address: SocketAddr, certificate: &Path, key: &Path) -> Result<Self, ListenError> {
+        let acceptor = tls::acceptor(certificate, key)?;
+        Ok(Self(Kind::Tls(bind(address).await?, acceptor)))
+    }
+
+    /// A Unix socket that only its owner can open. What an earlier server left at the path is replaced; that no server lives there is for the
+    /// caller to know.
+    pub fn unix(path: &Path) -> Result<Self, ListenError> {
+        let (listener, owner) = bind_unix(path).map_err(|source| ListenError::Bind { address: path.display().to_string(), source })?;
+        Ok(Self(Kind::Unix { listener, path: path.to_owned(), owner }))
+    }
+
+    /// The address that TCP and TLS listen on.
+    pub fn address(&self) -> Option<SocketAddr> {
+        match &self.0 {
+            Kind::Tcp(listener) | Kind::Tls(listener, _) => listener.local_addr().ok(),
+            Kind::Unix { .. } => None,
+        }
+    }
+
+    async fn accept(&self) -> io::Result<Accepted> {
+        match &self.0 {
+            Kind::Tcp(listener) => listener.accept().await.map(|(stream, peer)| Accepted::Tcp(stream, peer, None)),
+            Kind::Tls(listener, acceptor) => {
+                listener.accept().await.map(|(stream, peer)| Accepted::Tcp(stream, peer, Some(acceptor.clone())))
+            }
+            Kind::Unix { listener, owner, .. } => {
+                let (stream, _) = listener.accept().await?;
+                let uid = stream.peer_cred()?.uid();
+                Ok(Accepted::Unix(stream, Peer::Unix { uid, owner: uid == *owner || uid == 0 }))
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Kind::Unix { path, .. } = &self.0 {
+            // Whoever finds it afterwards finds nobody behind it; that is all a failure costs.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+enum Accepted {
+    Tcp(TcpStream, SocketAddr, Option<TlsAcceptor>),
+    Unix(UnixStream, Peer),
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
+    TcpListener::bind(address).await.map_err(|source| ListenError::Bind { address: address.to_string(), source })
+}
+
+/// Binds beside the path, closes the socket to others, then moves it there: at no time is it open to them. Its owner is this process's user.
+fn bind_unix(path: &Path) -> io::Result<(UnixListener, u32)> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let beside = PathBuf::from(beside);
+    match std::fs::remove_file(&beside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(&beside)?;
+    std::fs::set_permissions(&beside, std::fs::Permissions::from_mode(0o600))?;
+    let owner = std::fs::metadata(&beside)?.uid();
+    std::fs::rename(&beside, path)?;
+    Ok((listener, owner))
+}
+
+/// Serves connections until `shutdown`, then ends as the file's head says. Returns when the last one is gone.
+pub async fn serve(listener: Listener, app: App, limits: Limits, shutdown: impl Future<Output = ()>) {
+    let permits = Arc::new(Semaphore::new(limits.max_connections));
+    let mut connections = JoinSet::new();
+    let mut shutdown = pin!(shutdown);
+    loop {
+        let accepted = tokio::select! {
+            accepted = admit(&listener, &permits) => accepted,
+            () = shutdown.as_mut() => break,
+            () = app.stopping() => break,
+            // Ended connections are collected as they come, so that their number is that of the open ones.
+            Some(_) = connections.join_next() => continue,
+        };
+        match accepted {
+            Ok((accepted, permit)) => {
+                let app = app.clone();
+                connections.spawn(async move {
+                    let _open = app.open_connection();
+                    connect(accepted, app.clone(), limits).await;
+                    drop(permit);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection was not accepted");
+                sleep(EXHAUSTED_PAUSE).await;
+            }
+        }
+    }
+    drop(listener);
+    app.stop();
+    let drained = async {
+        while connections.join_next().await.is_some() {}
+        app.streams_closed().await;
+    };
+    if timeout(limits.drain, drained).await.is_err() {
+        tracing::warn!(open = connections.len(), "connections were dropped at the deadline");
+        connections.shutdown().await;
+    }
+}
+
+async fn admit(listener: &Listener, permits: &Arc<Semaphore>) -> io::Result<(Accepted, OwnedSemaphorePermit)> {
+    let permit = Arc::clone(permits).acquire_owned().await.expect("the semaphore is never closed");
+    Ok((listener.accept().await?, permit))
+}
+
+async fn connect(accepted: Accepted, app: App, limits: Limits) {
+    match accepted {
+        Accepted::Unix(stream, peer) => speak(stream, Connection { peer, tls: false }, app, limits).await,
+        Accepted::Tcp(stream, address, acceptor) => {
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%error, "small frames may be delayed");
+            }
+            let peer = Peer::Tcp(address);
+            match acceptor {
+                None => speak(stream, Connection { peer, tls: false }, app, limits).await,
+                Some(acceptor) => match timeout(TLS_HANDSHAKE, acceptor.accept(stream)).await {
+                    Ok(Ok(stream)) => speak(stream, Connection { peer, tls: true }, app, limits).await,
+                    Ok(Err(error)) => tracing::debug!(%error, %peer, "no TLS handshake"),
+                    Err(_) => tracing::debug!(%peer, "the TLS handshake took too long"),
+                },
+            }
+        }
+    }
+}
+
+/// HTTP/1.1 on one connection. HTTP/2 would branch off here, by ALPN.
+async fn speak<S>(stream: S, connection: Connection, app: App, limits: Limits)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let answering = app.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
+        let app = answering.clone();
+        async move {
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(connection);
+            Ok::<_, Infallible>(app.answer(request).await)
+        }
+    });
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_timeout)
+        .max_buf_size(MOST_HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    let mut serving = pin!(serving);
+    let served = tokio::select! {
+        served = serving.as_mut() => served,
+        () = app.stopping() => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = served {
+        tracing::debug!(%error, peer = %connection.peer, "a connection ended early");
+    }
+}

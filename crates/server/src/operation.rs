@@ -1,0 +1,176 @@
+//! What a route promises, beside its handler in the table: parameters, body, answers, refusals. The OpenAPI document is built from these
+//! and from nothing else.
+
+use runvoy_wire::Code;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::path::ParameterIn;
+use utoipa::openapi::schema::{ArrayBuilder, KnownFormat, ObjectBuilder, Ref, Schema, SchemaFormat, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+type Named = Vec<(String, RefOr<Schema>)>;
+
+/// A schema and the named ones it refers to.
+pub(crate) struct Shape {
+    pub(crate) schema: RefOr<Schema>,
+    pub(crate) named: Named,
+}
+
+/// A parameter.
+pub(crate) struct Param {
+    pub(crate) name: &'static str,
+    pub(crate) place: ParameterIn,
+    pub(crate) schema: RefOr<Schema>,
+    pub(crate) required: bool,
+    pub(crate) description: &'static str,
+}
+
+/// An answer that is not an error.
+pub(crate) struct Promise {
+    pub(crate) status: u16,
+    pub(crate) description: &'static str,
+    pub(crate) content_type: &'static str,
+    pub(crate) shape: Option<Shape>,
+}
+
+/// What a route promises.
+pub(crate) struct Operation {
+    pub(crate) id: &'static str,
+    pub(crate) summary: &'static str,
+    pub(crate) params: Vec<Param>,
+    pub(crate) body: Option<Shape>,
+    pub(crate) body_required: bool,
+    pub(crate) promises: Vec<Promise>,
+    pub(crate) refusals: Vec<Code>,
+    pub(crate) headers: Vec<(&'static str, &'static str)>,
+}
+
+impl Operation {
+    /// An operation with this id and sentence.
+    pub(crate) const fn new(id: &'static str, summary: &'static str) -> Self {
+        Self {
+            id,
+            summary,
+            params: Vec::new(),
+            body: None,
+            body_required: false,
+            promises: Vec::new(),
+            refusals: Vec::new(),
+            headers: Vec::new(),
+        }
+    }
+
+    /// With a parameter of the path.
+    pub(crate) fn path(self, name: &'static str, schema: RefOr<Schema>, description: &'static str) -> Self {
+        self.param(Param { name, place: ParameterIn::Path, schema, required: true, description })
+    }
+
+    /// With the execution's id in the path, and what can be wrong with that.
+    pub(crate) fn execution_id(self) -> Self {
+        self.path("id", text(), "The execution: its id, or six or more hex digits that begin or end it and no other").refuses(&[
+            Code::NotFound,
+            Code::Conflict,
+            Code::InvalidRequest,
+        ])
+    }
+
+    /// With a parameter of the query that may be absent.
+    pub(crate) fn query(self, name: &'static str, schema: RefOr<Schema>, description: &'static str) -> Self {
+        self.param(Param { name, place: ParameterIn::Query, schema, required: false, description }).refuses(&[Code::InvalidRequest])
+    }
+
+    /// With a parameter of the query that must be there.
+    pub(crate) fn required_query(self, name: &'static str, schema: RefOr<Schema>, description: &'static str) -> Self {
+        self.param(Param { name, place: ParameterIn::Query, schema, required: true, description }).refuses(&[Code::InvalidRequest])
+    }
+
+    /// With the client's own key for the request.
+    pub(crate) fn idempotent(self) -> Self {
+        let schema = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(255)).pattern(Some("^[!-~]+$"));
+        let description = "The client's own key for this request: a repeat within 24 h makes nothing new";
+        let schema = schema.into();
+        self.param(Param { name: "Idempotency-Key", place: ParameterIn::Header, schema, required: false, description })
+            .refuses(&[Code::InvalidRequest, Code::Conflict])
+    }
+
+    fn param(mut self, param: Param) -> Self {
+        self.params.push(param);
+        self
+    }
+
+    /// With a JSON body.
+    pub(crate) fn takes<T: ToSchema>(mut self, required: bool) -> Self {
+        self.body = Some(shape::<T>());
+        self.body_required = required;
+        self.refuses(&[Code::InvalidRequest, Code::PayloadTooLarge])
+    }
+
+    /// Answers with JSON.
+    pub(crate) fn gives<T: ToSchema>(mut self, status: u16, description: &'static str) -> Self {
+        self.promises.push(Promise { status, description, content_type: "application/json", shape: Some(shape::<T>()) });
+        self
+    }
+
+    /// Answers with a JSON array.
+    pub(crate) fn gives_array<T: ToSchema>(mut self, status: u16, description: &'static str) -> Self {
+        let Shape { schema, named } = shape::<T>();
+        let schema = ArrayBuilder::new().items(schema).into();
+        self.promises.push(Promise { status, description, content_type: "application/json", shape: Some(Shape { schema, named }) });
+        self
+    }
+
+    /// Answers with something that has no schema.
+    pub(crate) fn gives_type(mut self, status: u16, content_type: &'static str, description: &'static str) -> Self {
+        self.promises.push(Promise { status, description, content_type, shape: None });
+        self
+    }
+
+    /// Answers without a body.
+    pub(crate) fn gives_nothing(self, status: u16, description: &'static str) -> Self {
+        self.gives_type(status, "", description)
+    }
+
+    /// Its good answers carry this header.
+    pub(crate) fn header(mut self, name: &'static str, description: &'static str) -> Self {
+        self.headers.push((name, description));
+        self
+    }
+
+    /// May refuse with these codes, beside those of every route.
+    pub(crate) fn refuses(mut self, codes: &[Code]) -> Self {
+        self.refusals.extend(codes.iter().filter(|code| !self.refusals.contains(code)).copied().collect::<Vec<_>>());
+        self
+    }
+}
+
+/// The schema of a type, by its name.
+pub(crate) fn shape<T: ToSchema>() -> Shape {
+    let mut named = vec![(T::name().into_owned(), <T as PartialSchema>::schema())];
+    T::schemas(&mut named);
+    Shape { schema: Ref::from_schema_name(T::name()).into(), named }
+}
+
+/// Any text.
+pub(crate) fn text() -> RefOr<Schema> {
+    ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).into()
+}
+
+/// One of these words.
+pub(crate) fn words(words: &[&str]) -> RefOr<Schema> {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words.iter().copied())).into()
+}
+
+/// An RFC 3339 time.
+pub(crate) fn time() -> RefOr<Schema> {
+    ObjectBuilder::new().schema_type(Type::String).format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))).into()
+}
+
+/// A whole number from `least` to `most`.
+pub(crate) fn number(least: u64, most: Option<u64>) -> RefOr<Schema> {
+    let schema = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(least));
+    schema.maximum(most).into()
+}
+
+/// True or false.
+pub(crate) fn flag() -> RefOr<Schema> {
+    ObjectBuilder::new().schema_type(Type::Boolean).into()
+}

@@ -1,0 +1,95 @@
+//! Parameters of a query, read one by one, so that a wrong one is refused by its name. Parameters that are not known are ignored.
+
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use http::Uri;
+
+use crate::fault::Fault;
+
+/// A parsed query.
+#[derive(Debug, Default)]
+pub(crate) struct Query {
+    pairs: Vec<(String, String)>,
+}
+
+impl Query {
+    /// The query of an address.
+    pub(crate) fn of(uri: &Uri) -> Result<Self, Fault> {
+        if uri.query().is_none_or(str::is_empty) {
+            return Ok(Self::default());
+        }
+        let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri);
+        let pairs = pairs.map_err(|_| Fault::invalid("query", "is not a list of name=value pairs"))?.0;
+        Ok(Self { pairs })
+    }
+
+    /// A parameter as it is; `None` where it is absent or empty.
+    pub(crate) fn text(&self, name: &str) -> Result<Option<&str>, Fault> {
+        let mut given = self.pairs.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_str());
+        match (given.next(), given.next()) {
+            (_, Some(_)) => Err(Fault::invalid(name, "is given twice")),
+            (given, None) => Ok(given.filter(|value| !value.is_empty())),
+        }
+    }
+
+    /// A whole number within a range.
+    pub(crate) fn number(&self, name: &str, range: RangeInclusive<u64>) -> Result<Option<u64>, Fault> {
+        let Some(text) = self.text(name)? else { return Ok(None) };
+        match text.parse() {
+            Ok(number) if range.contains(&number) => Ok(Some(number)),
+            _ => Err(Fault::invalid(name, number_message(&range))),
+        }
+    }
+
+    /// `true`, `1`, `false` or `0`.
+    pub(crate) fn flag(&self, name: &str) -> Result<bool, Fault> {
+        match self.text(name)? {
+            None | Some("false" | "0") => Ok(false),
+            Some("true" | "1") => Ok(true),
+            Some(_) => Err(Fault::invalid(name, "must be true or false")),
+        }
+    }
+
+    /// Whatever can be read from text.
+    pub(crate) fn parsed<T: FromStr>(&self, name: &str) -> Result<Option<T>, Fault>
+    where
+        T::Err: std::fmt::Display,
+    {
+        let parse = |text: &str| text.parse().map_err(|error: T::Err| Fault::invalid(name, error.to_string()));
+        self.text(name)?.map(parse).transpose()
+    }
+}
+
+fn number_message(range: &RangeInclusive<u64>) -> String {
+    match *range.end() {
+        u64::MAX => format!("must be a whole number from {}", range.start()),
+        end => format!("must be a whole number from {} to {end}", range.start()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(text: &str) -> Query {
+        Query::of(&format!("/x?{text}").parse().expect("an address")).expect("a query")
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused_by_name() {
+        assert_eq!(query("limit=5").number("limit", 0..=10).expect("good"), Some(5));
+        assert_eq!(query("limit=").number("limit", 0..=10).expect("absent"), None);
+        for bad in ["limit=11", "limit=-1", "limit=x", "limit=1&limit=2", "limit=18446744073709551616"] {
+            let fault = query(bad).number("limit", 0..=10).expect_err(bad);
+            assert!(format!("{fault:?}").contains("limit"), "{fault:?}");
+        }
+        assert!(query("force=true").flag("force").expect("good"));
+        assert!(query("force=maybe").flag("force").is_err());
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_do_not_break_it() {
+        assert!(query("user=%ff%00").text("user").expect("lossy").is_some());
+    }
+}

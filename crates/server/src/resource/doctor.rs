@@ -1,0 +1,79 @@
+//! What the server finds when it looks at itself: what the engine knows, then what the program around it can probe.
+
+use axum::body::Body;
+use http::{Response, StatusCode};
+use runvoy_engine::Engine;
+use runvoy_model::role::Action;
+use runvoy_ports::store::Counts;
+use runvoy_wire::{DoctorResponse, Probe, ProbeStatus};
+
+use crate::answer;
+use crate::call::Call;
+use crate::fault::{Fault, chain};
+use crate::operation::Operation;
+use crate::route::{Routes, Rule};
+
+pub(super) fn add(routes: &mut Routes) {
+    let operation = Operation::new("doctor", "What the server finds about itself").gives::<DoctorResponse>(200, "What was looked at");
+    routes.get("/api/v1/doctor", Rule::Key(Action::Diagnose), operation, doctor);
+}
+
+async fn doctor(call: Call) -> Result<Response<Body>, Fault> {
+    let engine = call.engine();
+    let mut probes = store(engine).await;
+    probes.push(worker(engine));
+    probes.push(shared_uid(engine).await);
+    probes.extend(call.state.diagnostics.probes().await);
+    Ok(answer::json(StatusCode::OK, &DoctorResponse { probes }))
+}
+
+fn probe(name: &str, status: ProbeStatus, detail: String) -> Probe {
+    Probe { name: name.into(), status, detail }
+}
+
+async fn store(engine: &Engine) -> Vec<Probe> {
+    match engine.ports().store.counts().await {
+        Ok(counts) => vec![probe("store", ProbeStatus::Ok, "answers".into()), growth(engine, counts)],
+        Err(error) => vec![probe("store", ProbeStatus::Fail, format!("does not answer: {}", chain(&error)))],
+    }
+}
+
+fn growth(engine: &Engine, counts: Counts) -> Probe {
+    let Counts { pending, active, executions, events, bytes } = counts;
+    let retention = engine.config().retention;
+    let detail = format!(
+        "{executions} executions ({pending} pending, {active} active), {events} events, {} MiB; logs are kept {} days, heartbeats {} days",
+        bytes >> 20,
+        retention.log_days,
+        retention.heartbeat_days
+    );
+    probe("growth", ProbeStatus::Ok, detail)
+}
+
+fn worker(engine: &Engine) -> Probe {
+    let config = engine.config();
+    let queues: Vec<&str> = config.queues.iter().map(|queue| queue.as_str()).collect();
+    match config.concurrency {
+        0 => probe("worker", ProbeStatus::Warn, "none lives in this server: commands run only where a worker runs elsewhere".into()),
+        slots => probe("worker", ProbeStatus::Ok, format!("in this server, {slots} at once, from {}", queues.join(", "))),
+    }
+}
+
+async fn shared_uid(engine: &Engine) -> Probe {
+    let config = engine.config();
+    if !config.shares_uid {
+        return probe("uid", ProbeStatus::Ok, "commands run as a user of their own".into());
+    }
+    let many = engine.ports().identity.users().await.map_or(true, |users| users.len() > 1);
+    match (many, config.allow_shared_uid) {
+        (false, _) => probe("uid", ProbeStatus::Ok, "commands run as the server's own user, which is for one user only".into()),
+        (true, true) => {
+            let detail = "commands of several users run as the server's own user and can read each other's data (--allow-shared-uid)";
+            probe("uid", ProbeStatus::Warn, detail.into())
+        }
+        (true, false) => {
+            let detail = "commands are refused: they would run as the server's own user; start it with --run-as USER";
+            probe("uid", ProbeStatus::Fail, detail.into())
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! One execution: its record, its status, its end.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use http::{Response, StatusCode};
+use runvoy_model::role::Action;
+use runvoy_wire::{Execution, StatusResponse};
+
+use crate::answer;
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::operation::{Operation, number};
+use crate::resource::list::cloud;
+use crate::route::{Routes, Rule};
+use crate::view;
+
+const DEFAULT_WAIT_SECONDS: u64 = 60;
+const MOST_WAIT_SECONDS: u64 = 600;
+
+pub(super) fn add(routes: &mut Routes) {
+    let operation = Operation::new("getExecution", "The whole record").execution_id().gives::<Execution>(200, "The execution");
+    routes.get("/api/v1/executions/{id}", Rule::Key(Action::Read), operation, record);
+    let operation = Operation::new("getStatus", "Where it is").execution_id().gives::<StatusResponse>(200, "Its status");
+    routes.get("/api/v1/executions/{id}/status", Rule::Key(Action::Read), operation, status);
+    let operation = Operation::new("wait", "Answers when it has ended, or when the wait is over")
+        .execution_id()
+        .query("timeout", number(0, Some(MOST_WAIT_SECONDS)), "Seconds to wait at most; 60 where absent")
+        .gives::<StatusResponse>(200, "Its status then, which may still be an open one");
+    routes.get("/api/v1/executions/{id}/wait", Rule::Key(Action::Read), operation, wait);
+}
+
+async fn record(call: Call) -> Result<Response<Body>, Fault> {
+    let execution = call.execution().await?;
+    Ok(answer::json(StatusCode::OK, &view::execution(call.engine(), &execution, &cloud(&call.state))))
+}
+
+async fn status(call: Call) -> Result<Response<Body>, Fault> {
+    let execution = call.execution().await?;
+    Ok(answer::json(StatusCode::OK, &view::status(call.engine(), &execution)))
+}
+
+async fn wait(call: Call) -> Result<Response<Body>, Fault> {
+    let seconds = call.query()?.number("timeout", 0..=MOST_WAIT_SECONDS)?.unwrap_or(DEFAULT_WAIT_SECONDS);
+    let caller = call.caller()?;
+    let execution = tokio::select! {
+        ended = call.engine().wait(caller, call.id(), Duration::from_secs(seconds)) => ended?,
+        // A server that stops answers with what it knows; the client asks again and finds its successor.
+        () = call.state.stopping() => call.execution().await?,
+    };
+    Ok(answer::json(StatusCode::OK, &view::status(call.engine(), &execution)))
+}

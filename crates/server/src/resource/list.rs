@@ -1,0 +1,131 @@
+//! Lists of executions: a page with a cursor, or all of them, written page by page.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Response, StatusCode};
+use runvoy_engine::{Caller, EngineError, ListFilter};
+use runvoy_model::id::ExecutionId;
+use runvoy_model::name::Name;
+use runvoy_model::role::Action;
+use runvoy_model::status::Status;
+use runvoy_wire::{Execution, Rfc3339};
+
+use crate::answer::{self, Pieces};
+use crate::app::State;
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::operation::{Operation, number, text, time};
+use crate::query::Query;
+use crate::route::{Routes, Rule};
+use crate::view;
+
+const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
+const DEFAULT_LIMIT: u64 = 10;
+const MOST_LIMIT: u64 = 1_000;
+/// How many are read at once where all are wanted.
+const PAGE: usize = 200;
+
+pub(super) fn add(routes: &mut Routes) {
+    let operation = Operation::new("listExecutions", "Executions that the caller may see, newest first")
+        .query("limit", number(0, Some(MOST_LIMIT)), "At most so many; 0 means all")
+        .query("status", text(), "Only these statuses, with commas between them")
+        .query("user", text(), "Only those that this user submitted")
+        .query("lock", text(), "Only those that asked for this lock")
+        .query("job", text(), "Only those of this job")
+        .query("since", time(), "Only those submitted at this time or later")
+        .query("until", time(), "Only those submitted before this time")
+        .query("cursor", text(), "Go on where the page with this X-Next-Cursor ended")
+        .header("X-Next-Cursor", "Where the next page begins; absent after the last one")
+        .gives_array::<Execution>(200, "The executions");
+    routes.get("/api/v1/executions", Rule::Key(Action::Read), operation, list);
+}
+
+async fn list(call: Call) -> Result<Response<Body>, Fault> {
+    let query = call.query()?;
+    let (limit, filter) = (query.number("limit", 0..=MOST_LIMIT)?.unwrap_or(DEFAULT_LIMIT), filter(&query)?);
+    if query.text("job")?.is_some() {
+        // No execution of this server belongs to a job.
+        return Ok(answer::json(StatusCode::OK, &[(); 0]));
+    }
+    let caller = call.caller()?.clone();
+    match usize::try_from(limit).unwrap_or(PAGE) {
+        0 => {
+            let all =
+                All { state: Arc::clone(&call.state), caller, filter: ListFilter { limit: PAGE, ..filter }, begun: false, ended: false };
+            Ok(answer::streamed(all, answer::JSON).await?)
+        }
+        limit => page(&call.state, &caller, filter, limit).await,
+    }
+}
+
+async fn page(state: &State, caller: &Caller, filter: ListFilter, limit: usize) -> Result<Response<Body>, Fault> {
+    // One more than asked for tells whether there is a next page.
+    let mut executions = state.engine.list(caller, ListFilter { limit: limit + 1, ..filter }).await?;
+    let more = executions.len() > limit;
+    executions.truncate(limit);
+    let cloud = cloud(state);
+    let shown: Vec<Execution> = executions.iter().map(|execution| view::execution(&state.engine, execution, &cloud)).collect();
+    let mut response = answer::json(StatusCode::OK, &shown);
+    if let Some(last) = executions.last().filter(|_| more) {
+        let cursor = HeaderValue::from_str(&last.id.to_string()).expect("hex digits are ASCII");
+        response.headers_mut().insert(NEXT_CURSOR, cursor);
+    }
+    Ok(response)
+}
+
+/// The word for where executions run.
+pub(super) fn cloud(state: &State) -> String {
+    state.config.provider.to_ascii_uppercase()
+}
+
+fn filter(query: &Query) -> Result<ListFilter, Fault> {
+    let statuses = query.text("status")?.into_iter().flat_map(|words| words.split(','));
+    let statuses = statuses.map(|word| Status::parse(word.trim()).ok_or_else(unknown_status)).collect::<Result<Vec<_>, _>>()?;
+    let lock = query.text("lock")?.map(|lock| Name::new(lock).map_err(|error| Fault::invalid("lock", error.to_string())));
+    Ok(ListFilter {
+        statuses,
+        user: query.text("user")?.map(str::to_owned),
+        lock: lock.transpose()?,
+        since: query.parsed::<Rfc3339>("since")?.map(Into::into),
+        until: query.parsed::<Rfc3339>("until")?.map(Into::into),
+        after: query.parsed::<ExecutionId>("cursor")?,
+        limit: PAGE,
+    })
+}
+
+fn unknown_status() -> Fault {
+    let words: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
+    Fault::invalid("status", format!("must be of {}", words.join(", ")))
+}
+
+/// All executions as one JSON array.
+struct All {
+    state: Arc<State>,
+    caller: Caller,
+    filter: ListFilter,
+    begun: bool,
+    ended: bool,
+}
+
+impl Pieces for All {
+    async fn next(&mut self) -> Result<Option<Bytes>, EngineError> {
+        if self.ended {
+            return Ok(None);
+        }
+        let executions = self.state.engine.list(&self.caller, self.filter.clone()).await?;
+        let (mut out, cloud) = (Vec::new(), cloud(&self.state));
+        for execution in &executions {
+            out.push(if std::mem::replace(&mut self.begun, true) { b',' } else { b'[' });
+            let shown = view::execution(&self.state.engine, execution, &cloud);
+            serde_json::to_writer(&mut out, &shown).expect("wire types are plain data");
+        }
+        self.filter.after = executions.last().map(|last| last.id);
+        if executions.len() < self.filter.limit {
+            self.ended = true;
+            out.extend_from_slice(if self.begun { b"]" } else { b"[]" });
+        }
+        Ok(Some(out.into()))
+    }
+}

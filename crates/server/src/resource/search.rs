@@ -1,0 +1,51 @@
+//! Looking through a whole log on the server.
+
+use axum::body::Body;
+use http::{Response, StatusCode};
+use runvoy_model::role::Action;
+use runvoy_ports::log::Search;
+use runvoy_wire::{Hit, SearchResponse};
+
+use crate::answer;
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::log::stream_of;
+use crate::operation::{Operation, flag, number, text, words};
+use crate::route::{Routes, Rule};
+
+const DEFAULT_HITS: u64 = 100;
+const MOST_HITS: u64 = 1_000;
+const MOST_PATTERN_BYTES: usize = 4_096;
+
+pub(super) fn add(routes: &mut Routes) {
+    let operation = Operation::new("searchLogs", "Lines that match, counted to the log's end")
+        .execution_id()
+        .required_query("q", text(), "What to look for")
+        .query("regex", flag(), "It is a regular expression")
+        .query("from_line", number(1, None), "Where to begin")
+        .query("limit", number(1, Some(MOST_HITS)), "How many hits to return; 100 where absent")
+        .query("stream", words(&["stdout", "stderr", "platform"]), "Only this stream")
+        .gives::<SearchResponse>(200, "What was found");
+    routes.get("/api/v1/executions/{id}/logs/search", Rule::Key(Action::Read), operation, search);
+}
+
+async fn search(call: Call) -> Result<Response<Body>, Fault> {
+    let query = call.query()?;
+    let pattern = query.text("q")?.ok_or_else(|| Fault::invalid("q", "must say what to look for"))?;
+    if pattern.len() > MOST_PATTERN_BYTES {
+        return Err(Fault::invalid("q", format!("must not be longer than {MOST_PATTERN_BYTES} bytes")));
+    }
+    let limit = query.number("limit", 1..=MOST_HITS)?.unwrap_or(DEFAULT_HITS);
+    let search = Search {
+        pattern: pattern.to_owned(),
+        regex: query.flag("regex")?,
+        from_line: query.number("from_line", 1..=u64::MAX)?.unwrap_or(1),
+        limit: usize::try_from(limit).unwrap_or(usize::MAX),
+        stream: stream_of(&query)?,
+    };
+    let execution = call.execution().await?;
+    let found = call.engine().search_log(&execution, search).await?;
+    let hits = found.hits.iter().map(|(line, bytes)| Hit { line: *line, message: String::from_utf8_lossy(bytes).into_owned() });
+    let response = SearchResponse { total: found.total, hits: hits.collect(), next_line: found.next_line };
+    Ok(answer::json(StatusCode::OK, &response))
+}

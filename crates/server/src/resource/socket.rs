@@ -1,0 +1,58 @@
+//! Following a log over a WebSocket: everything that can be refused is refused before the upgrade.
+
+use axum::body::Body;
+use http::request::Parts;
+use http::{Response, header};
+use runvoy_model::role::Action;
+
+use crate::call::Call;
+use crate::credential::Standing;
+use crate::fault::Fault;
+use crate::operation::{Operation, flag, number, text, words};
+use crate::route::{Routes, Rule};
+use crate::stream::{LogStream, Options, Upgrade};
+
+pub(super) fn add(routes: &mut Routes) {
+    let operation = Operation::new("stream", "Its log as a WebSocket: what is there, then what comes, then the end")
+        .execution_id()
+        .query("token", text(), "The ticket of a websocket_url")
+        .query("last_event_id", number(0, None), "Go on after this line")
+        .query("batch", flag(), "Binary frames of many lines, for runvoy's own clients")
+        .query("events", words(&["status"]), "Also say when the status changes")
+        .gives_nothing(101, "The stream follows");
+    routes.get("/api/v1/executions/{id}/stream", Rule::KeyOrTicket(Action::Read), operation, stream);
+}
+
+async fn stream(mut call: Call) -> Result<Response<Body>, Fault> {
+    check_origin(&call)?;
+    let query = call.query()?;
+    let after = query.number("last_event_id", 0..=u64::MAX)?.unwrap_or(0);
+    let events = query.text("events")?.is_some_and(|events| events.split(',').any(|word| word == "status"));
+    let options = Options { batch: query.flag("batch")?, status: events };
+    let caller = call.caller()?.clone();
+    let follower = call.engine().follow(&caller, call.id(), after.saturating_add(1)).await?;
+    let id = call.id().to_owned();
+    let upgrade = Upgrade::of(&mut call.parts)?;
+    let response = upgrade.response();
+    let stream = LogStream { state: call.state, standing: Standing::of(&caller), id, follower, options };
+    tokio::spawn(async move {
+        match upgrade.socket().await {
+            Ok(socket) => stream.run(socket).await,
+            Err(error) => tracing::debug!(%error, "a stream's client went away during the upgrade"),
+        }
+    });
+    Ok(response)
+}
+
+/// A browser names the page that opens a stream, and no page of a stranger may: same host, or configured.
+fn check_origin(call: &Call) -> Result<(), Fault> {
+    let Some(origin) = origin(&call.parts) else { return Ok(()) };
+    let host = origin.split_once("://").map(|(_, host)| host);
+    let same_host = host.is_some() && host.zip(call.reached.host()).is_some_and(|(a, b)| a.eq_ignore_ascii_case(b));
+    if same_host || call.state.cors.allows(origin) { Ok(()) } else { Err(Fault::foreign_origin()) }
+}
+
+fn origin(parts: &Parts) -> Option<&str> {
+    // An origin that is not text is nobody's.
+    parts.headers.get(header::ORIGIN).map(|origin| origin.to_str().unwrap_or("null"))
+}

@@ -1,0 +1,209 @@
+//! A log over a WebSocket. Four things run side by side and the first to finish ends the stream: the pump that sends, the ear that hears the
+//! client, the guard that watches the client's rights and signs of life, and the server's own end. A slow client slows only its pump, which
+//! reads the store at the client's pace and holds one page.
+
+mod frame;
+mod pulse;
+mod upgrade;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt as _, StreamExt as _};
+use runvoy_engine::{EngineError, Followed, Follower};
+use runvoy_wire::{Control, StatusResponse};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+use self::pulse::Pulse;
+use self::upgrade::Socket;
+pub(crate) use self::upgrade::Upgrade;
+use crate::app::State;
+use crate::credential::Standing;
+use crate::fault::{Fault, chain};
+use crate::view;
+
+const PING_EVERY: Duration = Duration::from_secs(30);
+/// A client that shows no sign of life for this long is gone.
+const SILENCE: Duration = Duration::from_secs(90);
+/// Rights are looked at again this often: a revoked key closes its streams within 5 s.
+const LOOK_EVERY: Duration = Duration::from_secs(3);
+const GOODBYE: Duration = Duration::from_secs(5);
+
+/// What the client asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Options {
+    /// Binary frames, one per chunk.
+    pub(crate) batch: bool,
+    /// Frames about the status.
+    pub(crate) status: bool,
+}
+
+/// One stream.
+pub(crate) struct LogStream {
+    pub(crate) state: Arc<State>,
+    pub(crate) standing: Standing,
+    pub(crate) id: String,
+    pub(crate) follower: Follower,
+    pub(crate) options: Options,
+}
+
+type Sink = SplitSink<Socket, Message>;
+
+/// Why a stream ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// The last line was sent.
+    Completed,
+    /// The client said goodbye, or its connection broke.
+    Gone,
+    /// The client shows no sign of life.
+    Silent,
+    /// The client sent more than it may.
+    TooLarge,
+    /// The client's rights ended.
+    Revoked,
+    /// The server stops.
+    Stopping,
+    /// The log cannot be read.
+    Failed,
+}
+
+impl LogStream {
+    /// Sends the log until something ends it.
+    pub(crate) async fn run(self, socket: Socket) {
+        let _open = self.state.open_stream();
+        let Self { state, standing, id, mut follower, options } = self;
+        let (mut sink, mut source) = socket.split();
+        let pulse = Pulse::new();
+        let ending = tokio::select! {
+            ending = pump(&state, &mut sink, &mut follower, options, &pulse) => ending,
+            ending = hear(&mut source, &pulse) => ending,
+            ending = guard(&state, &standing, &id, &pulse) => ending,
+            () = state.stopping() => Ending::Stopping,
+        };
+        tracing::debug!(execution = id, ?ending, "a stream ended");
+        close(sink, source, ending).await;
+    }
+}
+
+/// Sends what the follower sees.
+async fn pump(state: &State, sink: &mut Sink, follower: &mut Follower, options: Options, pulse: &Pulse) -> Ending {
+    let mut ping = interval(PING_EVERY);
+    ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ping.reset();
+    loop {
+        let followed = tokio::select! {
+            followed = follower.next() => followed,
+            _ = ping.tick() => {
+                if send(sink, Message::Ping(bytes::Bytes::new()), pulse).await.is_err() {
+                    return Ending::Gone;
+                }
+                continue;
+            }
+        };
+        let (sent, ended) = match followed {
+            Ok(Followed::Chunks(chunks)) => (frame::send_chunks(sink, &chunks, options.batch, pulse).await, false),
+            Ok(Followed::Status(execution)) if options.status => {
+                (send_status(sink, view::status(&state.engine, &execution), pulse).await, false)
+            }
+            Ok(Followed::Status(_)) => (Ok(()), false),
+            Ok(Followed::End(execution)) => {
+                let status = view::status(&state.engine, &execution);
+                let told = if options.status { send_status(sink, status, pulse).await } else { Ok(()) };
+                match told {
+                    Ok(()) => (send_control(sink, &Control::completed(), pulse).await, true),
+                    gone => (gone, true),
+                }
+            }
+            Err(error) => {
+                tracing::error!(error = %chain(&error), "a log could not be followed");
+                return Ending::Failed;
+            }
+        };
+        match (sent, ended) {
+            (Err(Gone), _) => return Ending::Gone,
+            (Ok(()), true) => return Ending::Completed,
+            (Ok(()), false) => {}
+        }
+    }
+}
+
+/// The client cannot be sent to any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Gone;
+
+async fn send_status(sink: &mut Sink, status: StatusResponse, pulse: &Pulse) -> Result<(), Gone> {
+    send_control(sink, &Control::Status(Box::new(status)), pulse).await
+}
+
+async fn send_control(sink: &mut Sink, control: &Control, pulse: &Pulse) -> Result<(), Gone> {
+    let text = serde_json::to_string(control).expect("wire types are plain data");
+    send(sink, Message::text(text), pulse).await
+}
+
+/// Sends a frame and everything before it. Waiting for room that then comes is a sign of life.
+async fn send(sink: &mut Sink, message: Message, pulse: &Pulse) -> Result<(), Gone> {
+    pulse.through(sink.send(message)).await
+}
+
+/// Hears the client, who has nothing to say but that it lives or leaves.
+async fn hear(source: &mut SplitStream<Socket>, pulse: &Pulse) -> Ending {
+    loop {
+        match source.next().await {
+            Some(Ok(Message::Close(_))) | None => return Ending::Gone,
+            Some(Ok(_)) => pulse.beat(),
+            Some(Err(Error::Capacity(_))) => return Ending::TooLarge,
+            Some(Err(_)) => return Ending::Gone,
+        }
+    }
+}
+
+/// Watches the client's rights, past every cache, and its signs of life.
+async fn guard(state: &State, standing: &Standing, id: &str, pulse: &Pulse) -> Ending {
+    let mut look = interval(LOOK_EVERY);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    look.reset();
+    loop {
+        look.tick().await;
+        if pulse.silent_for(Instant::now()) > SILENCE {
+            return Ending::Silent;
+        }
+        let seen = match standing.caller(state).await {
+            Ok(caller) => state.engine.execution(&caller, id).await.map(drop).map_err(Fault::from),
+            Err(fault) => Err(fault),
+        };
+        match seen {
+            Ok(()) => {}
+            // A store that does not answer has revoked nothing; the pump will notice if it stays away.
+            Err(Fault::Engine(EngineError::Unavailable(_) | EngineError::Internal(_))) => {}
+            Err(_) => return Ending::Revoked,
+        }
+    }
+}
+
+/// Says goodbye with the reason, and waits a little for the client's own.
+async fn close(mut sink: Sink, mut source: SplitStream<Socket>, ending: Ending) {
+    let (code, reason) = match ending {
+        Ending::Completed => (CloseCode::Normal, ""),
+        Ending::TooLarge => (CloseCode::Size, "clients have little to say here"),
+        Ending::Revoked => (CloseCode::Policy, "the key was revoked or has expired"),
+        Ending::Stopping => (CloseCode::Away, "the server is stopping"),
+        Ending::Failed => (CloseCode::Error, "the log cannot be read now"),
+        // There is nobody to say goodbye to, or they said it first and the answer only has to be flushed.
+        Ending::Gone | Ending::Silent => {
+            let _ = timeout(GOODBYE, sink.close()).await;
+            return;
+        }
+    };
+    let goodbye = async {
+        sink.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await?;
+        while let Some(Ok(_)) = source.next().await {}
+        sink.close().await
+    };
+    // Whether the client heard it cannot be known; the connection ends here in any case.
+    let _ = timeout(GOODBYE, goodbye).await;
+}

@@ -1,0 +1,148 @@
+//! A store whose next answers can be made to fail, and whose keys can be revoked.
+
+use std::collections::HashSet;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use runvoy_memory::MemoryStore;
+use runvoy_model::command::{Answer, Command};
+use runvoy_model::execution::Execution;
+use runvoy_model::id::ExecutionId;
+use runvoy_model::name::Name;
+use runvoy_model::step::Step;
+use runvoy_model::time::UnixMs;
+use runvoy_ports::identity::{IdentityStore, Key, NewUser, User};
+use runvoy_ports::store::{Counts, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, StoreError, StoredEvent};
+
+/// What is wrong with the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    Away,
+    Full,
+    Damaged,
+}
+
+pub struct Faulty {
+    inner: MemoryStore,
+    trouble: Mutex<Option<Trouble>>,
+    identity_away: Mutex<bool>,
+    revoked: Mutex<HashSet<[u8; 32]>>,
+    /// Every list query's limit, to see how much was read at once.
+    pub list_limits: Mutex<Vec<usize>>,
+}
+
+impl Faulty {
+    pub fn new(inner: MemoryStore) -> Self {
+        let (trouble, identity_away, revoked, list_limits) = Default::default();
+        Self { inner, trouble, identity_away, revoked, list_limits }
+    }
+
+    /// Executions, locks and events fail like this from now on.
+    pub fn set(&self, trouble: Option<Trouble>) {
+        *self.trouble.lock() = trouble;
+    }
+
+    /// Users and keys cannot be read from now on.
+    pub fn set_identity_away(&self, away: bool) {
+        *self.identity_away.lock() = away;
+    }
+
+    pub fn revoke(&self, hash: [u8; 32]) {
+        self.revoked.lock().insert(hash);
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        match *self.trouble.lock() {
+            None => Ok(()),
+            Some(Trouble::Away) => Err(StoreError::Unavailable("the disk is on fire".into())),
+            Some(Trouble::Full) => Err(StoreError::NoSpace),
+            Some(Trouble::Damaged) => Err(StoreError::Damaged("page 7 is torn".into())),
+        }
+    }
+
+    fn check_identity(&self) -> Result<(), StoreError> {
+        if *self.identity_away.lock() { Err(StoreError::Unavailable("the disk is on fire".into())) } else { Ok(()) }
+    }
+}
+
+#[async_trait]
+impl ExecutionStore for Faulty {
+    async fn apply(&self, step: Step, command: Command) -> Result<Answer, StoreError> {
+        self.check()?;
+        self.inner.apply(step, command).await
+    }
+
+    async fn get(&self, id: ExecutionId) -> Result<Option<Execution>, StoreError> {
+        self.check()?;
+        self.inner.get(id).await
+    }
+
+    async fn find(&self, digits: &str, max: usize) -> Result<Vec<ExecutionId>, StoreError> {
+        self.check()?;
+        self.inner.find(digits, max).await
+    }
+
+    async fn list(&self, query: ListQuery) -> Result<Vec<Execution>, StoreError> {
+        self.check()?;
+        self.list_limits.lock().push(query.limit);
+        self.inner.list(query).await
+    }
+
+    async fn open_leases(&self) -> Result<Vec<OpenLease>, StoreError> {
+        self.inner.open_leases().await
+    }
+
+    async fn waits_ended(&self, at: UnixMs) -> Result<Vec<ExecutionId>, StoreError> {
+        self.inner.waits_ended(at).await
+    }
+
+    async fn next_ready(&self, queues: &[Name]) -> Result<Option<UnixMs>, StoreError> {
+        self.inner.next_ready(queues).await
+    }
+
+    async fn locks(&self) -> Result<Vec<LockLine>, StoreError> {
+        self.check()?;
+        self.inner.locks().await
+    }
+
+    async fn events(&self, query: EventQuery) -> Result<Vec<StoredEvent>, StoreError> {
+        self.check()?;
+        self.inner.events(query).await
+    }
+
+    async fn prune(&self, retention: Retention) -> Result<usize, StoreError> {
+        self.inner.prune(retention).await
+    }
+
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        self.check()?;
+        self.inner.counts().await
+    }
+}
+
+#[async_trait]
+impl IdentityStore for Faulty {
+    async fn create_first_user(&self, step: Step, user: NewUser) -> Result<bool, StoreError> {
+        self.inner.create_first_user(step, user).await
+    }
+
+    async fn create_user(&self, step: Step, user: NewUser) -> Result<bool, StoreError> {
+        self.inner.create_user(step, user).await
+    }
+
+    async fn key(&self, hash: [u8; 32]) -> Result<Option<(Key, User)>, StoreError> {
+        self.check_identity()?;
+        let found = self.inner.key(hash).await?;
+        let revoked = self.revoked.lock().contains(&hash);
+        Ok(found.map(|(key, user)| (Key { revoked: key.revoked || revoked, ..key }, user)))
+    }
+
+    async fn touch_key(&self, hash: [u8; 32], at: UnixMs) -> Result<(), StoreError> {
+        self.inner.touch_key(hash, at).await
+    }
+
+    async fn users(&self) -> Result<Vec<User>, StoreError> {
+        self.check_identity()?;
+        self.inner.users().await
+    }
+}

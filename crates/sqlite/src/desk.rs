@@ -1,0 +1,164 @@
+//! One step at the writer's desk: looks at the state inside the open transaction, asks the model, and writes what it decided.
+//! It neither begins nor commits; whoever calls does both.
+
+use runvoy_model::chain::AuditKey;
+use runvoy_model::command::{Answer, Command};
+use runvoy_model::decide::{decide, replay};
+use runvoy_model::event::{Entity, EntityType};
+use runvoy_model::execution::Execution;
+use runvoy_model::id::ExecutionId;
+use runvoy_model::lock::Lock;
+use runvoy_model::name::Name;
+use runvoy_model::step::Step;
+use runvoy_model::time::UnixMs;
+use runvoy_model::view::{View, Writes};
+use rusqlite::Connection;
+
+use crate::fault::Fault;
+use crate::receipt::{self, Kept};
+use crate::record::{self, Columns};
+use crate::span::Hour;
+use crate::{event, lock, ready};
+
+/// What the writer remembers from step to step, because nobody else writes. Forgotten after a rollback.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    pub(crate) hour: Hour,
+    key_days: Option<Vec<i64>>,
+}
+
+impl Memory {
+    pub(crate) fn forget(&mut self) {
+        self.hour.forget();
+        self.key_days = None;
+    }
+
+    /// After a prune took days away.
+    pub(crate) fn forget_days(&mut self) {
+        self.key_days = None;
+    }
+
+    fn key_days(&mut self, conn: &Connection) -> Result<&mut Vec<i64>, Fault> {
+        if self.key_days.is_none() {
+            self.key_days = Some(receipt::days(conn)?);
+        }
+        Ok(self.key_days.as_mut().expect("just filled"))
+    }
+}
+
+/// A step being decided.
+pub(crate) struct Desk<'w> {
+    pub(crate) conn: &'w Connection,
+    pub(crate) memory: &'w mut Memory,
+    /// The disk is at its reserve: nothing new is taken.
+    pub(crate) at_reserve: bool,
+    seen: Vec<Seen>,
+}
+
+/// An execution that the decision looked at, as it was.
+struct Seen {
+    id: ExecutionId,
+    seq: i64,
+    columns: Columns,
+}
+
+impl<'w> Desk<'w> {
+    pub(crate) fn new(conn: &'w Connection, memory: &'w mut Memory, at_reserve: bool) -> Self {
+        Self { conn, memory, at_reserve, seen: Vec::new() }
+    }
+
+    /// Decides and writes one step, or answers it as before.
+    pub(crate) fn apply(&mut self, key: &AuditKey, step: &Step, command: &Command) -> Result<Answer, Fault> {
+        match receipt::find(self.conn, step.id)? {
+            Some(Kept::Step(receipt)) => return replay(self, &receipt),
+            Some(Kept::User) => return Err(Fault::Damaged(format!("step {} was of another kind before", step.id))),
+            None => {}
+        }
+        let (mut writes, answer) = decide(self, step, command)?;
+        if writes.is_empty() {
+            return Ok(answer);
+        }
+        if self.at_reserve && matches!(command, Command::Submit(_)) {
+            return Err(Fault::AtReserve);
+        }
+        writes.seal(key);
+        self.memory.hour.enter(self.conn, step.at)?;
+        self.write(step, &writes)?;
+        if let Some(receipt) = answer.receipt() {
+            receipt::keep(self.conn, step, &Kept::Step(receipt))?;
+        }
+        Ok(answer)
+    }
+
+    fn write(&mut self, step: &Step, writes: &Writes) -> Result<(), Fault> {
+        for execution in &writes.executions {
+            self.write_execution(execution)?;
+        }
+        for lock in &writes.locks {
+            lock::put(self.conn, lock)?;
+        }
+        for event in &writes.events {
+            event::insert(self.conn, self.entity_seq(&event.entity)?, event)?;
+        }
+        if let Some((key, execution)) = &writes.key {
+            receipt::keep_key(self.conn, step.at, key, *execution)?;
+            let day = receipt::day_of(step.at);
+            let days = self.memory.key_days(self.conn)?;
+            if let Err(place) = days.binary_search(&day) {
+                days.insert(place, day);
+            }
+        }
+        Ok(())
+    }
+
+    fn write_execution(&mut self, execution: &Execution) -> Result<(), Fault> {
+        let columns = Columns::of(execution);
+        if let Some(seen) = self.seen.iter_mut().find(|seen| seen.id == execution.id) {
+            record::update(self.conn, seen.seq, seen.columns, execution)?;
+            seen.columns = columns;
+            return Ok(());
+        }
+        if execution.version != 1 {
+            return Err(Fault::Damaged(format!("execution {} was changed without a look at it", execution.id)));
+        }
+        let seq = record::insert(self.conn, execution)?;
+        self.seen.push(Seen { id: execution.id, seq, columns });
+        Ok(())
+    }
+
+    fn entity_seq(&self, entity: &Entity) -> Result<i64, Fault> {
+        let EntityType::Task = entity.kind;
+        let id: Option<ExecutionId> = entity.id.parse().ok();
+        let seen = self.seen.iter().find(|seen| Some(seen.id) == id);
+        seen.map(|seen| seen.seq).ok_or_else(|| Fault::Damaged(format!("an event is about {entity:?}, which was not written with it")))
+    }
+}
+
+impl View for Desk<'_> {
+    type Error = Fault;
+
+    fn execution(&mut self, id: ExecutionId) -> Result<Option<Execution>, Fault> {
+        let Some(record) = record::by_id(self.conn, id)? else { return Ok(None) };
+        if !self.seen.iter().any(|seen| seen.id == id) {
+            self.seen.push(Seen { id, seq: record.seq, columns: Columns::of(&record.execution) });
+        }
+        Ok(Some(record.execution))
+    }
+
+    fn lock(&mut self, name: &Name) -> Result<Option<Lock>, Fault> {
+        lock::by_name(self.conn, name)
+    }
+
+    fn first_waiter(&mut self, name: &Name) -> Result<Option<ExecutionId>, Fault> {
+        lock::first_waiter(self.conn, name)
+    }
+
+    fn submitted(&mut self, user: &str, key: &str) -> Result<Option<(ExecutionId, [u8; 32])>, Fault> {
+        let days = self.memory.key_days(self.conn)?;
+        receipt::find_key(self.conn, days, user, key)
+    }
+
+    fn ready(&mut self, queues: &[Name], now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, Fault> {
+        ready::first(self.conn, queues, now, max)
+    }
+}

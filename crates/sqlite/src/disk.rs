@@ -1,0 +1,38 @@
+//! How much room the disk has left, asked at most once a second.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const ASK_EVERY: Duration = Duration::from_secs(1);
+
+/// The disk under the store, and how much of it is kept free.
+#[derive(Debug)]
+pub(crate) struct Disk {
+    directory: PathBuf,
+    reserve_bytes: u64,
+    asked: Option<(Instant, bool)>,
+}
+
+impl Disk {
+    /// The disk that holds this file.
+    pub(crate) fn under(path: &Path, reserve_bytes: u64) -> Self {
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Self { directory: directory.to_owned(), reserve_bytes, asked: None }
+    }
+
+    /// Only the reserve is left.
+    pub(crate) fn is_at_reserve(&mut self) -> bool {
+        if self.reserve_bytes == 0 {
+            return false;
+        }
+        match self.asked {
+            Some((at, low)) if at.elapsed() < ASK_EVERY => low,
+            _ => {
+                let stat = rustix::fs::statvfs(&self.directory);
+                let low = stat.is_ok_and(|stat| stat.f_bavail.saturating_mul(stat.f_frsize) < self.reserve_bytes);
+                self.asked = Some((Instant::now(), low));
+                low
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Events as rows. Three orders serve every query: by place, by what they are about, by kind.
+
+use runvoy_model::event::{Entity, EntityType, Event, EventType};
+use runvoy_model::id::{ExecutionId, Id};
+use runvoy_model::time::UnixMs;
+use runvoy_ports::store::{EventQuery, StoredEvent};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::Value;
+
+use crate::fault::Fault;
+use crate::record::text;
+use crate::span::{self, Track};
+
+/// Appends an event about the entity at this place.
+pub(crate) fn insert(conn: &Connection, entity: i64, event: &Event) -> Result<(), Fault> {
+    let mut statement = conn.prepare_cached(
+        "INSERT INTO events (entity_kind, entity, number, kind, at, id, mac, context, properties) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?;
+    statement.execute(params![
+        entity_code(event.entity.kind),
+        entity,
+        i64::try_from(event.number).map_err(|_| Fault::Damaged(format!("event {} has number {}", event.id, event.number)))?,
+        kind_code(event.kind),
+        event.at.0,
+        event.id.as_bytes(),
+        event.kind.is_chained().then_some(&event.mac),
+        event.context.to_string(),
+        event.properties.to_string(),
+    ])?;
+    Ok(())
+}
+
+macro_rules! page_sql {
+    ($source:literal, $driver:literal, $order:literal) => {
+        concat!(
+            "SELECT seq, entity_kind, (SELECT id FROM executions WHERE executions.seq = entity), number, kind, at, id, mac, context, properties ",
+            "FROM events ", $source, " WHERE ", $driver, " AND seq BETWEEN ?1 AND ?2 AND at >= ?3 AND at < ?4 ",
+            "AND (?5 IS NULL OR entity = ?5) AND (?6 IS NULL OR kind = ?6) ORDER BY seq ", $order, " LIMIT ?7"
+        )
+    };
+}
+
+/// A page of events.
+pub(crate) fn page(conn: &Connection, query: &EventQuery) -> Result<Vec<StoredEvent>, Fault> {
+    let snapshot = conn.unchecked_transaction()?;
+    let entity = match &query.entity {
+        None => None,
+        Some(entity) => match entity_seq(&snapshot, entity)? {
+            Some(seq) => Some(seq),
+            None => return Ok(Vec::new()),
+        },
+    };
+    let Some((first, last)) = span::places(&snapshot, Track::Events, query.from, query.to)? else { return Ok(Vec::new()) };
+    let after = query.after.map(|place| i64::try_from(place).unwrap_or(i64::MAX));
+    let (first, last) = match after {
+        Some(after) if query.descending => (first, last.min(after.saturating_sub(1))),
+        Some(after) => (first.max(after.saturating_add(1)), last),
+        None => (first, last),
+    };
+    let kind = query.kind.map(kind_code);
+    let sql = match (entity, kind, query.descending) {
+        (Some(_), _, false) => page_sql!("INDEXED BY events_entity", "entity_kind = 0 AND entity = ?5", "ASC"),
+        (Some(_), _, true) => page_sql!("INDEXED BY events_entity", "entity_kind = 0 AND entity = ?5", "DESC"),
+        (None, Some(_), false) => page_sql!("INDEXED BY events_kind", "kind = ?6", "ASC"),
+        (None, Some(_), true) => page_sql!("INDEXED BY events_kind", "kind = ?6", "DESC"),
+        (None, None, false) => page_sql!("NOT INDEXED", "1", "ASC"),
+        (None, None, true) => page_sql!("NOT INDEXED", "1", "DESC"),
+    };
+    let from = query.from.map_or(i64::MIN, |at| at.0);
+    // The largest time is nobody's: an open end may leave it out.
+    let to = query.to.map_or(i64::MAX, |at| at.0);
+    let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
+    let mut statement = snapshot.prepare_cached(sql)?;
+    let mut rows = statement.query(params![first, last, from, to, entity, kind, limit])?;
+    let mut events = Vec::new();
+    while let Some(row) = rows.next()? {
+        events.push(decode(row)?);
+    }
+    Ok(events)
+}
+
+fn entity_seq(conn: &Connection, entity: &Entity) -> Result<Option<i64>, Fault> {
+    let EntityType::Task = entity.kind;
+    let Ok(id) = entity.id.parse::<ExecutionId>() else { return Ok(None) };
+    let mut statement = conn.prepare_cached("SELECT seq FROM executions WHERE id = ?1")?;
+    Ok(statement.query_row([id.as_bytes()], |row| row.get(0)).optional()?)
+}
+
+fn decode(row: &Row<'_>) -> Result<StoredEvent, Fault> {
+    let place: i64 = row.get(0)?;
+    let bad = |what: &str| Fault::Damaged(format!("the {what} of event {place} cannot be read"));
+    let execution: Option<[u8; 16]> = row.get(2)?;
+    let kind: i64 = row.get(4)?;
+    let mac: Option<[u8; 32]> = row.get(7)?;
+    let json = |index, what| serde_json::from_slice::<Value>(text(row, index)?).map_err(|_| bad(what));
+    if row.get::<_, i64>(1)? != entity_code(EntityType::Task) {
+        return Err(bad("entity"));
+    }
+    let event = Event {
+        id: Id::from_bytes(row.get(6)?),
+        entity: Entity::task(execution.map(ExecutionId::from_bytes).ok_or_else(|| bad("entity"))?),
+        number: u64::try_from(row.get::<_, i64>(3)?).map_err(|_| bad("number"))?,
+        kind: EventType::ALL.into_iter().find(|event| kind_code(*event) == kind).ok_or_else(|| bad("kind"))?,
+        at: UnixMs(row.get(5)?),
+        context: json(8, "context")?,
+        properties: json(9, "properties")?,
+        mac: mac.unwrap_or([0; 32]),
+    };
+    Ok(StoredEvent { place: u64::try_from(place).map_err(|_| bad("place"))?, event })
+}
+
+/// The number of an entity's kind in the store. Part of the format.
+const fn entity_code(kind: EntityType) -> i64 {
+    match kind {
+        EntityType::Task => 0,
+    }
+}
+
+/// The number of an event's kind in the store. Part of the format.
+pub(crate) const fn kind_code(kind: EventType) -> i64 {
+    match kind {
+        EventType::TaskPending => 0,
+        EventType::TaskProcessingStarted => 1,
+        EventType::TaskProcessingFailed => 2,
+        EventType::TaskCompleted => 3,
+        EventType::TaskFailed => 4,
+        EventType::TaskTimeout => 5,
+        EventType::TaskHeartbeat => 6,
+        EventType::TaskStopped => 7,
+        EventType::Audit => 8,
+    }
+}

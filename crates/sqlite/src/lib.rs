@@ -1,0 +1,35 @@
+//! The embedded store and its log files.
+//!
+//! [`SqliteStore`] keeps everything that changes in steps in one SQLite database; [`logs`] keeps what commands write in files beside it.
+//! Every decision is the model's: this crate only keeps things, durably, and says so when it cannot.
+
+mod count;
+mod desk;
+mod disk;
+mod event;
+mod fault;
+mod lock;
+pub mod logs;
+mod open;
+mod page;
+mod poison;
+mod port;
+mod reader;
+mod ready;
+mod receipt;
+mod record;
+mod retention;
+mod schema;
+mod search;
+mod span;
+mod stats;
+mod store;
+mod user;
+mod vfs;
+mod wal;
+mod writer;
+
+pub use open::{OpenError, Options};
+pub use schema::KNOWN_VERSION;
+pub use stats::Stats;
+pub use store::{BackupError, SqliteStore};

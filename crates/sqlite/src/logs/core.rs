@@ -1,0 +1,256 @@
+//! The log store without its async face: loading a log, writing to it, planning a read. Everything here blocks.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+
+use parking_lot::Mutex;
+use runvoy_model::id::ExecutionId;
+use runvoy_ports::log::{Append, Appended, LogError};
+
+use super::big::Big;
+use super::config::Config;
+use super::copy::{copy, fold};
+use super::cursor::Plan;
+use super::entry::{Entry, Origin};
+use super::index::Seek;
+use super::journal::Journals;
+use super::keeper::Chore;
+use super::medium::Medium;
+use super::pack::{PackName, Packs};
+use super::piece::pieces;
+use super::source::Source;
+use super::space::Space;
+use super::state::{Cell, LogState, Registry};
+use super::summary::Summary;
+use super::tail::Tails;
+use super::trouble::Trouble;
+
+/// A block larger than this is refused: it could not be one entry's worth of anything.
+const MAX_BLOCK: usize = 1 << 30;
+
+/// Everything that the threads of one store share.
+pub(crate) struct Core {
+    pub(crate) config: Config,
+    pub(crate) big_root: PathBuf,
+    pub(crate) medium: Arc<Medium>,
+    pub(crate) journals: Mutex<Journals>,
+    pub(crate) packs: Packs,
+    pub(crate) tails: Tails,
+    pub(crate) space: Space,
+    pub(crate) registry: Registry,
+    /// Held by whoever moves or removes files, one at a time.
+    pub(crate) maintenance: Mutex<()>,
+    pub(crate) chores: Mutex<Option<Sender<Chore>>>,
+    pub(crate) closing: AtomicBool,
+}
+
+impl Core {
+    pub(crate) fn open(dir: &Path, config: Config, medium: Arc<Medium>, chores: Sender<Chore>) -> Result<Self, Trouble> {
+        let config = config.within_format();
+        let [journal_dir, big_root, pack_dir] = ["journal", "big", "pack"].map(|name| dir.join(name));
+        for path in [&journal_dir, &big_root, &pack_dir] {
+            std::fs::create_dir_all(path).map_err(Trouble::io("create", path))?;
+        }
+        medium.flush_directory(dir)?;
+        // An earlier start may have ended between giving a pack its name and flushing that; its journal must not go before.
+        medium.flush_directory(&pack_dir)?;
+        Ok(Self {
+            journals: Mutex::new(Journals::open(&medium, &journal_dir, config.journal_bytes)?),
+            packs: Packs::open(&pack_dir)?,
+            tails: Tails::new(config.tail_bytes, config.tails_bytes),
+            space: Space::new(dir, config.reserve_bytes),
+            registry: Registry::new(config.remembered_logs),
+            maintenance: Mutex::new(()),
+            chores: Mutex::new(Some(chores)),
+            closing: AtomicBool::new(false),
+            big_root,
+            medium,
+            config,
+        })
+    }
+
+    /// Works on a log under its lock.
+    pub(crate) fn with<T>(&self, cell: &Cell, work: impl FnOnce(&mut LogState) -> Result<T, LogError>) -> Result<T, LogError> {
+        let mut slot = cell.state.lock();
+        if slot.is_none() {
+            *slot = Some(self.load(cell.id)?);
+        }
+        work(slot.as_mut().expect("just loaded"))
+    }
+
+    /// Finds out from the files how a log stands.
+    fn load(&self, id: ExecutionId) -> Result<LogState, Trouble> {
+        let mut summary = Summary::default();
+        let (mut packed, mut end_unknown) = (Vec::new(), false);
+        for name in self.packs.covering(id) {
+            let before = summary.stored_bytes;
+            end_unknown |= !fold(id, self.pack_sources(&[name], id, Seek::Line(0))?, &mut summary)?;
+            if summary.stored_bytes > before || end_unknown {
+                packed.push(name);
+            }
+        }
+        if let Some((big, known)) = Big::load(&self.medium, &self.big_root, id)? {
+            end_unknown = big.end_unknown();
+            let mut state = LogState { id, summary: known, packed, big: None, end_unknown };
+            self.complete(&mut state, big)?;
+            return Ok(state);
+        }
+        // A damaged header in a journal leaves a hole in the line numbers, which readers notice.
+        let sources = self.journals.lock().sources(id);
+        fold(id, sources, &mut summary)?;
+        Ok(LogState { id, summary, packed, big: None, end_unknown })
+    }
+
+    /// Copies into `big` what it lacks of the log, then lets the log live there. Nothing is lost if this stops half-way: what was
+    /// copied is found there next time, and the rest still is where it was.
+    fn complete(&self, state: &mut LogState, mut big: Big) -> Result<(), Trouble> {
+        let mut sources = self.pack_sources(&state.packed, state.id, Seek::Line(0))?;
+        sources.extend(self.journals.lock().sources(state.id));
+        let mut known = state.summary.clone();
+        copy(state.id, sources, &mut known, |entry, before| {
+            big.append(&self.medium, self.config.segment_bytes, std::slice::from_ref(entry), before)
+        })?;
+        state.summary = known;
+        state.big = Some(big);
+        Ok(())
+    }
+
+    /// Gives a log files of its own.
+    pub(crate) fn spill(&self, state: &mut LogState) -> Result<(), Trouble> {
+        let (big, known) = match Big::load(&self.medium, &self.big_root, state.id)? {
+            Some(left_over) => left_over,
+            None => (Big::create(&self.medium, &self.big_root, state.id)?, Summary::default()),
+        };
+        let whole = std::mem::replace(&mut state.summary, known);
+        let done = self.complete(state, big);
+        // Damaged entries are not copied, but their lines stay taken.
+        state.summary = whole;
+        done
+    }
+
+    pub(crate) fn pack_sources(&self, names: &[PackName], id: ExecutionId, seek: Seek) -> Result<Vec<Source>, Trouble> {
+        let mut sources = Vec::with_capacity(names.len());
+        for name in names {
+            match self.packs.framed(*name) {
+                Ok(Some(framed)) => sources.push(Source::Frames { from: framed.seek(id, seek), framed }),
+                Ok(None) => {}
+                Err(Trouble::Corrupt { path, what }) => {
+                    tracing::error!(pack = %path.display(), what, "damaged log pack");
+                    sources.push(Source::Unreadable);
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(sources)
+    }
+
+    /// Where to read a log from what is sought on.
+    pub(crate) fn plan(&self, state: &LogState, seek: Seek) -> Result<Plan, LogError> {
+        let sources = match &state.big {
+            Some(big) => big.sources(seek),
+            None => {
+                let mut sources = self.pack_sources(&state.packed, state.id, seek)?;
+                sources.extend(self.journals.lock().sources(state.id));
+                sources
+            }
+        };
+        let first = state.summary.first_line;
+        let line = if let Seek::Line(line) = seek { line.max(first) } else { first };
+        Ok(Plan { id: state.id, sources, line, end: state.summary.next_line, end_unknown: state.end_unknown })
+    }
+
+    /// Whether an append of this size is more than a write to the page cache.
+    pub(crate) fn is_heavy(&self, state: &LogState, bytes: usize) -> bool {
+        state.big.is_none() && state.summary.stored_bytes + bytes as u64 + 1024 > self.config.spill_bytes
+    }
+
+    /// Appends what is new in a block.
+    pub(crate) fn append(&self, state: &mut LogState, append: &Append) -> Result<Appended, LogError> {
+        self.writable()?;
+        if state.end_unknown {
+            return Err(LogError::Damaged { after_line: state.summary.next_line - 1 });
+        }
+        let appended = |log: &Summary| Appended { next_line: log.next_line, next_seq: log.next_seq(append.attempt) };
+        let (first_seq, block) = match append.first_seq {
+            None => (0, append.block.clone()),
+            Some(first_seq) => match state.summary.admit(append.attempt, first_seq, &append.block)? {
+                None => return Ok(appended(&state.summary)),
+                Some(new) => new,
+            },
+        };
+        if block.data.len() > MAX_BLOCK {
+            return Err(Trouble::Malformed.into());
+        }
+        let mut after = state.summary.clone();
+        let mut origin = Origin { attempt: append.attempt, first_seq, late: append.late || state.is_sealed() };
+        let mut entries = Vec::with_capacity(1);
+        for piece in pieces(&block)? {
+            let count = u64::from(piece.block.count);
+            let entry = Entry::new(state.id, origin, &after, piece);
+            after.apply(&entry.header);
+            origin.first_seq += if origin.first_seq > 0 { count } else { 0 };
+            entries.push(entry);
+        }
+        if entries.is_empty() {
+            return Ok(appended(&state.summary));
+        }
+        if after.stored_bytes > self.config.max_log_bytes {
+            return Err(LogError::Full { limit_bytes: self.config.max_log_bytes });
+        }
+        self.space.permit(after.stored_bytes - state.summary.stored_bytes)?;
+        self.write(state, &entries)?;
+        state.summary = after;
+        self.tails.push(state.id, entries.into_iter().map(Entry::into_chunk));
+        Ok(appended(&state.summary))
+    }
+
+    /// Marks a log as ended.
+    pub(crate) fn seal(&self, state: &mut LogState, log_end: u64) -> Result<(), LogError> {
+        self.writable()?;
+        if !state.is_sealed() {
+            // Not subject to the disk reserve: an ended execution must be able to say so.
+            let entry = Entry::seal(state.id, log_end, &state.summary);
+            self.write(state, std::slice::from_ref(&entry))?;
+            state.summary.apply(&entry.header);
+            if state.big.is_some() {
+                self.order(Chore::Compress(state.id));
+            }
+        }
+        self.tails.forget(state.id);
+        Ok(())
+    }
+
+    fn write(&self, state: &mut LogState, entries: &[Entry]) -> Result<(), Trouble> {
+        let bytes: u64 = entries.iter().map(|entry| entry.header.stored_len()).sum();
+        let records = entries.iter().any(|entry| entry.header.count > 0);
+        if records && state.big.is_none() && state.summary.stored_bytes + bytes > self.config.spill_bytes {
+            self.spill(state)?;
+        }
+        match &mut state.big {
+            Some(big) => big.append(&self.medium, self.config.segment_bytes, entries, &state.summary),
+            None => {
+                if self.journals.lock().append(entries)? {
+                    self.order(Chore::Compact);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Leaves work to the keeper; once the store is closing, the next start will find it.
+    pub(crate) fn order(&self, chore: Chore) {
+        if let Some(chores) = self.chores.lock().as_ref() {
+            let _ = chores.send(chore);
+        }
+    }
+
+    pub(crate) fn writable(&self) -> Result<(), Trouble> {
+        if self.is_closing() { Err(Trouble::Closed) } else { self.medium.alive() }
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+}

@@ -1,0 +1,145 @@
+//! The packs: sealed small logs, sorted by execution and compressed. Their names carry the range of ids in them, so
+//! starting reads no pack, and looking for a log opens only those that may hold it.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use runvoy_model::id::{ExecutionId, Id};
+
+use super::framed::{Framed, FramedWriter};
+use super::medium::Medium;
+use super::trouble::Trouble;
+
+/// Small frames: finding one little log should not decompress a megabyte.
+const FRAME_BYTES: usize = 128 << 10;
+/// So many footers are kept in memory, some 20 KB each.
+const OPEN_PACKS: usize = 64;
+
+/// A pack, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PackName {
+    pub(crate) number: u32,
+    pub(crate) min: ExecutionId,
+    pub(crate) max: ExecutionId,
+}
+
+impl PackName {
+    fn parse(name: &str) -> Option<Self> {
+        let mut parts = name.strip_suffix(".pack")?.split('-');
+        let number = parts.next()?.parse().ok()?;
+        let min = parts.next()?.parse::<Id>().ok()?;
+        let max = parts.next()?.parse::<Id>().ok()?;
+        parts.next().is_none().then_some(Self { number, min: ExecutionId(min), max: ExecutionId(max) })
+    }
+
+    fn file_name(&self) -> String {
+        format!("{:08}-{}-{}.pack", self.number, self.min, self.max)
+    }
+}
+
+/// All packs.
+pub(crate) struct Packs {
+    dir: PathBuf,
+    shelf: Mutex<Shelf>,
+}
+
+struct Shelf {
+    names: Vec<PackName>,
+    open: VecDeque<(u32, Arc<Framed>)>,
+}
+
+impl Packs {
+    /// Lists the packs; opens none.
+    pub(crate) fn open(dir: &Path) -> Result<Self, Trouble> {
+        let mut names = Vec::new();
+        for item in std::fs::read_dir(dir).map_err(Trouble::io("list", dir))? {
+            let path = item.map_err(Trouble::io("list", dir))?.path();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if name.ends_with(".tmp") {
+                std::fs::remove_file(&path).map_err(Trouble::io("remove", &path))?;
+            }
+            names.extend(PackName::parse(name));
+        }
+        names.sort_unstable_by_key(|name| name.number);
+        Ok(Self { dir: dir.to_owned(), shelf: Mutex::new(Shelf { names, open: VecDeque::new() }) })
+    }
+
+    /// The packs that may hold a log, oldest first.
+    pub(crate) fn covering(&self, id: ExecutionId) -> Vec<PackName> {
+        self.shelf.lock().names.iter().filter(|name| name.min <= id && id <= name.max).copied().collect()
+    }
+
+    /// Every pack, oldest first.
+    pub(crate) fn names(&self) -> Vec<PackName> {
+        self.shelf.lock().names.clone()
+    }
+
+    /// A pack's index; `None` if the pack was pruned.
+    pub(crate) fn framed(&self, name: PackName) -> Result<Option<Arc<Framed>>, Trouble> {
+        {
+            let mut shelf = self.shelf.lock();
+            if !shelf.names.contains(&name) {
+                return Ok(None);
+            }
+            if let Some(at) = shelf.open.iter().position(|(number, _)| *number == name.number) {
+                let hit = shelf.open.remove(at).expect("found there");
+                let framed = hit.1.clone();
+                shelf.open.push_back(hit);
+                return Ok(Some(framed));
+            }
+        }
+        let framed = match Framed::open(&self.path(name)) {
+            Ok(framed) => Arc::new(framed),
+            Err(Trouble::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(other) => return Err(other),
+        };
+        self.keep_open(name.number, framed.clone());
+        Ok(Some(framed))
+    }
+
+    fn keep_open(&self, number: u32, framed: Arc<Framed>) {
+        let mut shelf = self.shelf.lock();
+        shelf.open.push_back((number, framed));
+        if shelf.open.len() > OPEN_PACKS {
+            shelf.open.pop_front();
+        }
+    }
+
+    /// Begins a pack.
+    pub(crate) fn write(&self) -> Result<FramedWriter, Trouble> {
+        FramedWriter::create(self.dir.join("next.tmp"), FRAME_BYTES, i64::MIN)
+    }
+
+    /// Completes a pack that holds logs from `min` to `max` and lets readers find it.
+    pub(crate) fn add(&self, writer: FramedWriter, min: ExecutionId, max: ExecutionId, medium: &Medium) -> Result<PackName, Trouble> {
+        let number = self.shelf.lock().names.last().map_or(1, |last| last.number + 1);
+        let name = PackName { number, min, max };
+        let framed = writer.finish(None, &self.path(name), medium)?;
+        self.keep_open(number, Arc::new(framed));
+        self.shelf.lock().names.push(name);
+        Ok(name)
+    }
+
+    /// Takes a pack away; readers that hold it go on. Says how long it was.
+    pub(crate) fn remove(&self, name: PackName) -> Result<u64, Trouble> {
+        {
+            let mut shelf = self.shelf.lock();
+            shelf.names.retain(|other| *other != name);
+            shelf.open.retain(|(number, _)| *number != name.number);
+        }
+        let path = self.path(name);
+        let bytes = std::fs::metadata(&path).map_err(Trouble::io("examine", &path))?.len();
+        std::fs::remove_file(&path).map_err(Trouble::io("remove", &path))?;
+        Ok(bytes)
+    }
+
+    pub(crate) fn path(&self, name: PackName) -> PathBuf {
+        self.dir.join(name.file_name())
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+}

@@ -1,0 +1,109 @@
+//! Retention: removes logs that ended long ago, pack by pack, directory by directory, and from journals by emptying them.
+//! Appends go on meanwhile.
+
+use std::path::Path;
+
+use runvoy_model::id::ExecutionId;
+use runvoy_ports::log::{LogError, Pruned};
+
+use super::core::Core;
+use super::keeper::big_directories;
+use super::trouble::Trouble;
+
+impl Core {
+    /// Removes the logs of executions that ended before `before` (Unix milliseconds). A pack goes when its youngest log is that old.
+    pub(crate) fn prune(&self, before: i64) -> Result<Pruned, LogError> {
+        let _alone = self.maintenance.lock();
+        // Journals first: a big log's beginning may still be in one, and would come back without the rest of the log.
+        if self.active_journal_holds_old(before)? {
+            self.journals.lock().rotate()?;
+        }
+        let mut pruned = self.compact(Some(before))?;
+        let from_packs = self.prune_packs(before)?;
+        pruned.logs += from_packs.logs;
+        pruned.bytes += from_packs.bytes;
+        for (id, dir) in big_directories(&self.big_root)? {
+            self.writable()?;
+            let Some(id) = id else {
+                std::fs::remove_dir_all(&dir).map_err(Trouble::io("remove", &dir))?;
+                continue;
+            };
+            if id.0.unix_ms() < before
+                && let Some(bytes) = self.prune_big(id, &dir, before)?
+            {
+                pruned.logs += 1;
+                pruned.bytes += bytes;
+            }
+        }
+        Ok(pruned)
+    }
+
+    fn prune_packs(&self, before: i64) -> Result<Pruned, LogError> {
+        let mut pruned = Pruned::default();
+        for name in self.packs.names().into_iter().filter(|name| name.max.0.unix_ms() < before) {
+            // A pack that cannot be read cannot be counted, but it can go.
+            pruned.logs += self.packs.framed(name).ok().flatten().map_or(0, |framed| framed.logs());
+            pruned.bytes += self.packs.remove(name)?;
+            for cell in self.registry.all() {
+                let mut slot = cell.state.lock();
+                if slot.as_ref().is_some_and(|state| state.big.is_none() && state.packed.contains(&name)) {
+                    *slot = None;
+                    self.tails.forget(cell.id);
+                }
+            }
+        }
+        if pruned.bytes > 0 {
+            self.medium.flush_directory(self.packs.dir())?;
+        }
+        Ok(pruned)
+    }
+
+    fn prune_big(&self, id: ExecutionId, dir: &Path, before: i64) -> Result<Option<u64>, LogError> {
+        let cell = self.registry.checkout(id);
+        if !self.with(&cell, |state| Ok(state.is_older_than(before)))? {
+            return Ok(None);
+        }
+        let mut slot = cell.state.lock();
+        if !slot.as_ref().is_some_and(|state| state.is_older_than(before)) {
+            return Ok(None);
+        }
+        let gone = dir.with_extension("gone");
+        let bytes = size_of_directory(dir)?;
+        std::fs::rename(dir, &gone).map_err(Trouble::io("rename", dir))?;
+        *slot = None;
+        self.tails.forget(id);
+        drop(slot);
+        std::fs::remove_dir_all(&gone).map_err(Trouble::io("remove", &gone))?;
+        self.medium.flush_directory(dir.parent().expect("below a shard"))?;
+        Ok(Some(bytes))
+    }
+
+    fn active_journal_holds_old(&self, before: i64) -> Result<bool, LogError> {
+        let ids = {
+            let journals = self.journals.lock();
+            journals.ids(journals.active())
+        };
+        for id in ids.into_iter().take_while(|id| id.0.unix_ms() < before) {
+            let cell = self.registry.checkout(id);
+            if self.with(&cell, |state| Ok(state.is_older_than(before)))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Bytes of all files directly in a directory.
+pub(crate) fn size_of_directory(dir: &Path) -> Result<u64, Trouble> {
+    let mut bytes = 0;
+    for item in std::fs::read_dir(dir).map_err(Trouble::io("list", dir))? {
+        let item = item.map_err(Trouble::io("list", dir))?;
+        match item.metadata() {
+            Ok(metadata) => bytes += metadata.len(),
+            // Moved or removed since it was listed.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Trouble::io("examine", &item.path())(error)),
+        }
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,82 @@
+//! The line of executions that can be leased: by priority, then by since when they can be, over all queues asked for.
+
+use runvoy_model::id::ExecutionId;
+use runvoy_model::name::Name;
+use runvoy_model::time::UnixMs;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::fault::Fault;
+use crate::record::id_column;
+
+/// No lease step takes more than this, so that none writes more than 500 rows.
+const MAX_LEASES: usize = 200;
+
+/// The first executions that can be leased now. What is in backoff is passed over, not waited for.
+pub(crate) fn first(conn: &Connection, queues: &[Name], now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, Fault> {
+    let max = max.min(MAX_LEASES);
+    let mut found = Vec::new();
+    for queue in distinct(queues) {
+        let mut of_queue = 0;
+        let mut priority = -1;
+        while of_queue < max {
+            let Some(next) = next_priority(conn, queue, priority)? else { break };
+            priority = next;
+            of_queue += take(conn, queue, priority, now, max - of_queue, &mut found)?;
+        }
+    }
+    found.sort_unstable();
+    found.truncate(max);
+    Ok(found.into_iter().map(|(_, _, id)| id).collect())
+}
+
+/// When the next execution of these queues can be leased.
+pub(crate) fn next(conn: &Connection, queues: &[Name]) -> Result<Option<UnixMs>, Fault> {
+    let snapshot = conn.unchecked_transaction()?;
+    let mut earliest = None;
+    for queue in distinct(queues) {
+        let mut priority = -1;
+        while let Some(next) = next_priority(&snapshot, queue, priority)? {
+            priority = next;
+            let mut statement = snapshot.prepare_cached(
+                "SELECT min(ready_at) FROM executions INDEXED BY executions_ready \
+                 WHERE queue = ?1 AND priority = ?2 AND ready_at IS NOT NULL",
+            )?;
+            let at: Option<i64> = statement.query_row(params![queue.as_str(), priority], |row| row.get(0))?;
+            earliest = [earliest, at].into_iter().flatten().min();
+        }
+    }
+    Ok(earliest.map(UnixMs))
+}
+
+fn take(
+    conn: &Connection,
+    queue: &Name,
+    priority: i64,
+    now: UnixMs,
+    max: usize,
+    found: &mut Vec<(i64, i64, ExecutionId)>,
+) -> Result<usize, Fault> {
+    let mut statement = conn.prepare_cached(
+        "SELECT id, ready_at FROM executions INDEXED BY executions_ready \
+         WHERE queue = ?1 AND priority = ?2 AND ready_at <= ?3 ORDER BY ready_at, id LIMIT ?4",
+    )?;
+    let limit = i64::try_from(max).unwrap_or(i64::MAX);
+    let mut rows = statement.query(params![queue.as_str(), priority, now.0, limit])?;
+    let before = found.len();
+    while let Some(row) = rows.next()? {
+        found.push((priority, row.get(1)?, id_column(row, 0)?));
+    }
+    Ok(found.len() - before)
+}
+
+fn next_priority(conn: &Connection, queue: &Name, after: i64) -> Result<Option<i64>, Fault> {
+    let mut statement = conn.prepare_cached(
+        "SELECT priority FROM executions INDEXED BY executions_ready \
+         WHERE queue = ?1 AND priority > ?2 AND ready_at IS NOT NULL ORDER BY priority LIMIT 1",
+    )?;
+    Ok(statement.query_row(params![queue.as_str(), after], |row| row.get(0)).optional()?)
+}
+
+fn distinct(queues: &[Name]) -> impl Iterator<Item = &Name> {
+    queues.iter().enumerate().filter(|(i, queue)| !queues[..*i].contains(queue)).map(|(_, queue)| queue)
+}

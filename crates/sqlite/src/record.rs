@@ -1,0 +1,131 @@
+//! An execution as a row: the record as JSON, what never changes of it apart, and the few columns that are searched for.
+
+use runvoy_model::execution::{Execution, LockClaim};
+use runvoy_model::id::ExecutionId;
+use runvoy_model::name::Name;
+use runvoy_model::status::Status;
+use rusqlite::types::ValueRef;
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
+
+use crate::fault::Fault;
+
+/// An execution and its place.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub seq: i64,
+    pub execution: Execution,
+}
+
+/// The columns that a step may change. An index is touched only where one of its columns is set, so they are set only where they differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Columns {
+    status: i64,
+    ready_at: Option<i64>,
+    waiting_until: Option<i64>,
+}
+
+impl Columns {
+    pub(crate) fn of(execution: &Execution) -> Self {
+        let waiting_until = match execution.lock {
+            LockClaim::Waiting { until } if !execution.status.is_terminal() => Some(until.0),
+            _ => None,
+        };
+        Self { status: status_code(execution.status), ready_at: execution.ready_key().map(|key| key.ready_at.0), waiting_until }
+    }
+}
+
+/// The number of a status in the store. Part of the format.
+pub(crate) const fn status_code(status: Status) -> i64 {
+    match status {
+        Status::Pending => 0,
+        Status::Starting => 1,
+        Status::Running => 2,
+        Status::Terminating => 3,
+        Status::Succeeded => 4,
+        Status::Failed => 5,
+        Status::Stopped => 6,
+    }
+}
+
+/// The execution with this id.
+pub(crate) fn by_id(conn: &Connection, id: ExecutionId) -> Result<Option<Record>, Fault> {
+    let statement = conn.prepare_cached("SELECT seq, id, status, state, spec FROM executions WHERE id = ?1")?;
+    one(statement, params![id.as_bytes()])
+}
+
+/// The execution at this place.
+pub(crate) fn by_seq(conn: &Connection, seq: i64) -> Result<Option<Record>, Fault> {
+    let statement = conn.prepare_cached("SELECT seq, id, status, state, spec FROM executions WHERE seq = ?1")?;
+    one(statement, params![seq])
+}
+
+/// Writes a new execution and returns its place.
+pub(crate) fn insert(conn: &Connection, execution: &Execution) -> Result<i64, Fault> {
+    let columns = Columns::of(execution);
+    let mut statement = conn.prepare_cached(
+        "INSERT INTO executions (id, status, priority, submitted_at, ready_at, waiting_until, queue, created_by, lock, state, spec) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+    )?;
+    statement.execute(params![
+        execution.id.as_bytes(),
+        columns.status,
+        execution.spec.priority,
+        execution.submitted_at.0,
+        columns.ready_at,
+        columns.waiting_until,
+        execution.spec.queue.as_str(),
+        execution.created_by,
+        execution.spec.lock.as_ref().map(Name::as_str),
+        json(execution),
+        json(&execution.spec),
+    ])?;
+    Ok(conn.last_insert_rowid())
+}
+
+/// Writes what changed of an execution. A terminal status never changes, whatever was decided.
+pub(crate) fn update(conn: &Connection, seq: i64, old: Columns, execution: &Execution) -> Result<(), Fault> {
+    let new = Columns::of(execution);
+    let state = json(execution);
+    let changed = if new == old {
+        conn.prepare_cached("UPDATE executions SET state = ?2 WHERE seq = ?1")?.execute(params![seq, state])?
+    } else {
+        let mut statement = conn.prepare_cached(
+            "UPDATE executions SET status = ?2, ready_at = ?3, waiting_until = ?4, state = ?5 \
+             WHERE seq = ?1 AND (status < 4 OR status = ?2)",
+        )?;
+        statement.execute(params![seq, new.status, new.ready_at, new.waiting_until, state])?
+    };
+    if changed == 1 { Ok(()) } else { Err(Fault::Damaged(format!("execution {} cannot be changed", execution.id))) }
+}
+
+/// The bytes of an id column.
+pub(crate) fn id_column(row: &Row<'_>, index: usize) -> Result<ExecutionId, Fault> {
+    Ok(ExecutionId::from_bytes(row.get(index)?))
+}
+
+/// Text that is parsed where it lies.
+pub(crate) fn text<'r>(row: &'r Row<'_>, index: usize) -> Result<&'r [u8], Fault> {
+    match row.get_ref(index)? {
+        ValueRef::Text(text) => Ok(text),
+        other => Err(Fault::Damaged(format!("column {index} is {}", other.data_type()))),
+    }
+}
+
+fn one(mut statement: CachedStatement<'_>, params: impl rusqlite::Params) -> Result<Option<Record>, Fault> {
+    statement.query_row(params, |row| Ok(decode(row))).optional()?.transpose()
+}
+
+fn decode(row: &Row<'_>) -> Result<Record, Fault> {
+    let id = id_column(row, 1)?;
+    let unreadable = |error: serde_json::Error| Fault::Damaged(format!("execution {id} cannot be read: {error}"));
+    let mut execution: Execution = serde_json::from_slice(text(row, 3)?).map_err(unreadable)?;
+    execution.spec = serde_json::from_slice(text(row, 4)?).map_err(unreadable)?;
+    if execution.id != id || status_code(execution.status) != row.get::<_, i64>(2)? {
+        return Err(Fault::Damaged(format!("execution {id} is not what its row says")));
+    }
+    Ok(Record { seq: row.get(0)?, execution })
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("model types can be written as JSON")
+}

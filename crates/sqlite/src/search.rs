@@ -1,0 +1,171 @@
+//! Finding executions by a part of their id, and the pages of lists.
+
+use runvoy_model::execution::Execution;
+use runvoy_model::id::ExecutionId;
+use runvoy_model::name::Name;
+use runvoy_model::status::Status;
+use runvoy_ports::store::{ListQuery, OpenLease};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::fault::Fault;
+use crate::record::{self, id_column, status_code};
+use crate::span::{self, Track};
+
+/// Executions whose id begins or ends with these hex digits.
+pub(crate) fn find(conn: &Connection, digits: &str, max: usize) -> Result<Vec<ExecutionId>, Fault> {
+    if digits.is_empty() || digits.len() > 32 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return Ok(Vec::new());
+    }
+    let snapshot = conn.unchecked_transaction()?;
+    let bound = |fill: &str| -> ExecutionId {
+        let text = digits.to_owned() + &fill.repeat(32 - digits.len());
+        text.parse().expect("32 hex digits are an id")
+    };
+    let limit = i64::try_from(max).unwrap_or(i64::MAX);
+    let mut found = Vec::new();
+    let mut prefix = snapshot.prepare_cached("SELECT id FROM executions WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT ?3")?;
+    let mut rows = prefix.query(params![bound("0").as_bytes(), bound("f").as_bytes(), limit])?;
+    while let Some(row) = rows.next()? {
+        found.push(id_column(row, 0)?);
+    }
+    if digits.len() < 32 {
+        find_by_end(&snapshot, digits, max, &mut found)?;
+    }
+    Ok(found)
+}
+
+/// No index has ids by their end, but the one by their beginning is small enough to be read through.
+fn find_by_end(conn: &Connection, digits: &str, max: usize, found: &mut Vec<ExecutionId>) -> Result<(), Fault> {
+    let padded: ExecutionId = ("0".repeat(32 - digits.len()) + digits).parse().expect("32 hex digits are an id");
+    let wanted = u128::from_be_bytes(*padded.as_bytes());
+    let mask = (1u128 << (4 * digits.len())) - 1;
+    let mut statement = conn.prepare_cached("SELECT id FROM executions INDEXED BY executions_id ORDER BY id DESC")?;
+    let mut rows = statement.query([])?;
+    while found.len() < max {
+        let Some(row) = rows.next()? else { break };
+        let id = id_column(row, 0)?;
+        if u128::from_be_bytes(*id.as_bytes()) & mask == wanted && !found.contains(&id) {
+            found.push(id);
+        }
+    }
+    Ok(())
+}
+
+/// Every lease that somebody holds.
+pub(crate) fn open_leases(conn: &Connection) -> Result<Vec<OpenLease>, Fault> {
+    let snapshot = conn.unchecked_transaction()?;
+    let mut statement = snapshot.prepare_cached("SELECT seq FROM executions INDEXED BY executions_status WHERE status BETWEEN 1 AND 3")?;
+    let mut rows = statement.query([])?;
+    let mut leases = Vec::new();
+    while let Some(row) = rows.next()? {
+        let execution = at(&snapshot, row.get(0)?)?;
+        let (id, status) = (execution.id, execution.status);
+        leases.extend(execution.lease.map(|lease| OpenLease { execution: id, status, lease }));
+    }
+    Ok(leases)
+}
+
+macro_rules! page_sql {
+    ($source:literal, $driver:literal, $statuses:literal) => {
+        concat!(
+            "SELECT seq FROM executions ",
+            $source,
+            " WHERE ",
+            $driver,
+            " AND seq BETWEEN ?1 AND ?2 ",
+            "AND submitted_at >= ?3 AND submitted_at < ?4 AND (?5 IS NULL OR created_by = ?5) AND (?6 IS NULL OR lock = ?6) ",
+            "AND ",
+            $statuses,
+            " ORDER BY seq DESC LIMIT ?8"
+        )
+    };
+}
+
+const EVERY: &str = page_sql!("NOT INDEXED", "1", "(?7 >> status) & 1");
+const BY_USER: &str = page_sql!("INDEXED BY executions_created_by", "created_by = ?5", "(?7 >> status) & 1");
+const BY_LOCK: &str = page_sql!("INDEXED BY executions_lock", "lock = ?6", "(?7 >> status) & 1");
+const BY_STATUS: &str = page_sql!("INDEXED BY executions_status", "status = ?7", "1");
+
+/// A page of executions, newest first. One filter is served by its index, the others are applied to what it finds.
+pub(crate) fn list(conn: &Connection, query: &ListQuery) -> Result<Vec<Execution>, Fault> {
+    // Nobody can be made a co-owner yet: whoever owns an execution has submitted it.
+    let user = match (&query.owner, &query.created_by) {
+        (Some(owner), Some(user)) if owner != user => return Ok(Vec::new()),
+        (owner, user) => owner.as_deref().or(user.as_deref()),
+    };
+    let snapshot = conn.unchecked_transaction()?;
+    let Some((first, last)) = span::places(&snapshot, Track::Executions, query.since, query.until)? else { return Ok(Vec::new()) };
+    let last = match query.after {
+        Some(after) => last.min(place_before(&snapshot, after)?),
+        None => last,
+    };
+    let page = Page { conn: &snapshot, query, user, first, last };
+    let only_open = query.statuses.iter().all(|status| !status.is_terminal());
+    let by_status = !query.statuses.is_empty() && (only_open || (user.is_none() && query.lock.is_none()));
+    let mut places = Vec::new();
+    if by_status {
+        for status in Status::ALL.into_iter().filter(|status| query.statuses.contains(status)) {
+            page.places(BY_STATUS, status_code(status), &mut places)?;
+        }
+        places.sort_unstable_by(|a, b| b.cmp(a));
+        places.truncate(query.limit);
+    } else {
+        let sql = match (&query.lock, user) {
+            (Some(_), _) => BY_LOCK,
+            (None, Some(_)) => BY_USER,
+            (None, None) => EVERY,
+        };
+        page.places(sql, mask(&query.statuses), &mut places)?;
+    }
+    places.into_iter().map(|seq| at(&snapshot, seq)).collect()
+}
+
+struct Page<'q> {
+    conn: &'q Connection,
+    query: &'q ListQuery,
+    user: Option<&'q str>,
+    first: i64,
+    last: i64,
+}
+
+impl Page<'_> {
+    fn places(&self, sql: &str, statuses: i64, places: &mut Vec<i64>) -> Result<(), Fault> {
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let mut rows = statement.query(params![
+            self.first,
+            self.last,
+            self.query.since.map_or(i64::MIN, |at| at.0),
+            self.query.until.map_or(i64::MAX, |at| at.0),
+            self.user,
+            self.query.lock.as_ref().map(Name::as_str),
+            statuses,
+            i64::try_from(self.query.limit).unwrap_or(i64::MAX),
+        ])?;
+        while let Some(row) = rows.next()? {
+            places.push(row.get(0)?);
+        }
+        Ok(())
+    }
+}
+
+/// A bit for every status wanted.
+fn mask(statuses: &[Status]) -> i64 {
+    let wanted = if statuses.is_empty() { &Status::ALL[..] } else { statuses };
+    wanted.iter().fold(0, |mask, status| mask | 1 << status_code(*status))
+}
+
+/// The last place before an execution; if it is gone, before where it would be.
+fn place_before(conn: &Connection, after: ExecutionId) -> Result<i64, Fault> {
+    let mut statement = conn.prepare_cached("SELECT id, seq FROM executions WHERE id <= ?1 ORDER BY id DESC LIMIT 1")?;
+    let found = statement.query_row([after.as_bytes()], |row| Ok((row.get::<_, [u8; 16]>(0)?, row.get::<_, i64>(1)?))).optional()?;
+    Ok(match found {
+        None => 0,
+        Some((id, seq)) if id == *after.as_bytes() => seq - 1,
+        Some((_, seq)) => seq,
+    })
+}
+
+fn at(conn: &Connection, seq: i64) -> Result<Execution, Fault> {
+    let record = record::by_seq(conn, seq)?;
+    record.map(|record| record.execution).ok_or_else(|| Fault::Damaged(format!("an index names execution {seq}, which is not there")))
+}

@@ -1,0 +1,311 @@
+//! The one thread that writes. It takes all steps that wait, runs each in its own savepoint of one transaction, commits, and only then answers: one
+//! sync serves many. A step that fails is rolled back alone. If the commit itself fails, nothing of it was kept, and the steps are run again one by
+//! one, so that each gets its own answer. If the disk fails, the store is poisoned and nothing is run again.
+//!
+//! It also makes the checkpoints and drives backups between two transactions; nobody else holds up or is held up by a write.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use runvoy_model::chain::AuditKey;
+use runvoy_model::command::{Answer, Command};
+use runvoy_model::step::Step;
+use runvoy_model::time::UnixMs;
+use runvoy_ports::identity::NewUser;
+use runvoy_ports::store::{Retention, StoreError};
+use rusqlite::Connection;
+use rusqlite::backup::{Backup, StepResult};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::desk::{Desk, Memory};
+use crate::disk::Disk;
+use crate::fault::{Fault, Meaning};
+use crate::poison::{Poison, Stopped};
+use crate::stats::Counters;
+use crate::{open, retention, user};
+
+/// How many steps share a transaction at most.
+const MAX_BATCH: usize = 256;
+/// How many frames the WAL holds before they are carried into the database. 8 MiB: long enough to write a page once for many steps, short
+/// enough that nobody notices.
+const CHECKPOINT_FRAMES: i32 = 2_000;
+/// How many pages of a backup are copied between two transactions.
+const BACKUP_PAGES: i32 = 128;
+
+/// Something to write.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Step(Box<(Step, Command)>),
+    CreateUser { step: Step, user: NewUser, only_first: bool },
+    TouchKey { hash: [u8; 32], at: UnixMs },
+    Prune(Retention),
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) enum Done {
+    Answer(Box<Answer>),
+    Created(bool),
+    Touched,
+    Pruned(usize),
+}
+
+/// Something to write, and whoever waits for it.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) work: Work,
+    pub(crate) reply: oneshot::Sender<Result<Done, StoreError>>,
+}
+
+/// What the thread is told.
+#[derive(Debug)]
+pub(crate) enum Message {
+    Job(Job),
+    Backup { path: PathBuf, reply: oneshot::Sender<Result<(), StoreError>> },
+    Close(oneshot::Sender<Result<(), StoreError>>),
+}
+
+/// The thread's own state, beside its connection.
+pub(crate) struct Writer {
+    pub(crate) inbox: mpsc::Receiver<Message>,
+    pub(crate) audit_key: AuditKey,
+    pub(crate) disk: Disk,
+    pub(crate) poison: Arc<Poison>,
+    pub(crate) counters: Arc<Counters>,
+    memory: Memory,
+    waiting: Vec<Job>,
+    backups: VecDeque<(PathBuf, oneshot::Sender<Result<(), StoreError>>)>,
+    closing: Option<oneshot::Sender<Result<(), StoreError>>>,
+    checkpoint_at: i32,
+}
+
+thread_local! {
+    /// How many frames the WAL of this thread's connection holds.
+    static WAL_FRAMES: Cell<i32> = const { Cell::new(0) };
+}
+
+impl Writer {
+    pub(crate) fn new(
+        inbox: mpsc::Receiver<Message>,
+        audit_key: AuditKey,
+        disk: Disk,
+        poison: Arc<Poison>,
+        counters: Arc<Counters>,
+    ) -> Self {
+        Self {
+            inbox,
+            audit_key,
+            disk,
+            poison,
+            counters,
+            memory: Memory::default(),
+            waiting: Vec::with_capacity(MAX_BATCH),
+            backups: VecDeque::new(),
+            closing: None,
+            checkpoint_at: CHECKPOINT_FRAMES,
+        }
+    }
+
+    /// Serves until it is closed or nobody can ask any more.
+    pub(crate) fn run(mut self, conn: &Connection) {
+        conn.wal_hook(Some(|_, frames| {
+            WAL_FRAMES.set(frames);
+            Ok(())
+        }));
+        while let Some(message) = self.inbox.blocking_recv() {
+            self.sort(message);
+            self.turn(conn);
+            while let Some((path, reply)) = self.backups.pop_front() {
+                let outcome = self.back_up(conn, &path);
+                // Whoever asked may have gone; the same holds for every answer here.
+                let _ = reply.send(outcome);
+            }
+            if let Some(reply) = self.closing.take() {
+                let _ = reply.send(self.close(conn));
+                return;
+            }
+        }
+    }
+
+    fn sort(&mut self, message: Message) {
+        match message {
+            Message::Job(job) => self.waiting.push(job),
+            Message::Backup { path, reply } => self.backups.push_back((path, reply)),
+            Message::Close(reply) => self.closing = Some(reply),
+        }
+    }
+
+    /// Commits what waits.
+    fn turn(&mut self, conn: &Connection) {
+        while self.waiting.len() < MAX_BATCH
+            && let Ok(message) = self.inbox.try_recv()
+        {
+            self.sort(message);
+        }
+        if self.waiting.is_empty() {
+            return;
+        }
+        let jobs = std::mem::take(&mut self.waiting);
+        self.commit(conn, jobs);
+        if WAL_FRAMES.get() >= self.checkpoint_at && self.poison.check().is_ok() {
+            self.checkpoint(conn);
+        }
+    }
+
+    fn commit(&mut self, conn: &Connection, jobs: Vec<Job>) {
+        if self.poison.check().is_err() {
+            return self.refuse(jobs);
+        }
+        match self.attempt(conn, &jobs) {
+            Ok(results) => {
+                self.counters.steps.fetch_add(jobs.len() as u64, Ordering::Relaxed);
+                for (job, result) in jobs.into_iter().zip(results) {
+                    let _ = job.reply.send(result.map_err(Fault::into_store_error));
+                }
+            }
+            Err(fault) if fault.meaning() == Meaning::Fatal => {
+                self.poison.set(Stopped::Failed(fault.to_string()));
+                self.refuse(jobs);
+            }
+            Err(fault) => {
+                self.counters.failed_commits.fetch_add(1, Ordering::Relaxed);
+                match <[Job; 1]>::try_from(jobs) {
+                    Ok([job]) => drop(job.reply.send(Err(fault.into_store_error()))),
+                    Err(jobs) => jobs.into_iter().for_each(|job| self.commit(conn, vec![job])),
+                }
+            }
+        }
+    }
+
+    fn refuse(&self, jobs: Vec<Job>) {
+        for job in jobs {
+            let stopped = self.poison.check().err();
+            let _ = job.reply.send(Err(stopped.expect("only a poisoned store refuses")));
+        }
+    }
+
+    /// Runs the jobs in one transaction; an error means that none of them was kept.
+    fn attempt(&mut self, conn: &Connection, jobs: &[Job]) -> Result<Vec<Result<Done, Fault>>, Fault> {
+        let outcome = self.fill(conn, jobs).and_then(|results| {
+            let begun = Instant::now();
+            execute(conn, "COMMIT")?;
+            self.counters.commit.add(begun.elapsed());
+            Ok(results)
+        });
+        if outcome.is_err() {
+            self.memory.forget();
+            // After some failures SQLite has rolled back by itself.
+            if !conn.is_autocommit()
+                && let Err(error) = execute(conn, "ROLLBACK")
+            {
+                self.poison.set(Stopped::Failed(error.to_string()));
+            }
+        }
+        outcome
+    }
+
+    fn fill(&mut self, conn: &Connection, jobs: &[Job]) -> Result<Vec<Result<Done, Fault>>, Fault> {
+        execute(conn, "BEGIN IMMEDIATE")?;
+        let mut results = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            execute(conn, "SAVEPOINT job")?;
+            let result = self.perform(conn, &job.work);
+            if let Err(fault) = &result {
+                let whole = conn.is_autocommit() || matches!(fault, Fault::Sql(_)) && fault.meaning() != Meaning::Damaged;
+                if whole {
+                    return Err(result.expect_err("just seen"));
+                }
+                self.memory.forget();
+                execute(conn, "ROLLBACK TO job")?;
+            }
+            execute(conn, "RELEASE job")?;
+            results.push(result);
+        }
+        Ok(results)
+    }
+
+    fn perform(&mut self, conn: &Connection, work: &Work) -> Result<Done, Fault> {
+        let run = AssertUnwindSafe(|| self.perform_unguarded(conn, work));
+        // A panic is a bug, but the bug of one step: its rows are rolled back and the others go on.
+        catch_unwind(run).unwrap_or_else(|_| Err(Fault::Damaged("a step broke an invariant; the log has the details".into())))
+    }
+
+    fn perform_unguarded(&mut self, conn: &Connection, work: &Work) -> Result<Done, Fault> {
+        Ok(match work {
+            Work::Step(step) => {
+                let at_reserve = matches!(step.1, Command::Submit(_)) && self.disk.is_at_reserve();
+                let answer = Desk::new(conn, &mut self.memory, at_reserve).apply(&self.audit_key, &step.0, &step.1)?;
+                Done::Answer(Box::new(answer))
+            }
+            Work::CreateUser { .. } if self.disk.is_at_reserve() => return Err(Fault::AtReserve),
+            Work::CreateUser { step, user, only_first } => Done::Created(user::create(conn, step, user, *only_first)?),
+            Work::TouchKey { hash, at } => {
+                user::touch(conn, *hash, *at)?;
+                Done::Touched
+            }
+            Work::Prune(retention) => {
+                self.memory.forget_days();
+                Done::Pruned(retention::prune(conn, retention)?)
+            }
+        })
+    }
+
+    /// Carries the WAL into the database, as far as no reader is in the way.
+    fn checkpoint(&mut self, conn: &Connection) {
+        let begun = Instant::now();
+        let frames = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i32>(1)?, row.get::<_, i32>(2)?));
+        let all_done = match conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], frames) {
+            Ok((logged, carried)) => logged == carried,
+            Err(error) => {
+                let fault = Fault::from(error);
+                if matches!(fault.meaning(), Meaning::Fatal | Meaning::Damaged) {
+                    self.poison.set(Stopped::Failed(fault.to_string()));
+                }
+                false
+            }
+        };
+        self.counters.checkpoint.add(begun.elapsed());
+        // Where it could not finish it is tried again, but not after every step.
+        self.checkpoint_at = if all_done { CHECKPOINT_FRAMES } else { WAL_FRAMES.get().saturating_add(CHECKPOINT_FRAMES) };
+    }
+
+    /// Copies the store page by page, serving what comes in between. What is changed meanwhile is changed in the copy too, because both go
+    /// through this one connection; so the copy is the store as it is when the last page is done.
+    fn back_up(&mut self, conn: &Connection, path: &Path) -> Result<(), StoreError> {
+        let copy = || -> Result<Connection, StoreError> { open::copy(path).map_err(|error| StoreError::Unavailable(Box::new(error))) };
+        let mut copy = copy()?;
+        let failed = |error: rusqlite::Error| Fault::from(error).into_store_error();
+        let backup = Backup::new(conn, &mut copy).map_err(failed)?;
+        loop {
+            self.poison.check()?;
+            if let StepResult::Done = backup.step(BACKUP_PAGES).map_err(failed)? {
+                return Ok(());
+            }
+            self.turn(conn);
+            if self.closing.is_some() || self.inbox.is_closed() {
+                return Err(StoreError::Unavailable(Box::new(Stopped::Closed)));
+            }
+        }
+    }
+
+    fn close(&mut self, conn: &Connection) -> Result<(), StoreError> {
+        self.poison.check()?;
+        let busy: bool = conn
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+            .map_err(|error| Fault::from(error).into_store_error())?;
+        // A reader that was in the way costs nothing but a longer start.
+        tracing::debug!(busy, "the store is closed");
+        self.poison.set(Stopped::Closed);
+        Ok(())
+    }
+}
+
+fn execute(conn: &Connection, sql: &'static str) -> Result<(), Fault> {
+    conn.prepare_cached(sql)?.execute([])?;
+    Ok(())
+}

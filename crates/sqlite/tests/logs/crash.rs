@@ -1,0 +1,156 @@
+//! A crash between the steps of moving records: the directory as it is after each step is put together from the directories before
+//! and after, opened, and must show every record exactly once, also after the interrupted work is done again.
+
+use std::path::{Path, PathBuf};
+
+use runvoy_ports::log::LogStore;
+use tempfile::TempDir;
+
+use crate::kit::{Line, append, copy_dir, files, id, lines, open, run, whole, with_extension};
+
+/// Lines of the log with files of its own.
+const BIG: u64 = 2500;
+
+/// Logs of every kind: sealed small, open small, open big; and what is in them.
+async fn fill(dir: &Path) -> Vec<Vec<Line>> {
+    let store = open(dir);
+    let mut all = Vec::new();
+    for log in 0..8u64 {
+        let text = lines(1, 5 + log);
+        for (i, line) in text.iter().enumerate() {
+            store.append(id(log), append(1, Some(i as u64 + 1), std::slice::from_ref(line))).await.expect("appends");
+        }
+        if log % 2 == 0 {
+            store.seal(id(log), text.len() as u64).await.expect("seals");
+        }
+        all.push(text);
+    }
+    let big = lines(1, BIG);
+    for (i, part) in big.chunks(50).enumerate() {
+        store.append(id(8), append(1, Some(i as u64 * 50 + 1), part)).await.expect("appends");
+    }
+    all.push(big);
+    store.settle();
+    all
+}
+
+async fn check(dir: &Path, expected: &[Vec<Line>], what: &str) {
+    for round in ["as found", "done again", "opened again"] {
+        let store = open(dir);
+        for (log, text) in expected.iter().enumerate() {
+            assert_eq!(&whole(&store, id(log as u64)).await, text, "{what}, {round}, log {log}");
+            let extent = store.extent(id(log as u64)).await.expect("extent");
+            assert_eq!(extent.sealed, log < 8 && log % 2 == 0, "{what}, {round}, log {log}");
+            let repeat = store.append(id(log as u64), append(1, Some(1), &text[..3])).await.expect("a repeat");
+            assert_eq!((repeat.next_line, repeat.next_seq), (text.len() as u64 + 1, text.len() as u64 + 1), "{what}, {round}");
+        }
+        store.compact().expect("compacts");
+        store.settle();
+        let damage = store.verify().expect("verifies").damage;
+        assert!(damage.is_empty(), "{what}, {round}: {damage:?}");
+    }
+}
+
+fn state(before: &Path, add: &[(PathBuf, Vec<u8>)]) -> TempDir {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    copy_dir(before, dir.path());
+    for (path, bytes) in add {
+        let path = dir.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("parent")).expect("create");
+        std::fs::write(path, bytes).expect("write");
+    }
+    dir
+}
+
+/// The files that `after` has and `before` has not, with their bytes.
+fn added(before: &Path, after: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let relative = |root: &Path| files(root).into_iter().map(|p| p.strip_prefix(root).expect("below").to_owned()).collect::<Vec<_>>();
+    let known = relative(before);
+    let new = relative(after).into_iter().filter(|path| !known.contains(path));
+    new.map(|path| (path.clone(), std::fs::read(after.join(path)).expect("read"))).collect()
+}
+
+#[test]
+fn a_crash_while_a_journal_is_emptied_neither_loses_nor_repeats_a_record() {
+    run(async {
+        let (before, after) = (tempfile::tempdir().expect("dir"), tempfile::tempdir().expect("dir"));
+        let expected = fill(before.path()).await;
+        copy_dir(before.path(), after.path());
+        open(after.path()).compact().expect("compacts");
+        let new: Vec<_> = added(before.path(), after.path()).into_iter().filter(|(path, _)| !path.ends_with("00000002.rvj")).collect();
+        let is = |extension: &'static str| move |(path, _): &&(PathBuf, Vec<u8>)| path.extension().is_some_and(|e| e == extension);
+        let packs: Vec<_> = new.iter().filter(is("pack")).cloned().collect();
+        let segments: Vec<_> = new.iter().filter(is("seg")).cloned().collect();
+        assert!(packs.len() == 1 && segments.len() >= 4, "the test has what it is about: {} {}", packs.len(), segments.len());
+
+        check(state(before.path(), &[]).path(), &expected, "before anything").await;
+        check(state(before.path(), &packs).path(), &expected, "pack there, journal too").await;
+        check(state(before.path(), &segments).path(), &expected, "segments there, journal too").await;
+        check(state(before.path(), &new).path(), &expected, "all there, journal too").await;
+        let temporary = [(PathBuf::from("pack/next.tmp"), packs[0].1[..packs[0].1.len() / 2].to_vec())];
+        check(state(before.path(), &temporary).path(), &expected, "half a pack under its temporary name").await;
+        for part in [0, 7, 16, 40, 130, 300] {
+            let torn: Vec<_> = segments.iter().map(|(path, bytes)| (path.clone(), bytes[..bytes.len().min(part)].to_vec())).collect();
+            check(state(before.path(), &torn).path(), &expected, "segments cut short, journal there").await;
+        }
+        check(after.path(), &expected, "after everything").await;
+    });
+}
+
+#[test]
+fn a_crash_while_a_log_is_compressed_neither_loses_nor_repeats_a_record() {
+    run(async {
+        let (before, after) = (tempfile::tempdir().expect("dir"), tempfile::tempdir().expect("dir"));
+        let big = fill(before.path()).await.pop().expect("the big one");
+        copy_dir(before.path(), after.path());
+        {
+            let store = open(after.path());
+            store.seal(id(8), BIG).await.expect("seals");
+            store.settle();
+        }
+        let compressed = with_extension(after.path(), "segz");
+        assert!(compressed.len() > 2, "the test has what it is about: {compressed:?}");
+        let relative = |root: &Path, path: &Path| path.strip_prefix(root).expect("below").to_owned();
+        let bytes = |path: &Path| std::fs::read(path).expect("read");
+        let one = &compressed[1];
+        let name = relative(after.path(), one).with_extension("seg");
+        let both = (name.clone(), bytes(&before.path().join(name)));
+        let half = (relative(after.path(), one).with_extension("tmp"), bytes(one)[..100].to_vec());
+        let spoiled = (relative(after.path(), one), bytes(one)[..bytes(one).len() - 9].to_vec());
+        for (what, add) in
+            [("both there", vec![both.clone()]), ("half a file", vec![half]), ("the compressed one is damaged", vec![both, spoiled])]
+        {
+            let dir = state(after.path(), &add);
+            let store = open(dir.path());
+            assert_eq!(whole(&store, id(8)).await, big, "{what}");
+            assert!(store.extent(id(8)).await.expect("extent").sealed, "{what}");
+            drop(store);
+            let store = open(dir.path());
+            store.settle();
+            assert_eq!(whole(&store, id(8)).await, big, "{what}, again");
+        }
+    });
+}
+
+#[test]
+fn a_log_that_lost_its_end_says_by_how_much() {
+    run(async {
+        let dir = tempfile::tempdir().expect("dir");
+        {
+            let store = open(dir.path());
+            store.append(id(1), append(1, Some(1), &lines(1, 7))).await.expect("appends");
+        }
+        let store = open(dir.path());
+        store.seal(id(1), 10).await.expect("seals");
+        assert_eq!(store.extent(id(1)).await.expect("extent").lost_records, 3);
+        drop(store);
+        let store = open(dir.path());
+        store.compact().expect("compacts");
+        let extent = store.extent(id(1)).await.expect("extent");
+        assert_eq!((extent.lost_records, extent.next_line, extent.sealed), (3, 8, true));
+        // What arrives late takes the next numbers; the loss stays told.
+        store.append(id(1), append(1, Some(8), &lines(8, 1))).await.expect("appends");
+        let extent = store.extent(id(1)).await.expect("extent");
+        assert_eq!((extent.lost_records, extent.next_line), (3, 9));
+    });
+}

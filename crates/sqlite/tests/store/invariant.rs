@@ -1,0 +1,46 @@
+//! What must hold of any store, however it came to be: whole chains, states that follow from events, locks with one live holder.
+
+use std::collections::BTreeMap;
+
+use runvoy_model::chain::{AuditKey, ChainHead};
+use runvoy_model::event::Entity;
+use runvoy_model::execution::LockClaim;
+use runvoy_model::fold::{TaskState, fold};
+use runvoy_model::id::ExecutionId;
+use runvoy_model::status::Status;
+use runvoy_ports::store::{EventQuery, ExecutionStore, ListQuery};
+use runvoy_sqlite::SqliteStore;
+
+/// Checks everything there is, and returns the ids of all executions.
+pub async fn check(store: &SqliteStore, key: &AuditKey) -> Vec<ExecutionId> {
+    store.verify().await.expect("every page and index is sound");
+    let executions = store.list(ListQuery { limit: usize::MAX, ..ListQuery::default() }).await.expect("a list");
+    let mut holders = BTreeMap::new();
+    for execution in &executions {
+        let query = EventQuery { entity: Some(Entity::task(execution.id)), limit: usize::MAX, ..EventQuery::default() };
+        let events: Vec<_> = store.events(query).await.expect("events").into_iter().map(|stored| stored.event).collect();
+        let mut head = ChainHead::default();
+        for event in events.iter().filter(|event| event.kind.is_chained()) {
+            head = key.link(&head, &event.canonical());
+            assert_eq!((event.number, event.mac), (head.count, head.mac), "the chain of {}", execution.id);
+        }
+        assert_eq!(head, execution.chain, "the head of {}", execution.id);
+        let expected = match execution.status {
+            Status::Pending | Status::Starting => TaskState::Pending,
+            Status::Running | Status::Terminating => TaskState::Processing,
+            Status::Succeeded => TaskState::Completed,
+            Status::Failed | Status::Stopped => TaskState::Failed,
+        };
+        assert_eq!(fold(&events), Ok(Some(expected)), "the state of {}", execution.id);
+        if let (LockClaim::Held { fence }, Some(lock)) = (execution.lock, &execution.spec.lock) {
+            assert!(!execution.status.is_terminal(), "{} has ended and holds its lock", execution.id);
+            assert_eq!(holders.insert(lock.clone(), (execution.id, fence)), None, "lock {lock} is held twice");
+        }
+    }
+    for line in store.locks().await.expect("locks") {
+        let holder = line.lock.holder.as_ref().expect("a held lock").execution;
+        assert_eq!(holders.remove(&line.lock.name), Some((holder, line.lock.fence)));
+    }
+    assert_eq!(holders, BTreeMap::new(), "locks that only their holders know of");
+    executions.into_iter().map(|execution| execution.id).collect()
+}

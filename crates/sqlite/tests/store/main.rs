@@ -1,0 +1,13 @@
+//! What is particular to the embedded store, beyond the promises that every store makes: the file, the one writer, the disk below.
+
+mod backup;
+mod batch;
+mod concurrent;
+mod durable;
+mod fixture;
+mod flip;
+mod invariant;
+mod opening;
+mod retention;
+mod search;
+mod space;

@@ -1,0 +1,149 @@
+//! Log lines as JSON: one event per record, exact bytes kept where they are not UTF-8.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use runvoy_model::log::{Record, Stream};
+use runvoy_model::time::UnixMs;
+use serde::{Deserialize, Serialize};
+
+use crate::status::Status;
+
+/// Answer to `GET /executions/{id}/logs`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct LogsResponse {
+    /// Which execution.
+    pub execution_id: String,
+    /// The lines; `null` while it runs, unless lines were asked for by number.
+    pub events: Option<Vec<LogEvent>>,
+    /// Where the execution is.
+    pub status: Status,
+    /// Where its log can be followed; absent once it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub websocket_url: Option<String>,
+    /// The number of the line after the last one here.
+    #[serde(default)]
+    pub next_line: u64,
+}
+
+/// One record of a log. It is also a whole text frame of the WebSocket.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct LogEvent {
+    /// The line number as text; a client resumes with it.
+    pub event_id: String,
+    /// Unix milliseconds.
+    pub timestamp: i64,
+    /// The text; lossy where `message_b64` is given.
+    pub message: String,
+    /// The record's number, counted from 1 over all attempts.
+    #[serde(default)]
+    pub line: u64,
+    /// Where it came from.
+    #[serde(default = "stdout")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub stream: Stream,
+    /// The attempt that wrote it; 0 is the server itself.
+    #[serde(default)]
+    pub attempt: u32,
+    /// It continues the line before it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub cont: bool,
+    /// A newline ended it; absent means true.
+    #[serde(default = "yes", skip_serializing_if = "is_true")]
+    pub eol: bool,
+    /// The exact bytes where they are not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_b64: Option<String>,
+    /// It came after its attempt had lost its lease.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub late: bool,
+}
+
+impl LogEvent {
+    /// The event of a record and its place in the log.
+    pub fn from_record(line: u64, attempt: u32, late: bool, record: &Record<'_>) -> Self {
+        let (message, message_b64) = match std::str::from_utf8(record.bytes) {
+            Ok(text) => (text.to_owned(), None),
+            Err(_) => (String::from_utf8_lossy(record.bytes).into_owned(), Some(BASE64_STANDARD.encode(record.bytes))),
+        };
+        Self {
+            event_id: line.to_string(),
+            timestamp: record.at.0,
+            message,
+            line,
+            stream: record.stream,
+            attempt,
+            cont: record.cont,
+            eol: record.eol,
+            message_b64,
+            late,
+        }
+    }
+
+    /// The bytes as the command wrote them, or `None` where `message_b64` is not base64.
+    pub fn bytes(&self) -> Option<Vec<u8>> {
+        match &self.message_b64 {
+            None => Some(self.message.clone().into_bytes()),
+            Some(encoded) => BASE64_STANDARD.decode(encoded).ok(),
+        }
+    }
+
+    /// The record of this event, over bytes that [`LogEvent::bytes`] gave.
+    pub fn record<'a>(&self, bytes: &'a [u8]) -> Record<'a> {
+        Record { at: UnixMs(self.timestamp), stream: self.stream, cont: self.cont, eol: self.eol, bytes }
+    }
+}
+
+const fn stdout() -> Stream {
+    Stream::Stdout
+}
+
+const fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_true(value: &bool) -> bool {
+    *value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn bytes_come_back_exactly(bytes in prop::collection::vec(any::<u8>(), 0..64), cont: bool, eol: bool, late: bool) {
+            let record = Record { at: UnixMs(7), stream: Stream::Stderr, cont, eol, bytes: &bytes };
+            let event = LogEvent::from_record(9, 2, late, &record);
+            let text = serde_json::to_string(&event).expect("plain data");
+            let back: LogEvent = serde_json::from_str(&text).expect("own encoding");
+            prop_assert_eq!(&back, &event);
+            let exact = back.bytes().expect("own base64");
+            prop_assert_eq!(back.record(&exact), record);
+        }
+    }
+
+    #[test]
+    fn an_ordinary_line_has_only_ordinary_fields() {
+        let record = Record { at: UnixMs(5), stream: Stream::Stdout, cont: false, eol: true, bytes: b"hello" };
+        insta::assert_json_snapshot!(LogEvent::from_record(1, 1, false, &record), @r#"
+        {
+          "event_id": "1",
+          "timestamp": 5,
+          "message": "hello",
+          "line": 1,
+          "stream": "stdout",
+          "attempt": 1
+        }
+        "#);
+    }
+}

@@ -1,0 +1,26 @@
+//! Searching a log on the server.
+
+use serde::{Deserialize, Serialize};
+
+/// Answer to `GET /executions/{id}/logs/search`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SearchResponse {
+    /// How many lines match from `from_line` on.
+    pub total: u64,
+    /// The first of them.
+    pub hits: Vec<Hit>,
+    /// Where to go on with `from_line`; absent once the whole log was searched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_line: Option<u64>,
+}
+
+/// A line that matches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Hit {
+    /// Its number.
+    pub line: u64,
+    /// Its text; lossy where it is not UTF-8.
+    pub message: String,
+}

@@ -1,0 +1,164 @@
+//! The worker: a number of slots, a loop that fills them with leased executions, and a way to stop that leaves
+//! nothing running and nothing unsaid.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use runvoy_model::execution::Execution;
+use runvoy_model::id::ExecutionId;
+use runvoy_ports::clock::Clock;
+use runvoy_ports::lease::{Leases, Slot, Slots};
+use runvoy_ports::runner::{Limits, Runner};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+
+use crate::attempt::Attempt;
+
+/// What a worker can be told.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// How many executions run at once.
+    pub concurrency: usize,
+    /// How long its leases last.
+    pub lease_ttl: Duration,
+    /// How long a command has to end after `SIGTERM`.
+    pub grace: Duration,
+    /// The `HOME` of commands.
+    pub home: String,
+    /// Where the worker runs, for people.
+    pub host: String,
+    /// Limits of every command.
+    pub limits: Limits,
+}
+
+/// How far a worker has been told to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stopping {
+    /// Not at all.
+    No,
+    /// It takes no new executions.
+    Drain,
+    /// It ends those that run.
+    EndAll,
+}
+
+/// The most executions that are leased in one step.
+const LEASE_AT_ONCE: usize = 32;
+
+/// Runs leased executions.
+pub struct Worker {
+    pub(crate) leases: Arc<dyn Leases>,
+    pub(crate) runner: Arc<dyn Runner>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) config: Config,
+    slots: Arc<Semaphore>,
+    running: Mutex<HashMap<ExecutionId, Arc<Notify>>>,
+    stopping: watch::Sender<Stopping>,
+}
+
+impl Worker {
+    /// A worker with all its slots free.
+    pub fn new(leases: Arc<dyn Leases>, runner: Arc<dyn Runner>, clock: Arc<dyn Clock>, config: Config) -> Arc<Self> {
+        let slots = Arc::new(Semaphore::new(config.concurrency));
+        let running = Mutex::new(HashMap::new());
+        Arc::new(Self { leases, runner, clock, config, slots, running, stopping: watch::channel(Stopping::No).0 })
+    }
+
+    /// Its slots, for the engine in the same process.
+    pub fn slots(self: &Arc<Self>) -> Arc<dyn Slots> {
+        Arc::new(OwnSlots(Arc::clone(self)))
+    }
+
+    /// How many executions it runs now.
+    pub fn running(&self) -> usize {
+        self.running.lock().len()
+    }
+
+    /// Leases and runs until it is told to stop.
+    pub async fn run(self: Arc<Self>) {
+        let mut stopping = self.stopping.subscribe();
+        loop {
+            tokio::select! {
+                _ = stopping.wait_for(|stopping| *stopping > Stopping::No) => return,
+                () = self.leases.wait_for_work() => {}
+            }
+            let first = tokio::select! {
+                _ = stopping.wait_for(|stopping| *stopping > Stopping::No) => return,
+                permit = Arc::clone(&self.slots).acquire_owned() => permit.expect("the slots are never closed"),
+            };
+            self.fill(first).await;
+        }
+    }
+
+    async fn fill(self: &Arc<Self>, first: OwnedSemaphorePermit) {
+        let mut permits = vec![first];
+        while permits.len() < LEASE_AT_ONCE
+            && let Ok(permit) = Arc::clone(&self.slots).try_acquire_owned()
+        {
+            permits.push(permit);
+        }
+        match self.leases.lease(permits.len()).await {
+            Ok(executions) => {
+                for (execution, permit) in executions.into_iter().zip(permits) {
+                    self.start(execution, permit);
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "nothing could be leased");
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        }
+    }
+
+    fn start(self: &Arc<Self>, execution: Execution, permit: OwnedSemaphorePermit) {
+        let worker = Arc::clone(self);
+        let (id, nudge) = (execution.id, Arc::new(Notify::new()));
+        self.running.lock().insert(id, Arc::clone(&nudge));
+        tokio::spawn(async move {
+            Attempt::new(&worker, execution, nudge, worker.stopping.subscribe()).run().await;
+            worker.running.lock().remove(&id);
+            drop(permit);
+        });
+    }
+
+    /// Stops: no new executions; those that run have `patience` to end by themselves, then they are ended. Comes
+    /// back when every one of them has been recorded.
+    pub async fn stop(&self, patience: Duration) {
+        self.stopping.send_replace(Stopping::Drain);
+        let all = u32::try_from(self.config.concurrency).unwrap_or(u32::MAX);
+        if tokio::time::timeout(patience, self.slots.acquire_many(all)).await.is_err() {
+            self.stopping.send_replace(Stopping::EndAll);
+            let _all_done = self.slots.acquire_many(all).await;
+        }
+    }
+}
+
+struct OwnSlots(Arc<Worker>);
+
+struct OwnSlot {
+    worker: Arc<Worker>,
+    permit: OwnedSemaphorePermit,
+}
+
+impl Slots for OwnSlots {
+    fn reserve(&self) -> Option<Box<dyn Slot>> {
+        if *self.0.stopping.borrow() > Stopping::No {
+            return None;
+        }
+        let permit = Arc::clone(&self.0.slots).try_acquire_owned().ok()?;
+        Some(Box::new(OwnSlot { worker: Arc::clone(&self.0), permit }))
+    }
+
+    fn nudge(&self, execution: ExecutionId) {
+        if let Some(nudge) = self.0.running.lock().get(&execution) {
+            nudge.notify_one();
+        }
+    }
+}
+
+impl Slot for OwnSlot {
+    fn start(self: Box<Self>, execution: Execution) {
+        self.worker.start(execution, self.permit);
+    }
+}

@@ -1,0 +1,35 @@
+//! `cargo xtask lint`: what can be said about the code without running it. `check` takes the same steps.
+
+use anyhow::Result;
+
+use crate::step::Steps;
+use crate::{tidy, tool};
+
+/// Runs every lint; cargo-deny only where it is installed, because tidy enforces the same bans.
+pub fn run() -> Result<()> {
+    let mut steps = Steps::default();
+    steps.take("format", format)?;
+    steps.take("tidy", tidy::run)?;
+    steps.take("clippy", clippy)?;
+    steps.take("docs", docs)?;
+    if tool::has_cargo_command("deny") {
+        steps.take("deny", || tool::run(&mut tool::cargo(&["deny", "--offline", "check", "bans"])))?;
+    }
+    steps.finish();
+    Ok(())
+}
+
+/// Is everything formatted?
+pub fn format() -> Result<()> {
+    tool::run(&mut tool::cargo(&["fmt", "--all", "--check"]))
+}
+
+/// Clippy over everything, warnings refused.
+pub fn clippy() -> Result<()> {
+    tool::run(&mut tool::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+}
+
+/// Does the documentation build, with every link in it?
+pub fn docs() -> Result<()> {
+    tool::run(tool::cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+}

@@ -1,0 +1,64 @@
+//! The programs of the system that tests call (strace to fail an fsync, faketime to move a clock). On a machine with
+//! apt, and as root, what is missing is installed; elsewhere it is only named.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::tool;
+
+/// Program, and the Debian package that has it.
+const NEEDED: [(&str, &str); 2] = [("strace", "strace"), ("faketime", "faketime")];
+
+/// Installs what is missing, or says what to install. A machine where that is not possible is no error here: the
+/// tests that need the program fail and say so.
+pub fn provide() -> Result<()> {
+    let missing = missing(|program| tool::find(program).is_some());
+    if missing.is_empty() {
+        eprintln!("strace and faketime are there");
+        return Ok(());
+    }
+    let list = missing.join(" ");
+    if !is_root() || tool::find("apt-get").is_none() {
+        eprintln!("missing: {list}; some tests need them: `apt-get install {list}`");
+        return Ok(());
+    }
+    eprintln!("missing: {list}; running `apt-get install {list}`");
+    if install(&missing).is_err() {
+        // Most often the package lists are absent or old.
+        tool::run(&mut apt(&["update", "-qq"])).and_then(|()| install(&missing)).unwrap_or_else(|error| {
+            eprintln!("could not install {list}: {error:#}; the tests that need them will fail");
+        });
+    }
+    Ok(())
+}
+
+fn missing(is_there: impl Fn(&str) -> bool) -> Vec<&'static str> {
+    NEEDED.iter().filter(|(program, _)| !is_there(program)).map(|(_, package)| *package).collect()
+}
+
+fn install(packages: &[&str]) -> Result<()> {
+    tool::run(apt(&["install", "-qq", "--yes", "--no-install-recommends"]).args(packages))
+}
+
+fn apt(args: &[&str]) -> Command {
+    let mut command = Command::new("apt-get");
+    command.args(args).env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+fn is_root() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().find_map(|line| line.strip_prefix("Uid:")).is_some_and(|ids| ids.split_whitespace().nth(1) == Some("0"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_absent_is_named() {
+        assert_eq!(missing(|program| program == "strace"), ["faketime"]);
+        assert!(missing(|_| true).is_empty());
+    }
+}

@@ -1,0 +1,179 @@
+//! docs/prove.md: which promise was proved, how often, when and on which machine. Rows of one machine are merged by
+//! promise and name, so that a single promise can be proved anew; another machine starts a new table.
+
+use std::fmt;
+use std::fs;
+
+/// One line of the table, as a promise's test printed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// The number of the promise.
+    pub number: u32,
+    name: String,
+    count: String,
+    result: String,
+    date: String,
+}
+
+impl Row {
+    /// Reads `PROMISE nr | name | count | result`, which may follow other text: libtest prints the test's name first.
+    pub fn read(line: &str, date: &str) -> Option<Row> {
+        let (_, rest) = line.split_once("PROMISE ")?;
+        let cells: Vec<&str> = rest.split('|').map(str::trim).collect();
+        let [number, name, count, result] = cells.as_slice() else { return None };
+        Some(Row {
+            number: number.parse().ok()?,
+            name: (*name).to_owned(),
+            count: (*count).to_owned(),
+            result: (*result).to_owned(),
+            date: date.to_owned(),
+        })
+    }
+
+    fn parse(line: &str) -> Option<Row> {
+        let cells: Vec<&str> = line.strip_prefix('|')?.strip_suffix('|')?.split('|').map(str::trim).collect();
+        let [number, name, count, result, date] = cells.as_slice() else { return None };
+        Row::read(&format!("PROMISE {number} | {name} | {count} | {result}"), date)
+    }
+}
+
+/// What the numbers were measured on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine(String);
+
+impl Machine {
+    /// This machine: cores, memory, processor and kernel.
+    pub fn here() -> Machine {
+        let cores = std::thread::available_parallelism().map_or(0, usize::from);
+        let field = |path: &str, name: &str| {
+            let text = fs::read_to_string(path).unwrap_or_default();
+            let value =
+                text.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim_start_matches([':', ' ', '\t']).trim());
+            value.unwrap_or("unknown").to_owned()
+        };
+        let memory = field("/proc/meminfo", "MemTotal:");
+        let memory = memory
+            .strip_suffix(" kB")
+            .and_then(|kib| kib.parse::<f64>().ok())
+            .map_or(memory.clone(), |kib| format!("{:.1} GiB", kib / 1024.0 / 1024.0));
+        let kernel = field("/proc/sys/kernel/osrelease", "");
+        Machine(format!("{cores} cores ({}), {memory} memory, kernel {kernel}", field("/proc/cpuinfo", "model name")))
+    }
+}
+
+/// The whole table.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    machine: Option<Machine>,
+    rows: Vec<Row>,
+}
+
+impl Report {
+    /// Reads a table that was written before.
+    pub fn parse(text: &str) -> Report {
+        let machine =
+            text.lines().find_map(|line| line.strip_prefix("Machine: ")).map(|machine| Machine(machine.trim_end_matches('.').to_owned()));
+        Report { machine, rows: text.lines().filter_map(Row::parse).collect() }
+    }
+
+    /// Puts `rows` in, replacing older ones of the same promise and name; those of another machine are dropped.
+    pub fn add(&mut self, machine: &Machine, rows: Vec<Row>) {
+        if self.machine.as_ref() != Some(machine) {
+            *self = Report { machine: Some(machine.clone()), rows: Vec::new() };
+        }
+        for row in rows {
+            self.rows.retain(|old| (old.number, &old.name) != (row.number, &row.name));
+            self.rows.push(row);
+        }
+        self.rows.sort_by(|a, b| (a.number, &a.name).cmp(&(b.number, &b.name)));
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(out, "# Proofs\n\nThe reliability promises at full counts, as `cargo xtask prove` last ran them. It writes this file.\n")?;
+        if let Some(Machine(machine)) = &self.machine {
+            writeln!(out, "Machine: {machine}.\n")?;
+        }
+        writeln!(out, "| promise | what | count | result | date |\n|---|---|---|---|---|")?;
+        for Row { number, name, count, result, date } in &self.rows {
+            writeln!(out, "| {number} | {name} | {count} | {result} | {date} |")?;
+        }
+        Ok(())
+    }
+}
+
+/// The UTC date, `YYYY-MM-DD`, of a Unix time in seconds.
+pub fn date(unix_s: u64) -> String {
+    // Days to civil date in eras of 400 years that begin on 1 March, so that the leap day is the last of its year.
+    let day = unix_s / 86_400 + 719_468;
+    let (era, day_of_era) = (day / 146_097, day % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day_of_month = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day_of_month:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(line: &str, date: &str) -> Row {
+        Row::read(line, date).expect("the line is a row")
+    }
+
+    #[test]
+    fn a_row_is_found_behind_the_name_of_its_test() {
+        let found = row("test promise_01_x ... PROMISE 1 | acknowledged work survives | 1000 cycles | 0 lost", "2026-01-02");
+        assert_eq!(
+            (found.number, found.name.as_str(), found.count.as_str(), found.result.as_str()),
+            (1, "acknowledged work survives", "1000 cycles", "0 lost")
+        );
+        assert_eq!(Row::read("PROMISE 1 | too | short", ""), None);
+        assert_eq!(Row::read("no row", ""), None);
+    }
+
+    #[test]
+    fn a_report_reads_what_it_wrote() {
+        let mut report = Report::default();
+        report.add(
+            &Machine("2 cores, 4.0 GiB".to_owned()),
+            vec![row("PROMISE 2 | b | 5 | ok", "2026-01-02"), row("PROMISE 1 | a | 9 | ok", "2026-01-02")],
+        );
+        assert_eq!(Report::parse(&report.to_string()), report);
+        assert_eq!(report.rows.iter().map(|row| row.number).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn a_new_proof_replaces_the_old_one_and_keeps_the_others() {
+        let here = Machine("here".to_owned());
+        let mut report = Report::default();
+        report.add(&here, vec![row("PROMISE 1 | a | 9 | old", "2026-01-01"), row("PROMISE 2 | b | 5 | ok", "2026-01-01")]);
+        report.add(&here, vec![row("PROMISE 1 | a | 9 | new", "2026-01-02")]);
+        assert_eq!(report.rows, [row("PROMISE 1 | a | 9 | new", "2026-01-02"), row("PROMISE 2 | b | 5 | ok", "2026-01-01")]);
+    }
+
+    #[test]
+    fn another_machine_starts_anew() {
+        let mut report = Report::default();
+        report.add(&Machine("here".to_owned()), vec![row("PROMISE 1 | a | 9 | ok", "2026-01-01")]);
+        report.add(&Machine("there".to_owned()), vec![row("PROMISE 2 | b | 5 | ok", "2026-01-02")]);
+        assert_eq!(report.rows.iter().map(|row| row.number).collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn dates_are_right_around_leap_days_and_year_ends() {
+        for (unix_s, expected) in [
+            (0, "1970-01-01"),
+            (951_782_400, "2000-02-29"),
+            (1_709_251_199, "2024-02-29"),
+            (1_709_251_200, "2024-03-01"),
+            (1_767_225_599, "2025-12-31"),
+        ] {
+            assert_eq!(date(unix_s), expected);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The test runner: nextest where it is installed, else `cargo test`. Both run the same tests, and both run the
+//! promises one at a time; docs/decisions/001-checks-without-extra-tools.md says why there are two.
+
+use std::process::Command;
+
+use crate::tool;
+
+/// What the names of the tests of the reliability promises hold (`promise_07_a_full_disk_…`).
+pub const PROMISE: &str = "promise_";
+
+/// The profile of `prove`: what is shipped, without the slow link, so that numbers mean something.
+const PROVE_PROFILE: [&str; 4] = ["--config", "profile.prove.inherits='release'", "--config", "profile.prove.lto='off'"];
+
+/// Which program runs the tests.
+#[derive(Clone, Copy)]
+pub enum Runner {
+    /// `cargo nextest run`.
+    Nextest,
+    /// `cargo test`.
+    Libtest,
+}
+
+impl Runner {
+    /// Nextest if it is there; says so if not.
+    pub fn pick() -> Runner {
+        if tool::has_cargo_command("nextest") {
+            return Runner::Nextest;
+        }
+        eprintln!("cargo-nextest is not installed: tests run under `cargo test` (the same tests, a little slower)");
+        Runner::Libtest
+    }
+
+    /// All tests of the workspace, without the doc tests, at reduced counts: one command after the other.
+    pub fn everything(self) -> Vec<Command> {
+        match self {
+            Runner::Nextest => vec![tool::cargo(&["nextest", "run", "--workspace", "--profile", "ci"])],
+            Runner::Libtest => vec![
+                tool::cargo(&["test", "--workspace", "--no-fail-fast", "--tests", "--", "--skip", PROMISE]),
+                tool::cargo(&["test", "--workspace", "--no-fail-fast", "--tests", PROMISE, "--", "--test-threads=1"]),
+            ],
+        }
+    }
+
+    /// The tests of the inner loop: all but the promises; `args` narrow them.
+    pub fn inner_loop(self, args: &[String]) -> Command {
+        let scope: &[&str] = if args.iter().any(|arg| arg == "-p" || arg.starts_with("--package")) { &[] } else { &["--workspace"] };
+        let mut command = match self {
+            Runner::Nextest => tool::cargo(&["nextest", "run", "--filterset", "not test(promise_)"]),
+            Runner::Libtest => tool::cargo(&["test", "--tests"]),
+        };
+        command.args(scope).args(args);
+        if matches!(self, Runner::Libtest) {
+            command.args(["--", "--skip", PROMISE]);
+        }
+        command
+    }
+
+    /// The promises whose names hold `filter`, at full counts, one at a time, with their output.
+    pub fn promises(self, filter: &str) -> Command {
+        let filter = format!("{PROMISE}{}", filter.trim_start_matches(PROMISE));
+        let mut command = match self {
+            Runner::Nextest => tool::cargo(&["nextest", "run", "--cargo-profile", "prove", "--no-capture"]),
+            Runner::Libtest => tool::cargo(&["test", "--profile", "prove", "--no-fail-fast", "--tests"]),
+        };
+        command.args(PROVE_PROFILE).args(["--workspace", &filter]);
+        if matches!(self, Runner::Libtest) {
+            command.args(["--", "--test-threads=1", "--nocapture"]);
+        }
+        command.env("RUNVOY_PROVE", "1");
+        command
+    }
+}
+
+/// The examples in the documentation, which nextest does not run.
+pub fn doc_tests() -> Command {
+    tool::cargo(&["test", "--workspace", "--doc", "--quiet"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(command: &Command) -> Vec<String> {
+        command.get_args().map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn the_inner_loop_leaves_the_promises_out_under_both_runners() {
+        assert!(words(&Runner::Nextest.inner_loop(&[])).contains(&"not test(promise_)".to_owned()));
+        assert!(words(&Runner::Libtest.inner_loop(&[])).ends_with(&["--skip".to_owned(), PROMISE.to_owned()]));
+    }
+
+    #[test]
+    fn a_named_package_replaces_the_workspace() {
+        let args = ["-p".to_owned(), "runvoy-model".to_owned()];
+        assert!(!words(&Runner::Nextest.inner_loop(&args)).contains(&"--workspace".to_owned()));
+        assert!(words(&Runner::Nextest.inner_loop(&[])).contains(&"--workspace".to_owned()));
+    }
+
+    #[test]
+    fn the_prefix_is_optional_in_a_filter() {
+        for filter in ["07", "promise_07"] {
+            assert!(words(&Runner::Nextest.promises(filter)).contains(&"promise_07".to_owned()));
+        }
+        assert!(words(&Runner::Libtest.promises("")).contains(&"promise_".to_owned()));
+    }
+}
