@@ -67,12 +67,17 @@ impl<'a> Session<'a> {
         }
         match self.configured_endpoint()? {
             Some(endpoint) => Ok(endpoint),
-            None => self.local.ensure(&self.settings.data_dir.value).await.map(Endpoint::Unix).map_err(|why| {
-                Failure::other("cannot reach or start the local server")
-                    .why(why)
-                    .next("look at its data directory, or name a server with --endpoint URL")
-            }),
+            None => self.local_socket().await.map(Endpoint::Unix),
         }
+    }
+
+    /// The socket of the local server, which is started if need be.
+    pub(crate) async fn local_socket(&self) -> Result<PathBuf, Failure> {
+        self.local.ensure(&self.settings.data_dir.value).await.map_err(|why| {
+            Failure::other("cannot reach or start the local server")
+                .why(why)
+                .next("look at its data directory, or name a server with --endpoint URL")
+        })
     }
 
     /// The endpoint that somebody configured.

@@ -1,13 +1,25 @@
 //! Calls about the server itself and the caller.
 
-use runvoy_wire::{DoctorResponse, Health, Whoami};
+use std::time::Duration;
+
+use http::Method;
+use runvoy_wire::{BackupRequest, BackupResponse, DoctorResponse, Health, Whoami};
 
 use crate::call::Call;
 use crate::client::Client;
 use crate::error::ClientError;
 use crate::query::Target;
 
+/// A copy of a large store takes its time.
+const BACKUP_LIMIT: Duration = Duration::from_secs(24 * 3600);
+
 impl Client {
+    /// Makes the server copy itself to a directory on its own machine. Not repeated: a second try would find the directory.
+    pub async fn backup(&self, destination: &str) -> Result<BackupResponse, ClientError> {
+        let request = BackupRequest { destination: destination.to_owned() };
+        self.fetch(&Call::new(Method::POST, Target::new(&["backup"])).json(&request).limit(BACKUP_LIMIT).once()).await
+    }
+
     /// Whether it is there, and which version.
     pub async fn health(&self) -> Result<Health, ClientError> {
         self.fetch(&Call::get(Target::new(&["health"]))).await

@@ -11,7 +11,7 @@ impl Chance {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
@@ -19,7 +19,7 @@ impl Chance {
     /// A number below `limit`, which is not zero.
     pub fn below(&mut self, limit: usize) -> usize {
         let limit = u64::try_from(limit).expect("a usize fits");
-        usize::try_from(self.next() % limit).expect("below a usize")
+        usize::try_from(self.number() % limit).expect("below a usize")
     }
 
     /// True in `percent` of a hundred cases.

@@ -55,4 +55,21 @@ impl Dump {
         let counts = store.counts().await.expect("counts");
         Self { executions, locks, open_leases, waits, next_ready, events, open: (counts.pending, counts.active) }
     }
+
+    /// Panics with the first thing that is not the same in both.
+    pub fn assert_same(&self, expected: &Self, when: &str) {
+        same("executions", &self.executions, &expected.executions, when);
+        same("locks", &self.locks, &expected.locks, when);
+        same("open leases", &self.open_leases, &expected.open_leases, when);
+        same("waits for locks", &self.waits, &expected.waits, when);
+        same("next ready times", &self.next_ready, &expected.next_ready, when);
+        same("events", &self.events, &expected.events, when);
+        assert_eq!(self.open, expected.open, "{when}: the counts differ");
+    }
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, got: &[T], expected: &[T], when: &str) {
+    for at in 0..got.len().max(expected.len()) {
+        assert_eq!(got.get(at), expected.get(at), "{when}: the {what} differ at {at}");
+    }
 }

@@ -287,7 +287,7 @@ impl<H> ThroughFaults<H> {
 #[async_trait]
 impl<S: ?Sized + Breakable, H: Harness<S>> Harness<S> for ThroughFaults<H> {
     fn store(&self) -> Arc<S> {
-        S::through_faults(self.inner.store(), self.seeds.lock().next())
+        S::through_faults(self.inner.store(), self.seeds.lock().number())
     }
 
     async fn reopen(&self) {

@@ -32,10 +32,10 @@ pub async fn agree_with_reference(seed: u64, steps: usize, reference: &dyn Execu
         }
         let got = Dump::with_events_after(&*harness.store(), compared).await;
         let expected = Dump::with_events_after(reference, compared).await;
-        assert_eq!(got, expected, "history {seed}: after step {number} the stores differ");
+        got.assert_same(&expected, &format!("history {seed}, after step {number}"));
         compared = expected.events.last().map(|stored| stored.place).or(compared);
     }
-    assert_eq!(Dump::of(&*harness.store()).await, Dump::of(reference).await, "history {seed}: at its end the stores differ");
+    Dump::of(&*harness.store()).await.assert_same(&Dump::of(reference).await, &format!("history {seed}, at its end"));
 }
 
 enum Next {

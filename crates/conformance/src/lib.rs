@@ -1,15 +1,7 @@
 //! What every adapter must do, one function per promise, and the means to ask it: a harness that opens and reopens a store
 //! ([`harness`]), a layer of faults before it ([`fault`]), races ([`race`]) and random histories compared with the reference
-//! ([`history`]). An adapter's tests are one line per port.
-//!
-//! ```ignore
-//! mod plain {
-//!     runvoy_conformance::execution_store_conformance!(open().await);
-//! }
-//! mod through_faults {
-//!     runvoy_conformance::execution_store_conformance!(ThroughFaults::new(open().await, 1));
-//! }
-//! ```
+//! ([`history`]). An adapter's tests are one line per port: `execution_store_conformance!(open().await)`, and the same with
+//! `ThroughFaults::new(open().await, seed)`.
 
 pub mod chance;
 pub mod dump;
@@ -198,6 +190,7 @@ macro_rules! log_store_conformance {
         $crate::promises!($harness; log::seal {
             a_sealed_log_reads_as_before,
             late_output_follows_a_seal,
+            all_that_follows_a_seal_is_late,
             an_empty_log_can_be_sealed,
             pruning_takes_ended_logs_only,
         });

@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use crate::Engine;
 use crate::access::Caller;
 use crate::error::EngineError;
-use crate::request::RunRequest;
+use crate::request::{RunRequest, check_env, checked_key};
 
 /// The shortest part of an id that may stand for it.
 const MIN_ID_DIGITS: usize = 6;
@@ -48,7 +48,7 @@ impl Engine {
     pub async fn run(&self, caller: &Caller, request: &RunRequest) -> Result<Execution, EngineError> {
         caller.may(Action::Run)?;
         let spec = request.check(caller.role)?;
-        let key = request.checked_key()?;
+        let key = checked_key(request.idempotency_key.clone())?;
         self.submit(caller, spec, key, "executions.run").await
     }
 
@@ -56,7 +56,9 @@ impl Engine {
     pub async fn rerun(&self, caller: &Caller, id: &str, key: Option<String>) -> Result<Execution, EngineError> {
         caller.may(Action::Run)?;
         let earlier = self.execution(caller, id).await?;
-        self.submit(caller, earlier.spec, key, "executions.rerun").await
+        // What an admin may set, whoever runs it again may not.
+        check_env(&earlier.spec.env, caller.role)?;
+        self.submit(caller, earlier.spec, checked_key(key)?, "executions.rerun").await
     }
 
     async fn submit(&self, caller: &Caller, spec: Spec, key: Option<String>, action: &str) -> Result<Execution, EngineError> {

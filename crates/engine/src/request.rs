@@ -52,7 +52,7 @@ impl RunRequest {
     /// The spec, or the first field that is wrong.
     pub(crate) fn check(&self, role: Role) -> Result<Spec, EngineError> {
         self.check_command()?;
-        self.check_env(role)?;
+        check_env(&self.env, role)?;
         self.check_not_offered()?;
         let lock = self.lock.as_deref().map(|lock| name("lock", lock)).transpose()?;
         let lock_wait = seconds("lock_wait", self.lock_wait, 0)?;
@@ -92,28 +92,6 @@ impl RunRequest {
         Ok(())
     }
 
-    fn check_env(&self, role: Role) -> Result<(), EngineError> {
-        for (key, value) in &self.env {
-            let field = format!("env.{}", key.escape_default());
-            if !is_env_name(key) {
-                return Err(EngineError::invalid(field, format!("names must match {ENV_NAME_PATTERN}")));
-            }
-            if is_reserved_env_name(key) {
-                return Err(EngineError::invalid(field, "names beginning RUNVOY_ are the platform's own"));
-            }
-            if is_guarded_env_name(key) && role != Role::Admin {
-                return Err(EngineError::invalid(field, "changes what programs load; only an admin may set it"));
-            }
-            if value.contains('\0') {
-                return Err(EngineError::invalid(field, "must not contain NUL"));
-            }
-            if key.len() + value.len() >= MAX_ARGUMENT_BYTES {
-                return Err(EngineError::invalid(field, format!("must not be longer than {MAX_ARGUMENT_BYTES} bytes")));
-            }
-        }
-        Ok(())
-    }
-
     fn check_not_offered(&self) -> Result<(), EngineError> {
         if let Some(image) = self.image.as_deref().filter(|image| !image.is_empty() && *image != LOCAL_IMAGE) {
             let message = format!("{} is not registered; the registered image is {LOCAL_IMAGE}", image.escape_default());
@@ -141,15 +119,39 @@ impl RunRequest {
         Ok(self.labels.clone())
     }
 
-    /// The client's key, if it is one.
-    pub(crate) fn checked_key(&self) -> Result<Option<String>, EngineError> {
-        match &self.idempotency_key {
-            Some(key) if key.is_empty() || key.len() > MAX_KEY_CHARS || !key.bytes().all(|b| b.is_ascii_graphic()) => {
-                Err(EngineError::invalid("Idempotency-Key", format!("1 to {MAX_KEY_CHARS} printable ASCII characters")))
-            }
-            key => Ok(key.clone()),
+}
+
+/// The client's own key, if it is one.
+pub(crate) fn checked_key(key: Option<String>) -> Result<Option<String>, EngineError> {
+    match key {
+        Some(key) if key.is_empty() || key.len() > MAX_KEY_CHARS || !key.bytes().all(|b| b.is_ascii_graphic()) => {
+            Err(EngineError::invalid("Idempotency-Key", format!("1 to {MAX_KEY_CHARS} printable ASCII characters")))
+        }
+        key => Ok(key),
+    }
+}
+
+/// Whether a caller of this role may set this environment.
+pub(crate) fn check_env(env: &BTreeMap<String, String>, role: Role) -> Result<(), EngineError> {
+    for (key, value) in env {
+        let field = format!("env.{}", key.escape_default());
+        if !is_env_name(key) {
+            return Err(EngineError::invalid(field, format!("names must match {ENV_NAME_PATTERN}")));
+        }
+        if is_reserved_env_name(key) {
+            return Err(EngineError::invalid(field, "names beginning RUNVOY_ are the platform's own"));
+        }
+        if is_guarded_env_name(key) && role != Role::Admin {
+            return Err(EngineError::invalid(field, "changes what programs load; only an admin may set it"));
+        }
+        if value.contains('\0') {
+            return Err(EngineError::invalid(field, "must not contain NUL"));
+        }
+        if key.len() + value.len() >= MAX_ARGUMENT_BYTES {
+            return Err(EngineError::invalid(field, format!("must not be longer than {MAX_ARGUMENT_BYTES} bytes")));
         }
     }
+    Ok(())
 }
 
 fn name(field: &str, text: &str) -> Result<Name, EngineError> {

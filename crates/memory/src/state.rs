@@ -28,11 +28,14 @@ pub(crate) struct State {
     pub events: BTreeMap<u64, Event>,
     pub last_place: u64,
     /// By user and key.
-    pub submits: BTreeMap<(String, String), Kept<(ExecutionId, [u8; 32])>>,
+    pub submits: BTreeMap<(String, String), Kept<Submitted>>,
     pub receipts: BTreeMap<StepId, Kept<Receipt>>,
     pub users: BTreeMap<String, User>,
     pub keys: BTreeMap<[u8; 32], Key>,
 }
+
+/// What a key was used for: the execution and the fingerprint of the request.
+pub(crate) type Submitted = (ExecutionId, [u8; 32]);
 
 /// Something that may be forgotten after a while.
 #[derive(Debug)]
@@ -47,12 +50,12 @@ impl State {
         if let Some(receipt) = self.receipts.get(&step.id).map(|kept| kept.value.clone()) {
             return sure(replay(self, &receipt));
         }
-        let (mut writes, answer) = sure(decide(self, step, command));
-        writes.seal(audit_key);
-        self.write(step, writes);
-        if let Some(value) = answer.receipt() {
+        let (mut writes, mut answer) = sure(decide(self, step, command));
+        writes.seal(audit_key, &mut answer);
+        if let Some(value) = writes.receipt.take() {
             self.receipts.insert(step.id, Kept { since: step.at, value });
         }
+        self.write(step, writes);
         answer
     }
 
@@ -80,7 +83,7 @@ impl State {
     pub fn waiters(&self, lock: &Name) -> Vec<ExecutionId> {
         let waits =
             |execution: &&Execution| matches!(execution.lock, LockClaim::Waiting { .. }) && execution.spec.lock.as_ref() == Some(lock);
-        self.executions.values().rev().filter(waits).map(|execution| execution.id).collect()
+        self.executions.values().filter(waits).map(|execution| execution.id).collect()
     }
 }
 
@@ -99,7 +102,7 @@ impl View for State {
         Ok(self.waiters(lock).first().copied())
     }
 
-    fn submitted(&mut self, user: &str, key: &str) -> Result<Option<(ExecutionId, [u8; 32])>, Infallible> {
+    fn submitted(&mut self, user: &str, key: &str) -> Result<Option<Submitted>, Infallible> {
         Ok(self.submits.get(&(user.to_owned(), key.to_owned())).map(|kept| kept.value))
     }
 

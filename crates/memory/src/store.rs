@@ -14,9 +14,7 @@ use runvoy_model::status::Status;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::identity::{IdentityStore, Key, NewUser, User};
-use runvoy_ports::store::{
-    Counts, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, StoreError, StoredEvent,
-};
+use runvoy_ports::store::{Counts, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, StoreError, StoredEvent};
 
 use crate::state::State;
 

@@ -1,12 +1,16 @@
 //! The reference keeps every promise itself, plain and through faults, and the checks that use it can tell a broken store.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use runvoy_conformance::dump::Dump;
 use runvoy_conformance::fault::ThroughFaults;
 use runvoy_conformance::harness::{AUDIT_KEY, Opener};
 use runvoy_conformance::history::agree_with_reference;
 use runvoy_conformance::race;
 use runvoy_memory::{MemoryLogStore, MemoryStore};
+use runvoy_model::event::EventType;
+use runvoy_model::status::Status;
 use runvoy_ports::identity::IdentityStore;
 use runvoy_ports::log::LogStore;
 use runvoy_ports::store::ExecutionStore;
@@ -64,8 +68,19 @@ async fn a_lock_of_the_reference_is_never_held_by_two() {
 }
 
 #[tokio::test]
-async fn a_history_agrees_with_itself() {
-    for seed in 0..20 {
-        agree_with_reference(seed, 60, &MemoryStore::new(AUDIT_KEY), &executions().await).await;
+async fn histories_agree_with_themselves_and_reach_everything_there_is() {
+    let (mut statuses, mut kinds) = (HashSet::new(), HashSet::new());
+    let (mut late, mut dead, mut in_line) = (false, false, false);
+    for seed in 0..30 {
+        let reference = MemoryStore::new(AUDIT_KEY);
+        agree_with_reference(seed, 60, &reference, &executions().await).await;
+        let end = Dump::of(&reference).await;
+        statuses.extend(end.executions.iter().map(|execution| execution.status));
+        kinds.extend(end.events.iter().map(|stored| stored.event.kind));
+        late |= end.events.iter().any(|stored| stored.event.properties["late"] == true);
+        dead |= end.executions.iter().any(|execution| execution.dead);
+        in_line |= end.locks.iter().any(|line| line.waiters.len() > 1);
     }
+    assert_eq!((statuses.len(), kinds.len()), (Status::ALL.len(), EventType::ALL.len()), "{statuses:?} {kinds:?}");
+    assert!(late && dead && in_line);
 }

@@ -292,37 +292,30 @@ impl Worker {
     }
 }
 
-/// What is kept of an answer, so that a repeat of its step can be answered as before.
+/// What is kept of a step that wrote something, so that a repeat of it can be answered as before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Receipt {
     /// See [`Answer::Submitted`].
     Submitted(ExecutionId),
     /// See [`Answer::Leased`].
     Leased(Vec<(ExecutionId, LeaseId)>),
-    /// See [`Answer::Begun`].
-    Begun(ExecutionId),
     /// See [`Answer::Ended`].
     Ended(ExecutionId),
     /// See [`Answer::Changed`].
     Changed(ExecutionId),
     /// See [`Answer::Lock`].
     Lock(Name),
+    /// It came too late, and that has been kept.
+    Late(ExecutionId),
 }
 
 impl Answer {
-    /// What to keep. Nothing is kept of steps that wrote nothing or that are repeatable by nature (an extend).
-    pub fn receipt(&self) -> Option<Receipt> {
+    /// The executions that the answer shows.
+    pub(crate) fn executions_mut(&mut self) -> Vec<&mut Execution> {
         match self {
-            Self::Submitted { execution, repeated: false } => Some(Receipt::Submitted(execution.id)),
-            Self::Leased(executions) if !executions.is_empty() => {
-                let lease = |execution: &Execution| execution.lease.as_ref().map(|lease| (execution.id, lease.id));
-                Some(Receipt::Leased(executions.iter().filter_map(lease).collect()))
-            }
-            Self::Begun(execution) => Some(Receipt::Begun(execution.id)),
-            Self::Ended(execution) => Some(Receipt::Ended(execution.id)),
-            Self::Changed(execution) => Some(Receipt::Changed(execution.id)),
-            Self::Lock(lock) => Some(Receipt::Lock(lock.name.clone())),
-            Self::Submitted { .. } | Self::Leased(_) | Self::Extended(_) | Self::Unchanged | Self::Refused(_) => None,
+            Self::Submitted { execution, .. } | Self::Begun(execution) | Self::Ended(execution) | Self::Changed(execution) => vec![execution],
+            Self::Leased(executions) => executions.iter_mut().collect(),
+            Self::Extended(_) | Self::Unchanged | Self::Lock(_) | Self::Refused(_) => Vec::new(),
         }
     }
 }

@@ -198,7 +198,7 @@ impl Execution {
         }
         let (code, message) = match (&self.lock, &self.spec.lock) {
             (LockClaim::Waiting { .. }, Some(lock)) => (WaitCode::Lock, format!("lock {lock} is held by another execution")),
-            _ if self.ready_at > now => {
+            _ if self.attempt > 0 && self.ready_at > now => {
                 let seconds = (self.ready_at.ms_since(now) + 999) / 1000;
                 (WaitCode::Backoff, format!("attempt {} begins in {seconds} s", self.attempt + 1))
             }

@@ -54,6 +54,8 @@ pub enum Action {
     Diagnose,
     /// Read the metrics.
     Metrics,
+    /// Copy the store, the logs and the keys.
+    Backup,
 }
 
 /// How far an action reaches.
@@ -69,15 +71,15 @@ pub enum Reach {
 
 /// The table.
 pub const fn reach(role: Role, action: Action) -> Reach {
-    use Action::{Diagnose, Kill, KnowSelf, Metrics, Public, Read, ReadLocks, ReleaseLock, Run};
+    use Action::{Backup, Diagnose, Kill, KnowSelf, Metrics, Public, Read, ReadLocks, ReleaseLock, Run};
     match (role, action) {
         (_, Public | KnowSelf) | (Role::Admin, _) => Reach::All,
         (Role::Operator, Run | Read | Kill | ReadLocks | Metrics) => Reach::All,
         (Role::Developer, Run | ReadLocks) => Reach::All,
         (Role::Developer, Read | Kill) => Reach::Own,
         (Role::Viewer, Read | ReadLocks | Metrics) => Reach::All,
-        (Role::Operator, ReleaseLock | Diagnose)
-        | (Role::Developer, ReleaseLock | Diagnose | Metrics)
-        | (Role::Viewer, Run | Kill | ReleaseLock | Diagnose) => Reach::None,
+        (Role::Operator, ReleaseLock | Diagnose | Backup)
+        | (Role::Developer, ReleaseLock | Diagnose | Metrics | Backup)
+        | (Role::Viewer, Run | Kill | ReleaseLock | Diagnose | Backup) => Reach::None,
     }
 }

@@ -2,7 +2,7 @@
 //! [`crate::decide::decide`], and applies the [`Writes`] in the same transaction.
 
 use crate::chain::AuditKey;
-use crate::command::SubmitKey;
+use crate::command::{Answer, Receipt, SubmitKey};
 use crate::event::{Entity, Event, EventType};
 use crate::execution::Execution;
 use crate::id::ExecutionId;
@@ -43,6 +43,9 @@ pub struct Writes {
     pub events: Vec<Event>,
     /// The key of a submit.
     pub key: Option<(SubmitKey, ExecutionId)>,
+    /// What answers a repeat of the step. Absent where a repeat may be decided anew: nothing was written, or the
+    /// step is the same however often it is made (a begin, an extend).
+    pub receipt: Option<Receipt>,
 }
 
 impl Writes {
@@ -73,8 +76,8 @@ impl Writes {
         Box::new(execution)
     }
 
-    /// Numbers the events and links them to their executions' chains. Called once, last.
-    pub fn seal(&mut self, key: &AuditKey) {
+    /// Numbers the events, links them to their executions' chains and makes the receipt; the answer shows what is written. Called once, last.
+    pub fn seal(&mut self, key: &AuditKey, answer: &mut Answer) {
         for event in &mut self.events {
             let owner = self.executions.iter_mut().find(|execution| event.entity == Entity::task(execution.id));
             let owner = owner.expect("an event is written together with the execution it is about");
@@ -83,6 +86,28 @@ impl Writes {
                 event.mac = owner.chain.mac;
             }
             event.number = owner.chain.count;
+        }
+        for shown in answer.executions_mut() {
+            if let Some(written) = self.executions.iter().find(|execution| execution.id == shown.id) {
+                shown.chain = written.chain;
+            }
+        }
+        self.receipt = self.receipt_for(answer);
+    }
+
+    fn receipt_for(&self, answer: &Answer) -> Option<Receipt> {
+        match answer {
+            _ if self.is_empty() => None,
+            Answer::Submitted { execution, .. } => Some(Receipt::Submitted(execution.id)),
+            Answer::Leased(executions) => {
+                let lease = |execution: &Execution| execution.lease.as_ref().map(|lease| (execution.id, lease.id));
+                Some(Receipt::Leased(executions.iter().filter_map(lease).collect()))
+            }
+            Answer::Ended(execution) => Some(Receipt::Ended(execution.id)),
+            Answer::Changed(execution) => Some(Receipt::Changed(execution.id)),
+            Answer::Lock(lock) => Some(Receipt::Lock(lock.name.clone())),
+            Answer::Refused(_) => self.executions.first().map(|execution| Receipt::Late(execution.id)),
+            Answer::Begun(_) | Answer::Extended(_) | Answer::Unchanged => None,
         }
     }
 }

@@ -58,7 +58,7 @@ fn groups(name: &CStr, gid: u32) -> Vec<u32> {
         let code = unsafe { libc::getgrouplist(name.as_ptr(), gid as Group, list.as_mut_ptr(), &raw mut count) };
         if code >= 0 {
             list.truncate(usize::try_from(count).unwrap_or(0));
-            return list.into_iter().map(|group| group as u32).collect();
+            return list.into_iter().map(|group| group as libc::gid_t).collect();
         }
         // The C library of macOS does not say how many there are.
         count = if count > asked { count } else { asked * 2 };

@@ -1,6 +1,7 @@
 //! Many short commands leave nothing behind: no zombie, no cgroup, no descriptor, no directory. A process of its own, because it
 //! counts the descriptors of the whole process.
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "in a test an error is a failure")]
 
 #[path = "process/stage.rs"]
 #[expect(dead_code, reason = "shared with the other tests of this crate")]

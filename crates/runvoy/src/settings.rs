@@ -84,7 +84,8 @@ pub struct Key {
     pub name: &'static str,
     /// Its default, as it would be written.
     pub default: &'static str,
-    /// What it does.
+    /// What it does, as the documentation says it.
+    #[cfg_attr(not(test), expect(dead_code, reason = "read by the test that keeps the documentation true"))]
     pub help: &'static str,
     set: fn(&mut Settings, &str) -> Result<(), String>,
 }

@@ -3,10 +3,12 @@
 //! The order of opening matters: leftovers of commands are killed before their leases are reaped, and those are reaped before anything
 //! new is leased.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use metrics_exporter_prometheus::PrometheusBuilder;
 use runvoy_engine::{Config as EngineConfig, Engine, LocalLeases, Ports, Pruner, Reaper, RetentionConfig};
 use runvoy_model::command::Worker as WorkerIdentity;
 use runvoy_model::cost::Rates;
@@ -24,10 +26,12 @@ use tokio::task::JoinHandle;
 use crate::admin::ensure_admin;
 use crate::clock::{SystemClock, UuidSource};
 use crate::data_dir::DataDir;
-use crate::doctor::Doctor;
 use crate::keys::Keys;
+use crate::machine::Machine;
 use crate::settings::Settings;
 
+/// The buckets of every histogram, in seconds.
+const SECONDS: [f64; 14] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0, 3600.0];
 const LEASE: Duration = Duration::from_secs(30);
 
 /// A server without its listeners.
@@ -74,7 +78,7 @@ impl Stack {
             engine: Arc::clone(&engine),
             config: server_config(&settings, &keys, url),
             metrics: metrics()?,
-            diagnostics: Arc::new(Doctor {
+            host: Arc::new(Machine {
                 data: data.clone(),
                 settings: settings.clone(),
                 store: Arc::clone(&store),
@@ -141,6 +145,7 @@ fn open_stores(data: &DataDir, settings: &Settings, keys: &Keys) -> Result<(Arc<
         reserve_bytes: settings.disk_reserve_bytes,
         ..runvoy_sqlite::logs::Config::default()
     };
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data.logs()).context("cannot make the log directory")?;
     let logs = FileLogStore::open(&data.logs(), config).with_context(|| format!("cannot open the logs in {}", data.path().display()))?;
     Ok((Arc::new(store), Arc::new(logs)))
 }
@@ -201,7 +206,10 @@ fn server_config(settings: &Settings, keys: &Keys, url: Option<&str>) -> ServerC
 }
 
 fn metrics() -> Result<runvoy_server::MetricsText> {
-    let handle = metrics_exporter_prometheus::PrometheusBuilder::new().install_recorder().context("cannot start the metrics")?;
+    let handle = PrometheusBuilder::new()
+        .set_buckets(&SECONDS)
+        .and_then(PrometheusBuilder::install_recorder)
+        .map_err(|error| anyhow::anyhow!("cannot start the metrics: {error}"))?;
     Ok(Arc::new(move || handle.render()))
 }
 

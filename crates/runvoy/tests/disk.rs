@@ -63,18 +63,20 @@ fn promise_07_a_full_disk_loses_nothing_and_heals_by_itself() {
 
 #[test]
 fn promise_08_after_a_failed_fsync_nothing_is_acknowledged() {
-    let injected = count(4, 50);
-    for nth in 0..injected {
+    let places: Vec<usize> = if count(0, 1) == 1 { (1..=50).collect() } else { vec![2, 7, 9, 12] };
+    let mut served = 0;
+    for nth in &places {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let data = dir.path().join("data");
         // The first start makes the store; the second one is the one whose disk fails.
         let mut server = Setup::default().start_in(&data);
         server.stop();
-        let inject = format!("inject=fdatasync,fsync:error=EIO:when={}+", 1 + nth * 3);
+        let inject = format!("inject=fdatasync,fsync:error=EIO:when={nth}+");
         let strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync", "-e", &inject];
         let setup = Setup { wrapper: strace.iter().map(|word| (*word).to_owned()).collect(), ..Setup::default() };
         // A server that cannot even start on such a disk has acknowledged nothing.
         let Ok(mut server) = setup.try_start_in(&data) else { continue };
+        served += 1;
         let mut acknowledged = Vec::new();
         let mut http = server.http();
         let mut refused = 0;
@@ -97,5 +99,7 @@ fn promise_08_after_a_failed_fsync_nothing_is_acknowledged() {
             assert_eq!(server.get(&format!("/api/v1/executions/{id}/status")).status, 200, "an acknowledged execution is gone");
         }
     }
-    promise(8, "after a failed fsync nothing is acknowledged", format!("{injected} places"), "0 retried, 0 lost");
+    assert!(served > 0, "no server came far enough to be tested");
+    let what = format!("{} places, {served} after the start", places.len());
+    promise(8, "after a failed fsync nothing is acknowledged", what, "0 retried, 0 lost");
 }

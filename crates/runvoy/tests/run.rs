@@ -81,7 +81,7 @@ fn the_remote_exit_code_comes_back_unchanged() {
 fn output_is_the_commands_own_bytes() {
     let server = Server::start();
     let file = server.data.join("bytes");
-    let bytes: Vec<u8> = (0..200_000u32).map(|n| u8::try_from((n * n / 7) % 256).expect("a byte")).collect();
+    let bytes: Vec<u8> = (0..200_000u32).map(|n| u8::try_from((n.wrapping_mul(n) / 7) % 256).expect("a byte")).collect();
     std::fs::write(&file, &bytes).expect("written");
     let output = server.cli(&["run", "--", "cat", file.to_str().expect("a path")]);
     assert!(output.stdout == bytes, "other bytes came back: {} of {}", output.stdout.len(), bytes.len());

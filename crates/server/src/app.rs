@@ -1,12 +1,15 @@
 //! The whole edge as one value: state that every request shares, and the router over it. It owns no sockets; listeners and other entry
 //! points hand it requests.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::body::Body;
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
+use parking_lot::Mutex;
 use runvoy_engine::Engine;
 use runvoy_wire::Probe;
 use tokio::sync::{Notify, watch};
@@ -29,6 +32,8 @@ pub struct ServerConfig {
     pub metrics_public: bool,
     /// What signs the tickets of log streams. It outlives a restart, so that a follower can resume.
     pub ticket_key: [u8; 32],
+    /// A user may follow this many logs at once.
+    pub max_streams_per_user: usize,
     /// Where commands run: `local` or `aws`.
     pub provider: String,
     /// The AWS region.
@@ -44,6 +49,7 @@ impl ServerConfig {
             cors_origins: Vec::new(),
             metrics_public: false,
             ticket_key,
+            max_streams_per_user: 1_000,
             provider: "local".into(),
             region: None,
         }
@@ -53,10 +59,13 @@ impl ServerConfig {
 /// Renders the metrics as Prometheus text.
 pub type MetricsText = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// What only the program around the edge can find out about its health: disk, integrity of the store, growth of its files.
-pub trait Diagnostics: Send + Sync {
-    /// Looks now.
+/// What only the program around the edge can do, because it alone knows the files below.
+pub trait Host: Send + Sync {
+    /// Looks at the disk, the integrity of the store, the growth of its files.
     fn probes(&self) -> BoxFuture<'_, Vec<Probe>>;
+
+    /// Copies the store, the logs and the keys to a directory that it makes. The error is for a person.
+    fn backup(&self, destination: PathBuf) -> BoxFuture<'_, Result<(), String>>;
 }
 
 /// Everything the edge stands on.
@@ -67,8 +76,8 @@ pub struct ServerParts {
     pub config: ServerConfig,
     /// The text of `/metrics`.
     pub metrics: MetricsText,
-    /// Probes for `/doctor` beyond those that the edge makes itself.
-    pub diagnostics: Arc<dyn Diagnostics>,
+    /// The program around the edge.
+    pub host: Arc<dyn Host>,
 }
 
 /// What every request shares.
@@ -76,12 +85,13 @@ pub(crate) struct State {
     pub(crate) engine: Arc<Engine>,
     pub(crate) config: ServerConfig,
     pub(crate) metrics: MetricsText,
-    pub(crate) diagnostics: Arc<dyn Diagnostics>,
+    pub(crate) host: Arc<dyn Host>,
     pub(crate) cors: Cors,
     pub(crate) tickets: TicketKey,
     pub(crate) openapi: bytes::Bytes,
     stop: watch::Sender<bool>,
-    streams: AtomicUsize,
+    /// Open streams by user; a user without one has no entry.
+    streams: Mutex<HashMap<String, usize>>,
     connections: AtomicUsize,
     streams_changed: Notify,
 }
@@ -99,22 +109,36 @@ impl State {
         *self.stop.borrow()
     }
 
-    /// Counts an open stream until the guard is dropped.
-    pub(crate) fn open_stream(self: &Arc<Self>) -> OpenStream {
-        self.streams.fetch_add(1, Ordering::Relaxed);
+    /// Counts a user's stream until the guard is dropped; `None` where they have as many as they may.
+    pub(crate) fn open_stream(self: &Arc<Self>, email: &str) -> Option<OpenStream> {
+        let mut streams = self.streams.lock();
+        let open = streams.get(email).copied().unwrap_or(0);
+        if open >= self.config.max_streams_per_user {
+            return None;
+        }
+        streams.insert(email.to_owned(), open + 1);
         metrics::gauge!("runvoy_streams_active").increment(1);
-        OpenStream(Arc::clone(self))
+        Some(OpenStream { state: Arc::clone(self), email: email.to_owned() })
     }
 }
 
 /// One open stream.
-pub(crate) struct OpenStream(Arc<State>);
+pub(crate) struct OpenStream {
+    state: Arc<State>,
+    email: String,
+}
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
-        self.0.streams.fetch_sub(1, Ordering::Relaxed);
+        let mut streams = self.state.streams.lock();
+        if let Some(open) = streams.get_mut(&self.email) {
+            *open -= 1;
+            if *open == 0 {
+                streams.remove(&self.email);
+            }
+        }
         metrics::gauge!("runvoy_streams_active").decrement(1);
-        self.0.streams_changed.notify_waiters();
+        self.state.streams_changed.notify_waiters();
     }
 }
 
@@ -146,9 +170,9 @@ impl App {
             engine: parts.engine,
             config: parts.config,
             metrics: parts.metrics,
-            diagnostics: parts.diagnostics,
+            host: parts.host,
             stop: watch::channel(false).0,
-            streams: AtomicUsize::new(0),
+            streams: Mutex::default(),
             connections: AtomicUsize::new(0),
             streams_changed: Notify::new(),
         });
@@ -166,7 +190,7 @@ impl App {
 
     /// How many connections and streams are open.
     pub fn clients(&self) -> usize {
-        self.state.connections.load(Ordering::Relaxed) + self.state.streams.load(Ordering::Relaxed)
+        self.state.connections.load(Ordering::Relaxed) + self.state.streams.lock().values().sum::<usize>()
     }
 
     /// Counts an open connection until the guard is dropped.
@@ -194,7 +218,7 @@ impl App {
     pub(crate) async fn streams_closed(&self) {
         loop {
             let changed = self.state.streams_changed.notified();
-            if self.state.streams.load(Ordering::Relaxed) == 0 {
+            if self.state.streams.lock().is_empty() {
                 return;
             }
             changed.await;

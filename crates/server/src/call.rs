@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{FromRequestParts as _, RawPathParams};
@@ -13,6 +14,7 @@ use parking_lot::Mutex;
 use runvoy_engine::{Caller, Engine, EngineError};
 use runvoy_model::execution::Execution;
 use serde::de::DeserializeOwned;
+use tokio::time::timeout;
 
 use crate::address::Reached;
 use crate::app::State;
@@ -21,6 +23,8 @@ use crate::query::Query;
 
 /// The largest body that a route takes.
 pub(crate) const MOST_BODY_BYTES: usize = 1 << 20;
+/// A body that takes longer than this to come in is given up.
+const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const MOST_KEY_CHARS: usize = 255;
 
@@ -118,9 +122,10 @@ async fn read(body: Body, parts: &Parts) -> Result<Bytes, Fault> {
     if declared.is_some_and(|length| length > MOST_BODY_BYTES as u64) {
         return Err(Fault::too_large(MOST_BODY_BYTES));
     }
-    match Limited::new(body, MOST_BODY_BYTES).collect().await {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Fault::too_large(MOST_BODY_BYTES)),
-        Err(_) => Err(Fault::invalid("body", "broke off before its end")),
+    match timeout(BODY_TIMEOUT, Limited::new(body, MOST_BODY_BYTES).collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Fault::too_large(MOST_BODY_BYTES)),
+        Ok(Err(_)) => Err(Fault::invalid("body", "broke off before its end")),
+        Err(_) => Err(Fault::invalid("body", format!("did not come in within {} s", BODY_TIMEOUT.as_secs()))),
     }
 }

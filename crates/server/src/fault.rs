@@ -63,6 +63,11 @@ impl Fault {
         Self::refused(Code::PayloadTooLarge, "the body is too large", format!("at most {limit} bytes"))
     }
 
+    /// The user follows as many logs as one may.
+    pub(crate) fn too_many_streams() -> Self {
+        Self::refused(Code::RateLimited, "too many streams are open for this user", "close one, or come back later")
+    }
+
     /// A page of that origin may not do this.
     pub(crate) fn foreign_origin() -> Self {
         Self::refused(Code::Forbidden, "this origin may not open streams", "add it to the server's configured origins")
@@ -76,7 +81,14 @@ impl Fault {
     pub(crate) fn into_response(self, state: &State, reached: &Reached, request_id: &str) -> Response<Body> {
         match self {
             Self::Engine(error) => engine_response(&error, state, reached, request_id),
-            Self::Refused { code, error, details } => respond(code, ErrorBody::new(code, error, details)),
+            Self::Refused { code, error, details } => {
+                let response = respond(code, ErrorBody::new(code, error, details));
+                match code {
+                    Code::Unauthorized => challenged(response),
+                    Code::RateLimited => later(response),
+                    _ => response,
+                }
+            }
             Self::MethodNotAllowed(allow) => {
                 let details = format!("allowed here: {}", allow.to_str().unwrap_or_default());
                 let body = ErrorBody::new(Code::MethodNotAllowed, "this route has no such method", details);
@@ -127,9 +139,7 @@ fn engine_response(error: &EngineError, state: &State, reached: &Reached, reques
         }
         EngineError::Ended(_) => plain(Code::InvalidRequest, "nothing was changed"),
         EngineError::Conflict(_) => plain(Code::Conflict, ""),
-        EngineError::Overloaded => {
-            with(plain(Code::RateLimited, "try again in a second"), header::RETRY_AFTER, HeaderValue::from_static("1"))
-        }
+        EngineError::Overloaded => later(plain(Code::RateLimited, "try again in a second")),
         EngineError::NoSpace => {
             tracing::error!(request_id, "no space left");
             plain(Code::ServiceUnavailable, "nothing was written; an admin has to free disk space")
@@ -161,6 +171,10 @@ fn with(mut response: Response<Body>, name: header::HeaderName, value: HeaderVal
 
 fn challenged(response: Response<Body>) -> Response<Body> {
     with(response, header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
+}
+
+fn later(response: Response<Body>) -> Response<Body> {
+    with(response, header::RETRY_AFTER, HeaderValue::from_static("1"))
 }
 
 fn shortened(text: &str) -> String {

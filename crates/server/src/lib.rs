@@ -1,5 +1,5 @@
 //! The HTTP and WebSocket edge over the engine: routes, credentials, bodies, errors, listeners. It decides nothing about executions; every
-//! rule about those is the engine's. A route can only be added with its authorization rule ([`route`]).
+//! rule about those is the engine's. A route can only be added with its authorization rule (`route.rs`).
 
 mod address;
 mod answer;
@@ -25,7 +25,7 @@ mod ticket;
 mod tls;
 mod view;
 
-pub use crate::app::{App, Diagnostics, MetricsText, ServerConfig, ServerParts};
+pub use crate::app::{App, Host, MetricsText, ServerConfig, ServerParts};
 pub use crate::listen::{Limits, ListenError, Listener, serve};
 pub use crate::peer::{Connection, Peer};
 pub use crate::route::{Rule, TableRow};

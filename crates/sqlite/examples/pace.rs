@@ -1,6 +1,7 @@
 //! How fast the store is on this machine: whole lives of executions from concurrent submitters, single reads, and what the commits cost.
 //! `cargo run --release -p runvoy-sqlite --example pace -- [DIRECTORY] [SUBMITTERS] [LIVES]`
 
+#[expect(dead_code, reason = "the tests use more of it")]
 #[path = "../tests/store/fixture.rs"]
 mod fixture;
 

@@ -74,17 +74,17 @@ impl<'w> Desk<'w> {
             Some(Kept::User) => return Err(Fault::Damaged(format!("step {} was of another kind before", step.id))),
             None => {}
         }
-        let (mut writes, answer) = decide(self, step, command)?;
+        let (mut writes, mut answer) = decide(self, step, command)?;
         if writes.is_empty() {
             return Ok(answer);
         }
         if self.at_reserve && matches!(command, Command::Submit(_)) {
             return Err(Fault::AtReserve);
         }
-        writes.seal(key);
+        writes.seal(key, &mut answer);
         self.memory.hour.enter(self.conn, step.at)?;
         self.write(step, &writes)?;
-        if let Some(receipt) = answer.receipt() {
+        if let Some(receipt) = writes.receipt {
             receipt::keep(self.conn, step, &Kept::Step(receipt))?;
         }
         Ok(answer)

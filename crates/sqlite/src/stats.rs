@@ -6,6 +6,8 @@ use std::time::Duration;
 /// The writer's numbers since the store was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stats {
+    /// Requests that wait for the writer now.
+    pub waiting: u64,
     /// Steps answered.
     pub steps: u64,
     /// Transactions committed; many steps share one.
@@ -51,9 +53,10 @@ impl Timer {
 }
 
 impl Counters {
-    pub(crate) fn read(&self) -> Stats {
+    pub(crate) fn read(&self, waiting: usize) -> Stats {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Stats {
+            waiting: waiting as u64,
             steps: load(&self.steps),
             commits: load(&self.commit.count),
             failed_commits: load(&self.failed_commits),

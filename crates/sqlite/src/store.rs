@@ -121,7 +121,8 @@ impl SqliteStore {
 
     /// What the writer has done since the store was opened.
     pub fn stats(&self) -> Stats {
-        self.counters.read()
+        let waiting = self.writer.as_ref().map_or(0, |writer| writer.max_capacity() - writer.capacity());
+        self.counters.read(waiting)
     }
 
     /// Has the writer do something, and waits until it is durable.

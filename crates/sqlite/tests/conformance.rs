@@ -54,7 +54,14 @@ async fn logs(config: Config) -> Opener<dyn LogStore> {
 }
 
 fn tiny_files() -> Config {
-    Config { journal_bytes: 4 << 10, spill_bytes: 1 << 10, segment_bytes: 2 << 10, tail_bytes: 512, tails_bytes: 1 << 10, ..Config::default() }
+    Config {
+        journal_bytes: 4 << 10,
+        spill_bytes: 1 << 10,
+        segment_bytes: 2 << 10,
+        tail_bytes: 512,
+        tails_bytes: 1 << 10,
+        ..Config::default()
+    }
 }
 
 mod plain {

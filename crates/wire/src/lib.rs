@@ -1,6 +1,7 @@
 //! What travels between server and clients: the JSON of `/api/v1`, the frames of its WebSocket and the binary log batches of our own
 //! clients. Types and their encodings only; it does no IO and decides nothing.
 
+pub mod backup;
 pub mod batch;
 pub mod doctor;
 pub mod error;
@@ -17,6 +18,7 @@ pub mod status;
 pub mod time;
 pub mod whoami;
 
+pub use backup::{BackupRequest, BackupResponse};
 pub use batch::{Batch, InvalidBatch};
 pub use doctor::{DoctorResponse, Probe, ProbeStatus};
 pub use error::{Code, ErrorBody};

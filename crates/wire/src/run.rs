@@ -49,7 +49,7 @@ pub struct RunRequest {
     /// The queue; absent: `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
-    /// 1 (last) to 5 (first).
+    /// 1 (first) to 5 (last).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
     /// Words of the user's own to find it by.

@@ -1,5 +1,6 @@
 //! The commands, one file each, and the way from a parsed command line to an exit code.
 
+pub mod backup;
 pub mod completion;
 pub mod config;
 pub mod configure;
@@ -47,6 +48,8 @@ pub enum ClientCommand {
     Rerun(rerun::RerunArgs),
     /// List locks, or take one away from its holder
     Locks(locks::LocksArgs),
+    /// Copy the local server's store, logs and keys while it runs
+    Backup(backup::BackupArgs),
     /// Store the server's address and your API key
     Configure(configure::ConfigureArgs),
     /// Show the configuration
@@ -109,6 +112,7 @@ impl ClientCommand {
             Self::Wait(args) => args.execute(session).await,
             Self::Rerun(args) => args.execute(session).await,
             Self::Locks(args) => args.execute(session).await,
+            Self::Backup(args) => args.execute(session).await,
             Self::Configure(args) => args.execute(session).await,
             Self::Config(args) => args.execute(session),
             Self::Whoami(args) => args.execute(session).await,

@@ -50,7 +50,7 @@ pub struct RunArgs {
     /// Mark it with words of your own
     #[arg(short, long, value_name = "NAME=VALUE")]
     label: Vec<String>,
-    /// From 1 (last) to 5 (first)
+    /// From 1 (first) to 5 (last)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=5))]
     priority: Option<u8>,
     /// Registered image to run in

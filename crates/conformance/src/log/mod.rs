@@ -113,7 +113,7 @@ pub(crate) async fn varied(store: &dyn LogStore, id: ExecutionId, chance: &mut C
                 ms += i64::try_from(chance.below(3)).expect("small");
                 let stream = [Stream::Stdout, Stream::Stderr, Stream::Platform][chance.below(3)];
                 let size = if chance.percent(5) { 5_000 } else { 40 };
-                let bytes: Vec<u8> = (0..chance.below(size)).map(|_| chance.next().to_le_bytes()[0]).collect();
+                let bytes: Vec<u8> = (0..chance.below(size)).map(|_| chance.number().to_le_bytes()[0]).collect();
                 let record = Record { cont: chance.percent(10), eol: chance.percent(90), ..record(ms, stream, &bytes) };
                 builder.push(record);
                 let (at, cont, eol, raw_start) = (record.at, record.cont, record.eol, raw);

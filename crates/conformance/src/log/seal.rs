@@ -46,6 +46,15 @@ pub async fn late_output_follows_a_seal(harness: Logs<'_>) {
     assert!(harness.store().extent(id).await.expect("an extent").sealed);
 }
 
+/// Whatever follows a seal is late, also if its writer does not know that.
+pub async fn all_that_follows_a_seal_is_late(harness: Logs<'_>) {
+    let (store, id) = (harness.store(), execution(1));
+    append(&*store, id, numbered(1, 1, lines(&["a"]))).await;
+    store.seal(id, 1).await.expect("a seal");
+    append(&*store, id, numbered(1, 2, lines(&["b"]))).await;
+    assert_eq!(read_all(&*store, id).await.into_iter().map(|line| line.late).collect::<Vec<_>>(), [false, true]);
+}
+
 /// A log that nothing was written to can be sealed.
 pub async fn an_empty_log_can_be_sealed(harness: Logs<'_>) {
     let (store, id) = (harness.store(), execution(1));

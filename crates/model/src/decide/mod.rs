@@ -21,7 +21,7 @@ use crate::view::{View, Writes};
 /// What a decision comes to.
 pub type Decision<E> = Result<(Writes, Answer), E>;
 
-/// Decides one step. The caller applies the writes and the answer's receipt atomically, after [`Writes::seal`].
+/// Decides one step. The caller seals the writes ([`Writes::seal`]) and applies all of them, or none.
 pub fn decide<V: View>(view: &mut V, step: &Step, command: &Command) -> Decision<V::Error> {
     match command {
         Command::Submit(submit) => submit::submit(view, step, submit),
@@ -45,11 +45,6 @@ pub fn replay<V: View>(view: &mut V, receipt: &Receipt) -> Result<Answer, V::Err
     };
     Ok(match receipt {
         Receipt::Submitted(id) => found(view.execution(*id)?, |execution| Answer::Submitted { execution, repeated: true }),
-        // The answer permits a spawn: what has lapsed or ended since must not be permitted again.
-        Receipt::Begun(id) => match view.execution(*id)? {
-            Some(execution) if execution.lease.as_ref().is_none_or(|lease| !lease.begun) => Answer::Refused(lease::too_late(&execution)),
-            execution => found(execution, Answer::Begun),
-        },
         Receipt::Ended(id) => found(view.execution(*id)?, Answer::Ended),
         Receipt::Changed(id) => found(view.execution(*id)?, Answer::Changed),
         Receipt::Leased(leases) => {
@@ -64,6 +59,10 @@ pub fn replay<V: View>(view: &mut V, receipt: &Receipt) -> Result<Answer, V::Err
             Some(lock) => Answer::Lock(lock),
             None => Answer::Refused(Refusal::NotFound),
         },
+        Receipt::Late(id) => {
+            let execution = view.execution(*id)?;
+            Answer::Refused(execution.map_or(Refusal::NotFound, |execution| lease::too_late(&execution)))
+        }
     })
 }
 

@@ -192,7 +192,7 @@ mod tests {
             fs::create_dir_all(&path).unwrap();
             fs::write(path.join("f"), depth.to_string()).unwrap();
         }
-        fs::set_permissions(root.path().join("work/d/d"), Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(root.path().join("work/d/d"), Permissions::from_mode(0o000)).unwrap();
         remove(root.path(), "work").unwrap();
         assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
         remove(root.path(), "work").unwrap();

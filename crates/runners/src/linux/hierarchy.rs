@@ -8,6 +8,9 @@ pub(crate) const PARENT: &str = "runvoy";
 /// The ending of the leaf that worker and spawner move into where controllers want inner cgroups empty.
 pub(crate) const LEAF: &str = ".self";
 
+/// How the cgroups begin in which a spawner tries whether it can hold commands.
+pub(crate) const PROBE: &str = "probe-";
+
 /// A resource that a limit can be set for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Controller {

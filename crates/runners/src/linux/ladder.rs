@@ -15,7 +15,7 @@ use runvoy_ports::runner::Limits;
 use super::cgroup::{self, Group};
 use super::child;
 use super::clone::{Clone, Entry};
-use super::hierarchy::{Controller, Hierarchies, LEAF, PARENT};
+use super::hierarchy::{Controller, Hierarchies, LEAF, PARENT, PROBE};
 use super::init;
 use super::kernel;
 use super::limit;
@@ -159,9 +159,11 @@ impl Ladder {
     /// Tries to put a process into a cgroup: a directory can be ours to make and still not ours to fill.
     fn enter(&mut self, root: &Path) -> io::Result<()> {
         // Directories that hand controllers down take no processes, so this needs one of its own.
+        let probe = root.join(format!("{PROBE}{}", std::process::id()));
+        cgroup::remove(&probe);
         let mut group = Group::default();
-        group.add(root.join("probe"), true)?;
-        let directory = File::open(root.join("probe"))?;
+        group.add(probe.clone(), true)?;
+        let directory = File::open(probe)?;
         let mut result = attempt(Clone { cgroup: Some(directory.as_fd()), ..Clone::default() }, || Ok(()));
         if result.is_err() {
             let joins = group.joins(false);

@@ -16,7 +16,7 @@ use tokio::runtime::Handle as Runtime;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::message::{self, Failure, Hello, PACKET_MAX, Report, Rung, Setup};
+use super::message::{self, Failure, Hello, PACKET_MAX, REPORT_MAX, Report, Rung, Setup};
 use super::socket::{self, Wait};
 use super::tree;
 use crate::config::Config;
@@ -196,7 +196,7 @@ impl Link {
     }
 
     async fn read(self: Arc<Self>, mut child: Child, on_loss: impl FnOnce(Vec<Orphan>) + Send + 'static) {
-        let mut buffer = vec![0; 4096];
+        let mut buffer = vec![0; REPORT_MAX];
         loop {
             match receive(&self.socket, &mut buffer).await {
                 Ok(0) => break,

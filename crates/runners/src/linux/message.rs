@@ -16,6 +16,10 @@ use crate::config::RunAs;
 /// Larger requests travel in a memory file beside their packet: a packet must fit the socket's buffer.
 pub(crate) const PACKET_MAX: usize = 64 * 1024;
 
+/// The largest packet from a spawner after its first.
+pub(crate) const REPORT_MAX: usize = 4096;
+const DETAIL_MAX: usize = 2048;
+
 const START: u8 = 1;
 const START_LARGE: u8 = 2;
 const TERMINATE: u8 = 3;
@@ -214,7 +218,8 @@ impl Report {
                 bytes.extend_from_slice(&id.to_le_bytes());
                 bytes.push(failure.step as u8);
                 bytes.extend_from_slice(&failure.errno.to_le_bytes());
-                bytes.extend_from_slice(failure.detail.as_bytes());
+                // A report must fit the buffer of whoever reads it.
+                bytes.extend(failure.detail.bytes().take(DETAIL_MAX));
             }
             Self::Exited { id, exit } => {
                 bytes.push(EXITED);
@@ -340,6 +345,15 @@ mod tests {
         for length in 0..bytes.len() {
             assert!(Request::decode(&bytes[..length]).is_none(), "{length}");
         }
+    }
+
+    #[test]
+    fn no_report_outgrows_its_reader() {
+        let failure = Failure { step: Step::SetLimit, errno: 1, detail: "ü".repeat(REPORT_MAX) };
+        let mut bytes = Vec::new();
+        Report::Failed { id: 1, failure }.encode(&mut bytes);
+        assert!(bytes.len() <= REPORT_MAX);
+        assert!(matches!(Report::decode(&bytes), Some(Report::Failed { id: 1, .. })));
     }
 
     #[test]

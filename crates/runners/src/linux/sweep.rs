@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::cgroup;
 use super::directory;
 use super::handle::Handle;
-use super::hierarchy::PARENT;
+use super::hierarchy::{PARENT, PROBE};
 use super::message::Rung;
 use super::tree;
 use crate::command::is_attempt_name;
@@ -99,8 +99,12 @@ impl Records {
         let mut left = BTreeSet::new();
         for root in roots.iter().filter(|root| self.is_ours(root)) {
             for directory in cgroup::children(root) {
-                let Some(name) = file_name(&directory).filter(|name| is_attempt_name(name) && choose(name)) else { continue };
-                if cgroup::remove(&directory) {
+                let Some(name) = file_name(&directory) else { continue };
+                if name.starts_with(PROBE) {
+                    cgroup::remove(&directory);
+                    continue;
+                }
+                if !is_attempt_name(name) || !choose(name) || cgroup::remove(&directory) {
                     continue;
                 }
                 if !cgroup::members(&directory).is_empty() {
@@ -141,7 +145,8 @@ impl Records {
                 && !keep(name)
                 && let Err(error) = directory::remove(&self.work_root, file)
             {
-                tracing::warn!(%error, directory = %self.work_root.join(file).display(), "a work directory could not be removed; remove it by hand");
+                let path = self.work_root.join(file);
+                tracing::warn!(%error, path = %path.display(), "a work directory could not be removed; remove it by hand");
             }
         }
         Ok(())

@@ -4,23 +4,31 @@ use std::fs;
 
 use runvoy_ports::runner::{Containment, ExitStatus, Runner};
 
-use crate::stage::{ALL, Stage, cgroups_with, living, start_and_settle, until, zombies_of};
+use crate::stage::{ALL, Stage, cgroups_with, living, sleeping, start_and_settle, until, zombies_of};
 
 /// Everything that a command does to get away: sessions, double forks, ignored signals, `nohup`, stopped processes, closed output.
 const HOSTILE: &str = r#"
 trap '' TERM HUP INT
 setsid sh -c 'trap "" TERM HUP; nohup sleep 1001 >/dev/null 2>&1 & sleep 1002' &
 ( ( trap '' TERM; setsid sleep 1003 >/dev/null 2>&1 </dev/null & ) & )
-perl -e 'use POSIX; $SIG{TERM}="IGNORE"; fork and exit; setsid(); fork and exit; close STDOUT; close STDERR; kill STOP => $$ if fork; sleep 1 while 1' &
+perl -e 'use POSIX; $SIG{TERM}="IGNORE"; fork and exit; setsid(); fork and exit; close STDOUT; close STDERR;
+         kill STOP => $$ if fork; sleep 1 while 1' &
 sleep 1004
 "#;
-const HOSTILE_PROCESSES: usize = 7;
+const HOSTILE_SLEEPERS: usize = 4;
+
+/// Goes on only when what it started in other sessions runs.
+const LEFTOVERS: &str = r#"
+setsid sh -c 'trap "" TERM; touch a; sleep 1001 >/dev/null 2>&1' &
+( ( setsid sh -c 'touch b; sleep 1002 >/dev/null 2>&1' & ) & )
+while ! [ -e a ] || ! [ -e b ]; do sleep 0.01; done
+"#;
 
 #[tokio::test]
 async fn a_kill_leaves_nothing_on_every_rung() {
     for containment in ALL {
         let stage = Stage::of(containment).await;
-        let started = start_and_settle(&stage, HOSTILE, HOSTILE_PROCESSES).await;
+        let started = start_and_settle(&stage, HOSTILE, HOSTILE_SLEEPERS).await;
         started.control.terminate();
         started.control.kill();
         let exit = started.exit.await.unwrap();
@@ -36,9 +44,8 @@ async fn a_kill_leaves_nothing_on_every_rung() {
 async fn what_outlives_the_main_process_is_killed_on_every_rung() {
     for containment in ALL {
         let stage = Stage::of(containment).await;
-        let script = "setsid sh -c 'trap \"\" TERM; sleep 1001' & ( ( setsid sleep 1002 & ) & ); sleep 0.3; exit 5";
-        let started = start_and_settle(&stage, script, 3).await;
-        assert_eq!(started.exit.await.unwrap().status, ExitStatus::Code(5), "{containment:?}");
+        let (_, exit) = stage.run(&format!("{LEFTOVERS} exit 5")).await;
+        assert_eq!(exit.status, ExitStatus::Code(5), "{containment:?}");
         assert_eq!(living(&stage.mark), [0u32; 0], "{containment:?}");
     }
 }
@@ -49,7 +56,7 @@ async fn a_command_that_forks_without_end_dies_on_every_rung() {
         let stage = Stage::of(containment).await;
         // Every process lives briefly and leaves an orphan child: the classic way to outrun a kill by list.
         let script = "f() { sleep 0.01; f & }; f & f & f & sleep 1000";
-        let started = start_and_settle(&stage, script, 4).await;
+        let started = start_and_settle(&stage, script, 2).await;
         started.control.kill();
         started.exit.await.unwrap();
         assert_eq!(living(&stage.mark), [0u32; 0], "{containment:?}");
@@ -60,12 +67,12 @@ async fn a_command_that_forks_without_end_dies_on_every_rung() {
 async fn one_command_is_killed_and_its_neighbours_live_on() {
     for containment in ALL {
         let stage = Stage::of(containment).await;
-        let first = start_and_settle(&stage, "setsid sleep 1001 & sleep 1002", 3).await;
+        let first = start_and_settle(&stage, "setsid sleep 1001 & sleep 1002", 2).await;
         let mut other = stage.shell("setsid sleep 1003 & sleep 1004");
         let other_mark = format!("{}-other", stage.mark);
         other.env.insert("RUNVOY_TEST_MARK".to_owned(), other_mark.clone());
         let second = stage.runner.start(other).await.unwrap();
-        until("the neighbour runs", || living(&other_mark).len() == 3).await;
+        until("the neighbour runs", || sleeping(&other_mark) == 2).await;
         first.control.kill();
         first.exit.await.unwrap();
         assert_eq!(living(&stage.mark), [0u32; 0], "{containment:?}");
@@ -79,9 +86,8 @@ async fn one_command_is_killed_and_its_neighbours_live_on() {
 #[tokio::test]
 async fn killing_the_init_process_does_not_free_a_weakly_held_command() {
     let stage = Stage::of(Containment::Weak).await;
-    let script = "setsid sleep 1001 & ( ( setsid sleep 1002 & ) & ); sleep 0.3; kill -9 $PPID; sleep 1003";
-    let started = start_and_settle(&stage, script, 4).await;
-    assert_eq!(started.exit.await.unwrap().status, ExitStatus::Lost);
+    let (_, exit) = stage.run(&format!("{LEFTOVERS} kill -9 $PPID; sleep 1003")).await;
+    assert_eq!(exit.status, ExitStatus::Lost);
     assert_eq!(living(&stage.mark), [0u32; 0]);
 }
 

@@ -8,13 +8,13 @@ use std::process::{Child, Command, Stdio};
 use runvoy_ports::runner::{Containment, ExitStatus, Runner};
 use runvoy_runners::{Config, ProcessRunner};
 
-use crate::stage::{self, ALL, Stage, cgroups_with, living, start_and_settle, unique, until};
+use crate::stage::{self, ALL, Stage, cgroups_with, living, sleeping, start_and_settle, unique, until};
 
 const HOST_ROOT: &str = "RUNVOY_TEST_HOST_ROOT";
 const HOST_INSTANCE: &str = "RUNVOY_TEST_HOST_INSTANCE";
 const HOST_RUNG: &str = "RUNVOY_TEST_HOST_RUNG";
 const SCRIPT: &str = "trap '' TERM; setsid sh -c 'trap \"\" TERM; sleep 1001' & ( ( setsid sleep 1002 & ) & ); sleep 1003";
-const PROCESSES: usize = 5;
+const SLEEPERS: usize = 3;
 
 fn host_config(root: &Path, instance: &str, rung: usize) -> Config {
     Config { instance: instance.to_owned(), containment: Some(ALL[rung]), ..stage::config(root) }
@@ -31,7 +31,7 @@ fn host() {
         let mark = config.instance.clone();
         let runner = ProcessRunner::new(config).await.unwrap();
         let started = runner.start(stage::marked(&mark, &["sh", "-c", SCRIPT])).await.unwrap();
-        until("all processes run", || living(&mark).len() >= PROCESSES).await;
+        until("all processes run", || sleeping(&mark) >= SLEEPERS).await;
         println!("\nspawner {}", runner.spawner_pid());
         println!("ready");
         drop(started.exit.await);
@@ -58,7 +58,8 @@ fn start_host(root: &Path, instance: &str, rung: usize) -> (Child, u32) {
             return (child, spawner);
         }
     }
-    panic!("the worker ended before it was ready");
+    let status = child.wait().unwrap();
+    panic!("the worker ended before it was ready: {status}");
 }
 
 fn signal(pid: u32, signal: &str) {
@@ -75,7 +76,7 @@ async fn commands_die_with_a_killed_worker_on_every_rung() {
         let root = tempfile::tempdir().unwrap();
         let instance = unique();
         let (mut worker, spawner) = start_host(root.path(), &instance, rung);
-        assert!(living(&instance).len() >= PROCESSES);
+        assert!(sleeping(&instance) >= SLEEPERS);
         worker.kill().unwrap();
         worker.wait().unwrap();
         until(&format!("{containment:?}: commands die with their worker"), || living(&instance).is_empty()).await;
@@ -102,7 +103,7 @@ async fn a_spawner_ignores_the_signals_of_a_terminal_and_of_a_polite_stop() {
 async fn a_lost_spawner_is_told_its_commands_are_killed_and_a_new_one_takes_over() {
     for containment in ALL {
         let stage = Stage::of(containment).await;
-        let started = start_and_settle(&stage, SCRIPT, PROCESSES).await;
+        let started = start_and_settle(&stage, SCRIPT, SLEEPERS).await;
         let old = stage.runner.spawner_pid();
         signal(old, "KILL");
         assert_eq!(started.exit.await.unwrap().status, ExitStatus::Lost, "{containment:?}");
@@ -130,7 +131,7 @@ async fn a_sweep_ends_what_worker_and_spawner_left_and_nothing_else() {
         let instance = unique();
         let (mut worker, spawner) = start_host(root.path(), &instance, rung);
         let bystander = Stage::of(containment).await;
-        let other = start_and_settle(&bystander, "setsid sleep 1001 & sleep 1002", 3).await;
+        let other = start_and_settle(&bystander, "setsid sleep 1001 & sleep 1002", 2).await;
         // Stopped first, so that the spawner cannot do its duty before it is killed itself.
         signal(spawner, "STOP");
         worker.kill().unwrap();
@@ -169,7 +170,7 @@ async fn a_sweep_outwaits_a_spawner_that_is_stuck() {
 async fn a_sweep_leaves_running_commands_of_this_runner_alone() {
     for containment in ALL {
         let stage = Stage::of(containment).await;
-        let started = start_and_settle(&stage, "setsid sleep 1001 & sleep 1002", 3).await;
+        let started = start_and_settle(&stage, "setsid sleep 1001 & sleep 1002", 2).await;
         assert_eq!(stage.runner.sweep().await.unwrap(), 0, "{containment:?}");
         assert_eq!(living(&stage.mark).len(), 3, "{containment:?}");
         assert!(started.work_dir.exists());
@@ -181,7 +182,7 @@ async fn a_sweep_leaves_running_commands_of_this_runner_alone() {
 #[tokio::test]
 async fn dropping_the_runner_ends_everything() {
     let stage = Stage::new().await;
-    let started = start_and_settle(&stage, SCRIPT, PROCESSES).await;
+    let started = start_and_settle(&stage, SCRIPT, SLEEPERS).await;
     let Stage { runner, mark, root } = stage;
     drop(runner);
     assert_eq!(started.exit.await.unwrap().status, ExitStatus::Lost);

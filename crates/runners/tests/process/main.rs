@@ -1,5 +1,6 @@
 //! The process runner with real processes. These tests need Linux and root: they make cgroups and change users.
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "in a test an error is a failure")]
 
 mod command;
 mod containment;

@@ -180,9 +180,14 @@ pub fn cgroups_with(text: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Starts a command and waits until it and what it leaves running are there.
-pub async fn start_and_settle(stage: &Stage, script: &str, processes: usize) -> Started {
+/// Those of them that have become `sleep`, and so are what they will be until they are killed.
+pub fn sleeping(mark: &str) -> usize {
+    living(mark).iter().filter(|pid| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "sleep\n")).count()
+}
+
+/// Starts a command and waits until this many of its processes have become `sleep`.
+pub async fn start_and_settle(stage: &Stage, script: &str, sleepers: usize) -> Started {
     let started = stage.runner.start(stage.shell(script)).await.expect("it starts");
-    until("all processes of the command run", || living(&stage.mark).len() >= processes).await;
+    until("the processes of the command run", || sleeping(&stage.mark) >= sleepers).await;
     started
 }

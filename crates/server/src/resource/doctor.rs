@@ -23,7 +23,7 @@ async fn doctor(call: Call) -> Result<Response<Body>, Fault> {
     let mut probes = store(engine).await;
     probes.push(worker(engine));
     probes.push(shared_uid(engine).await);
-    probes.extend(call.state.diagnostics.probes().await);
+    probes.extend(call.state.host.probes().await);
     Ok(answer::json(StatusCode::OK, &DoctorResponse { probes }))
 }
 

@@ -1,5 +1,6 @@
 //! One file per resource, and the one table of all routes. A handler parses, calls the engine once and renders; it decides nothing.
 
+mod backup;
 mod doctor;
 mod document;
 mod event;
@@ -33,6 +34,7 @@ pub(crate) fn all() -> Routes {
     lock::add(&mut routes);
     whoami::add(&mut routes);
     doctor::add(&mut routes);
+    backup::add(&mut routes);
     document::add(&mut routes);
     metric::add(&mut routes);
     page::add(&mut routes);

@@ -4,6 +4,7 @@ use axum::body::Body;
 use http::request::Parts;
 use http::{Response, header};
 use runvoy_model::role::Action;
+use runvoy_wire::Code;
 
 use crate::call::Call;
 use crate::credential::Standing;
@@ -19,7 +20,8 @@ pub(super) fn add(routes: &mut Routes) {
         .query("last_event_id", number(0, None), "Go on after this line")
         .query("batch", flag(), "Binary frames of many lines, for runvoy's own clients")
         .query("events", words(&["status"]), "Also say when the status changes")
-        .gives_nothing(101, "The stream follows");
+        .gives_nothing(101, "The stream follows")
+        .refuses(&[Code::RateLimited]);
     routes.get("/api/v1/executions/{id}/stream", Rule::KeyOrTicket(Action::Read), operation, stream);
 }
 
@@ -33,8 +35,9 @@ async fn stream(mut call: Call) -> Result<Response<Body>, Fault> {
     let follower = call.engine().follow(&caller, call.id(), after.saturating_add(1)).await?;
     let id = call.id().to_owned();
     let upgrade = Upgrade::of(&mut call.parts)?;
+    let open = call.state.open_stream(&caller.email).ok_or_else(Fault::too_many_streams)?;
     let response = upgrade.response();
-    let stream = LogStream { state: call.state, standing: Standing::of(&caller), id, follower, options };
+    let stream = LogStream { state: call.state, open, standing: Standing::of(&caller), id, follower, options };
     tokio::spawn(async move {
         match upgrade.socket().await {
             Ok(socket) => stream.run(socket).await,

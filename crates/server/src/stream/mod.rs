@@ -21,7 +21,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use self::pulse::Pulse;
 use self::upgrade::Socket;
 pub(crate) use self::upgrade::Upgrade;
-use crate::app::State;
+use crate::app::{OpenStream, State};
 use crate::credential::Standing;
 use crate::fault::{Fault, chain};
 use crate::view;
@@ -45,6 +45,7 @@ pub(crate) struct Options {
 /// One stream.
 pub(crate) struct LogStream {
     pub(crate) state: Arc<State>,
+    pub(crate) open: OpenStream,
     pub(crate) standing: Standing,
     pub(crate) id: String,
     pub(crate) follower: Follower,
@@ -75,8 +76,7 @@ enum Ending {
 impl LogStream {
     /// Sends the log until something ends it.
     pub(crate) async fn run(self, socket: Socket) {
-        let _open = self.state.open_stream();
-        let Self { state, standing, id, mut follower, options } = self;
+        let Self { state, open: _open, standing, id, mut follower, options } = self;
         let (mut sink, mut source) = socket.split();
         let pulse = Pulse::new();
         let ending = tokio::select! {
@@ -95,6 +95,7 @@ async fn pump(state: &State, sink: &mut Sink, follower: &mut Follower, options: 
     let mut ping = interval(PING_EVERY);
     ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ping.reset();
+    let mut told: Option<StatusResponse> = None;
     loop {
         let followed = tokio::select! {
             followed = follower.next() => followed,
@@ -107,10 +108,14 @@ async fn pump(state: &State, sink: &mut Sink, follower: &mut Follower, options: 
         };
         let (sent, ended) = match followed {
             Ok(Followed::Chunks(chunks)) => (frame::send_chunks(sink, &chunks, options.batch, pulse).await, false),
-            Ok(Followed::Status(execution)) if options.status => {
-                (send_status(sink, view::status(&state.engine, &execution), pulse).await, false)
+            Ok(Followed::Status(execution)) => {
+                // Most changes of a record, such as a worker's extends, change nothing that a client is told.
+                let status = view::status(&state.engine, &execution);
+                let news = options.status && told.as_ref() != Some(&status);
+                let sent = if news { send_status(sink, status.clone(), pulse).await } else { Ok(()) };
+                told = Some(status);
+                (sent, false)
             }
-            Ok(Followed::Status(_)) => (Ok(()), false),
             Ok(Followed::End(execution)) => {
                 let status = view::status(&state.engine, &execution);
                 let told = if options.status { send_status(sink, status, pulse).await } else { Ok(()) };

@@ -1,11 +1,10 @@
 //! The answers that public clients rely on, as snapshots of their JSON.
 
-mod app;
-
-use app::TestApp;
 use http::StatusCode;
 use runvoy_model::role::Role;
 use serde_json::{Value, json};
+
+use crate::app::TestApp;
 
 /// Tickets are made of secrets; only that there is one is part of a snapshot.
 fn without_ticket(mut body: Value) -> Value {

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use runvoy_model::id::ExecutionId;
 use runvoy_ports::log::{Append, Appended, LogError};
 
-use super::big::Big;
+use super::big::{Big, directory};
 use super::config::Config;
 use super::copy::{copy, fold};
 use super::cursor::Plan;
@@ -78,6 +78,23 @@ impl Core {
             *slot = Some(self.load(cell.id)?);
         }
         work(slot.as_mut().expect("just loaded"))
+    }
+
+    /// Works on a log at once if that is possible without reading from a disk: it is in memory and free, or it has never been
+    /// written. Gives the work back if not.
+    pub(crate) fn with_in_place<T, W: FnOnce(&mut LogState) -> T>(&self, cell: &Cell, work: W) -> Result<T, W> {
+        let Some(mut slot) = cell.state.try_lock() else { return Err(work) };
+        if slot.is_none() && self.is_new(cell.id) {
+            *slot = Some(LogState { id: cell.id, summary: Summary::default(), packed: Vec::new(), big: None, end_unknown: false });
+        }
+        match slot.as_mut() {
+            Some(state) => Ok(work(state)),
+            None => Err(work),
+        }
+    }
+
+    fn is_new(&self, id: ExecutionId) -> bool {
+        !self.journals.lock().knows(id) && self.packs.covering(id).is_empty() && !directory(&self.big_root, id).exists()
     }
 
     /// Finds out from the files how a log stands.

@@ -96,6 +96,11 @@ impl Journals {
         Ok(())
     }
 
+    /// Whether a log has entries in any journal.
+    pub(crate) fn knows(&self, id: ExecutionId) -> bool {
+        self.files.values().any(|journal| journal.logs.contains_key(&id))
+    }
+
     /// Where entries of a log are, oldest first.
     pub(crate) fn sources(&self, id: ExecutionId) -> Vec<Source> {
         self.files.keys().filter_map(|number| self.source_in(*number, id)).collect()

@@ -134,15 +134,11 @@ impl FileLogStore {
         work: impl FnOnce(&Core, &mut LogState) -> Result<T, LogError> + Send + 'static,
     ) -> Result<T, LogError> {
         let cell = self.core.registry.checkout(id);
-        {
-            let slot = cell.state.try_lock();
-            if let Some(mut slot) = slot
-                && let Some(state) = slot.as_mut()
-            {
-                return work(&self.core, state);
-            }
+        let core = self.core.clone();
+        match self.core.with_in_place(&cell, move |state| work(&core, state)) {
+            Ok(done) => done,
+            Err(work) => self.blocking(move |core| core.with(&cell, work)).await,
         }
-        self.blocking(move |core| core.with(&cell, |state| work(core, state))).await
     }
 
     async fn blocking<T: Send + 'static>(&self, work: impl FnOnce(&Core) -> Result<T, LogError> + Send + 'static) -> Result<T, LogError> {
@@ -181,12 +177,10 @@ impl LogStore for FileLogStore {
     async fn append(&self, id: ExecutionId, append: Append) -> Result<Appended, LogError> {
         let cell = self.core.registry.checkout(id);
         if append.block.data.len() <= SMALL_APPEND {
-            let slot = cell.state.try_lock();
-            if let Some(mut slot) = slot
-                && let Some(state) = slot.as_mut()
-                && !self.core.is_heavy(state, append.block.data.len())
-            {
-                return self.core.append(state, &append);
+            let light =
+                |state: &mut LogState| (!self.core.is_heavy(state, append.block.data.len())).then(|| self.core.append(state, &append));
+            if let Ok(Some(done)) = self.core.with_in_place(&cell, light) {
+                return done;
             }
         }
         self.blocking(move |core| core.with(&cell, |state| core.append(state, &append))).await

@@ -1,11 +1,10 @@
 //! What the tests of the store share: ids and steps that need no clock, and one worker.
-#![expect(dead_code, reason = "several test programs share this file, and none uses all of it")]
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use runvoy_model::chain::AuditKey;
-use runvoy_model::command::{Command, EndAttempt, Fence, LeaseTo, Outcome, Submit, Worker};
+use runvoy_model::command::{EndAttempt, Fence, LeaseTo, Outcome, Submit, Worker};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::{ExecutionId, LeaseId, StepId, WorkerId};
 use runvoy_model::name::Name;
@@ -101,10 +100,6 @@ pub async fn submitted(store: &SqliteStore, command: &str) -> Execution {
     let (execution, repeated) = store.submit(step(), submit(command)).await.expect("the submit is taken");
     assert!(!repeated);
     execution
-}
-
-pub fn submit_command(command: &str) -> Command {
-    Command::Submit(submit(command))
 }
 
 /// Full counts where the promises are proved, reduced ones elsewhere.

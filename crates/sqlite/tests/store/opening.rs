@@ -113,6 +113,7 @@ async fn write_golden() {
     store.close().await.expect("a clean end");
     drop(store);
     for beside in ["-wal", "-shm"] {
+        // Empty by now; only the one file is kept.
         let _ = std::fs::remove_file(format!("{GOLDEN}{beside}"));
     }
 }

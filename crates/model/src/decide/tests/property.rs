@@ -142,7 +142,10 @@ impl Play {
             let holder = lock.holder.as_ref().map(|holder| holder.execution);
             let (fence, before) = self.holders.insert(name.clone(), (lock.fence, holder)).unwrap_or_default();
             let taken = holder.is_some() && holder != before;
-            assert!(if taken { lock.fence > fence } else { lock.fence == fence }, "the fence of {name} rises with every new holder, and only then");
+            assert!(
+                if taken { lock.fence > fence } else { lock.fence == fence },
+                "the fence of {name} rises with every new holder, and only then"
+            );
             let claims: Vec<_> = world.executions.values().filter(|one| one.spec.lock.as_ref() == Some(name)).collect();
             let held: Vec<_> = claims.iter().filter(|one| matches!(one.lock, LockClaim::Held { .. })).collect();
             assert!(held.len() <= 1, "two hold {name}");
@@ -176,6 +179,8 @@ fn check_execution(world: &World, execution: &Execution) {
     assert!(events.iter().all(|event| event.properties["durationMs"].as_i64().is_none_or(|ms| ms >= 0)));
     assert!(execution.duration_ms(world.now).is_none_or(|ms| ms >= 0));
 
+    let killed = execution.status == Status::Terminating || execution.status.is_terminal();
+    assert!(execution.kill.is_none() || killed, "what somebody wants to end never goes back to the line");
     let waiting = matches!(execution.lock, LockClaim::Waiting { .. });
     assert!(!waiting || execution.status == Status::Pending, "whoever waits for a lock does nothing else");
     assert_eq!(execution.ready_key().is_some(), execution.status == Status::Pending && !waiting);
@@ -213,7 +218,7 @@ proptest! {
                         let step = world.step();
                         let answer = world.apply(&step, &command);
                         play.remember(&answer);
-                        if answer.receipt().is_some() {
+                        if world.receipts.contains_key(&step.id) {
                             play.steps.push((step, command));
                         }
                     }

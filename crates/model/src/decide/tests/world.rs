@@ -24,7 +24,7 @@ pub struct World {
     pub locks: HashMap<Name, Lock>,
     pub events: Vec<Event>,
     submits: HashMap<(String, String), (ExecutionId, [u8; 32])>,
-    receipts: HashMap<StepId, Receipt>,
+    pub receipts: HashMap<StepId, Receipt>,
     pub now: UnixMs,
     counter: u64,
 }
@@ -96,12 +96,12 @@ impl World {
         if let Some(receipt) = self.receipts.get(&step.id).cloned() {
             return sure(replay(self, &receipt));
         }
-        let (mut writes, answer) = sure(decide(self, step, command));
-        writes.seal(&KEY);
-        self.write(writes);
-        if let Some(receipt) = answer.receipt() {
+        let (mut writes, mut answer) = sure(decide(self, step, command));
+        writes.seal(&KEY, &mut answer);
+        if let Some(receipt) = writes.receipt.take() {
             self.receipts.insert(step.id, receipt);
         }
+        self.write(writes);
         answer
     }
 

@@ -1,6 +1,7 @@
 //! A store whose next answers can be made to fail, and whose keys can be revoked.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -29,12 +30,14 @@ pub struct Faulty {
     revoked: Mutex<HashSet<[u8; 32]>>,
     /// Every list query's limit, to see how much was read at once.
     pub list_limits: Mutex<Vec<usize>>,
+    /// How many executions were looked up.
+    pub gets: AtomicUsize,
 }
 
 impl Faulty {
     pub fn new(inner: MemoryStore) -> Self {
-        let (trouble, identity_away, revoked, list_limits) = Default::default();
-        Self { inner, trouble, identity_away, revoked, list_limits }
+        let (trouble, identity_away, revoked, list_limits, gets) = Default::default();
+        Self { inner, trouble, identity_away, revoked, list_limits, gets }
     }
 
     /// Executions, locks and events fail like this from now on.
@@ -74,6 +77,7 @@ impl ExecutionStore for Faulty {
 
     async fn get(&self, id: ExecutionId) -> Result<Option<Execution>, StoreError> {
         self.check()?;
+        self.gets.fetch_add(1, Ordering::Relaxed);
         self.inner.get(id).await
     }
 

@@ -1,6 +1,5 @@
 //! A test app: the whole edge over memory adapters with a clock that stands still, ids that count, switches for faults, and a worker that the
 //! test itself plays.
-#![expect(dead_code, reason = "each test binary uses a part of it")]
 
 mod faulty;
 mod played;
@@ -26,7 +25,7 @@ use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::clock::{Clock, IdSource};
 use runvoy_ports::identity::{IdentityStore as _, NewUser};
-use runvoy_server::{App, Connection, Diagnostics, Limits, Listener, ServerConfig, ServerParts, serve};
+use runvoy_server::{App, Connection, Host, Limits, Listener, ServerConfig, ServerParts, serve};
 use runvoy_wire::{Probe, ProbeStatus};
 use serde_json::Value;
 
@@ -71,12 +70,17 @@ impl IdSource for CountedIds {
     }
 }
 
-struct Probes;
+pub struct Probes;
 
-impl Diagnostics for Probes {
+impl Host for Probes {
     fn probes(&self) -> BoxFuture<'_, Vec<Probe>> {
         let probe = Probe { name: "disk".into(), status: ProbeStatus::Ok, detail: "plenty".into() };
         async move { vec![probe] }.boxed()
+    }
+
+    fn backup(&self, destination: std::path::PathBuf) -> BoxFuture<'_, Result<(), String>> {
+        let taken = destination.exists();
+        async move { if taken { Err("exists already".to_owned()) } else { Ok(()) } }.boxed()
     }
 }
 
@@ -129,7 +133,7 @@ impl TestApp {
         let mut config = ServerConfig::new("http://127.0.0.1:56212", [5; 32]);
         change_server(&mut config);
         let metrics = Arc::new(|| "runvoy_up 1\n".to_owned());
-        let app = App::new(ServerParts { engine: Arc::clone(&engine), config, metrics, diagnostics: Arc::new(Probes) });
+        let app = App::new(ServerParts { engine: Arc::clone(&engine), config, metrics, host: Arc::new(Probes) });
         Self { app, engine, clock, store, logs }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use runvoy_engine::LocalLeases;
-use runvoy_model::command::{EndAttempt, Fence, Outcome};
+use runvoy_model::command::{EndAttempt, Extend, Fence, Outcome};
 use runvoy_model::execution::Execution;
 use runvoy_model::log::{BlockBuilder, Record, Stream};
 use runvoy_model::time::UnixMs;
@@ -54,6 +54,11 @@ impl Played {
             block.push(Record { at: self.at, stream: *stream, cont: *cont, eol: *eol, bytes });
         }
         self.next_seq = self.leases.append(self.fence, self.next_seq, block.take()).await.expect("a memory log");
+    }
+
+    pub async fn extend(&self) {
+        let extend = Extend { fence: self.fence, ttl_ms: 30_000, process_id: Some(7), rss_bytes: None, last_output_at: None };
+        self.leases.extend(extend).await.expect("a lease that holds");
     }
 
     pub async fn exit(self, code: i32) -> Execution {

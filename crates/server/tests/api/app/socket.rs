@@ -61,9 +61,8 @@ impl Follow {
     /// The code that the server closes with.
     pub async fn close_code(&mut self) -> Option<u16> {
         loop {
-            match self.next().await? {
-                Message::Close(frame) => return frame.map(|frame| frame.code.into()),
-                _ => {}
+            if let Message::Close(frame) = self.next().await? {
+                return frame.map(|frame| frame.code.into());
             }
         }
     }

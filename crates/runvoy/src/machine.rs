@@ -1,19 +1,22 @@
-//! What a server finds out about itself for `runvoy doctor`: the store, the disk, what the logs take, how commands are contained.
+//! The machine under a server, as its edge sees it: probes for `runvoy doctor` (the store, the disk, what the logs take, how commands
+//! are contained) and backups.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use runvoy_ports::runner::{Containment, Runner};
-use runvoy_server::Diagnostics;
+use runvoy_server::Host;
 use runvoy_sqlite::SqliteStore;
 use runvoy_sqlite::logs::FileLogStore;
 use runvoy_wire::{Probe, ProbeStatus};
 
+use crate::backup;
 use crate::data_dir::DataDir;
 use crate::settings::Settings;
 
-/// Everything there is to look at.
-pub struct Doctor {
+/// The files and processes of one server.
+pub struct Machine {
     pub data: DataDir,
     pub settings: Settings,
     pub store: Arc<SqliteStore>,
@@ -21,13 +24,20 @@ pub struct Doctor {
     pub runner: Option<Arc<dyn Runner>>,
 }
 
-impl Diagnostics for Doctor {
+impl Host for Machine {
     fn probes(&self) -> BoxFuture<'_, Vec<Probe>> {
         Box::pin(async move { vec![self.integrity().await, self.disk(), self.logs().await, self.containment()] })
     }
+
+    fn backup(&self, destination: PathBuf) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async move {
+            let copied = backup::copy(&self.data, &self.store, &self.logs, &destination).await;
+            copied.map_err(|error| format!("{error:#}"))
+        })
+    }
 }
 
-impl Doctor {
+impl Machine {
     async fn integrity(&self) -> Probe {
         match self.store.verify().await {
             Ok(()) => probe("integrity", ProbeStatus::Ok, "every page of the store is sound"),

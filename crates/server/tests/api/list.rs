@@ -1,0 +1,70 @@
+//! Lists: filters, pages, and all of it with flat memory.
+
+use runvoy_model::role::Role;
+use serde_json::{Value, json};
+
+use crate::app::TestApp;
+
+fn ids(list: &Value) -> Vec<String> {
+    list.as_array().expect("an array").iter().map(|item| item["execution_id"].as_str().expect("an id").to_owned()).collect()
+}
+
+#[tokio::test]
+async fn pages_follow_one_another_without_gap_or_repeat() {
+    let app = TestApp::new().await;
+    let mut submitted = Vec::new();
+    for _ in 0..23 {
+        submitted.push(app.submit("true").await);
+    }
+    submitted.reverse();
+    let first = app.get("/api/v1/executions/").admin().send().await;
+    assert_eq!(ids(&first.json()), submitted[..10], "ten where nothing is said");
+    let (mut seen, mut path) = (Vec::new(), "/api/v1/executions?limit=5".to_owned());
+    loop {
+        let page = app.get(&path).admin().send().await;
+        seen.extend(ids(&page.json()));
+        match page.header("x-next-cursor") {
+            "" => break,
+            cursor => path = format!("/api/v1/executions?limit=5&cursor={cursor}"),
+        }
+    }
+    assert_eq!(seen, submitted);
+}
+
+#[tokio::test]
+async fn all_are_one_array_read_in_pages() {
+    let app = TestApp::new().await;
+    assert_eq!(app.get("/api/v1/executions?limit=0").admin().send().await.json(), json!([]));
+    let mut submitted = Vec::new();
+    for n in 0..1_001 {
+        submitted.push(app.submit("true").await);
+        if n == 199 {
+            let all = app.get("/api/v1/executions?limit=0").admin().send().await;
+            assert_eq!(ids(&all.json()).len(), 200, "a page that is exactly full");
+        }
+    }
+    submitted.reverse();
+    app.store.list_limits.lock().clear();
+    let all = app.get("/api/v1/executions?limit=0").admin().send().await;
+    assert_eq!(ids(&all.json()), submitted);
+    assert!(app.store.list_limits.lock().iter().all(|limit| *limit <= 200), "no read was larger than a page");
+}
+
+#[tokio::test]
+async fn filters_narrow_the_list() {
+    let app = TestApp::new().await;
+    let first = app.submit_as(Role::Developer, json!({"command": "true", "lock": "prod"})).await;
+    app.clock.advance(60_000);
+    let second = app.submit_as(Role::Operator, json!({"command": "true"})).await;
+    let played = app.play().await;
+    assert_eq!(played.execution.id.to_string(), first);
+    let listed = async |query: &str| ids(&app.get(&format!("/api/v1/executions?{query}")).admin().send().await.json());
+    assert_eq!(listed("status=PENDING").await, [second.as_str()]);
+    assert_eq!(listed("status=running,pending").await, [second.clone(), first.clone()]);
+    assert_eq!(listed("user=developer@example.com").await, [first.as_str()]);
+    assert_eq!(listed("lock=prod").await, [first.as_str()]);
+    assert_eq!(listed("since=2026-01-03T14:23:00Z").await, [second.as_str()]);
+    assert_eq!(listed("until=2026-01-03T14:23:00Z").await, [first.as_str()]);
+    assert_eq!(listed("job=j1").await, [""; 0]);
+    assert_eq!(listed("status=FAILED&limit=0").await, [""; 0]);
+}

@@ -1,0 +1,130 @@
+//! Listeners: TCP, TLS, the Unix socket, and how they end.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use runvoy_model::role::Role;
+use runvoy_server::{Limits, Listener};
+use serde_json::json;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpStream, UnixStream};
+
+use crate::app::{Follow, TestApp, key_of};
+
+async fn get(mut stream: impl AsyncRead + AsyncWrite + Unpin, path: &str, headers: &str) -> String {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}Connection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.expect("the server listens");
+    let mut answer = Vec::new();
+    // A TLS peer may close without saying so.
+    let _ = stream.read_to_end(&mut answer).await;
+    String::from_utf8(answer).expect("text")
+}
+
+#[tokio::test]
+async fn the_unix_socket_is_its_owner_s_alone_and_leaves_nothing_behind() {
+    let app = TestApp::new().await;
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("sock");
+    std::fs::write(&path, "left by an earlier server").expect("a file");
+    let served = app.serve(Listener::unix(&path).expect("a socket"), Limits::default());
+    assert_eq!(std::fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o600);
+    let answer = get(UnixStream::connect(&path).await.expect("it listens"), "/api/v1/whoami", "").await;
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("admin@example.com"), "{answer}");
+    served.stop().await;
+    assert_eq!(std::fs::read_dir(dir.path()).expect("a directory").count(), 0);
+}
+
+#[tokio::test]
+async fn tls_is_spoken_with_the_given_certificate() {
+    let app = TestApp::new().await;
+    let dir = tempfile::tempdir().expect("a directory");
+    let (certificate, key) = (dir.path().join("cert.pem"), dir.path().join("key.pem"));
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".into()]).expect("a certificate");
+    std::fs::write(&certificate, made.cert.pem()).expect("a file");
+    std::fs::write(&key, made.signing_key.serialize_pem()).expect("a file");
+    let listener = Listener::tls("127.0.0.1:0".parse().expect("an address"), &certificate, &key).await.expect("a listener");
+    let served = app.serve(listener, Limits::default());
+
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(made.cert.der().clone()).expect("a root");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().expect("versions");
+    let config = config.with_root_certificates(roots).with_no_client_auth();
+    let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+    let stream = TcpStream::connect(&served.address).await.expect("it listens");
+    let stream = connector.connect("localhost".try_into().expect("a name"), stream).await.expect("a handshake");
+    let id = app.submit("true").await;
+    let answer = get(stream, &format!("/api/v1/executions/{id}/logs"), &format!("X-API-Key: {}\r\n", key_of(Role::Admin))).await;
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"wss://localhost/api/"), "{answer}");
+    served.stop().await;
+
+    let nowhere = dir.path().join("none.pem");
+    let address = "127.0.0.1:0".parse().expect("an address");
+    assert!(Listener::tls(address, &nowhere, &key).await.is_err_and(|error| error.to_string().contains("none.pem")));
+    assert!(Listener::tls(address, &key, &key).await.is_err_and(|error| error.to_string().contains("no certificate")));
+}
+
+#[tokio::test]
+async fn an_address_that_is_taken_is_named() {
+    let taken = Listener::tcp("127.0.0.1:0".parse().expect("an address")).await.expect("a free port");
+    let address = taken.address().expect("an address");
+    assert!(Listener::tcp(address).await.is_err_and(|error| error.to_string() == format!("cannot listen on {address}")));
+}
+
+#[tokio::test]
+async fn a_client_that_never_finishes_its_head_is_cut_off() {
+    let app = TestApp::new().await;
+    let listener = Listener::tcp("127.0.0.1:0".parse().expect("an address")).await.expect("a free port");
+    let served = app.serve(listener, Limits { header_timeout: Duration::from_millis(50), ..Limits::default() });
+    let mut stream = TcpStream::connect(&served.address).await.expect("it listens");
+    stream.write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n").await.expect("it listens");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.expect("the end");
+    assert!(!String::from_utf8_lossy(&answer).contains("200"));
+}
+
+#[tokio::test]
+async fn more_connections_than_allowed_wait_their_turn() {
+    let app = TestApp::new().await;
+    let listener = Listener::tcp("127.0.0.1:0".parse().expect("an address")).await.expect("a free port");
+    let served = app.serve(listener, Limits { max_connections: 1, ..Limits::default() });
+    let mut first = TcpStream::connect(&served.address).await.expect("it listens");
+    first.write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n").await.expect("it listens");
+    let mut byte = [0];
+    first.read_exact(&mut byte).await.expect("an answer");
+    let second = TcpStream::connect(&served.address).await.expect("the backlog takes it");
+    let answer = tokio::spawn(get(second, "/livez", ""));
+    drop(first);
+    assert!(answer.await.expect("no panic").starts_with("HTTP/1.1 200"));
+}
+
+#[tokio::test]
+async fn a_stop_answers_what_waits_closes_streams_and_comes_back() {
+    let app = TestApp::new().await;
+    let body = app.post("/api/v1/run").admin().json(&json!({"command": "true"})).send().await.json();
+    let id = body["execution_id"].as_str().expect("an id").to_owned();
+    let stream = body["websocket_url"].as_str().and_then(|url| url.find("/api/").map(|at| url[at..].to_owned())).expect("a path");
+    let served = app.listen().await;
+    let mut follow = Follow::open(&served.address, &stream, &[]).await.expect("a stream");
+    follow.next_event().await;
+    let idle = TcpStream::connect(&served.address).await.expect("it listens");
+    let mut waiting = TcpStream::connect(&served.address).await.expect("it listens");
+    let looked_up = app.store.gets.load(Ordering::Relaxed);
+    let request = format!("GET /api/v1/executions/{id}/wait?timeout=600 HTTP/1.1\r\nHost: x\r\nX-API-Key: {}\r\n\r\n", key_of(Role::Admin));
+    waiting.write_all(request.as_bytes()).await.expect("it listens");
+    // The request is under way once it has looked the execution up to wait for it.
+    while app.store.gets.load(Ordering::Relaxed) < looked_up + 2 {
+        tokio::task::yield_now().await;
+    }
+    let address = served.address.clone();
+    let closing = tokio::spawn(async move { follow.close_code().await });
+    served.stop().await;
+    let mut answer = String::new();
+    waiting.read_to_string(&mut answer).await.expect("text");
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("PENDING"), "{answer}");
+    assert_eq!(closing.await.expect("no panic"), Some(1001));
+    assert!(TcpStream::connect(&address).await.is_err(), "nobody listens any more");
+    drop(idle);
+}
