@@ -100,7 +100,9 @@ impl Engine {
             Credential::None => Err(EngineError::NoKey),
             Credential::LocalOwner => {
                 let users = self.ports.identity.users().await?;
-                let admin = users.into_iter().find(|user| user.role == Role::Admin && !user.revoked);
+                // The first admin is the one that the server made for its own user.
+                let admins = users.into_iter().filter(|user| user.role == Role::Admin && !user.revoked);
+                let admin = admins.min_by_key(|user| user.created_at);
                 let admin = admin.ok_or(EngineError::NoKey)?;
                 let (key_prefix, key_expires_at, key_hash) = (None, None, None);
                 Ok(Caller { email: admin.email, role: admin.role, key_prefix, key_expires_at, key_hash, from, request_id })

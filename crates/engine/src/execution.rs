@@ -11,6 +11,7 @@ use runvoy_model::role::{Action, Reach};
 use runvoy_model::spec::Spec;
 use runvoy_model::status::{Status, WaitCode, WaitingFor};
 use runvoy_model::time::UnixMs;
+use runvoy_ports::log::LogError;
 use runvoy_ports::store::{EventQuery, ListQuery, LockLine, StoreError, StoredEvent};
 use sha2::{Digest, Sha256};
 
@@ -21,6 +22,9 @@ use crate::request::{RunRequest, check_env, checked_key};
 
 /// The shortest part of an id that may stand for it.
 const MIN_ID_DIGITS: usize = 6;
+/// How many executions that fit a part of an id are looked at, and how many are shown.
+const MOST_FITTING: usize = 10_000;
+const MOST_SHOWN: usize = 10;
 /// Whoever waits for a wake-up also looks this often.
 pub(crate) const POLL: Duration = Duration::from_secs(1);
 
@@ -95,7 +99,11 @@ impl Engine {
 
     /// A command that runs as the server's own user can read the store: that is for one user only.
     async fn refuse_shared_uid(&self) -> Result<(), EngineError> {
-        if !self.config.shares_uid || self.config.allow_shared_uid || self.ports.identity.users().await?.len() < 2 {
+        if !self.config.shares_uid || self.config.allow_shared_uid {
+            return Ok(());
+        }
+        let users = async { Ok::<_, EngineError>(self.ports.identity.users().await?.len()) };
+        if *self.user_count.get_or_try_init(|| users).await? < 2 {
             return Ok(());
         }
         let message = "commands would run as the server's own user, which can read every user's data: \
@@ -123,9 +131,13 @@ impl Engine {
             return Err(EngineError::no_execution(digits.escape_default()));
         }
         let mut visible = Vec::new();
-        for id in self.ports.store.find(digits, 10).await? {
+        // Many may fit that the caller cannot see: those must neither hide one that fits nor make it look like the only one.
+        for id in self.ports.store.find(digits, MOST_FITTING).await? {
             let execution = self.ports.store.get(id).await?;
             visible.extend(execution.filter(|execution| caller.reaches(reach, execution)).map(|execution| execution.id));
+            if visible.len() >= MOST_SHOWN {
+                break;
+            }
         }
         match visible[..] {
             [] => Err(EngineError::no_execution(digits)),
@@ -155,10 +167,13 @@ impl Engine {
 
     /// Ends an execution: at once if it does not run yet, else through its worker.
     pub async fn kill(&self, caller: &Caller, id: &str, force: bool) -> Result<Execution, EngineError> {
-        let id = self.reachable(caller, Action::Kill, id).await?.id;
+        let execution = self.reachable(caller, Action::Kill, id).await?;
+        let id = execution.id;
+        if !execution.status.is_terminal() {
+            self.note(id, &format!("{} asks to kill it", caller.email)).await;
+        }
         let execution = self.ports.store.kill(self.user_step(caller, "executions.kill"), Kill { execution: id, force }).await?;
         if execution.status.is_terminal() {
-            self.note_end(&execution).await;
             self.ended(&execution).await;
         } else if let Some(slots) = self.slots.get() {
             slots.nudge(id);
@@ -189,7 +204,7 @@ impl Engine {
     pub fn waiting_for(&self, execution: &Execution) -> Option<WaitingFor> {
         let waiting = execution.waiting_for(self.now())?;
         if waiting.code == WaitCode::Worker && !(self.config.queues.contains(&execution.spec.queue) && self.config.concurrency > 0) {
-            let message = format!("no worker serves queue {}", execution.spec.queue);
+            let message = format!("a worker: none serves queue {}", execution.spec.queue);
             return Some(WaitingFor { code: WaitCode::Worker, message });
         }
         Some(waiting)
@@ -226,7 +241,7 @@ impl Engine {
 
     /// What follows the end of an execution, all of it hints: the log may be packed, followers look, the next in line may start.
     pub(crate) async fn ended(&self, execution: &Execution) {
-        if let Err(error) = self.ports.logs.seal(execution.id, execution.log_end.unwrap_or(0)).await {
+        if let Err(error) = self.seal(execution).await {
             tracing::warn!(execution = %execution.id, %error, "the log was not sealed");
         }
         let reason = execution.end_reason.as_ref().map_or("", |reason| reason.code.as_str());
@@ -239,6 +254,17 @@ impl Engine {
         if execution.spec.lock.is_some() {
             self.hub.work();
         }
+    }
+}
+
+impl Engine {
+    /// Closes the log of an execution that has ended.
+    pub(crate) async fn seal(&self, execution: &Execution) -> Result<(), LogError> {
+        let log_end = match execution.log_end {
+            Some(log_end) => log_end,
+            None => self.ports.logs.extent(execution.id).await?.next_line.saturating_sub(1),
+        };
+        self.ports.logs.seal(execution.id, log_end).await
     }
 }
 

@@ -5,13 +5,18 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use runvoy_model::command::{EndAttempt, Extend, Extended, Fence, LeaseRequest, Refusal};
 use runvoy_model::execution::Execution;
+use runvoy_model::id::{LeaseId, StepId};
 use runvoy_model::log::Block;
+use runvoy_model::step::Step;
 use runvoy_ports::lease::{LeaseError, Leases};
 use runvoy_ports::log::{Append, LogError};
 use runvoy_ports::store::StoreError;
 
 use crate::Engine;
 use crate::execution::POLL;
+
+/// How often a lease is asked for again after a lost answer.
+const REPEATS: usize = 3;
 
 /// Work for the worker that lives in the server's own process.
 pub struct LocalLeases {
@@ -53,7 +58,16 @@ impl Leases for LocalLeases {
             ttl_ms: engine.config.lease_ttl_ms,
             begin: true,
         };
-        let executions = engine.ports.store.lease(engine.worker_step(), request).await.map_err(lease_error)?;
+        // The same step is repeated: an answer that was lost must not leave executions that nobody runs.
+        let step = engine.worker_step();
+        let mut leased = engine.ports.store.lease(step.clone(), request.clone()).await;
+        for _ in 0..REPEATS {
+            if !matches!(leased, Err(StoreError::Unavailable(_))) {
+                break;
+            }
+            leased = engine.ports.store.lease(step.clone(), request.clone()).await;
+        }
+        let executions = leased.map_err(lease_error)?;
         for execution in &executions {
             engine.hub.changed(execution.id);
         }
@@ -76,11 +90,15 @@ impl Leases for LocalLeases {
 
     async fn finish(&self, mut ended: EndAttempt) -> Result<Execution, LeaseError> {
         let engine = &self.engine;
-        // The log is on stable storage before the record says how far it goes.
-        let extent = engine.ports.logs.sync(ended.fence.execution).await.map_err(log_error)?;
-        ended.log_end = extent.next_line.saturating_sub(1);
+        // The log is on stable storage before the record says how far it goes. What is damaged stays so, and is no reason to wait.
+        ended.log_end = match engine.ports.logs.sync(ended.fence.execution).await {
+            Ok(extent) => extent.next_line.saturating_sub(1),
+            Err(LogError::Damaged { after_line }) => after_line,
+            Err(error) => return Err(log_error(error)),
+        };
         ended.cost_micro_usd = engine.config.rates.cost_micro_usd(1.0, 0.0, ended.duration_ms);
-        let step = engine.worker_step();
+        // A lease ends once: its own id names the step, so that a repeat after a lost answer is the same step.
+        let step = Step { id: finish_id(ended.fence.lease), ..engine.worker_step() };
         let execution = engine.ports.store.end_attempt(step, ended).await.map_err(lease_error)?;
         if execution.status.is_terminal() {
             engine.ended(&execution).await;
@@ -90,6 +108,15 @@ impl Leases for LocalLeases {
         }
         Ok(execution)
     }
+}
+
+/// A step id that only the end of this lease has.
+fn finish_id(lease: LeaseId) -> StepId {
+    let mut bytes = *lease.as_bytes();
+    for byte in &mut bytes[8..] {
+        *byte = !*byte;
+    }
+    StepId::from_bytes(bytes)
 }
 
 fn lease_error(error: StoreError) -> LeaseError {

@@ -1,6 +1,7 @@
 //! The platform's own lines in a log: what happened before, between and after the command's output.
 
 use runvoy_model::execution::Execution;
+use runvoy_model::id::ExecutionId;
 use runvoy_model::log::{Block, BlockBuilder, Record, Stream};
 use runvoy_model::time::UnixMs;
 use runvoy_ports::log::Append;
@@ -19,24 +20,17 @@ impl Engine {
     /// Says in the log what a new execution waits for.
     pub(crate) async fn note_queued(&self, execution: &Execution) {
         if let Some(waiting) = self.waiting_for(execution) {
-            self.note(execution, &format!("queued, waiting for {}", waiting.message)).await;
-        }
-    }
-
-    /// Says in the log how an execution ended that no worker could speak for.
-    pub(crate) async fn note_end(&self, execution: &Execution) {
-        if let Some(reason) = &execution.end_reason {
-            self.note(execution, &format!("{}: {}", reason.code.as_str(), reason.message)).await;
+            self.note(execution.id, &format!("queued, waiting for {}", waiting.message)).await;
         }
     }
 
     /// A line in the log is a courtesy: that it cannot be written must not undo what it tells.
-    async fn note(&self, execution: &Execution, text: &str) {
+    pub(crate) async fn note(&self, id: ExecutionId, text: &str) {
         let block = platform_line(self.now(), text);
         let append = Append { attempt: 0, first_seq: None, late: false, block };
-        if let Err(error) = self.ports.logs.append(execution.id, append).await {
-            tracing::warn!(execution = %execution.id, %error, "a platform line was not written");
+        if let Err(error) = self.ports.logs.append(id, append).await {
+            tracing::warn!(execution = %id, %error, "a platform line was not written");
         }
-        self.hub.changed(execution.id);
+        self.hub.changed(id);
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use runvoy_ports::store::Retention;
+use runvoy_model::status::Status;
+use runvoy_ports::store::{ListQuery, Retention};
 
 use crate::Engine;
 use crate::error::EngineError;
@@ -11,7 +12,10 @@ use crate::error::EngineError;
 const DAY_MS: i64 = 24 * 3600 * 1000;
 /// How long a repeat of a step or of a submit is recognised.
 const RECEIPTS_MS: i64 = DAY_MS;
+const FIRST_AFTER: Duration = Duration::from_secs(5);
 const EVERY: Duration = Duration::from_secs(600);
+/// Those that were left open are among the newest.
+const LEFT_OPEN_AMONG: usize = 200;
 const ROWS_AT_ONCE: usize = 500;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -26,14 +30,31 @@ impl Pruner {
         Self { engine }
     }
 
-    /// Prunes every ten minutes until dropped.
+    /// Prunes soon after the start and then every ten minutes, until dropped.
     pub async fn run(self) {
+        // A server that the command line started lives for seconds: it prunes too.
+        tokio::time::sleep(FIRST_AFTER).await;
+        if let Err(error) = self.seal_left_open().await {
+            tracing::warn!(%error, "logs that an earlier start left open were not sealed");
+        }
         loop {
-            tokio::time::sleep(EVERY).await;
             if let Err(error) = self.prune().await {
                 tracing::warn!(%error, "pruning did not finish");
             }
+            tokio::time::sleep(EVERY).await;
         }
+    }
+
+    /// Seals the logs of executions that ended right before an earlier start did: an unsealed log is never packed or pruned.
+    async fn seal_left_open(&self) -> Result<(), EngineError> {
+        let statuses = Status::ALL.into_iter().filter(|status| status.is_terminal()).collect();
+        let query = ListQuery { statuses, limit: LEFT_OPEN_AMONG, ..ListQuery::default() };
+        for execution in self.engine.ports.store.list(query).await? {
+            if !self.engine.ports.logs.extent(execution.id).await?.sealed {
+                self.engine.seal(&execution).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Prunes everything that is due now.

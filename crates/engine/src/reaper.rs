@@ -52,27 +52,47 @@ impl Reaper {
     /// Looks once and acts on what is due.
     pub async fn look(&mut self) -> Result<(), EngineError> {
         let engine = Arc::clone(&self.engine);
-        let leases = engine.ports.store.open_leases().await?;
+        let mut leases = match engine.ports.store.open_leases().await {
+            Ok(leases) => leases,
+            Err(error) => {
+                // Whoever could not be seen could not be heard either.
+                self.watch.forget();
+                return Err(error.into());
+            }
+        };
+        // A worker in this very process cannot be cut off from it: what it runs is alive, whatever the store could be told.
+        leases.retain(|open| open.status == Status::Terminating || !engine.runs_here(open));
         let due = self.watch.look(engine.ports.clock.monotonic(), engine.now(), &leases);
+        let mut first_error = None;
         for due in due {
-            match due {
-                Due::Reap(reap) => engine.reap(reap).await?,
-                Due::ConfirmKill(id) => engine.confirm_kill(id).await?,
+            let done = match due {
+                Due::Reap(reap) => engine.reap(reap).await,
+                Due::ConfirmKill(id) => engine.confirm_kill(id).await,
+            };
+            // One that cannot be acted on must not keep the others from their due.
+            if let Err(error) = done {
+                self.watch.forget();
+                first_error.get_or_insert(error);
             }
         }
-        engine.expire_waits().await
+        engine.expire_waits().await?;
+        first_error.map_or(Ok(()), Err)
     }
 }
 
 impl Engine {
-    /// Acts on a lapsed lease.
+    fn runs_here(&self, open: &OpenLease) -> bool {
+        open.lease.worker == self.worker.id && self.slots.get().is_some_and(|slots| slots.runs(open.execution))
+    }
+
+    /// Acts on a lapsed lease. The log says why before the record does; that a log cannot be written or read is no reason to let a status lie.
     pub(crate) async fn reap(&self, mut reap: Reap) -> Result<(), EngineError> {
-        reap.log_end = self.ports.logs.sync(reap.execution).await?.next_line.saturating_sub(1);
+        self.note(reap.execution, &format!("worker lost: {}", reap.message)).await;
+        reap.log_end = self.synced_end(reap.execution).await;
         if let Some(execution) = self.ports.store.reap(self.system_step("reaper"), reap).await? {
             tracing::warn!(execution = %execution.id, status = execution.status.as_str(), "a lease lapsed");
             metrics::counter!("runvoy_leases_reaped_total").increment(1);
             if execution.status.is_terminal() {
-                self.note_end(&execution).await;
                 self.ended(&execution).await;
             } else {
                 self.note_queued(&execution).await;
@@ -82,9 +102,21 @@ impl Engine {
         Ok(())
     }
 
+    /// The last record that is on stable storage, as far as it can be told.
+    async fn synced_end(&self, id: ExecutionId) -> u64 {
+        let extent = match self.ports.logs.sync(id).await {
+            Ok(extent) => Ok(extent),
+            Err(error) => {
+                tracing::warn!(execution = %id, %error, "a log was not synced");
+                self.ports.logs.extent(id).await
+            }
+        };
+        extent.map_or(0, |extent| extent.next_line.saturating_sub(1))
+    }
+
     async fn confirm_kill(&self, id: ExecutionId) -> Result<(), EngineError> {
+        self.note(id, "its worker did not confirm the kill").await;
         if let Some(execution) = self.ports.store.confirm_kill(self.system_step("reaper"), id).await? {
-            self.note_end(&execution).await;
             self.ended(&execution).await;
         }
         Ok(())
@@ -119,9 +151,14 @@ impl Watch {
         }
     }
 
+    /// Begins every watch anew.
+    fn forget(&mut self) {
+        self.seen.clear();
+    }
+
     fn look(&mut self, monotonic: Duration, wall: UnixMs, leases: &[OpenLease]) -> Vec<Due> {
         if self.disturbed(monotonic, wall) {
-            self.seen.clear();
+            self.forget();
         }
         self.last_look = Some((monotonic, wall));
         let mut due = Vec::new();

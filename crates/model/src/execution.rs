@@ -197,10 +197,10 @@ impl Execution {
             return None;
         }
         let (code, message) = match (&self.lock, &self.spec.lock) {
-            (LockClaim::Waiting { .. }, Some(lock)) => (WaitCode::Lock, format!("lock {lock} is held by another execution")),
+            (LockClaim::Waiting { .. }, Some(lock)) => (WaitCode::Lock, format!("lock {lock}, which another execution holds")),
             _ if self.attempt > 0 && self.ready_at > now => {
                 let seconds = (self.ready_at.ms_since(now) + 999) / 1000;
-                (WaitCode::Backoff, format!("attempt {} begins in {seconds} s", self.attempt + 1))
+                (WaitCode::Backoff, format!("attempt {}, which begins in {seconds} s", self.attempt + 1))
             }
             _ => (WaitCode::Worker, format!("a free worker of queue {}", self.spec.queue)),
         };

@@ -55,20 +55,29 @@ pub fn is_env_name(text: &str) -> bool {
 
 /// Variables that change what a program loads or runs. Only an admin may set them.
 pub fn is_guarded_env_name(name: &str) -> bool {
-    const EXACT: [&str; 13] = [
+    const EXACT: [&str; 22] = [
+        "BASHOPTS",
         "BASH_ENV",
         "ENV",
+        "GCONV_PATH",
+        "GLIBC_TUNABLES",
         "IFS",
         "JAVA_TOOL_OPTIONS",
+        "JDK_JAVA_OPTIONS",
         "NODE_OPTIONS",
+        "NODE_PATH",
         "PATH",
         "PERL5LIB",
         "PERL5OPT",
         "PROMPT_COMMAND",
+        "PS4",
+        "PYTHONHOME",
         "PYTHONPATH",
         "PYTHONSTARTUP",
+        "RUBYLIB",
         "RUBYOPT",
         "SHELLOPTS",
+        "_JAVA_OPTIONS",
     ];
     EXACT.contains(&name) || ["LD_", "DYLD_", "GIT_", "BASH_FUNC_"].iter().any(|prefix| name.starts_with(prefix))
 }

@@ -61,4 +61,7 @@ pub trait Slots: Send + Sync {
 
     /// Something about this execution has changed (a kill was asked for): look now, not at the next extend.
     fn nudge(&self, execution: ExecutionId);
+
+    /// Whether it runs this execution now: then it is alive, whatever the store could be told.
+    fn runs(&self, execution: ExecutionId) -> bool;
 }

@@ -121,3 +121,17 @@ fn add_second_user(data: &std::path::Path) {
     assert!(runtime.block_on(store.create_user(step, user)).expect("the store answers"));
     runtime.block_on(store.close()).expect("closed");
 }
+
+#[test]
+fn a_kill_leaves_the_whole_grace_also_when_it_is_asked_for_twice() {
+    let server = Setup::default().arg("--grace").arg("20s").start();
+    let id = server.run("trap 'sleep 12; echo tidied up; exit 9' TERM; echo ready; while :; do sleep 0.1; done");
+    eventually("it is ready", || server.raw(&id) == b"ready\n");
+    for _ in 0..2 {
+        server.http().post(&format!("/api/v1/executions/{id}/kill"), &json!({}));
+    }
+    let status = server.wait(&id);
+    assert_eq!((&status["status"], &status["exit_code"]), (&json!("STOPPED"), &json!(130)), "{status}");
+    assert!(status["end_reason"]["message"].as_str().expect("text").contains("exit code 9"), "{status}");
+    assert_eq!(server.raw(&id), b"ready\ntidied up\n");
+}

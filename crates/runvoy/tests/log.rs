@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use self::harness::socket::{Frame, Socket};
-use self::harness::{Server, count, process, promise};
+use self::harness::{Server, Setup, count, process, promise};
 
 fn stream_path(id: &str, after: u64) -> String {
     format!("/api/v1/executions/{id}/stream?last_event_id={after}")
@@ -169,4 +169,16 @@ fn raw_output_can_be_had_in_parts() {
         assert_eq!(part.header("content-range"), Some(format!("bytes {from}-{to}/{}", whole.len()).as_str()));
     }
     assert_eq!(http.send("GET", &path, &[("range", "bytes=999999999-")], b"").expect("an answer").status, 416);
+}
+
+#[test]
+fn a_full_log_says_so_and_the_command_goes_on() {
+    let server = Setup::default().env("RUNVOY_LOG_MAX_BYTES", "20000").start();
+    let id = server.run("seq 1 20000; exit 7");
+    let status = server.wait(&id);
+    assert_eq!((&status["status"], &status["exit_code"]), (&json!("FAILED"), &json!(7)), "{status}");
+    let text = server.get(&format!("/api/v1/executions/{id}/logs?format=text")).text();
+    assert!(text.len() < 40_000, "{} bytes", text.len());
+    let last: Vec<&str> = text.lines().rev().take(2).collect();
+    assert!(last[0].contains("exit code 7") && last[1].contains("the log is full"), "{last:?}");
 }

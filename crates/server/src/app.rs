@@ -93,6 +93,7 @@ pub(crate) struct State {
     /// Open streams by user; a user without one has no entry.
     streams: Mutex<HashMap<String, usize>>,
     connections: AtomicUsize,
+    visits: AtomicUsize,
     streams_changed: Notify,
 }
 
@@ -174,6 +175,7 @@ impl App {
             stop: watch::channel(false).0,
             streams: Mutex::default(),
             connections: AtomicUsize::new(0),
+            visits: AtomicUsize::new(0),
             streams_changed: Notify::new(),
         });
         let router = routes.into_router(&state);
@@ -193,8 +195,14 @@ impl App {
         self.state.connections.load(Ordering::Relaxed) + self.state.streams.lock().values().sum::<usize>()
     }
 
+    /// How many connections there have ever been.
+    pub fn visits(&self) -> usize {
+        self.state.visits.load(Ordering::Relaxed)
+    }
+
     /// Counts an open connection until the guard is dropped.
     pub(crate) fn open_connection(&self) -> OpenConnection {
+        self.state.visits.fetch_add(1, Ordering::Relaxed);
         self.state.connections.fetch_add(1, Ordering::Relaxed);
         OpenConnection(Arc::clone(&self.state))
     }
@@ -207,6 +215,11 @@ impl App {
     /// Begins to stop: streams are closed, waits answered, readiness denied. What was begun is finished.
     pub fn stop(&self) {
         self.state.stop.send_replace(true);
+    }
+
+    /// Takes a stop back, for a server that found out while leaving that it is still needed. Its listeners must have ended.
+    pub fn resume(&self) {
+        self.state.stop.send_replace(false);
     }
 
     /// Comes back when [`App::stop`] was called.

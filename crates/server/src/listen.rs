@@ -77,7 +77,7 @@ pub struct Listener(Kind);
 enum Kind {
     Tcp(TcpListener),
     Tls(TcpListener, TlsAcceptor),
-    Unix { listener: UnixListener, path: PathBuf, owner: u32 },
+    Unix { listener: UnixListener, path: PathBuf, beside: PathBuf, owner: u32 },
 }
 
 impl Listener {
@@ -95,8 +95,22 @@ impl Listener {
     /// A Unix socket that only its owner can open. What an earlier server left at the path is replaced; that no server lives there is for the
     /// caller to know.
     pub fn unix(path: &Path) -> Result<Self, ListenError> {
-        let (listener, owner) = bind_unix(path).map_err(|source| ListenError::Bind { address: path.display().to_string(), source })?;
-        Ok(Self(Kind::Unix { listener, path: path.to_owned(), owner }))
+        let listener = Self::unix_hidden(path)?;
+        listener.publish()?;
+        Ok(listener)
+    }
+
+    /// As [`Listener::unix`], but nobody finds it until it is published: so that who can connect can be sure of a server that started.
+    pub fn unix_hidden(path: &Path) -> Result<Self, ListenError> {
+        let beside = beside(path);
+        let (listener, owner) = bind_unix(&beside).map_err(|source| ListenError::Bind { address: path.display().to_string(), source })?;
+        Ok(Self(Kind::Unix { listener, path: path.to_owned(), beside, owner }))
+    }
+
+    /// Moves a hidden Unix socket to its path. Others are where they belong already.
+    pub fn publish(&self) -> Result<(), ListenError> {
+        let Kind::Unix { path, beside, .. } = &self.0 else { return Ok(()) };
+        std::fs::rename(beside, path).map_err(|source| ListenError::Bind { address: path.display().to_string(), source })
     }
 
     /// The address that TCP and TLS listen on.
@@ -124,9 +138,10 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Kind::Unix { path, .. } = &self.0 {
+        if let Kind::Unix { path, beside, .. } = &self.0 {
             // Whoever finds it afterwards finds nobody behind it; that is all a failure costs.
             let _ = std::fs::remove_file(path);
+            let _ = std::fs::remove_file(beside);
         }
     }
 }
@@ -140,19 +155,22 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
     TcpListener::bind(address).await.map_err(|source| ListenError::Bind { address: address.to_string(), source })
 }
 
-/// Binds beside the path, closes the socket to others, then moves it there: at no time is it open to them. Its owner is this process's user.
-fn bind_unix(path: &Path) -> io::Result<(UnixListener, u32)> {
+/// Where a Unix socket is until it is published: it is bound there and closed to others, so that it is never open to them at its path.
+fn beside(path: &Path) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
-    let beside = PathBuf::from(beside);
-    match std::fs::remove_file(&beside) {
+    beside.into()
+}
+
+/// Binds and closes the socket to others. Its owner is this process's user.
+fn bind_unix(path: &Path) -> io::Result<(UnixListener, u32)> {
+    match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let listener = UnixListener::bind(&beside)?;
-    std::fs::set_permissions(&beside, std::fs::Permissions::from_mode(0o600))?;
-    let owner = std::fs::metadata(&beside)?.uid();
-    std::fs::rename(&beside, path)?;
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    let owner = std::fs::metadata(path)?.uid();
     Ok((listener, owner))
 }
 
@@ -171,11 +189,11 @@ pub async fn serve(listener: Listener, app: App, limits: Limits, shutdown: impl 
         };
         match accepted {
             Ok((accepted, permit)) => {
-                let app = app.clone();
+                // Counted before its task has its turn: whoever counts clients misses none that could be answered.
+                let (app, open) = (app.clone(), app.open_connection());
                 connections.spawn(async move {
-                    let _open = app.open_connection();
-                    connect(accepted, app.clone(), limits).await;
-                    drop(permit);
+                    connect(accepted, app, limits).await;
+                    drop((open, permit));
                 });
             }
             Err(error) => {

@@ -34,6 +34,9 @@ impl ExecutionStore for SqliteStore {
     }
 
     async fn list(&self, query: ListQuery) -> Result<Vec<Execution>, StoreError> {
+        if search::is_short(&query) {
+            return self.readers.peek(|conn, _| search::list(conn, &query));
+        }
         self.readers.read(move |conn, _| search::list(conn, &query)).await
     }
 
@@ -91,7 +94,7 @@ impl IdentityStore for SqliteStore {
     }
 
     async fn users(&self) -> Result<Vec<User>, StoreError> {
-        self.readers.read(|conn, _| user::all(conn)).await
+        self.readers.peek(|conn, _| user::all(conn))
     }
 }
 

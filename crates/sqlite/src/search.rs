@@ -86,6 +86,13 @@ const BY_USER: &str = page_sql!("INDEXED BY executions_created_by", "created_by 
 const BY_LOCK: &str = page_sql!("INDEXED BY executions_lock", "lock = ?6", "(?7 >> status) & 1");
 const BY_STATUS: &str = page_sql!("INDEXED BY executions_status", "status = ?7", "1");
 
+/// Whether a page takes no longer than a few single rows do: it is small, and its one filter, if any, is served by an index.
+pub(crate) fn is_short(query: &ListQuery) -> bool {
+    let user = query.owner.is_some() || query.created_by.is_some();
+    let filters = usize::from(user) + usize::from(query.lock.is_some()) + usize::from(!query.statuses.is_empty());
+    query.limit <= 20 && filters <= 1 && query.since.is_none() && query.until.is_none()
+}
+
 /// A page of executions, newest first. One filter is served by its index, the others are applied to what it finds.
 pub(crate) fn list(conn: &Connection, query: &ListQuery) -> Result<Vec<Execution>, Fault> {
     // Nobody can be made a co-owner yet: whoever owns an execution has submitted it.

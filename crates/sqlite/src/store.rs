@@ -27,6 +27,7 @@ pub struct SqliteStore {
     pub(crate) readers: Arc<Readers>,
     path: PathBuf,
     writer: Option<mpsc::Sender<Message>>,
+    poison: Arc<Poison>,
     thread: Mutex<Option<JoinHandle<()>>>,
     counters: Arc<Counters>,
 }
@@ -63,9 +64,10 @@ impl SqliteStore {
         let thread = std::thread::Builder::new().name("runvoy-store".into()).spawn(move || writer.run(&conn));
         let thread = thread.map_err(|source| OpenError::File { path: path.to_owned(), source })?;
         Ok(Self {
-            readers: Readers::new(path, options.read_connections, poison),
+            readers: Readers::new(path, options.read_connections, Arc::clone(&poison)),
             path: path.to_owned(),
             writer: Some(sender),
+            poison,
             thread: Mutex::new(Some(thread)),
             counters,
         })
@@ -117,6 +119,15 @@ impl SqliteStore {
             if findings == ["ok"] { Ok(()) } else { Err(Fault::Damaged(findings.join("; "))) }
         };
         self.readers.read(check).await
+    }
+
+    /// Fails once the store answers nothing more: its disk failed it, its writer is gone, or it was closed. Cheap.
+    pub fn alive(&self) -> Result<(), StoreError> {
+        self.poison.check()?;
+        match &self.writer {
+            Some(writer) if !writer.is_closed() => Ok(()),
+            _ => Err(StoreError::Unavailable(Box::new(Stopped::Closed))),
+        }
     }
 
     /// What the writer has done since the store was opened.

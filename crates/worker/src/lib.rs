@@ -4,6 +4,7 @@ mod attempt;
 mod environment;
 mod output;
 mod report;
+mod running;
 mod worker;
 
 pub use crate::worker::{Config, Worker};

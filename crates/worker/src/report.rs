@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use runvoy_model::command::{EndAttempt, Fence};
+use runvoy_model::command::{EndAttempt, Extend, Fence};
 use runvoy_model::execution::Execution;
 use runvoy_model::log::Block;
 use runvoy_ports::lease::{LeaseError, Leases};
@@ -20,8 +20,8 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
 pub(crate) enum Unpublished {
     /// The lease is lost.
     Lost,
-    /// The log takes no more: its limit, and that in words.
-    Full(u64, String),
+    /// The log takes no more.
+    Full,
     /// Storage failed for too long.
     Failed(String),
 }
@@ -48,7 +48,7 @@ impl Publisher {
                     return Ok(());
                 }
                 Err(LeaseError::Lost(_)) => return Err(Unpublished::Lost),
-                Err(error @ LeaseError::LogFull { limit_bytes }) => return Err(Unpublished::Full(limit_bytes, error.to_string())),
+                Err(LeaseError::LogFull { .. }) => return Err(Unpublished::Full),
                 Err(error @ LeaseError::Gap { .. }) => return Err(Unpublished::Failed(error.to_string())),
                 Err(LeaseError::Unavailable(error)) if began.elapsed() > GIVE_UP_AFTER => {
                     return Err(Unpublished::Failed(error.to_string()));
@@ -61,9 +61,10 @@ impl Publisher {
     }
 }
 
-/// Reports the end of an attempt until somebody has heard it. `None` if the lease was lost meanwhile.
-pub(crate) async fn report_end(leases: &dyn Leases, ended: EndAttempt) -> Option<Execution> {
+/// Reports the end of an attempt until somebody has heard it, keeping the lease meanwhile. `None` if the lease was lost.
+pub(crate) async fn report_end(leases: &dyn Leases, ended: EndAttempt, extend: &Extend, extend_every: Duration) -> Option<Execution> {
     let mut pause = FIRST_PAUSE;
+    let mut extend_at = Instant::now() + extend_every;
     loop {
         match leases.finish(ended.clone()).await {
             Ok(execution) => return Some(execution),
@@ -75,5 +76,10 @@ pub(crate) async fn report_end(leases: &dyn Leases, ended: EndAttempt) -> Option
         }
         sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
+        if Instant::now() >= extend_at {
+            extend_at = Instant::now() + extend_every;
+            // Whether it succeeds shows at the next finish.
+            leases.extend(extend.clone()).await.ok();
+        }
     }
 }

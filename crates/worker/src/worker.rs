@@ -1,7 +1,7 @@
 //! The worker: a number of slots, a loop that fills them with leased executions, and a way to stop that leaves
 //! nothing running and nothing unsaid.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,6 +46,37 @@ pub(crate) enum Stopping {
 /// The most executions that are leased in one step.
 const LEASE_AT_ONCE: usize = 32;
 
+/// What runs, and nudges that came before the attempt they are for.
+#[derive(Default)]
+struct Places {
+    running: HashMap<ExecutionId, Arc<Notify>>,
+    early: HashSet<ExecutionId>,
+}
+
+impl Places {
+    const MOST_EARLY: usize = 1_024;
+
+    fn enter(&mut self, id: ExecutionId, nudge: &Arc<Notify>) {
+        self.running.insert(id, Arc::clone(nudge));
+        if self.early.remove(&id) {
+            nudge.notify_one();
+        }
+    }
+
+    fn nudge(&mut self, id: ExecutionId) {
+        match self.running.get(&id) {
+            Some(nudge) => nudge.notify_one(),
+            None => {
+                if self.early.len() >= Self::MOST_EARLY {
+                    // A lost nudge costs the time to the next extend.
+                    self.early.clear();
+                }
+                self.early.insert(id);
+            }
+        }
+    }
+}
+
 /// Runs leased executions.
 pub struct Worker {
     pub(crate) leases: Arc<dyn Leases>,
@@ -53,7 +84,7 @@ pub struct Worker {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) config: Config,
     slots: Arc<Semaphore>,
-    running: Mutex<HashMap<ExecutionId, Arc<Notify>>>,
+    places: Mutex<Places>,
     stopping: watch::Sender<Stopping>,
 }
 
@@ -61,8 +92,8 @@ impl Worker {
     /// A worker with all its slots free.
     pub fn new(leases: Arc<dyn Leases>, runner: Arc<dyn Runner>, clock: Arc<dyn Clock>, config: Config) -> Arc<Self> {
         let slots = Arc::new(Semaphore::new(config.concurrency));
-        let running = Mutex::new(HashMap::new());
-        Arc::new(Self { leases, runner, clock, config, slots, running, stopping: watch::channel(Stopping::No).0 })
+        let places = Mutex::default();
+        Arc::new(Self { leases, runner, clock, config, slots, places, stopping: watch::channel(Stopping::No).0 })
     }
 
     /// Its slots, for the engine in the same process.
@@ -72,7 +103,7 @@ impl Worker {
 
     /// How many executions it runs now.
     pub fn running(&self) -> usize {
-        self.running.lock().len()
+        self.places.lock().running.len()
     }
 
     /// Leases and runs until it is told to stop.
@@ -80,13 +111,17 @@ impl Worker {
         let mut stopping = self.stopping.subscribe();
         loop {
             tokio::select! {
+                biased;
                 _ = stopping.wait_for(|stopping| *stopping > Stopping::No) => return,
                 () = self.leases.wait_for_work() => {}
             }
             let first = tokio::select! {
+                biased;
                 _ = stopping.wait_for(|stopping| *stopping > Stopping::No) => return,
-                permit = Arc::clone(&self.slots).acquire_owned() => permit.expect("the slots are never closed"),
+                permit = Arc::clone(&self.slots).acquire_owned() => permit,
             };
+            // The slots are closed when the worker has stopped.
+            let Ok(first) = first else { return };
             self.fill(first).await;
         }
     }
@@ -114,11 +149,12 @@ impl Worker {
     fn start(self: &Arc<Self>, execution: Execution, permit: OwnedSemaphorePermit) {
         let worker = Arc::clone(self);
         let (id, nudge) = (execution.id, Arc::new(Notify::new()));
-        self.running.lock().insert(id, Arc::clone(&nudge));
+        self.places.lock().enter(id, &nudge);
         tokio::spawn(async move {
+            // Dropped however the attempt ends, by a panic too: the slot is free and the execution no longer counts as running.
+            let entry = Entry { worker: &worker, id };
             Attempt::new(&worker, execution, nudge, worker.stopping.subscribe()).run().await;
-            worker.running.lock().remove(&id);
-            drop(permit);
+            drop((entry, permit));
         });
     }
 
@@ -131,6 +167,19 @@ impl Worker {
             self.stopping.send_replace(Stopping::EndAll);
             let _all_done = self.slots.acquire_many(all).await;
         }
+        self.slots.close();
+    }
+}
+
+/// An execution's place among those that run.
+struct Entry<'a> {
+    worker: &'a Worker,
+    id: ExecutionId,
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        self.worker.places.lock().running.remove(&self.id);
     }
 }
 
@@ -151,9 +200,11 @@ impl Slots for OwnSlots {
     }
 
     fn nudge(&self, execution: ExecutionId) {
-        if let Some(nudge) = self.0.running.lock().get(&execution) {
-            nudge.notify_one();
-        }
+        self.0.places.lock().nudge(execution);
+    }
+
+    fn runs(&self, execution: ExecutionId) -> bool {
+        self.0.places.lock().running.contains_key(&execution)
     }
 }
 

@@ -197,12 +197,20 @@ pub(super) fn finish<V: View>(
     execution.status = verdict.status;
     execution.exit_code = Some(verdict.exit_code);
     execution.end_reason = Some(verdict.reason);
-    execution.completed_at = Some(step.at);
+    execution.completed_at = Some(ended_at(&execution, step, facts));
     execution.lease = None;
     execution.log_end = facts.log_end.or(execution.log_end);
     execution.cost_micro_usd = Some(execution.cost_micro_usd.unwrap_or(0).saturating_add(facts.cost_micro_usd));
     let execution = writes.put(execution, step);
     Ok((writes, Answer::Ended(execution)))
+}
+
+/// When the command ended, not when that could be written down.
+fn ended_at(execution: &Execution, step: &Step, facts: Facts) -> crate::time::UnixMs {
+    match (execution.attempt_started_at, facts.duration_ms) {
+        (Some(started), Some(ms)) => started.plus_ms(i64::try_from(ms).unwrap_or(i64::MAX)).min(step.at.max(started)),
+        _ => step.at,
+    }
 }
 
 fn event_type(verdict: &Verdict) -> EventType {

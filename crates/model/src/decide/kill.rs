@@ -16,7 +16,10 @@ pub(super) fn kill<V: View>(view: &mut V, step: &Step, kill: &Kill) -> Decision<
     }
     let request = KillRequest { by: step.actor.name(), at: step.at, force: kill.force };
     if matches!(execution.status, Status::Pending | Status::Starting) {
-        let verdict = stopped(&request, "it had not started");
+        let verdict = match execution.attempt {
+            0 => stopped(&request, "it had not started"),
+            attempts => stopped(&request, &format!("it was waiting for attempt {}", attempts + 1)),
+        };
         execution.kill = Some(request);
         let outcome = Outcome::WorkerStopped;
         let (mut writes, answer) = finish(view, step, execution.clone(), &outcome, verdict, Facts::default())?;

@@ -39,7 +39,7 @@ fn a_life_from_submit_to_exit_zero() {
     let done = world.get(id);
     assert_eq!((done.status, done.exit_code, done.log_end, done.cost_micro_usd), (Status::Succeeded, Some(0), Some(7), Some(5)));
     assert_eq!(done.end_reason.as_ref().map(|reason| reason.code), Some(EndCode::Exit));
-    assert_eq!(done.duration_ms(world.now), Some(5_000));
+    assert_eq!(done.duration_ms(world.now), Some(1_234));
     assert!(done.lease.is_none());
     assert_eq!(world.kinds(id), [EventType::TaskPending, EventType::TaskProcessingStarted, EventType::TaskCompleted]);
 }

@@ -39,7 +39,7 @@ pub struct FileLogStore {
     core: Arc<Core>,
     keeper: Mutex<Option<JoinHandle<()>>>,
     /// Locked as long as this store lives.
-    _lock: File,
+    lock: File,
 }
 
 impl FileLogStore {
@@ -63,7 +63,7 @@ impl FileLogStore {
             .name("log-keeper".into())
             .spawn(move || keep(&theirs, &chores))
             .map_err(Trouble::io("start the keeper of", dir))?;
-        Ok(Self { core, keeper: Mutex::new(Some(keeper)), _lock: lock })
+        Ok(Self { core, keeper: Mutex::new(Some(keeper)), lock })
     }
 
     /// Flushes everything and stops the keeper. Nothing is accepted afterwards; reads go on. Blocks.
@@ -102,6 +102,11 @@ impl FileLogStore {
         let _alone = self.core.maintenance.lock();
         self.core.journals.lock().rotate()?;
         self.core.compact(None).map(|_| ())
+    }
+
+    /// Fails once nothing is accepted any more: a flush has failed, or the store was closed. Cheap.
+    pub fn alive(&self) -> Result<(), LogError> {
+        Ok(self.core.writable()?)
     }
 
     /// What the logs take on disk and in memory. Blocks.
@@ -169,6 +174,8 @@ impl FileLogStore {
 impl Drop for FileLogStore {
     fn drop(&mut self) {
         self.stop();
+        // Said, not left to closing: a process that is being started at this moment has a copy of the descriptor until it executes.
+        let _ = self.lock.unlock();
     }
 }
 
