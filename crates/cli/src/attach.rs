@@ -1,5 +1,5 @@
 //! Staying with an execution until it ends: its output as it comes, a spinner while there is none, its exit code at the end. Ctrl-C
-//! leaves it running.
+//! leaves it running, and so does a reader of the output that has enough.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ pub(crate) fn interrupts() -> Result<Signal, Failure> {
 
 /// What to stay with, and how.
 pub(crate) struct Attach<'a> {
-    pub(crate) session: &'a Session<'a>,
+    pub(crate) session: &'a Session,
     pub(crate) client: &'a Client,
     pub(crate) id: String,
     pub(crate) websocket_url: Option<String>,
@@ -74,7 +74,7 @@ impl Attach<'_> {
     async fn follow(&self, screen: &mut Screen<'_>, interrupts: &mut Signal) -> Result<Left, Failure> {
         let start = Start { from_line: 1, websocket_url: self.websocket_url.clone(), live: true };
         let mut follow = self.client.follow(&self.id, start);
-        let (mut last, mut kill) = (None, self.kill_on_interrupt);
+        let (mut last, mut kill, sink) = (None, self.kill_on_interrupt, screen.sink);
         loop {
             tokio::select! {
                 item = follow.next() => {
@@ -94,6 +94,7 @@ impl Attach<'_> {
                     screen.remark("killing the execution; press Ctrl-C again to leave it").await;
                     self.client.kill(&self.id, false).await?;
                 }
+                () = sink.abandoned() => return Ok(Left::OutputClosed),
                 () = screen.tick() => {}
             }
         }

@@ -9,6 +9,14 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use crate::failure::Failure;
+use crate::sanitize::one_line;
+
+/// Keys at the top and in every profile.
+const KEYS: [&str; 4] = ["api_endpoint", "api_key", "web_url", "ca_file"];
+/// Keys at the top alone.
+const TOP_KEYS: [&str; 2] = ["profile", "profiles"];
+/// From here on two words are taken for the same word with a slip.
+const ALIKE: f64 = 0.7;
 
 /// The user's file, or an empty one where there is none yet.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -75,6 +83,32 @@ impl UserFile {
         Ok(())
     }
 
+    /// What has no effect, a sentence each: keys that are not known, and values that are not text. Values are never shown.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let mut remarks = self.scope_remarks(&self.content, "", &[&KEYS[..], &TOP_KEYS].concat());
+        let profiles = self.content.get("profiles").and_then(Value::as_object);
+        for (name, profile) in profiles.into_iter().flatten() {
+            if let Some(profile) = profile.as_object() {
+                remarks.extend(self.scope_remarks(profile, &format!(" of profile `{name}`"), &KEYS));
+            }
+        }
+        remarks.iter().map(|remark| one_line(remark)).collect()
+    }
+
+    fn scope_remarks(&self, scope: &Map<String, Value>, place: &str, known: &[&str]) -> Vec<String> {
+        let path = self.path.display();
+        let remark = |(key, value): (&String, &Value)| match known.iter().find(|known| *known == key) {
+            None => {
+                let hint = meant(key, known).map_or_else(String::new, |known| format!("; did you mean `{known}`?"));
+                Some(format!("unknown key `{key}`{place} in {path} is ignored{hint}"))
+            }
+            Some(&"profiles") => None,
+            Some(_) if value.is_string() || value.is_null() => None,
+            Some(_) => Some(format!("`{key}`{place} in {path} is ignored: it is not text; put its value into quotes")),
+        };
+        scope.iter().filter_map(remark).collect()
+    }
+
     /// Others can read the file, although it holds a key.
     pub(crate) fn is_exposed(&self) -> bool {
         fs::metadata(&self.path).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
@@ -116,6 +150,14 @@ impl ProjectFile {
         };
         Ok(Self { path: path.to_owned(), profile })
     }
+}
+
+/// The known key that was probably meant.
+fn meant<'a>(key: &str, known: &[&'a str]) -> Option<&'a str> {
+    let plain = key.to_ascii_lowercase().replace('-', "_");
+    let likeness = |known: &str| if plain.len() >= 3 && known.contains(&plain) { 1.0 } else { strsim::jaro(&plain, known) };
+    let best = known.iter().map(|known| (likeness(known), *known)).max_by(|(a, _), (b, _)| a.total_cmp(b));
+    best.filter(|(likeness, _)| *likeness > ALIKE).map(|(_, known)| known)
 }
 
 fn read_mapping(path: &Path) -> Result<Map<String, Value>, Failure> {
@@ -178,6 +220,27 @@ mod tests {
             assert_eq!(failure.exit_code(1), 2);
             assert!(failure.text(false).contains("may not set"), "{text}");
         }
+    }
+
+    #[test]
+    fn what_has_no_effect_is_told_with_what_was_probably_meant() {
+        let root = tempfile::tempdir().expect("a directory");
+        let path = root.path().join("config.yaml");
+        let text =
+            "endpoint: http://x\napi_key: 12345\nweb_url: null\nprofile: prod\nunrelated: 1\nprofiles:\n  prod:\n    api-kye: hunter2\n";
+        fs::write(&path, text).expect("written");
+        let remarks = UserFile::load(&path).expect("a mapping").remarks().join("\n").replace(&*path.to_string_lossy(), "FILE");
+        let mut lines: Vec<&str> = remarks.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(
+            lines,
+            [
+                "`api_key` in FILE is ignored: it is not text; put its value into quotes",
+                "unknown key `api-kye` of profile `prod` in FILE is ignored; did you mean `api_key`?",
+                "unknown key `endpoint` in FILE is ignored; did you mean `api_endpoint`?",
+                "unknown key `unrelated` in FILE is ignored",
+            ]
+        );
     }
 
     #[test]

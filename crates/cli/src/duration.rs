@@ -53,7 +53,7 @@ impl From<Seconds> for Duration {
     }
 }
 
-/// A duration for people: `0.2s`, `12s`, `3m 05s`, `2h 04m`, `3d 4h`.
+/// A duration for people: `5ms`, `1.2s`, `12s`, `3m 05s`, `2h 04m`, `3d 4h`.
 pub(crate) struct Human(pub(crate) Duration);
 
 impl Human {
@@ -66,7 +66,8 @@ impl fmt::Display for Human {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.0.as_secs();
         let text = match seconds {
-            0..10 => format!("{}.{}s", seconds, self.0.subsec_millis() / 100),
+            0 => format!("{}ms", self.0.subsec_millis()),
+            1..10 => format!("{}.{}s", seconds, self.0.subsec_millis() / 100),
             10..60 => format!("{seconds}s"),
             60..3_600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
             3_600..86_400 => format!("{}h {:02}m", seconds / 3_600, seconds % 3_600 / 60),
@@ -94,9 +95,17 @@ mod tests {
 
     #[test]
     fn durations_are_shown_with_what_matters_at_their_size() {
-        for (ms, text) in
-            [(0, "0.0s"), (1_250, "1.2s"), (12_900, "12s"), (185_000, "3m 05s"), (7_440_000, "2h 04m"), (273_600_000, "3d 4h")]
-        {
+        for (ms, text) in [
+            (0, "0ms"),
+            (5, "5ms"),
+            (999, "999ms"),
+            (1_000, "1.0s"),
+            (1_250, "1.2s"),
+            (12_900, "12s"),
+            (185_000, "3m 05s"),
+            (7_440_000, "2h 04m"),
+            (273_600_000, "3d 4h"),
+        ] {
             assert_eq!(Human::from_ms(ms).to_string(), text);
         }
     }

@@ -44,6 +44,7 @@ pub(crate) struct Failure {
 struct Told {
     what: String,
     why: Vec<String>,
+    choices: Vec<String>,
     next: Vec<String>,
     code: Option<String>,
     request_id: Option<String>,
@@ -72,6 +73,12 @@ impl Failure {
         self
     }
 
+    /// What the user can choose from; a person sees it in place of the why.
+    pub(crate) fn choices(mut self, choices: Vec<String>) -> Self {
+        self.told.choices = choices;
+        self
+    }
+
     /// The exit code, where failures of our own have the code `own`.
     pub(crate) fn exit_code(&self, own: u8) -> u8 {
         match self.kind {
@@ -85,7 +92,10 @@ impl Failure {
     /// The lines for a person.
     pub(crate) fn text(&self, colour: bool) -> String {
         let mut text = format!("{} {}\n", paint("error:", Tone::Bad, colour), one_line(&self.told.what));
-        for why in &self.told.why {
+        for choice in &self.told.choices {
+            writeln!(text, "  {}", one_line(choice)).expect("a String takes everything");
+        }
+        for why in self.told.why.iter().filter(|_| self.told.choices.is_empty()) {
             writeln!(text, "  why: {}", one_line(why)).expect("a String takes everything");
         }
         for next in &self.told.next {
@@ -104,7 +114,8 @@ impl Failure {
     /// The same for a program.
     pub(crate) fn json(&self) -> String {
         let value = json!({
-            "error": self.told.what, "why": self.told.why, "next": self.told.next, "code": self.told.code, "request_id": self.told.request_id,
+            "error": self.told.what, "why": self.told.why, "choices": self.told.choices, "next": self.told.next,
+            "code": self.told.code, "request_id": self.told.request_id,
         });
         format!("{value}\n")
     }

@@ -1,6 +1,7 @@
 //! The command line of a client: one file per command, below `command/`. Data goes to stdout and everything else to stderr. It sees only
 //! the client and the wire types; the binary adds the commands that need more, and says how to reach a local server.
 
+mod ambiguity;
 mod attach;
 pub mod command;
 pub mod complete;
@@ -12,6 +13,7 @@ pub mod global;
 mod local;
 mod output;
 mod printer;
+mod reason;
 mod sanitize;
 mod session;
 mod settings;

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::global::Format;
 use crate::session::Session;
 
-impl Session<'_> {
+impl Session {
     /// Writes `value`: for programs as it is, for people as `table` makes it, or only its `names`.
     pub(crate) fn show(
         &self,

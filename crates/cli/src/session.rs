@@ -4,8 +4,9 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use runvoy_client::{Client, Detail, Endpoint, Options, Retry};
+use runvoy_client::{Client, Detail, Endpoint, Options, Retry, Revive};
 
+use crate::ambiguity;
 use crate::config_file::{ProjectFile, UserFile};
 use crate::environment::Environment;
 use crate::failure::{Failure, Kind};
@@ -16,21 +17,21 @@ use crate::settings::{Settings, Sources};
 use crate::terminal::{Terminal, Tone, paint};
 
 /// One command line being carried out.
-pub(crate) struct Session<'a> {
+pub(crate) struct Session {
     pub(crate) global: GlobalArgs,
     pub(crate) environment: Environment,
     pub(crate) settings: Settings,
     pub(crate) user_file: UserFile,
     pub(crate) terminal: Terminal,
-    local: &'a dyn LocalServer,
+    local: &'static dyn LocalServer,
 }
 
-impl<'a> Session<'a> {
+impl Session {
     pub(crate) fn new(
         global: GlobalArgs,
         environment: Environment,
         terminal: Terminal,
-        local: &'a dyn LocalServer,
+        local: &'static dyn LocalServer,
     ) -> Result<Self, Failure> {
         let user_path = environment.runvoy_directory().map_or_else(PathBuf::new, |directory| directory.join("config.yaml"));
         let (user_file, project) = (UserFile::load(&user_path)?, ProjectFile::find(&environment.directory)?);
@@ -103,9 +104,17 @@ impl<'a> Session<'a> {
             }
             return Err(failure.next("give one: `runvoy configure`, --api-key-file FILE, or the variable RUNVOY_API_KEY"));
         }
-        let options =
-            Options { api_key, ca_file: self.settings.ca_file.value.clone(), retry, trace: self.trace(), ..Options::new(endpoint) };
-        Ok(Client::new(options)?)
+        let (ca_file, trace, revive) = (self.settings.ca_file.value.clone(), self.trace(), local.then(|| self.revive()));
+        Ok(Client::new(Options { api_key, ca_file, retry, trace, revive, ..Options::new(endpoint) })?)
+    }
+
+    /// A local server may leave between being found and being asked: then it is found, or started, once more.
+    fn revive(&self) -> Revive {
+        let (server, data_dir) = (self.local, self.settings.data_dir.value.clone());
+        Arc::new(move || {
+            let data_dir = data_dir.clone();
+            Box::pin(async move { server.ensure(&data_dir).await.map(drop) })
+        })
     }
 
     fn trace(&self) -> Option<runvoy_client::Trace> {
@@ -136,7 +145,17 @@ impl<'a> Session<'a> {
                 Failure::usage(format!("`{id}` is too short for an id")).why("at least six digits of its beginning or end are needed")
             );
         }
-        Ok(client.execution(&plain).await?.execution_id)
+        match client.execution(&plain).await {
+            Ok(execution) => Ok(execution.execution_id),
+            Err(error) => Err(ambiguity::explain(client, error).await),
+        }
+    }
+
+    /// Tells what in the user file has no effect.
+    pub(crate) fn remark_on_user_file(&self) {
+        for remark in self.user_file.remarks() {
+            self.note(Tone::Warning, &remark);
+        }
     }
 
     /// A remark on stderr; `-q` leaves it out.
@@ -175,5 +194,58 @@ impl<'a> Session<'a> {
         let mut answer = String::new();
         io::stdin().read_line(&mut answer)?;
         if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(Failure::new(Kind::Cancelled, "cancelled")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::UnixListener;
+
+    use super::*;
+
+    /// A server that has left when it is asked, and is there when it was looked for once more.
+    #[derive(Default)]
+    struct Leaving {
+        looked_for: AtomicUsize,
+    }
+
+    #[async_trait::async_trait]
+    impl LocalServer for Leaving {
+        async fn ensure(&self, data_dir: &Path) -> Result<PathBuf, String> {
+            let socket = data_dir.join("sock");
+            if self.looked_for.fetch_add(1, Ordering::SeqCst) == 1 {
+                let listener = UnixListener::bind(&socket).map_err(|error| error.to_string())?;
+                tokio::spawn(answer_one(listener));
+            }
+            Ok(socket)
+        }
+    }
+
+    async fn answer_one(listener: UnixListener) {
+        let (mut stream, _) = listener.accept().await.expect("the client comes");
+        let body = r#"{"status":"ok","version":"0.1.0","provider":"local"}"#;
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") {
+            assert_ne!(stream.read_buf(&mut request).await.expect("open"), 0, "a whole request");
+        }
+        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        stream.write_all(answer.as_bytes()).await.expect("read");
+    }
+
+    #[tokio::test]
+    async fn a_local_server_that_leaves_before_it_is_asked_is_looked_for_again() {
+        let home = tempfile::tempdir().expect("a directory");
+        let global = GlobalArgs { data_dir: Some(home.path().to_owned()), ..GlobalArgs::default() };
+        let environment = Environment::new([("HOME", home.path().to_str().expect("UTF-8"))], home.path());
+        let terminal = Terminal::of_process(global.color, &environment);
+        let local: &'static Leaving = Box::leak(Box::default());
+        let session = Session::new(global, environment, terminal, local).expect("nothing is configured");
+        let client = session.connect().await.expect("a socket was named");
+        assert_eq!(client.health().await.expect("the second one answers").status, "ok");
+        assert_eq!(local.looked_for.load(Ordering::SeqCst), 2);
     }
 }

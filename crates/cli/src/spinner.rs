@@ -56,7 +56,7 @@ impl Spinner {
 
 fn phase(status: &StatusResponse) -> String {
     match (status.status, &status.waiting_for) {
-        (Status::Pending, Some(reason)) => format!("queued: {}", one_line(&reason.message)),
+        (Status::Pending, Some(reason)) => format!("queued, waiting for {}", one_line(&reason.message)),
         (Status::Pending, None) => "queued".to_owned(),
         (Status::Starting, Some(reason)) => format!("starting: {}", one_line(&reason.message)),
         (other, _) => other.as_str().to_ascii_lowercase(),
@@ -84,13 +84,13 @@ mod tests {
             completed_at: None,
             submitted_at: None,
             end_reason: None,
-            waiting_for: Some(Reason { code: "lock".into(), message: "lock prod is held\x1b[2J".into() }),
+            waiting_for: Some(Reason { code: "lock".into(), message: "lock prod\x1b[2J".into() }),
             duration_seconds: None,
             cost_usd: None,
             attempt: 0,
         };
         spinner.status(&status);
-        assert_eq!(spinner.turn(Duration::from_millis(1_200), None).as_deref(), Some("\r\x1b[K⠙ queued: lock prod is held 1.2s"));
+        assert_eq!(spinner.turn(Duration::from_millis(1_200), None).as_deref(), Some("\r\x1b[K⠙ queued, waiting for lock prod 1.2s"));
         status.status = Status::Running;
         spinner.status(&status);
         assert_eq!(spinner.turn(Duration::from_secs(12), Some(12)).as_deref(), Some("\r\x1b[K⠹ running 1"));

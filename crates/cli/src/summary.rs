@@ -4,6 +4,7 @@ use runvoy_wire::{Status, StatusResponse};
 
 use crate::duration::Human;
 use crate::failure::PLATFORM;
+use crate::reason;
 use crate::sanitize::one_line;
 use crate::terminal::{Tone, paint};
 
@@ -23,7 +24,7 @@ pub(crate) fn line(status: &StatusResponse, colour: bool) -> String {
         parts.push(Human::from_ms(ended.ms_since(status.started_at)).to_string());
     }
     if let Some(reason) = status.end_reason.as_ref().filter(|reason| reason.code != "exit") {
-        parts.push(one_line(&format!("{}: {}", reason.code, reason.message)));
+        parts.push(reason::told(reason));
     }
     parts.push(paint(&one_line(&status.execution_id), Tone::Dim, colour));
     parts.join(" · ")

@@ -54,7 +54,8 @@ pub(crate) fn render(headings: &[&str], rows: &[Vec<Cell>], width: Option<usize>
     out
 }
 
-fn cut(text: &str, width: usize) -> String {
+/// `text`, or as much of it as fits with a mark.
+pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }

@@ -1,6 +1,7 @@
 //! The client itself: what it is made of. Its methods are beside what they are about.
 
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use http::HeaderValue;
@@ -11,6 +12,9 @@ use crate::error::ClientError;
 use crate::pool::Pool;
 use crate::retry::Retry;
 use crate::trace::{Detail, Trace};
+
+/// Brings back a server that is not there. The error is for a person.
+pub type Revive = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync>;
 
 /// How to make a client.
 #[derive(Clone)]
@@ -25,12 +29,14 @@ pub struct Options {
     pub retry: Retry,
     /// Who sees the requests.
     pub trace: Option<Trace>,
+    /// Who is asked for the server while it was never seen and nobody listens at the endpoint.
+    pub revive: Option<Revive>,
 }
 
 impl Options {
     /// A client of `endpoint` without a key.
     pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, api_key: None, ca_file: None, retry: Retry::default(), trace: None }
+        Self { endpoint, api_key: None, ca_file: None, retry: Retry::default(), trace: None, revive: None }
     }
 }
 
@@ -51,7 +57,7 @@ impl Client {
     /// Makes a client; nothing is sent yet.
     pub fn new(options: Options) -> Result<Self, ClientError> {
         let api_key = options.api_key.map(|key| header(&key)).transpose()?;
-        let connector = Connector::new(options.endpoint, options.ca_file.as_deref())?;
+        let connector = Connector::new(options.endpoint, options.ca_file.as_deref(), options.revive)?;
         let inner = Inner { pool: Pool::new(connector), api_key, retry: options.retry, trace: options.trace };
         Ok(Self { inner: Arc::new(inner) })
     }

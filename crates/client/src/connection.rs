@@ -1,6 +1,11 @@
 //! Opening a connection to an endpoint: TCP, TLS over TCP, or a Unix socket, all as one kind of stream.
+//!
+//! Where the caller knows how to bring the server back, that is done while no answer was seen yet: a local server may leave between being
+//! found and being asked. Afterwards it is not, for a server that answered and went was stopped by somebody.
 
+use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustls_pki_types::ServerName;
@@ -9,11 +14,14 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
+use crate::client::Revive;
 use crate::endpoint::Endpoint;
 use crate::error::{BoxError, ClientError};
 use crate::tls;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// How often the server is brought back for one connection.
+const MAX_REVIVALS: u32 = 3;
 
 /// Bytes in, bytes out.
 pub(crate) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -26,27 +34,44 @@ pub(crate) type Connection = Box<dyn Duplex>;
 pub(crate) struct Connector {
     endpoint: Endpoint,
     tls: Option<TlsConnector>,
+    revive: Option<Revive>,
+    answered: AtomicBool,
 }
 
 impl Connector {
-    pub(crate) fn new(endpoint: Endpoint, ca_file: Option<&Path>) -> Result<Self, ClientError> {
+    pub(crate) fn new(endpoint: Endpoint, ca_file: Option<&Path>, revive: Option<Revive>) -> Result<Self, ClientError> {
         let tls = match &endpoint {
             Endpoint::Tcp { tls: true, .. } => Some(tls::connector(ca_file)?),
             Endpoint::Tcp { tls: false, .. } | Endpoint::Unix(_) => None,
         };
-        Ok(Self { endpoint, tls })
+        Ok(Self { endpoint, tls, revive, answered: AtomicBool::new(false) })
     }
 
     pub(crate) fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
+    /// The server is there and in service.
+    pub(crate) fn note_answer(&self) {
+        self.answered.store(true, Ordering::Relaxed);
+    }
+
     /// A new connection.
     pub(crate) async fn connect(&self) -> Result<Connection, ClientError> {
-        match timeout(CONNECT_LIMIT, self.open()).await {
-            Ok(opened) => opened,
-            Err(_) => Err(self.unreachable(false, format!("no connection within {} s", CONNECT_LIMIT.as_secs()))),
+        for revivals in 0.. {
+            let opened = timeout(CONNECT_LIMIT, self.open()).await;
+            let late = |_| Err(self.unreachable(false, format!("no connection within {} s", CONNECT_LIMIT.as_secs())));
+            let error = match opened.unwrap_or_else(late) {
+                Ok(connection) => return Ok(connection),
+                Err(error) => error,
+            };
+            let wanted = revivals < MAX_REVIVALS && !self.answered.load(Ordering::Relaxed) && nobody_listens(&error);
+            let Some(revive) = self.revive.as_ref().filter(|_| wanted) else {
+                return Err(error);
+            };
+            revive().await.map_err(|why| self.unreachable(false, why))?;
         }
+        unreachable!("revivals are bounded")
     }
 
     async fn open(&self) -> Result<Connection, ClientError> {
@@ -72,4 +97,10 @@ impl Connector {
     pub(crate) fn unreachable(&self, connected: bool, source: impl Into<BoxError>) -> ClientError {
         ClientError::Unreachable { endpoint: self.endpoint.to_string(), connected, source: source.into() }
     }
+}
+
+fn nobody_listens(error: &ClientError) -> bool {
+    let ClientError::Unreachable { source, .. } = error else { return false };
+    let kind = source.downcast_ref::<io::Error>().map(io::Error::kind);
+    matches!(kind, Some(io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused))
 }

@@ -20,7 +20,7 @@ mod socket;
 mod tls;
 mod trace;
 
-pub use client::{Client, Options};
+pub use client::{Client, Options, Revive};
 pub use download::Download;
 pub use endpoint::{Endpoint, InvalidEndpoint};
 pub use error::{ClientError, Refusal};

@@ -47,6 +47,10 @@ impl Pool {
     }
 
     fn keep(&self, sender: SendRequest<Full<Bytes>>, response: Response<Incoming>) -> Response<Incoming> {
+        // A server that is leaving says so with such a status, and is as good as gone.
+        if !response.status().is_server_error() {
+            self.connector.note_answer();
+        }
         self.senders.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
         response
     }

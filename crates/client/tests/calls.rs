@@ -2,6 +2,8 @@
 
 mod fake;
 
+use std::path::Path;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -125,6 +127,78 @@ async fn a_unix_socket_needs_no_key() {
     let client = Client::new(options(format!("unix:{}", dir.path().join("sock").display()))).expect("plain options");
     assert_eq!(client.health().await.expect("it answers").version, "0.1.0");
     assert_eq!(fake.seen()[0].header("x-api-key"), None);
+}
+
+/// A server that is started, at `socket`, by being asked for the `start`th time; and how often it was asked for.
+fn revived(fake: &Fake, socket: &Path, start: usize) -> (Options, Arc<AtomicUsize>) {
+    let (fake, path, asked) = (fake.clone(), socket.to_owned(), Arc::new(AtomicUsize::new(0)));
+    let (options, count) = (options(format!("unix:{}", socket.display())), asked.clone());
+    let revive = move || {
+        if asked.fetch_add(1, Ordering::SeqCst) + 1 == start {
+            fake.unix(&path);
+        }
+        Box::pin(async { Ok(()) }) as Pin<Box<dyn Future<Output = Result<(), String>> + Send>>
+    };
+    (Options { revive: Some(Arc::new(revive)), retry: runvoy_client::Retry::NONE, ..options }, count)
+}
+
+#[tokio::test]
+async fn a_server_that_left_before_its_first_answer_is_brought_back() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (absent, stale) = (dir.path().join("absent"), dir.path().join("stale"));
+    drop(std::os::unix::net::UnixListener::bind(&stale).expect("a new socket"));
+    for (socket, refused) in [(absent, false), (stale, true)] {
+        let (fake, tries) = (Fake::new(|_| accepted()), submission());
+        let (mut options, asked) = revived(&fake, &socket, 2);
+        if refused {
+            let (inner, path) = (options.revive.take().expect("given"), socket.clone());
+            options.revive = Some(Arc::new(move || {
+                // A new server takes the place of what an old one left.
+                let _ = std::fs::remove_file(&path);
+                inner()
+            }));
+        }
+        let client = Client::new(options).expect("plain options");
+        client.run(&tries).await.expect("the second server answers");
+        assert_eq!(asked.load(Ordering::SeqCst), 2);
+        assert_eq!(fake.seen()[0].header("idempotency-key"), Some(tries.idempotency_key.as_str()));
+    }
+}
+
+#[tokio::test]
+async fn a_submit_that_was_cut_off_by_a_leaving_server_reaches_the_next_one_with_its_key() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (socket, tries) = (dir.path().join("sock"), submission());
+    let leaving = tokio::net::UnixListener::bind(&socket).expect("a new socket");
+    let (fake, path) = (Fake::new(|_| accepted()), socket.clone());
+    let (options, asked) = revived(&fake, &socket, 1);
+    let client = Client::new(Options { retry: runvoy_client::Retry::default(), ..options }).expect("plain options");
+    let leave = async move {
+        let taken = leaving.accept().await.expect("the client comes");
+        std::fs::remove_file(&path).expect("there");
+        drop((leaving, taken));
+    };
+    let (submitted, ()) = tokio::join!(client.run(&tries), leave);
+    submitted.expect("the next server answers");
+    assert_eq!((asked.load(Ordering::SeqCst), fake.seen().len()), (1, 1));
+    assert_eq!(fake.seen()[0].header("idempotency-key"), Some(tries.idempotency_key.as_str()));
+}
+
+#[tokio::test]
+async fn bringing_a_server_back_is_bounded_and_ends_with_its_first_answer() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (fake, socket) =
+        (Fake::new(|_| Reply::Answer(200, vec![("connection", "close".to_owned())], b"[]".to_vec())), dir.path().join("sock"));
+    let (hopeless, asked) = revived(&fake, &socket, usize::MAX);
+    let error = Client::new(hopeless).expect("plain options").health().await.expect_err("it never comes");
+    assert!(matches!(error, ClientError::Unreachable { connected: false, .. }), "{error:?}");
+    assert_eq!(asked.load(Ordering::SeqCst), 3);
+    let (options, asked) = revived(&fake, &socket, 1);
+    let client = Client::new(options).expect("plain options");
+    client.list(&ListQuery::default()).await.expect("it was brought back");
+    std::fs::remove_file(&socket).expect("there");
+    client.list(&ListQuery::default()).await.expect_err("somebody stopped it");
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]

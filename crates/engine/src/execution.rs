@@ -70,11 +70,8 @@ impl Engine {
         self.refuse_shared_uid().await?;
         let key = key.map(|key| SubmitKey { user: caller.email.clone(), key, fingerprint: fingerprint(&spec) });
         let slot = if self.config.queues.contains(&spec.queue) { self.slots.get().and_then(|slots| slots.reserve()) } else { None };
-        let lease_to = slot.as_ref().map(|_| LeaseTo {
-            lease: self.lease_id(),
-            worker: self.worker.clone(),
-            ttl_ms: self.config.lease_ttl_ms,
-        });
+        let lease_to =
+            slot.as_ref().map(|_| LeaseTo { lease: self.lease_id(), worker: self.worker.clone(), ttl_ms: self.config.lease_ttl_ms });
         let id = ExecutionId(self.ports.ids.next_id());
         let submit = Submit { id, spec, created_by: caller.email.clone(), key, lease_to };
         let submitted = self.ports.store.submit(self.user_step(caller, action), submit).await;

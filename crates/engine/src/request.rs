@@ -118,7 +118,6 @@ impl RunRequest {
         }
         Ok(self.labels.clone())
     }
-
 }
 
 /// The client's own key, if it is one.

@@ -45,23 +45,31 @@ pub struct ChainHead {
 mod hex_mac {
     use serde::{Deserialize, Deserializer, Serializer};
 
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
     pub fn serialize<S: Serializer>(mac: &[u8; 32], serializer: S) -> Result<S::Ok, S::Error> {
-        use std::fmt::Write;
-        let mut text = String::with_capacity(64);
-        for byte in mac {
-            write!(text, "{byte:02x}").expect("writing to a string");
+        let mut text = [0u8; 64];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(mac) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
         }
-        serializer.serialize_str(&text)
+        serializer.serialize_str(std::str::from_utf8(&text).expect("hex digits are ASCII"))
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 32], D::Error> {
-        let text = String::deserialize(deserializer)?;
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        let wrong = || serde::de::Error::custom("expected 64 hex digits");
+        let digit = |digit: u8| match digit {
+            b'0'..=b'9' => Ok(digit - b'0'),
+            b'a'..=b'f' => Ok(digit - b'a' + 10),
+            _ => Err(wrong()),
+        };
         let mut mac = [0u8; 32];
-        if text.len() != 64 || !text.is_ascii() {
-            return Err(serde::de::Error::custom("expected 64 hex digits"));
+        if text.len() != 64 {
+            return Err(wrong());
         }
-        for (i, byte) in mac.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&text[2 * i..2 * i + 2], 16).map_err(serde::de::Error::custom)?;
+        for (byte, pair) in mac.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            *byte = (digit(pair[0])? << 4) | digit(pair[1])?;
         }
         Ok(mac)
     }

@@ -313,7 +313,9 @@ impl Answer {
     /// The executions that the answer shows.
     pub(crate) fn executions_mut(&mut self) -> Vec<&mut Execution> {
         match self {
-            Self::Submitted { execution, .. } | Self::Begun(execution) | Self::Ended(execution) | Self::Changed(execution) => vec![execution],
+            Self::Submitted { execution, .. } | Self::Begun(execution) | Self::Ended(execution) | Self::Changed(execution) => {
+                vec![execution]
+            }
             Self::Leased(executions) => executions.iter_mut().collect(),
             Self::Extended(_) | Self::Unchanged | Self::Lock(_) | Self::Refused(_) => Vec::new(),
         }

@@ -17,7 +17,11 @@ impl Rates {
         #[expect(clippy::cast_precision_loss, reason = "a duration of 2^53 ms is 285,000 years")]
         let hours = duration_ms as f64 / 3_600_000.0;
         let usd = (vcpus * self.vcpu_hour_usd + gb * self.gb_hour_usd) * hours;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float to int saturates; a negative rate costs nothing")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "float to int saturates; a negative rate costs nothing"
+        )]
         let micros = (usd * 1e6).round() as u64;
         micros
     }

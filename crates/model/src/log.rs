@@ -224,13 +224,7 @@ impl BlockBuilder {
     /// Takes what was added and starts anew.
     pub fn take(&mut self) -> Block {
         let taken = std::mem::take(self);
-        Block {
-            count: taken.count,
-            first_at: taken.first_at,
-            last_at: taken.last_at,
-            raw_len: taken.raw_len,
-            data: taken.data.into(),
-        }
+        Block { count: taken.count, first_at: taken.first_at, last_at: taken.last_at, raw_len: taken.raw_len, data: taken.data.into() }
     }
 }
 

@@ -73,9 +73,9 @@ pub const LONGEST_BACKOFF_MS: u64 = 5 * 60 * 1_000;
 pub fn backoff_ms(execution: ExecutionId, attempt: u32) -> u64 {
     let longest = FIRST_BACKOFF_MS.saturating_mul(1 << attempt.saturating_sub(1).min(20)).min(LONGEST_BACKOFF_MS);
     // The id's tail is random already; mixing in the attempt gives each attempt its own jitter.
-    let seed = execution.as_bytes()[8..].iter().fold(u64::from(attempt), |seed, byte| {
-        (seed ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let seed = execution.as_bytes()[8..]
+        .iter()
+        .fold(u64::from(attempt), |seed, byte| (seed ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3));
     longest / 2 + (seed >> 16) % (longest / 2 + 1)
 }
 

@@ -1,9 +1,7 @@
 //! The transactional store: every state change is one atomic step, named by its caller. One backend serves all of these together.
 
 use async_trait::async_trait;
-use runvoy_model::command::{
-    Answer, Command, EndAttempt, Extend, Extended, Fence, Kill, LeaseRequest, Reap, Refusal, Submit,
-};
+use runvoy_model::command::{Answer, Command, EndAttempt, Extend, Extended, Fence, Kill, LeaseRequest, Reap, Refusal, Submit};
 use runvoy_model::event::{Entity, Event, EventType};
 use runvoy_model::execution::{Execution, Lease};
 use runvoy_model::id::ExecutionId;

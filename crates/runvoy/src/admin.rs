@@ -13,13 +13,7 @@ use crate::keys::random;
 
 /// Makes the admin if there is no user yet. The key file is written before the user: a crash between the two leaves
 /// a file that the next start writes anew, never an admin whose key nobody has.
-pub async fn ensure_admin(
-    data: &DataDir,
-    email: &str,
-    identity: &dyn IdentityStore,
-    clock: &dyn Clock,
-    ids: &dyn IdSource,
-) -> Result<()> {
+pub async fn ensure_admin(data: &DataDir, email: &str, identity: &dyn IdentityStore, clock: &dyn Clock, ids: &dyn IdSource) -> Result<()> {
     if !identity.users().await.context("cannot read the users")?.is_empty() {
         return Ok(());
     }

@@ -1,37 +1,90 @@
 //! A copy of a running server's store, logs and keys. The server makes it, because only it knows how far its logs go; the command
 //! line asks for it over the socket.
+//!
+//! It is made beside its place and moved there when it is whole and on the disk, so that a copy that was cut off is never taken for one.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use runvoy_sqlite::SqliteStore;
 use runvoy_sqlite::logs::FileLogStore;
 
-use crate::data_dir::DataDir;
+use crate::data_dir::{DataDir, write_private};
 
-/// Copies everything to a new directory: the store first, then the logs, so that the logs are never shorter than the store says.
+/// What the name of an unfinished copy ends with.
+pub const PARTIAL: &str = ".partial";
+
+/// Copies everything to a new directory. One at a time: a second copy to the same place would take the first for one that was cut off.
 pub async fn copy(data: &DataDir, store: &SqliteStore, logs: &Arc<FileLogStore>, destination: &Path) -> Result<()> {
     if !destination.is_absolute() {
         bail!("the destination must be an absolute path");
     }
-    fs::DirBuilder::new().mode(0o700).create(destination).with_context(|| format!("cannot make {}", destination.display()))?;
-    let copy = DataDir::new(destination);
+    if destination.symlink_metadata().is_ok() {
+        bail!("{} exists already: name a directory that does not", destination.display());
+    }
+    let (parent, partial) = beside(destination)?;
+    clear(&partial)?;
+    let copied = fill(data, store, logs, &partial).await;
+    let copied = copied.and_then(|()| fs::rename(&partial, destination).with_context(|| format!("cannot make {}", destination.display())));
+    if copied.is_err() {
+        // What cannot be removed now is removed by the next copy to this place.
+        fs::remove_dir_all(&partial).ok();
+    }
+    copied?;
+    sync(parent)
+}
+
+/// The store first, then the logs, so that the logs are never shorter than the store says.
+async fn fill(data: &DataDir, store: &SqliteStore, logs: &Arc<FileLogStore>, directory: &Path) -> Result<()> {
+    fs::DirBuilder::new().mode(0o700).create(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    let copy = DataDir::new(directory);
     copy_keys(data, &copy)?;
     store.backup_to(&copy.store()).await.context("cannot copy the store")?;
     let (logs, target) = (Arc::clone(logs), copy.logs());
     tokio::task::spawn_blocking(move || logs.backup_to(&target)).await?.context("cannot copy the logs")?;
-    fs::File::open(destination)?.sync_all()?;
-    Ok(())
+    sync(directory)
 }
 
+/// The directory that a copy is made in, and where it is made there.
+fn beside(destination: &Path) -> Result<(&Path, PathBuf)> {
+    let (Some(parent), Some(name)) = (destination.parent(), destination.file_name()) else {
+        bail!("{} names no directory that could be made", destination.display());
+    };
+    let mut name = name.to_owned();
+    name.push(PARTIAL);
+    Ok((parent, parent.join(name)))
+}
+
+/// Removes a copy that was cut off. Its keys came first: a directory that has other things and no keys is none.
+fn clear(partial: &Path) -> Result<()> {
+    let removed = match fs::remove_dir(partial) {
+        Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty && DataDir::new(partial).keys().is_dir() => {
+            fs::remove_dir_all(partial)
+        }
+        other => other,
+    };
+    match removed {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("{} is in the way: move it elsewhere", partial.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Copies the keys of one data directory to another.
 pub fn copy_keys(from: &DataDir, to: &DataDir) -> Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(to.keys())?;
     for entry in fs::read_dir(from.keys()).context("cannot read the keys")? {
         let entry = entry?;
-        crate::data_dir::write_private(&to.keys().join(entry.file_name()), &fs::read(entry.path())?)?;
+        write_private(&to.keys().join(entry.file_name()), &fs::read(entry.path())?)?;
     }
     Ok(())
+}
+
+/// Has the names in a directory on the disk.
+pub fn sync(directory: &Path) -> Result<()> {
+    File::open(directory).and_then(|directory| directory.sync_all()).with_context(|| format!("cannot sync {}", directory.display()))
 }

@@ -1,12 +1,42 @@
 //! The data directory: where everything is, and that only one server uses it at a time.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::fd::AsRawFd;
+use std::mem::offset_of;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+
+/// Whoever asks whether the directory is taken holds it for a moment: a server tries this often before it believes that another has it.
+const LOCK_TRIES: u32 = 100;
+const LOCK_TRY_EVERY: Duration = Duration::from_millis(10);
+
+/// The longest path that leaves room for the socket in it, and for the name under which that is bound.
+const LONGEST_PATH: usize = size_of::<libc::sockaddr_un>() - offset_of!(libc::sockaddr_un, sun_path) - "/sock.new".len() - 1;
+
+/// What a server keeps in its directory. Anything else in it is somebody else's.
+const OWN_FILES: [&str; 18] = [
+    "admin.key",
+    "admin.new",
+    "endpoint",
+    "endpoint.new",
+    "keys",
+    "lock",
+    "logs",
+    "logs.new",
+    "restoring",
+    "runvoy.db",
+    "runvoy.db-shm",
+    "runvoy.db-wal",
+    "runvoy.db.new",
+    "server.log",
+    "server.yaml",
+    "sock",
+    "sock.new",
+    "work",
+];
 
 /// A data directory, not necessarily one that exists.
 #[derive(Debug, Clone)]
@@ -68,7 +98,25 @@ impl DataDir {
         self.0.join("server.log")
     }
 
-    /// Makes the directory, for its owner only.
+    /// Is there while a restore has begun and not ended.
+    pub fn restoring(&self) -> PathBuf {
+        self.0.join("restoring")
+    }
+
+    /// Refuses a path that leaves no room for the socket.
+    pub fn check_length(&self) -> Result<()> {
+        let length = self.0.as_os_str().len();
+        if length > LONGEST_PATH {
+            bail!(
+                "the path of the data directory has {length} bytes, but no more than {LONGEST_PATH} leave room for its socket: \
+                 name a shorter one, or a symbolic link to it, with --data-dir or RUNVOY_DATA_DIR (it is {})",
+                self.0.display()
+            );
+        }
+        Ok(())
+    }
+
+    /// Makes the directory, for its owner only. One that exists is left as it is.
     pub fn create(&self) -> Result<()> {
         fs::DirBuilder::new()
             .recursive(true)
@@ -77,53 +125,87 @@ impl DataDir {
             .with_context(|| format!("cannot make the data directory {}", self.0.display()))
     }
 
+    /// Closes an existing directory to others if it holds nothing but a server's own. Else it may be a home or a shared place, whose access
+    /// is not ours to take: then it is only told. The files in it are closed to others in any case.
+    pub fn close_to_others(&self) -> Result<()> {
+        let unreadable = || format!("cannot look at the data directory {}", self.0.display());
+        let mode = fs::metadata(&self.0).with_context(unreadable)?.permissions().mode();
+        if mode & 0o077 == 0 {
+            return Ok(());
+        }
+        let mut entries = fs::read_dir(&self.0).with_context(unreadable)?.filter_map(Result::ok);
+        let foreign = entries.find(|entry| !OWN_FILES.iter().any(|own| entry.file_name() == *own)).map(|entry| entry.file_name());
+        let (path, mode) = (self.0.display(), format!("{:o}", mode & 0o7777));
+        if let Some(other) = foreign {
+            if mode != "711" {
+                tracing::warn!(%path, mode, ?other, "others can look into the data directory, which holds more than the server's files");
+            }
+        } else if let Err(error) = fs::set_permissions(&self.0, fs::Permissions::from_mode(0o700)) {
+            tracing::warn!(%path, mode, %error, "others can look into the data directory, and it cannot be closed to them");
+        }
+        Ok(())
+    }
+
     /// Lets other users pass through to what is their own below it. They still cannot list it, and everything else in it is its owner's only.
     pub fn let_pass(&self) -> std::io::Result<()> {
         fs::set_permissions(&self.0, fs::Permissions::from_mode(0o711))
     }
 
-    /// Takes the directory for this process until the lock is dropped, or says who has it.
+    /// Takes the directory for this process until the lock is dropped, or says who has it. May block for about a second.
     pub fn lock(&self) -> Result<DirLock> {
         let path = self.0.join("lock");
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
-        let file = file.as_mut().map_err(|error| anyhow::anyhow!("cannot open {}: {error}", path.display()))?;
-        if !try_lock(file)? {
-            let mut holder = String::new();
-            file.read_to_string(&mut holder).ok();
-            let holder = holder.trim();
-            let who = if holder.is_empty() { "another server".to_owned() } else { format!("another server (pid {holder})") };
-            bail!("{who} uses the data directory {}; stop it first, or name another with --data-dir", self.0.display());
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let mut file = file.with_context(|| format!("cannot open {}", path.display()))?;
+        let mut tries = 1;
+        while !taken(file.try_lock())? {
+            if tries == LOCK_TRIES {
+                return Err(self.held(&mut file));
+            }
+            tries += 1;
+            std::thread::sleep(LOCK_TRY_EVERY);
         }
-        let mut file = file.try_clone().context("cannot keep the lock file open")?;
         file.set_len(0)?;
         file.seek(SeekFrom::Start(0))?;
         writeln!(file, "{}", std::process::id())?;
-        Ok(DirLock { _file: file })
+        Ok(DirLock { file })
     }
 
-    /// Whether some process holds the directory.
+    fn held(&self, file: &mut File) -> anyhow::Error {
+        let mut holder = String::new();
+        file.read_to_string(&mut holder).ok();
+        let holder = holder.trim();
+        let who = if holder.is_empty() { "another server".to_owned() } else { format!("another server (pid {holder})") };
+        anyhow::anyhow!("{who} uses the data directory {}; stop it first, or name another with --data-dir", self.0.display())
+    }
+
+    /// Whether some process holds the directory. Those who ask do not get in each other's way.
     pub fn is_locked(&self) -> bool {
-        match File::open(self.0.join("lock")) {
-            Ok(file) => !try_lock(&file).unwrap_or(true),
-            Err(_) => false,
-        }
+        let Ok(file) = File::open(self.0.join("lock")) else { return false };
+        let free = taken(file.try_lock_shared()).unwrap_or(true);
+        // An unlock that fails is made up for by the closing of the file.
+        file.unlock().ok();
+        !free
     }
 }
 
 /// The right to use a data directory; ends with the process, however it ends.
 pub struct DirLock {
-    _file: File,
+    file: File,
 }
 
-#[expect(unsafe_code, reason = "flock has no safe form in std for this toolchain's MSRV-neutral use")]
-fn try_lock(file: &File) -> Result<bool> {
-    // SAFETY: the descriptor is open for the length of the call.
-    let locked = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
-    if locked == 0 {
-        return Ok(true);
+impl Drop for DirLock {
+    fn drop(&mut self) {
+        // Said, not left to closing: a process that is being started at this moment has a copy of the descriptor until it executes.
+        self.file.unlock().ok();
     }
-    let error = std::io::Error::last_os_error();
-    if error.kind() == std::io::ErrorKind::WouldBlock { Ok(false) } else { Err(error).context("cannot lock the data directory") }
+}
+
+fn taken(tried: Result<(), TryLockError>) -> Result<bool> {
+    match tried {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error).context("cannot lock the data directory"),
+    }
 }
 
 /// Writes a file that only its owner may read, all of it or nothing.
@@ -140,4 +222,58 @@ pub fn write_private(path: &Path, content: &[u8]) -> Result<()> {
         File::open(parent)?.sync_all()?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).expect("it is there").permissions().mode() & 0o7777
+    }
+
+    fn opened(mode: u32) -> (tempfile::TempDir, DataDir) {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).expect("permissions");
+        let data = DataDir::new(dir.path());
+        (dir, data)
+    }
+
+    #[test]
+    fn a_directory_is_closed_to_others_only_if_nothing_in_it_is_somebody_elses() {
+        let (dir, data) = opened(0o755);
+        fs::write(data.store(), "").expect("written");
+        data.close_to_others().expect("closed");
+        assert_eq!(mode(dir.path()), 0o700);
+        let (dir, data) = opened(0o755);
+        fs::write(data.store(), "").expect("written");
+        fs::write(dir.path().join("thesis.tex"), "").expect("written");
+        data.close_to_others().expect("left as it is");
+        assert_eq!(mode(dir.path()), 0o755);
+    }
+
+    #[test]
+    fn who_asks_for_the_lock_does_not_keep_a_server_out() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let data = DataDir::new(dir.path());
+        assert!(!data.is_locked());
+        let lock = data.lock().expect("free");
+        assert!(data.is_locked());
+        let refused = data.lock().err().expect("taken").to_string();
+        assert!(refused.contains(&format!("pid {}", std::process::id())), "{refused}");
+        drop(lock);
+        let asking = File::open(dir.path().join("lock")).expect("the lock file");
+        asking.try_lock_shared().expect("free");
+        let waiting = std::thread::spawn(move || data.lock().map(drop));
+        std::thread::sleep(LOCK_TRY_EVERY * 3);
+        drop(asking);
+        waiting.join().expect("no panic").expect("the lock, after a wait");
+    }
+
+    #[test]
+    fn a_path_that_leaves_no_room_for_the_socket_is_refused() {
+        let fits = format!("/{}", "a".repeat(LONGEST_PATH - 1));
+        assert!(DataDir::new(&fits).check_length().is_ok());
+        assert!(DataDir::new(fits + "a").check_length().is_err());
+    }
 }

@@ -10,6 +10,7 @@ use runvoy_server::Host;
 use runvoy_sqlite::SqliteStore;
 use runvoy_sqlite::logs::FileLogStore;
 use runvoy_wire::{Probe, ProbeStatus};
+use tokio::sync::Mutex;
 
 use crate::backup;
 use crate::data_dir::DataDir;
@@ -22,6 +23,8 @@ pub struct Machine {
     pub store: Arc<SqliteStore>,
     pub logs: Arc<FileLogStore>,
     pub runner: Option<Arc<dyn Runner>>,
+    /// Held by whoever makes a backup.
+    pub backing_up: Arc<Mutex<()>>,
 }
 
 impl Host for Machine {
@@ -30,8 +33,15 @@ impl Host for Machine {
     }
 
     fn backup(&self, destination: PathBuf) -> BoxFuture<'_, Result<(), String>> {
+        let (data, store, logs) = (self.data.clone(), Arc::clone(&self.store), Arc::clone(&self.logs));
+        let alone = Arc::clone(&self.backing_up);
+        // A task of its own: a client that goes away must not leave half a copy that still grows.
+        let copying = tokio::spawn(async move {
+            let _alone = alone.lock().await;
+            backup::copy(&data, &store, &logs, &destination).await
+        });
         Box::pin(async move {
-            let copied = backup::copy(&self.data, &self.store, &self.logs, &destination).await;
+            let copied = copying.await.map_err(|error| error.to_string())?;
             copied.map_err(|error| format!("{error:#}"))
         })
     }
@@ -88,7 +98,9 @@ impl Machine {
             Containment::CgroupV2 => (ProbeStatus::Ok, "a cgroup v2 per command"),
             Containment::CgroupV1 => (ProbeStatus::Ok, "a cgroup v1 per command"),
             Containment::PidNamespace => (ProbeStatus::Ok, "a PID namespace per command"),
-            Containment::Weak => (ProbeStatus::Warn, "process groups only: a hostile command may outlive its kill; give the server a cgroup"),
+            Containment::Weak => {
+                (ProbeStatus::Warn, "process groups only: a hostile command may outlive its kill; give the server a cgroup")
+            }
         };
         probe("containment", status, how)
     }

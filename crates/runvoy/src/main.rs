@@ -6,6 +6,7 @@ mod backup;
 mod bind;
 mod clock;
 mod data_dir;
+mod detach;
 mod idle;
 mod keys;
 mod listen;
@@ -20,6 +21,7 @@ mod stack;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser};
@@ -29,6 +31,8 @@ use crate::data_dir::DataDir;
 
 /// The hidden role that starts commands for a worker: `runvoy __spawner`.
 const SPAWNER: &str = "__spawner";
+/// What a server leaves running has this long.
+const LEFT_OVER_END_WITHIN: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     // The spawner must stay small and single-threaded: it is told apart before anything else exists.
@@ -40,7 +44,13 @@ fn main() -> ExitCode {
     match cli.command {
         Command::Serve(args) => {
             let data = data_dir(cli.global.data_dir);
-            finish(data.and_then(|data| runtime(true)?.block_on(serve::run(&args, data))))
+            finish(data.and_then(|data| {
+                let runtime = runtime(true)?;
+                let served = runtime.block_on(serve::run(&args, data));
+                // Nothing that a disk or a command keeps waiting may keep the server from ending.
+                runtime.shutdown_timeout(LEFT_OVER_END_WITHIN);
+                served
+            }))
         }
         Command::Restore(args) => {
             let restored = data_dir(cli.global.data_dir).and_then(|data| restore::restore(&args.source, &data));
@@ -72,7 +82,8 @@ fn data_dir(flag: Option<PathBuf>) -> Result<DataDir> {
     let named = flag.or_else(|| std::env::var_os("RUNVOY_DATA_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from));
     let path = match named {
         Some(path) => path,
-        None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set: name the data directory with --data-dir")?).join(".runvoy/data"),
+        None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set: name the data directory with --data-dir")?)
+            .join(".runvoy/data"),
     };
     Ok(DataDir::new(std::path::absolute(path)?))
 }

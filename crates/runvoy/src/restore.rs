@@ -1,36 +1,65 @@
-//! A data directory made from a backup.
+//! A data directory made from a backup. A mark stands in it until it is whole: meanwhile no server starts there, and a restore that was
+//! cut off is repeated from its beginning.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
-use crate::backup::copy_keys;
-use crate::data_dir::DataDir;
+use crate::backup::{PARTIAL, copy_keys, sync};
+use crate::data_dir::{DataDir, write_private};
 
-/// Makes a data directory from a backup. It must hold no store yet.
+/// Makes a data directory from a backup. It must hold nothing of another store.
 pub fn restore(source: &Path, data: &DataDir) -> Result<()> {
     let backup = DataDir::new(source);
+    if source.to_string_lossy().trim_end_matches('/').ends_with(PARTIAL) {
+        bail!("{} is a backup that was cut off", source.display());
+    }
     if !backup.store().is_file() {
         bail!("{} is not a backup: it has no {}", source.display(), backup.store().display());
     }
     data.create()?;
     let _lock = data.lock()?;
-    if data.store().exists() || data.logs().exists() {
-        bail!("{} holds a store already; restore into an empty directory", data.path().display());
+    if !data.restoring().exists() {
+        if let Some(there) = remains(data).into_iter().find(|path| path.exists()) {
+            bail!("{} is there already: restore into a directory without a store, or move it elsewhere", there.display());
+        }
+        write_private(&data.restoring(), format!("{}\n", source.display()).as_bytes())?;
     }
-    copy_keys(&backup, data)?;
+    copy(&backup, data).with_context(|| format!("cannot restore {}", source.display()))?;
+    fs::remove_file(data.restoring())?;
+    sync(data.path())
+}
+
+/// What a store leaves. Its write-ahead log without it would be taken for that of the restored one.
+fn remains(data: &DataDir) -> [PathBuf; 4] {
+    let beside = |name| data.path().join(name);
+    [data.store(), beside("runvoy.db-wal"), beside("runvoy.db-shm"), data.logs()]
+}
+
+/// The store comes last.
+fn copy(backup: &DataDir, data: &DataDir) -> Result<()> {
+    let (new_logs, new_store) = (data.path().join("logs.new"), data.path().join("runvoy.db.new"));
+    for unfinished in remains(data).iter().chain([&new_logs, &new_store]) {
+        remove(unfinished).with_context(|| format!("cannot remove {}", unfinished.display()))?;
+    }
+    copy_keys(backup, data)?;
     if backup.logs().exists() {
-        copy_tree(&backup.logs(), &data.logs())?;
+        copy_tree(&backup.logs(), &new_logs)?;
+        fs::rename(&new_logs, data.logs())?;
     }
-    // The store comes last: a restore that was cut off leaves a directory without one, which can be restored into again.
-    let temporary = data.path().join("runvoy.db.new");
-    fs::copy(backup.store(), &temporary)?;
-    fs::File::open(&temporary)?.sync_all()?;
-    fs::rename(&temporary, data.store())?;
-    fs::File::open(data.path())?.sync_all()?;
-    Ok(())
+    copy_file(&backup.store(), &new_store)?;
+    fs::rename(&new_store, data.store())?;
+    sync(data.path())
+}
+
+fn remove(path: &Path) -> std::io::Result<()> {
+    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match removed {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn copy_tree(from: &Path, to: &Path) -> Result<()> {
@@ -41,10 +70,14 @@ fn copy_tree(from: &Path, to: &Path) -> Result<()> {
         if entry.file_type()?.is_dir() {
             copy_tree(&entry.path(), &target)?;
         } else {
-            fs::copy(entry.path(), &target)?;
-            fs::File::open(&target)?.sync_all()?;
+            copy_file(&entry.path(), &target)?;
         }
     }
+    sync(to)
+}
+
+fn copy_file(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to).with_context(|| format!("cannot copy {}", from.display()))?;
     fs::File::open(to)?.sync_all()?;
     Ok(())
 }

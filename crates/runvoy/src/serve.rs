@@ -3,11 +3,12 @@
 use std::io::Write;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use tokio::time::{sleep, timeout};
 
 use crate::args::ServeArgs;
-use crate::data_dir::DataDir;
-use crate::listen::Listeners;
+use crate::data_dir::{DataDir, DirLock};
+use crate::listen::{Listeners, Serving};
 use crate::settings::{Settings, Sources};
 use crate::signal::Stops;
 use crate::stack::Stack;
@@ -15,31 +16,112 @@ use crate::{bind, idle, logging};
 
 /// Requests that are under way when a stop begins have this long.
 const REQUESTS_END_WITHIN: Duration = Duration::from_secs(5);
+/// How much longer than they may take a stop waits for commands to be gone and recorded.
+const COMMANDS_END_WITHIN: Duration = Duration::from_secs(10);
+/// The same after a second signal.
+const COMMANDS_END_SOON: Duration = Duration::from_secs(5);
+/// Requests have this long when nothing can be stored any more.
+const FAILED_REQUESTS_END_WITHIN: Duration = Duration::from_secs(1);
+
+/// Why a server ends.
+enum End {
+    /// A signal said so.
+    Told,
+    /// Nobody needs it.
+    Alone,
+    /// It can store nothing any more.
+    Failed(anyhow::Error),
+}
 
 /// Runs a server until it is told to stop.
 pub async fn run(args: &ServeArgs, data: DataDir) -> Result<()> {
+    data.check_length()?;
     data.create()?;
     let settings = load_settings(args, &data)?;
     logging::start(&settings.log_level, &settings.log_format)?;
     let mut stops = Stops::catch()?;
-    let _lock = data.lock()?;
+    let Some(_lock) = take(&data, args.ephemeral)? else { return Ok(()) };
     let address = if args.ephemeral { None } else { Some(bind::address(&settings)?) };
     let listeners = Listeners::bind(&data, &settings, address).await?;
     let stack = Stack::open(&data, settings, listeners.url()).await?;
-    let serving = listeners.serve(&stack.app, REQUESTS_END_WITHIN);
+    let mut serving = listeners.serve(&stack.app, REQUESTS_END_WITHIN)?;
     announce(&data, serving.url())?;
-    tokio::select! {
-        () = stops.next() => tracing::info!("stopping"),
-        () = idle::left_alone(&stack.engine, || serving.clients()), if args.ephemeral => tracing::info!("nobody is left: leaving"),
-    }
+    let end = until_the_end(&stack, &mut serving, &mut stops, args.ephemeral).await?;
     std::fs::remove_file(data.endpoint()).ok();
-    // The API goes on while commands end, so that whoever follows sees the end. A second signal takes away their time.
-    tokio::select! {
-        () = stack.stop_worker(stack.settings.stop_patience) => {}
-        () = stops.next() => stack.stop_worker(Duration::ZERO).await,
+    if let End::Failed(error) = end {
+        // Nothing that happens from here on could be recorded: commands end with this process, and the next start records the truth.
+        timeout(FAILED_REQUESTS_END_WITHIN, serving.stop()).await.ok();
+        return Err(error);
     }
+    // The API goes on while commands end, so that whoever follows sees the end.
+    let all_ended = end_commands(&stack, &mut stops).await;
     serving.stop().await;
-    stack.close().await
+    stack.close().await?;
+    if !all_ended {
+        bail!("not every command could be ended in time; the next start ends what is left and records it");
+    }
+    Ok(())
+}
+
+/// Takes the data directory and clears away what a server that crashed there said of itself. A server that the command line started
+/// leaves the directory to whoever has it already.
+fn take(data: &DataDir, ephemeral: bool) -> Result<Option<DirLock>> {
+    let lock = match data.lock() {
+        Err(error) if ephemeral && data.is_locked() => {
+            tracing::info!(%error, "not needed");
+            return Ok(None);
+        }
+        lock => lock?,
+    };
+    std::fs::remove_file(data.endpoint()).ok();
+    if data.restoring().exists() {
+        bail!("a restore into {} was cut off: repeat it (runvoy restore BACKUP --data-dir {0})", data.path().display());
+    }
+    data.close_to_others()?;
+    Ok(Some(lock))
+}
+
+async fn until_the_end(stack: &Stack, serving: &mut Serving, stops: &mut Stops, ephemeral: bool) -> Result<End> {
+    loop {
+        let visits = tokio::select! {
+            () = stops.next() => {
+                tracing::info!("stopping");
+                return Ok(End::Told);
+            }
+            error = stack.failed() => {
+                tracing::error!(error = format!("{error:#}"), "nothing can be stored any more: leaving, so that the next start can recover");
+                return Ok(End::Failed(error));
+            }
+            visits = idle::left_alone(&stack.engine, &stack.app), if ephemeral => visits,
+        };
+        // Somebody may have come since the last look and have been told that their execution is taken. So the door is closed first, and
+        // opened again if the room is not empty.
+        serving.stop().await;
+        if idle::is_deserted(&stack.engine, &stack.app, visits).await {
+            tracing::info!("nobody is left: leaving");
+            return Ok(End::Alone);
+        }
+        serving.reopen().context("cannot open the socket again")?;
+    }
+}
+
+/// Ends the commands that run; whether all of them are gone and recorded. It ends itself in any case: one that cannot be killed must not
+/// keep the server from leaving. A second signal takes away their time.
+async fn end_commands(stack: &Stack, stops: &mut Stops) -> bool {
+    let (patience, grace) = (stack.settings.stop_patience, stack.settings.grace);
+    let all_ended = tokio::select! {
+        () = stack.stop_worker(patience) => true,
+        () = sleep(patience + grace + COMMANDS_END_WITHIN) => false,
+        error = stack.failed() => {
+            tracing::error!(error = format!("{error:#}"), "nothing can be stored any more");
+            false
+        }
+        () = stops.next() => timeout(grace + COMMANDS_END_SOON, stack.stop_worker(Duration::ZERO)).await.is_ok(),
+    };
+    if !all_ended {
+        tracing::warn!("leaving although not every command has ended");
+    }
+    all_ended
 }
 
 fn load_settings(args: &ServeArgs, data: &DataDir) -> Result<Settings> {

@@ -141,6 +141,9 @@ pub const KEYS: &[Key] = &[
     key!(environment, "local", "Environment in event contexts.", text),
 ];
 
+/// A kill is given up after a minute without its confirmation; a command that uses all of its grace must be gone and recorded before.
+const LONGEST_GRACE: Duration = Duration::from_secs(50);
+
 /// Where values come from, weakest first.
 pub struct Sources {
     /// The text of the settings file, and its name for messages.
@@ -188,6 +191,9 @@ impl Settings {
         }
         if self.queues.is_empty() {
             bail!("queues: name at least one");
+        }
+        if self.grace > LONGEST_GRACE {
+            bail!("grace: at most {}s, because a kill that is not confirmed within a minute is given up", LONGEST_GRACE.as_secs());
         }
         Ok(self)
     }
@@ -306,7 +312,8 @@ mod tests {
 
     #[test]
     fn lists_units_and_absent_values_are_read() {
-        let settings = Settings::load(&sources("queues: [a, b]\nlimit_memory_bytes: 512MiB\ngrace: 250ms\nrun_as:", &[], &[])).expect("settings");
+        let settings =
+            Settings::load(&sources("queues: [a, b]\nlimit_memory_bytes: 512MiB\ngrace: 250ms\nrun_as:", &[], &[])).expect("settings");
         assert_eq!(settings.queues.len(), 2);
         assert_eq!(settings.limit_memory_bytes, Some(512 << 20));
         assert_eq!(settings.grace, Duration::from_millis(250));
@@ -320,6 +327,7 @@ mod tests {
         assert!(wrong("concurrency: many").contains("concurrency"));
         assert!(wrong("tls_cert: a.pem").contains("tls_key"));
         assert!(wrong("listen: {a: b}").contains("listen"));
+        assert!(wrong("grace: 51s").contains("a minute"));
     }
 
     #[test]

@@ -33,6 +33,8 @@ use crate::settings::Settings;
 /// The buckets of every histogram, in seconds.
 const SECONDS: [f64; 14] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0, 3600.0];
 const LEASE: Duration = Duration::from_secs(30);
+/// How often the stores are asked whether they still work.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A server without its listeners.
 pub struct Stack {
@@ -55,13 +57,9 @@ impl Stack {
         let (store, logs) = open_stores(data, &settings, &keys)?;
         let (clock, ids): (Arc<dyn Clock>, Arc<dyn IdSource>) = (Arc::new(SystemClock::new()), Arc::new(UuidSource));
         ensure_admin(data, &settings.admin_email, &*store, &*clock, &*ids).await?;
-        let runner = if settings.worker { Some(start_runner(data, &settings).await?) } else { None };
-        let identity = WorkerIdentity {
-            id: WorkerId(ids.next_id()),
-            host: host(),
-            runner: "process".to_owned(),
-            in_process: true,
-        };
+        // Also without a worker: what an earlier start left running is ended before it is recorded as ended.
+        let runner = Some(start_runner(data, &settings).await?).filter(|_| settings.worker);
+        let identity = WorkerIdentity { id: WorkerId(ids.next_id()), host: host(), runner: "process".to_owned(), in_process: true };
         let ports = Ports {
             store: Arc::clone(&store) as _,
             identity: Arc::clone(&store) as _,
@@ -84,6 +82,7 @@ impl Stack {
                 store: Arc::clone(&store),
                 logs: Arc::clone(&logs),
                 runner: runner.clone(),
+                backing_up: Arc::default(),
             }),
         });
         let mut stack = Self { settings, engine, app, worker: None, store, logs, agents: Vec::new() };
@@ -125,6 +124,19 @@ impl Stack {
         }
     }
 
+    /// Comes back when a store has failed for good, with the reason. Whatever happens then can be recorded by the next start only.
+    pub async fn failed(&self) -> anyhow::Error {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            if let Err(error) = self.store.alive() {
+                return anyhow::Error::new(error).context("the store has failed");
+            }
+            if let Err(error) = self.logs.alive() {
+                return anyhow::Error::new(error).context("the log store has failed");
+            }
+        }
+    }
+
     /// Puts everything away.
     pub async fn close(self) -> Result<()> {
         for agent in &self.agents {
@@ -139,7 +151,7 @@ impl Stack {
 fn open_stores(data: &DataDir, settings: &Settings, keys: &Keys) -> Result<(Arc<SqliteStore>, Arc<FileLogStore>)> {
     let mut options = runvoy_sqlite::Options::new(keys.audit.clone());
     options.reserve_bytes = settings.disk_reserve_bytes;
-    let store = SqliteStore::open(&data.store(), options).with_context(|| format!("cannot open the store in {}", data.path().display()))?;
+    let store = SqliteStore::open(data.store(), options).with_context(|| format!("cannot open the store in {}", data.path().display()))?;
     let config = runvoy_sqlite::logs::Config {
         max_log_bytes: settings.log_max_bytes,
         reserve_bytes: settings.disk_reserve_bytes,
@@ -152,7 +164,7 @@ fn open_stores(data: &DataDir, settings: &Settings, keys: &Keys) -> Result<(Arc<
 
 async fn start_runner(data: &DataDir, settings: &Settings) -> Result<Arc<dyn Runner>> {
     let run_as = settings.run_as.as_deref().map(runvoy_runners::lookup_user).transpose().context("run_as")?;
-    if run_as.is_some() && settings.work_dir.is_none() {
+    if settings.worker && run_as.is_some() && settings.work_dir.is_none() {
         data.let_pass().context("cannot let commands reach their work directories")?;
     }
     let config = runvoy_runners::Config {

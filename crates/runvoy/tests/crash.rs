@@ -106,7 +106,8 @@ fn promise_26_no_descendant_outlives_the_server() {
     let rounds = count(3, 50);
     for _ in 0..rounds {
         let mut server = Server::start();
-        let hostile = "trap '' TERM HUP INT; setsid sh -c 'trap \"\" TERM; sleep 1000' & (setsid nohup sleep 1000 >/dev/null 2>&1 &) ; sleep 1000";
+        let hostile =
+            "trap '' TERM HUP INT; setsid sh -c 'trap \"\" TERM; sleep 1000' & (setsid nohup sleep 1000 >/dev/null 2>&1 &) ; sleep 1000";
         let id = server.run(hostile);
         let mark = format!("RUNVOY_EXECUTION_ID={id}");
         eventually("the command and its descendants run", || process::with_env(&mark).len() >= 4);

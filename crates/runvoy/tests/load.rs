@@ -79,3 +79,95 @@ fn ten_thousand_executions_leave_no_zombie_no_descriptor_and_no_cgroup() {
     let after = process::open_files(server.pid());
     assert!(after <= files + 8, "{files} descriptors became {after}");
 }
+
+#[test]
+fn promise_21_a_start_does_not_grow_with_history() {
+    let stored = count(2_000, 1_000_000);
+    let mut server = Server::start();
+    server.stop();
+    store_history(&server.data, stored);
+    let began = Instant::now();
+    let server = Setup::default().start_in(&server.data);
+    let ready = began.elapsed();
+    let began = Instant::now();
+    let page = server.get("/api/v1/executions?limit=10").json();
+    let list = began.elapsed();
+    assert_eq!(page.as_array().expect("a list").len(), 10);
+    assert_eq!(server.wait(&server.run("true"))["status"], "SUCCEEDED");
+    let what = format!("{stored} executions, ready in {} ms, first list in {} ms", ready.as_millis(), list.as_millis());
+    promise(21, "a start does not grow with history", what, "measured");
+}
+
+/// Writes executions that have ended, as fast as the store takes them.
+fn store_history(data: &std::path::Path, executions: usize) {
+    use runvoy_model::chain::AuditKey;
+    use runvoy_sqlite::{Options, SqliteStore};
+    let key = std::fs::read(data.join("keys/audit.key")).expect("the key").try_into().expect("32 bytes");
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let store = std::sync::Arc::new(SqliteStore::open(data.join("runvoy.db"), Options::new(AuditKey::new(key))).expect("the store"));
+        let lanes: Vec<_> = (0..64u8)
+            .map(|lane| {
+                let store = std::sync::Arc::clone(&store);
+                tokio::spawn(async move {
+                    for n in (usize::from(lane)..executions).step_by(64) {
+                        history::one(&*store, n as u64).await;
+                    }
+                })
+            })
+            .collect();
+        for lane in lanes {
+            lane.await.expect("no panic");
+        }
+        store.close().await.expect("closed");
+    });
+}
+
+mod history {
+    //! One execution from its submit to its end, written straight into a store.
+
+    use runvoy_model::command::{EndAttempt, Fence, LeaseTo, Outcome, Submit, Worker};
+    use runvoy_model::id::{ExecutionId, LeaseId, StepId, WorkerId};
+    use runvoy_model::name::Name;
+    use runvoy_model::spec::Spec;
+    use runvoy_model::step::Step;
+    use runvoy_model::time::UnixMs;
+    use runvoy_ports::store::ExecutionStore;
+
+    pub async fn one(store: &dyn ExecutionStore, n: u64) {
+        // The time half of the id grows with the number, the other half tells the four ids of one execution apart.
+        let id = |kind: u8| {
+            let mut bytes = [kind; 16];
+            bytes[..8].copy_from_slice(&((1_700_000_000_000 << 16) + n).to_be_bytes());
+            bytes
+        };
+        let at = UnixMs(1_700_000_000_000 + i64::try_from(n).expect("small"));
+        let worker = Worker { id: WorkerId::from_bytes([9; 16]), host: "earlier".into(), runner: "process".into(), in_process: true };
+        let spec = Spec {
+            command: "true".into(),
+            args: None,
+            image: "local".into(),
+            env: std::collections::BTreeMap::new(),
+            timeout_ms: None,
+            lock: None,
+            lock_wait_ms: None,
+            queue: Name::new("default").expect("a name"),
+            priority: 3,
+            labels: std::collections::BTreeMap::new(),
+            retries: 0,
+        };
+        let (execution, lease) = (ExecutionId::from_bytes(id(1)), LeaseId::from_bytes(id(2)));
+        let lease_to = Some(LeaseTo { lease, worker, ttl_ms: 30_000 });
+        let submit = Submit { id: execution, spec, created_by: "ada@example.com".into(), key: None, lease_to };
+        store.submit(Step::system(StepId::from_bytes(id(3)), at, "test"), submit).await.expect("submitted");
+        let ended = EndAttempt {
+            fence: Fence { execution, attempt: 1, lease },
+            outcome: Outcome::Exited { code: 0, after_kill: false },
+            log_end: 0,
+            duration_ms: 1,
+            process_id: None,
+            cost_micro_usd: 0,
+        };
+        store.end_attempt(Step::system(StepId::from_bytes(id(4)), at, "test"), ended).await.expect("ended");
+    }
+}

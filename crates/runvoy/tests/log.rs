@@ -74,7 +74,8 @@ fn promise_18_hostile_output_comes_back_exactly() {
 fn promise_15_a_slow_follower_costs_little_and_delays_nobody() {
     let megabytes = count(40, 400);
     let server = Server::start();
-    let id = server.run(&format!("sleep 1; yes 0123456789012345678901234567890123456789012345678901234567890123 | head -c {megabytes}000000"));
+    let id =
+        server.run(&format!("sleep 1; yes 0123456789012345678901234567890123456789012345678901234567890123 | head -c {megabytes}000000"));
     let mut slow = Socket::open(&server.url, Some(&server.key()), &stream_path(&id, 0)).expect("a stream");
     let before = process::memory(server.pid(), "VmRSS");
     let mut fast = Socket::open(&server.url, Some(&server.key()), &stream_path(&id, 0)).expect("a stream");

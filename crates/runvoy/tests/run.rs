@@ -71,7 +71,9 @@ fn a_detached_run_outlives_its_client_and_the_server_leaves_after_it() {
 #[test]
 fn the_remote_exit_code_comes_back_unchanged() {
     let server = Server::start();
-    for (command, code) in [("exit 0", 0), ("exit 1", 1), ("exit 42", 42), ("kill -9 $$", 137), ("kill -15 $$", 143), ("nosuchprogram", 127)] {
+    for (command, code) in
+        [("exit 0", 0), ("exit 1", 1), ("exit 42", 42), ("kill -9 $$", 137), ("kill -15 $$", 143), ("nosuchprogram", 127)]
+    {
         let output = server.cli(&["run", command]);
         assert_eq!(output.status.code(), Some(code), "{command}: {}", text(&output.stderr));
     }

@@ -37,7 +37,9 @@ fn beyond_loopback_without_tls_is_refused() {
 fn the_files_of_a_server_are_its_owners_only_and_go_when_it_stops() {
     let mut server = Server::start();
     let mode = |name: &str| std::fs::metadata(server.data.join(name)).expect("it is there").permissions().mode() & 0o777;
-    for (name, expected) in [("", 0o700), ("admin.key", 0o600), ("keys", 0o700), ("keys/audit.key", 0o600), ("sock", 0o600), ("runvoy.db", 0o600)] {
+    for (name, expected) in
+        [("", 0o700), ("admin.key", 0o600), ("keys", 0o700), ("keys/audit.key", 0o600), ("sock", 0o600), ("runvoy.db", 0o600)]
+    {
         assert_eq!(mode(name), expected, "{name}");
     }
     assert_eq!(mode("logs") & 0o077, 0, "others may not read logs");

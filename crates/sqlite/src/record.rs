@@ -115,7 +115,8 @@ fn one(mut statement: CachedStatement<'_>, params: impl rusqlite::Params) -> Res
     statement.query_row(params, |row| Ok(decode(row))).optional()?.transpose()
 }
 
-fn decode(row: &Row<'_>) -> Result<Record, Fault> {
+/// Reads a row of `seq, id, status, state, spec`.
+pub(crate) fn decode(row: &Row<'_>) -> Result<Record, Fault> {
     let id = id_column(row, 1)?;
     let unreadable = |error: serde_json::Error| Fault::Damaged(format!("execution {id} cannot be read: {error}"));
     let mut execution: Execution = serde_json::from_slice(text(row, 3)?).map_err(unreadable)?;

@@ -8,7 +8,7 @@ use runvoy_ports::store::{ListQuery, OpenLease};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::fault::Fault;
-use crate::record::{self, id_column, status_code};
+use crate::record::{self, Record, id_column, status_code};
 use crate::span::{self, Track};
 
 /// Executions whose id begins or ends with these hex digits.
@@ -68,7 +68,7 @@ pub(crate) fn open_leases(conn: &Connection) -> Result<Vec<OpenLease>, Fault> {
 macro_rules! page_sql {
     ($source:literal, $driver:literal, $statuses:literal) => {
         concat!(
-            "SELECT seq FROM executions ",
+            "SELECT seq, id, status, state, spec FROM executions ",
             $source,
             " WHERE ",
             $driver,
@@ -109,22 +109,22 @@ pub(crate) fn list(conn: &Connection, query: &ListQuery) -> Result<Vec<Execution
     let page = Page { conn: &snapshot, query, user, first, last };
     let only_open = query.statuses.iter().all(|status| !status.is_terminal());
     let by_status = !query.statuses.is_empty() && (only_open || (user.is_none() && query.lock.is_none()));
-    let mut places = Vec::new();
+    let mut records = Vec::new();
     if by_status {
         for status in Status::ALL.into_iter().filter(|status| query.statuses.contains(status)) {
-            page.places(BY_STATUS, status_code(status), &mut places)?;
+            page.read(BY_STATUS, status_code(status), &mut records)?;
         }
-        places.sort_unstable_by(|a, b| b.cmp(a));
-        places.truncate(query.limit);
+        records.sort_unstable_by_key(|record| std::cmp::Reverse(record.seq));
+        records.truncate(query.limit);
     } else {
         let sql = match (&query.lock, user) {
             (Some(_), _) => BY_LOCK,
             (None, Some(_)) => BY_USER,
             (None, None) => EVERY,
         };
-        page.places(sql, mask(&query.statuses), &mut places)?;
+        page.read(sql, mask(&query.statuses), &mut records)?;
     }
-    places.into_iter().map(|seq| at(&snapshot, seq)).collect()
+    Ok(records.into_iter().map(|record| record.execution).collect())
 }
 
 struct Page<'q> {
@@ -136,7 +136,7 @@ struct Page<'q> {
 }
 
 impl Page<'_> {
-    fn places(&self, sql: &str, statuses: i64, places: &mut Vec<i64>) -> Result<(), Fault> {
+    fn read(&self, sql: &str, statuses: i64, records: &mut Vec<Record>) -> Result<(), Fault> {
         let mut statement = self.conn.prepare_cached(sql)?;
         let mut rows = statement.query(params![
             self.first,
@@ -149,7 +149,7 @@ impl Page<'_> {
             i64::try_from(self.query.limit).unwrap_or(i64::MAX),
         ])?;
         while let Some(row) = rows.next()? {
-            places.push(row.get(0)?);
+            records.push(record::decode(row)?);
         }
         Ok(())
     }

@@ -279,7 +279,9 @@ impl<'a> Attempt<'a> {
                 return Some(Outcome::TimedOut { timeout_ms, forced: running.forced() });
             }
             Some(Cause::WorkerStop) => return Some(Outcome::WorkerStopped),
-            Some(Cause::OutputFailed(why)) => return Some(Outcome::OutputFailed { message: format!("its output could not be kept: {why}") }),
+            Some(Cause::OutputFailed(why)) => {
+                return Some(Outcome::OutputFailed { message: format!("its output could not be kept: {why}") });
+            }
             Some(Cause::Kill) | None => {}
         }
         let after_kill = running.cause().is_some();

@@ -53,7 +53,9 @@ impl Publisher {
                 Err(LeaseError::Unavailable(error)) if began.elapsed() > GIVE_UP_AFTER => {
                     return Err(Unpublished::Failed(error.to_string()));
                 }
-                Err(LeaseError::Unavailable(error)) => tracing::warn!(execution = %self.fence.execution, %error, "output waits to be stored"),
+                Err(LeaseError::Unavailable(error)) => {
+                    tracing::warn!(execution = %self.fence.execution, %error, "output waits to be stored")
+                }
             }
             sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);

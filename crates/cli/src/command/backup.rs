@@ -23,7 +23,7 @@ pub struct BackupArgs {
 }
 
 impl BackupArgs {
-    pub(crate) async fn execute(self, session: &Session<'_>) -> Result<u8, Failure> {
+    pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let destination = std::path::absolute(&self.destination)?;
         let Some(destination) = destination.to_str() else {
             return Err(Failure::usage("the destination is not UTF-8"));

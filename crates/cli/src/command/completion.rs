@@ -24,7 +24,7 @@ pub struct CompletionArgs {
 }
 
 impl CompletionArgs {
-    pub(crate) fn execute(self, session: &Session<'_>) -> Result<u8, Failure> {
+    pub(crate) fn execute(self, session: &Session) -> Result<u8, Failure> {
         let shells = Shells::builtins();
         let shell = shells.completer(&self.shell).expect("the parser knows only these shells");
         let mut script = Vec::new();

@@ -44,7 +44,7 @@ struct Shown {
 }
 
 impl ConfigArgs {
-    pub(crate) fn execute(self, session: &Session<'_>) -> Result<u8, Failure> {
+    pub(crate) fn execute(self, session: &Session) -> Result<u8, Failure> {
         let ConfigCommand::Show { origin } = self.command;
         let settings = shown(&session.settings, origin);
         let names = || settings.iter().map(|(name, _)| (*name).to_owned()).collect();

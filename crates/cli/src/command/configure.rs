@@ -32,7 +32,7 @@ pub struct ConfigureArgs {
 }
 
 impl ConfigureArgs {
-    pub(crate) async fn execute(self, session: &Session<'_>) -> Result<u8, Failure> {
+    pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let profile = session.global.profile.as_deref().or_else(|| session.environment.get("RUNVOY_PROFILE"));
         let mut file = session.user_file.clone();
         if file.path.as_os_str().is_empty() {
@@ -55,7 +55,7 @@ impl ConfigureArgs {
         Ok(0)
     }
 
-    fn endpoint(&self, session: &Session<'_>, stored: Option<&str>) -> Result<Endpoint, Failure> {
+    fn endpoint(&self, session: &Session, stored: Option<&str>) -> Result<Endpoint, Failure> {
         let text = if let Some(given) = &session.global.endpoint {
             given.clone()
         } else if session.may_ask() {
@@ -69,7 +69,7 @@ impl ConfigureArgs {
         text.parse::<Endpoint>().map_err(|error| Failure::usage(format!("`{}` is {error}", one_line(&text))))
     }
 
-    fn key(&self, session: &Session<'_>, kept: Option<String>) -> Result<Option<String>, Failure> {
+    fn key(&self, session: &Session, kept: Option<String>) -> Result<Option<String>, Failure> {
         if self.api_key_stdin {
             let mut text = String::new();
             io::stdin().read_to_string(&mut text)?;
@@ -115,7 +115,7 @@ fn ask(question: &str) -> Result<String, Failure> {
 }
 
 /// Says whether the server takes the key. What was saved stays either way: the server may only be away.
-async fn check(session: &Session<'_>, endpoint: Endpoint, api_key: Option<String>) {
+async fn check(session: &Session, endpoint: Endpoint, api_key: Option<String>) {
     let options = Options { api_key, ca_file: session.settings.ca_file.value.clone(), retry: Retry::NONE, ..Options::new(endpoint) };
     let answer = match Client::new(options) {
         Ok(client) => client.whoami().await,

@@ -26,7 +26,7 @@ const CLOCK_LIMIT_SECONDS: u64 = 60;
 pub struct DoctorArgs {}
 
 impl DoctorArgs {
-    pub(crate) async fn execute(self, session: &Session<'_>) -> Result<u8, Failure> {
+    pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let report = DoctorResponse { probes: examine(session).await };
         let failing = || report.probes.iter().filter(|probe| probe.status != ProbeStatus::Ok).map(|probe| probe.name.clone()).collect();
         session.show(&report, failing, || table(&report.probes, session.terminal.stdout_colour))?;
@@ -34,7 +34,7 @@ impl DoctorArgs {
     }
 }
 
-async fn examine(session: &Session<'_>) -> Vec<Probe> {
+async fn examine(session: &Session) -> Vec<Probe> {
     let mut report = Report::default();
     report.add("configuration", configuration(session));
     let endpoint = match session.endpoint().await {
@@ -146,12 +146,14 @@ fn told(error: &ClientError) -> String {
     std::iter::once(error.to_string()).chain(error.causes()).collect::<Vec<_>>().join(": ")
 }
 
-fn configuration(session: &Session<'_>) -> Finding {
+fn configuration(session: &Session) -> Finding {
     let path = session.user_file.path.display();
     if session.user_file.is_exposed() {
         return warn(format!("{path} can be read by others; run: chmod 600 {path}"));
     }
+    let remarks = session.user_file.remarks();
     match &session.settings.withheld {
+        _ if !remarks.is_empty() => warn(remarks.join("; ")),
         Some(withheld) => warn(format!("{withheld}, and is not used")),
         None => ok(path.to_string()),
     }

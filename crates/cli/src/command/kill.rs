@@ -30,7 +30,7 @@ pub struct KillArgs {
 }
 
 impl KillArgs {
-    pub(crate) async fn execute(self, session: &Session<'_>) -> Result<u8, Failure> {
+    pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let client = session.connect().await?;
         let id = session.resolve(&client, &self.id).await?;
         let answer = match client.kill(&id, self.force).await? {

@@ -45,7 +45,7 @@ pub struct ListArgs {
 }
 
 impl ListArgs {
-    pub(crate) async fn execute(self, session: &Session<'_>) -> Result<u8, Failure> {
+    pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let client = session.connect().await?;
         let now = Rfc3339(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| i64::try_from(now.as_millis()).unwrap_or(i64::MAX)));
         let executions = self.collect(&client, now).await?;

@@ -35,7 +35,7 @@ enum LocksCommand {
 }
 
 impl LocksArgs {
-    pub(crate) async fn execute(self, session: &Session<'_>) -> Result<u8, Failure> {
+    pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         match self.command {
             LocksCommand::List => list(session).await,
             LocksCommand::Release { name } => {
@@ -48,7 +48,7 @@ impl LocksArgs {
     }
 }
 
-async fn list(session: &Session<'_>) -> Result<u8, Failure> {
+async fn list(session: &Session) -> Result<u8, Failure> {
     let locks = session.connect().await?.locks().await?;
     let table = || {
         let rows: Vec<_> = locks

@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use runvoy_client::{Client, Followed, LogsQuery, Start};
+use runvoy_client::{Client, Follow, Followed, LogsQuery, Start};
 use runvoy_wire::Stream;
 
 use crate::attach::interrupts;
@@ -64,7 +64,7 @@ pub struct LogsArgs {
 }
 
 impl LogsArgs {
-    pub(crate) async fn execute(self, session: &Session<'_>) -> Result<u8, Failure> {
+    pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let client = session.connect().await?;
         let id = session.resolve(&client, &self.id).await?;
         if let Some(text) = &self.search {
@@ -72,35 +72,45 @@ impl LogsArgs {
         }
         let mut interrupts = interrupts()?;
         let start = Start { from_line: self.first_line(&client, &id).await?, websocket_url: None, live: self.follow };
-        let (mut follow, mut printer, sink) = (client.follow(&id, start), Printer::new(self.layout(session)), Sink::start()?);
-        let print = async {
-            while let Some(item) = follow.next().await {
-                match item? {
-                    Followed::Batch(batch) => {
-                        for piece in printer.render(&batch) {
-                            if !sink.write(piece).await {
-                                return Ok::<_, Failure>(sink.finish().await?);
-                            }
+        let (follow, sink) = (client.follow(&id, start), Sink::start()?);
+        let printed = tokio::select! {
+            printed = self.print(session, follow, &sink) => printed,
+            () = sink.abandoned() => Ok(()),
+            _ = interrupts.recv() => return Ok(INTERRUPTED),
+        };
+        // What arrived is written also where the rest could not be had.
+        let written = tokio::select! {
+            written = sink.finish() => written,
+            _ = interrupts.recv() => return Ok(INTERRUPTED),
+        };
+        printed?;
+        written?;
+        Ok(0)
+    }
+
+    /// Prints what comes until the last line, or until nobody reads any more.
+    async fn print(&self, session: &Session, mut follow: Follow, sink: &Sink) -> Result<(), Failure> {
+        let mut printer = Printer::new(self.layout(session));
+        while let Some(item) = follow.next().await {
+            match item? {
+                Followed::Batch(batch) => {
+                    for piece in printer.render(&batch) {
+                        if !sink.write(piece).await {
+                            return Ok(());
                         }
                     }
-                    Followed::Gap { from, to } => {
-                        session.note(
-                            Tone::Warning,
-                            &format!("### runvoy: lines {from} to {} are missing: the server does not have them any more", to - 1),
-                        );
-                    }
-                    Followed::Interrupted(error) => {
-                        session.note(Tone::Warning, &format!("### runvoy: connection lost ({error}), trying again"))
-                    }
-                    Followed::Status(_) => {}
                 }
+                Followed::Gap { from, to } => {
+                    let text = format!("### runvoy: lines {from} to {} are missing: the server does not have them any more", to - 1);
+                    session.note(Tone::Warning, &text);
+                }
+                Followed::Interrupted(error) => {
+                    session.note(Tone::Warning, &format!("### runvoy: connection lost ({error}), trying again"));
+                }
+                Followed::Status(_) => {}
             }
-            Ok(sink.finish().await?)
-        };
-        tokio::select! {
-            printed = print => printed.map(|()| 0),
-            _ = interrupts.recv() => Ok(INTERRUPTED),
         }
+        Ok(())
     }
 
     /// The line to begin with. The tail is counted by the server, so that only the stream that was asked for counts.
@@ -116,7 +126,7 @@ impl LogsArgs {
         [Stream::Stdout, Stream::Stderr, Stream::Platform].into_iter().find(|stream| Some(stream.as_str()) == self.stream.as_deref())
     }
 
-    fn layout(&self, session: &Session<'_>) -> Layout {
+    fn layout(&self, session: &Session) -> Layout {
         let terminal = session.terminal;
         let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| i64::try_from(now.as_millis()).unwrap_or(i64::MAX));
         let since = self.since.map(|since| now_ms.saturating_sub(i64::try_from(since.0.saturating_mul(1_000)).unwrap_or(i64::MAX)));
@@ -134,7 +144,7 @@ impl LogsArgs {
         }
     }
 
-    async fn find(&self, session: &Session<'_>, client: &Client, id: &str, text: &str) -> Result<u8, Failure> {
+    async fn find(&self, session: &Session, client: &Client, id: &str, text: &str) -> Result<u8, Failure> {
         let mut from = None;
         loop {
             let found = client.search(id, text, self.regex, from).await?;

@@ -63,23 +63,26 @@ pub enum ClientCommand {
     /// Print the completion script of a shell
     Completion(completion::CompletionArgs),
     /// What the exit codes mean
-    #[command(hide = true, long_about = topic::EXIT_CODES, help_template = "{about}\n")]
+    #[command(hide = true, term_width = 0, long_about = topic::EXIT_CODES, help_template = "{about}\n")]
     ExitCodes,
     /// Variables and files that are read
-    #[command(hide = true, long_about = topic::ENVIRONMENT, help_template = "{about}\n")]
+    #[command(hide = true, term_width = 0, long_about = topic::ENVIRONMENT, help_template = "{about}\n")]
     Environment,
     /// How data is written
-    #[command(hide = true, long_about = topic::FORMATTING, help_template = "{about}\n")]
+    #[command(hide = true, term_width = 0, long_about = topic::FORMATTING, help_template = "{about}\n")]
     Formatting,
 }
 
 /// Carries out a command; gives the exit code of the process.
-pub async fn execute(global: GlobalArgs, command: ClientCommand, local: &dyn LocalServer) -> u8 {
+pub async fn execute(global: GlobalArgs, command: ClientCommand, local: &'static dyn LocalServer) -> u8 {
     let environment = Environment::from_process();
     let terminal = Terminal::of_process(global.color, &environment);
     let (json, own) = (global.format() == Format::Json, command.own_failure());
     let outcome = match Session::new(global, environment, terminal, local) {
-        Ok(session) => command.carry_out(&session).await,
+        Ok(session) => {
+            session.remark_on_user_file();
+            command.carry_out(&session).await
+        }
         Err(failure) => Err(failure),
     };
     outcome.unwrap_or_else(|failure| {
@@ -102,7 +105,7 @@ impl ClientCommand {
         }
     }
 
-    async fn carry_out(self, session: &Session<'_>) -> Result<u8, Failure> {
+    async fn carry_out(self, session: &Session) -> Result<u8, Failure> {
         match self {
             Self::Run(args) => args.execute(session).await,
             Self::Logs(args) => args.execute(session).await,
@@ -184,9 +187,10 @@ mod tests {
     fn a_slip_gets_a_suggestion_and_help_topics_are_found() {
         let slip = Root::try_parse_from(["runvoy", "lost"]).expect_err("no such command").to_string();
         assert!(slip.contains("similar"), "{slip}");
-        for topic in ["exit-codes", "environment", "formatting"] {
+        for (topic, text) in [("exit-codes", topic::EXIT_CODES), ("environment", topic::ENVIRONMENT), ("formatting", topic::FORMATTING)] {
             let help = Root::try_parse_from(["runvoy", "help", topic]).expect_err("help is not a command").to_string();
-            assert!(help.lines().count() > 5, "{topic}: {help}");
+            assert_eq!(help.trim_end(), text.trim_end(), "{topic}");
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{topic} fits an ordinary terminal");
         }
     }
 

@@ -29,7 +29,7 @@ pub struct RerunArgs {
 }
 
 impl RerunArgs {
-    pub(crate) async fn execute(self, session: &Session<'_>) -> Result<u8, Failure> {
+    pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let mut interrupts = interrupts()?;
         let client = session.connect().await?;
         let id = session.resolve(&client, &self.id).await?;

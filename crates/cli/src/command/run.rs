@@ -1,16 +1,18 @@
 //! `run`: submit a command and stay with it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use clap::Args;
 use runvoy_client::Submission;
-use runvoy_wire::{RunRequest, RunResponse};
+use runvoy_wire::{RunRequest, RunResponse, Status};
 
 use crate::attach::{Attach, interrupts};
 use crate::duration::Seconds;
 use crate::environment::Environment;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::global::Format;
+use crate::sanitize::one_line;
 use crate::session::Session;
 use crate::terminal::Tone;
 
@@ -21,6 +23,9 @@ Examples:
   runvoy run --lock prod --wait 10m 'make deploy'
   runvoy run --timeout 5m -e REGION=eu -e TOKEN 'make test'
   id=$(runvoy run -d 'make build')               # only the id; follow it later with: runvoy logs -f";
+
+/// How long a detached submit may take to say what it waits for.
+const WAIT_REMARK_LIMIT: Duration = Duration::from_secs(2);
 
 /// Arguments of `run`.
 #[derive(Debug, Clone, Args)]
@@ -78,7 +83,7 @@ pub struct StayArgs {
 }
 
 impl RunArgs {
-    pub(crate) async fn execute(self, session: &Session<'_>) -> Result<u8, Failure> {
+    pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let mut interrupts = interrupts()?;
         let submission = Submission::new(self.request(&session.environment)?, self.idempotency_key.clone());
         let submit = async {
@@ -121,7 +126,7 @@ impl StayArgs {
     /// Prints the id, or follows to the end.
     pub(crate) async fn stay(
         self,
-        session: &Session<'_>,
+        session: &Session,
         client: &runvoy_client::Client,
         response: RunResponse,
         interrupts: &mut tokio::signal::unix::Signal,
@@ -132,10 +137,22 @@ impl StayArgs {
                 Format::Json | Format::Yaml => session.show(&response, Vec::new, String::new)?,
                 Format::Table | Format::Name => session.print(&format!("{id}\n"))?,
             }
+            if response.status == Status::Pending && session.global.quiet == 0 {
+                note_wait(session, client, &id).await;
+            }
             return Ok(0);
         }
         let (kill_on_interrupt, raw, websocket_url) = (self.kill_on_interrupt, self.raw, response.websocket_url);
         Attach { session, client, id, websocket_url, kill_on_interrupt, raw }.run(interrupts).await
+    }
+}
+
+/// Says what a fresh execution waits for, where it does: nobody follows it, and it might wait for ever.
+async fn note_wait(session: &Session, client: &runvoy_client::Client, id: &str) {
+    // It was submitted, whatever comes of this question.
+    let Ok(Ok(status)) = tokio::time::timeout(WAIT_REMARK_LIMIT, client.status(id)).await else { return };
+    if let Some(reason) = status.waiting_for {
+        session.note(Tone::Warning, &format!("waiting for {}\n  see whether it started: runvoy status {id}", one_line(&reason.message)));
     }
 }
 

@@ -7,6 +7,7 @@ use runvoy_wire::{Execution, Rfc3339, Status};
 use crate::complete;
 use crate::duration::Human;
 use crate::failure::Failure;
+use crate::reason;
 use crate::sanitize::one_line;
 use crate::session::Session;
 use crate::table::{Cell, render};
@@ -27,7 +28,7 @@ pub struct StatusArgs {
 }
 
 impl StatusArgs {
-    pub(crate) async fn execute(self, session: &Session<'_>) -> Result<u8, Failure> {
+    pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let client = session.connect().await?;
         let id = session.resolve(&client, &self.id).await?;
         let execution = client.execution(&id).await?;
@@ -62,15 +63,14 @@ fn quote(word: &str) -> String {
 
 fn describe(execution: &Execution, colour: bool) -> String {
     let time = |at: Option<Rfc3339>| at.map(|at| at.to_string());
-    let reason = |reason: &Option<runvoy_wire::Reason>| reason.as_ref().map(|reason| format!("{}: {}", reason.code, reason.message));
     let started = (execution.attempt > 0).then_some(execution.started_at);
     let duration = execution.completed_at.map(|ended| Human::from_ms(ended.ms_since(execution.started_at)).to_string());
     let labels = execution.labels.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
     let facts = [
         ("execution", Some(execution.execution_id.clone())),
         ("status", Some(execution.status.to_string())),
-        ("waiting for", reason(&execution.waiting_for)),
-        ("ended by", reason(&execution.end_reason)),
+        ("waiting for", execution.waiting_for.as_ref().map(|reason| reason.message.clone())),
+        ("ended by", execution.end_reason.as_ref().map(reason::told)),
         ("exit code", execution.exit_code.map(|code| code.to_string())),
         ("command", Some(command_line(execution))),
         ("user", Some(execution.created_by.clone())),

@@ -10,16 +10,19 @@ Exit codes
     1 to 255   what the command returned; a signal is 128 + its number
     124        it ran into its --timeout
     130        it was killed
-    125        it left no exit code (see `runvoy status ID`), or runvoy itself failed: no server, refused, lost
+    125        it left no exit code (see `runvoy status ID`),
+               or runvoy itself failed: no server, refused, lost
 
   Every other command:
 
-    0          done; also when the reader of a pipe has enough
+    0          done
     1          it failed
 
   All commands:
 
-    2          wrong usage or configuration; a question was answered with no, or could not be asked
+    0          the reader of a pipe has enough; what was submitted goes on
+    2          wrong usage or configuration; a question was answered with no,
+               or could not be asked
     4          not authenticated: there is no API key, or it is not accepted
     130        interrupted with Ctrl-C; what was submitted goes on
 ";
@@ -28,23 +31,30 @@ Exit codes
 pub const ENVIRONMENT: &str = "\
 Environment and files
 
-  A flag is stronger than a variable, a variable than the project file, the project file than the user file.
-  `runvoy config show --origin` tells which one won.
+  A flag is stronger than a variable, a variable than the project file, the
+  project file than the user file. `runvoy config show --origin` tells which
+  one won.
 
-    RUNVOY_API_ENDPOINT      server: http://HOST:PORT, https://HOST or unix:/PATH; none: the local server
+    RUNVOY_API_ENDPOINT      server: http://HOST:PORT, https://HOST or
+                             unix:/PATH; none: the local server
     RUNVOY_API_KEY           API key
     RUNVOY_API_KEY_FILE      file that holds it
     RUNVOY_CA_FILE           certificates to trust beside the system's
-    RUNVOY_DATA_DIR          data directory of the local server, default ~/.runvoy/data
+    RUNVOY_DATA_DIR          data directory of the local server,
+                             default ~/.runvoy/data
     RUNVOY_PROFILE           profile of the user file
     RUNVOY_WEB_URL           address of the web page
     RUNVOY_PROMPT_DISABLED   never ask; fail instead
-    NO_COLOR                 no colours; CLICOLOR_FORCE=1: colours also in a pipe; TERM=dumb: neither colours nor spinner
+    NO_COLOR                 no colours
+    CLICOLOR_FORCE=1         colours also in a pipe
+    TERM=dumb                neither colours nor spinner
     DEBUG=api                show requests, as -vv does
     HOME                     where ~/.runvoy is
 
-    ~/.runvoy/config.yaml    user file: api_endpoint, api_key, web_url, ca_file, profile; the same under profiles.NAME
-    .runvoy/project.yaml     project file, here or above: profile, and never an endpoint or a key
+    ~/.runvoy/config.yaml    user file: api_endpoint, api_key, web_url, ca_file,
+                             also under profiles.NAME; profile
+    .runvoy/project.yaml     project file, here or above: profile, and never an
+                             endpoint or a key
 ";
 
 /// `help formatting`.
@@ -53,11 +63,14 @@ Formatting
 
   Data is written to stdout, everything else to stderr.
 
-    -o table     for people; the last column is cut to the width of a terminal, and to nothing in a pipe
-    -o json      the same as --json: the objects of the API, with the same field names
+    -o table     for people; the last column is cut to the width of a terminal,
+                 and not at all in a pipe
+    -o json      the same as --json: the objects of the API, with their field
+                 names
     -o yaml      the same in YAML
     -o name      only ids or names, one a line
 
-  Streams (`run --json`, `logs --json`) are written as one JSON object a line, flushed as they come.
-  What a command wrote reaches a pipe byte for byte. On a terminal only colours pass; --raw lets everything through.
+  Streams (`run --json`, `logs --json`) are written as one JSON object a line,
+  flushed as they come. What a command wrote reaches a pipe byte for byte. On a
+  terminal only colours pass; --raw lets everything through.
 ";

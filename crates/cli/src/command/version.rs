@@ -33,7 +33,7 @@ struct Versions {
 }
 
 impl VersionArgs {
-    pub(crate) async fn execute(self, session: &Session<'_>) -> Result<u8, Failure> {
+    pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let versions = Versions { version: VERSION, server_version: server_version(session).await };
         let table = || match &versions.server_version {
             Some(server) => format!("runvoy {VERSION}\nserver {server}\n"),
@@ -45,7 +45,7 @@ impl VersionArgs {
 }
 
 /// Health needs no key, and a local server is not started only to ask for its version.
-async fn server_version(session: &Session<'_>) -> Option<String> {
+async fn server_version(session: &Session) -> Option<String> {
     let endpoint = session.configured_endpoint().ok()??;
     let options = Options { retry: Retry::NONE, ca_file: session.settings.ca_file.value.clone(), ..Options::new(endpoint) };
     let client = Client::new(options).ok()?;

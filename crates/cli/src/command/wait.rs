@@ -34,7 +34,7 @@ pub struct WaitArgs {
 }
 
 impl WaitArgs {
-    pub(crate) async fn execute(self, session: &Session<'_>) -> Result<u8, Failure> {
+    pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let mut interrupts = interrupts()?;
         tokio::select! {
             waited = self.wait(session) => waited,
@@ -42,7 +42,7 @@ impl WaitArgs {
         }
     }
 
-    async fn wait(&self, session: &Session<'_>) -> Result<u8, Failure> {
+    async fn wait(&self, session: &Session) -> Result<u8, Failure> {
         let client = session.connect().await?;
         let id = session.resolve(&client, &self.id).await?;
         let started = Instant::now();

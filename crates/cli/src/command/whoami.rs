@@ -29,7 +29,7 @@ struct Answer {
 }
 
 impl WhoamiArgs {
-    pub(crate) async fn execute(self, session: &Session<'_>) -> Result<u8, Failure> {
+    pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let client = session.connect().await?;
         let whoami = client.whoami().await?;
         let answer = Answer { whoami, endpoint: client.endpoint().to_string(), profile: session.settings.profile.value.clone() };

@@ -2,25 +2,12 @@
 
 use std::process::{Child, Command};
 
-use crate::fake::{Fake, Reply, Seen};
-use crate::user::{ID, User, answer, end, log, until_it_speaks};
-use serde_json::json;
+use crate::fake::Fake;
+use crate::user::{ID, User, end, endless, until_it_speaks};
 
 fn interrupt(child: &Child) {
     let done = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is everywhere");
     assert!(done.success());
-}
-
-fn endless(seen: &Seen) -> Reply {
-    match seen.path() {
-        path if path.ends_with("/stream") => {
-            let mut frames = log().frames(seen, 2);
-            frames.pop();
-            Reply::OpenWebSocket(frames)
-        }
-        _ if seen.method == "DELETE" => Reply::json(200, json!({"execution_id": ID, "message": "asked"})),
-        _ => answer(seen, 0),
-    }
 }
 
 #[tokio::test]

@@ -2,6 +2,8 @@
 
 #[path = "../../../client/tests/fake/mod.rs"]
 mod fake;
+mod hint;
 mod interrupt;
+mod pipe;
 mod process;
 mod user;

@@ -87,9 +87,10 @@ pub fn answer(seen: &Seen, exit_code: i32) -> Reply {
         }
         ("GET", path) if path.ends_with("/logs") => log().logs(word),
         ("GET", "executions") => Reply::json(200, json!([status(word, Some(exit_code))])),
-        ("GET", "executions/aaaaaa") => {
-            Reply::json(409, json!({"error": "`aaaaaa` is not unique", "code": "CONFLICT", "details": "aaaaaa01 aaaaaa02"}))
-        }
+        ("GET", "executions/aaaaaa") => Reply::json(
+            409,
+            json!({"error": "`aaaaaa` is not unique", "code": "CONFLICT", "details": "aaaaaa00000070008000000000000001, aaaaaa00000070008000000000000002"}),
+        ),
         ("GET", path) if path.starts_with("executions/") => Reply::json(200, status(word, Some(exit_code))),
         ("GET", "health") => Reply::Answer(
             200,
@@ -102,6 +103,20 @@ pub fn answer(seen: &Seen, exit_code: i32) -> Reply {
         ("GET", "whoami") => Reply::error(401, "INVALID_API_KEY", "the API key is not valid"),
         ("GET", "doctor") => Reply::json(200, json!({"probes": [{"name": "disk", "status": "ok", "detail": "80% free"}]})),
         _ => Reply::error(404, "NOT_FOUND", "no such thing"),
+    }
+}
+
+/// A server whose execution never ends and, after its first lines, never says anything more.
+pub fn endless(seen: &Seen) -> Reply {
+    match seen.path() {
+        path if path.ends_with("/stream") => {
+            let mut frames = log().frames(seen, 2);
+            frames.pop();
+            Reply::OpenWebSocket(frames)
+        }
+        path if path.ends_with("/logs") => log().logs("RUNNING"),
+        _ if seen.method == "DELETE" => Reply::json(200, json!({"execution_id": ID, "message": "asked"})),
+        _ => answer(seen, 0),
     }
 }
 

@@ -25,7 +25,8 @@ pub(super) fn add(routes: &mut Routes) {
 
 async fn backup(call: Call) -> Result<Response<Body>, Fault> {
     let caller = call.caller()?;
-    let local = call.parts.extensions.get::<Connection>().is_some_and(|connection| matches!(connection.peer, Peer::Unix { owner: true, .. }));
+    let local =
+        call.parts.extensions.get::<Connection>().is_some_and(|connection| matches!(connection.peer, Peer::Unix { owner: true, .. }));
     if !local {
         return Err(EngineError::Forbidden { role: caller.role.as_str() }.into());
     }

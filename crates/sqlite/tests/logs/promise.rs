@@ -1,7 +1,5 @@
 //! Single promises of the port and of the files, one by one.
 
-use std::time::Instant;
-
 use runvoy_model::log::Stream;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::log::{Append, LogError, LogStore, Search};
@@ -245,52 +243,5 @@ fn closing_flushes_and_then_nothing_is_accepted() {
         assert!(matches!(store.append(id(1), append(1, Some(6), &lines(6, 1))).await, Err(LogError::Storage(_))));
         assert!(matches!(store.sync(id(1)).await, Err(LogError::Storage(_))));
         assert_eq!(whole(&store, id(1)).await, lines(1, 5));
-    });
-}
-
-/// Prints what one machine does; asserts nothing about time.
-#[test]
-#[ignore = "a measurement, not a promise"]
-fn measure_append_and_read() {
-    run(async {
-        let dir = tempfile::tempdir().expect("dir");
-        let store = FileLogStore::open(dir.path(), Config::default()).expect("opens");
-        let batch = block(&(0..1000).map(|n| Line::new(n, format!("{n:063}"))).collect::<Vec<_>>());
-        let rounds = 2000u64;
-        let start = Instant::now();
-        let mut seen = 1;
-        for n in 0..rounds {
-            store
-                .append(id(1), Append { attempt: 1, first_seq: Some(n * 1000 + 1), late: false, block: batch.clone() })
-                .await
-                .expect("appends");
-            for chunk in store.read(id(1), seen, 1 << 20).await.expect("reads") {
-                seen = chunk.next_line();
-            }
-        }
-        println!("append and follow: {:.2} M lines/s", rounds as f64 / 1000.0 / start.elapsed().as_secs_f64());
-        let start = Instant::now();
-        let search = Search { pattern: "no such thing".into(), regex: false, from_line: 1, limit: 1, stream: None };
-        store.search(id(1), search.clone()).await.expect("searches");
-        let mb = rounds as f64 * 0.064;
-        println!("search a literal: {:.0} MB/s", mb / start.elapsed().as_secs_f64());
-        let start = Instant::now();
-        store.search(id(1), Search { pattern: "no.*such".into(), regex: true, ..search.clone() }).await.expect("searches");
-        println!("search a regex: {:.0} MB/s", mb / start.elapsed().as_secs_f64());
-        let start = Instant::now();
-        store.sync(id(1)).await.expect("syncs");
-        println!("sync: {:?}", start.elapsed());
-        store.seal(id(1), rounds * 1000).await.expect("seals");
-        let start = Instant::now();
-        store.settle();
-        println!("compress: {:.0} MB/s", mb / start.elapsed().as_secs_f64());
-        let start = Instant::now();
-        store.search(id(1), search).await.expect("searches");
-        println!("search it compressed: {:.0} MB/s", mb / start.elapsed().as_secs_f64());
-        let start = Instant::now();
-        for n in 0..20_000 {
-            store.append(id(100 + n % 50), append(1, None, &lines(1, 1))).await.expect("appends");
-        }
-        println!("single-line appends: {:.0}/s", 20_000.0 / start.elapsed().as_secs_f64());
     });
 }

@@ -1,0 +1,71 @@
+//! Hints: what a user is told beside the data, so that they need not guess.
+
+use crate::fake::{Fake, Reply};
+use crate::user::{ID, User, answer, finish, server, status, text};
+use runvoy_cli::command::topic;
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn a_detached_submit_that_waits_says_what_for() {
+    let fake = Fake::new(|seen| match seen.path() {
+        path if path.ends_with("/status") => {
+            let mut waiting = status("PENDING", None);
+            waiting["waiting_for"] = json!({"code": "worker", "message": "a worker: none serves queue nope"});
+            Reply::json(200, waiting)
+        }
+        _ => answer(seen, 0),
+    });
+    let user = User::of(&fake).await;
+    let told = user.run(&["run", "--queue", "nope", "-d", "x"]).await;
+    assert_eq!((told.status.code(), text(&told.stdout)), (Some(0), format!("{ID}\n")));
+    let expected = format!("waiting for a worker: none serves queue nope\n  see whether it started: runvoy status {ID}\n");
+    assert_eq!(text(&told.stderr), expected);
+    let quiet = user.run(&["run", "-q", "--queue", "nope", "-d", "x"]).await;
+    assert_eq!((text(&quiet.stdout), text(&quiet.stderr)), (format!("{ID}\n"), String::new()));
+}
+
+#[tokio::test]
+async fn digits_that_fit_several_executions_list_them() {
+    let user = User::of(&server(1)).await;
+    for words in [&["status", "aaaaaa"][..], &["logs", "aaaaaa"], &["kill", "aaaaaa"]] {
+        let output = user.run(words).await;
+        assert_eq!(output.status.code(), Some(1), "{words:?}");
+        let lines: Vec<String> = text(&output.stderr).lines().take(4).map(str::to_owned).collect();
+        let expected = [
+            "error: `aaaaaa` is not unique",
+            "  aaaaaa00000070008000000000000001  FAILED       x",
+            "  aaaaaa00000070008000000000000002  FAILED       x",
+            "  next: name one of them by its whole id, or by digits that only it has",
+        ];
+        assert_eq!(lines, expected, "{words:?}");
+    }
+    let json: Value = serde_json::from_slice(&user.run(&["status", "--json", "aaaaaa"]).await.stderr).expect("JSON");
+    assert_eq!((json["code"].as_str(), json["choices"].as_array().map(Vec::len)), (Some("CONFLICT"), Some(2)));
+}
+
+#[tokio::test]
+async fn a_key_of_the_user_file_that_is_not_known_is_told() {
+    let user = User::of(&server(0)).await;
+    std::fs::create_dir(user.home.path().join(".runvoy")).expect("made");
+    std::fs::write(user.home.path().join(".runvoy/config.yaml"), "endpoint: http://x\n").expect("written");
+    let told = user.run(&["whoami"]).await;
+    let stderr = text(&told.stderr);
+    assert!(
+        told.status.success() && stderr.contains("unknown key `endpoint`") && stderr.contains("did you mean `api_endpoint`?"),
+        "{stderr}"
+    );
+    assert_eq!(text(&user.run(&["-q", "whoami"]).await.stderr), "");
+    let doctor: Value = serde_json::from_slice(&user.run(&["doctor", "--json"]).await.stdout).expect("JSON");
+    assert_eq!((doctor["probes"][0]["name"].as_str(), doctor["probes"][0]["status"].as_str()), (Some("configuration"), Some("warn")));
+}
+
+#[tokio::test]
+async fn help_topics_keep_their_shape_on_a_narrow_terminal() {
+    let user = User::of(&server(0)).await;
+    for (name, expected) in [("exit-codes", topic::EXIT_CODES), ("environment", topic::ENVIRONMENT), ("formatting", topic::FORMATTING)] {
+        let mut command = user.command(&["help", name]);
+        command.env("COLUMNS", "40");
+        let output = finish(command).await;
+        assert_eq!(text(&output.stdout).trim_end(), expected.trim_end(), "{name}");
+    }
+}
