@@ -9,7 +9,7 @@ use futures_util::FutureExt as _;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use parking_lot::Mutex;
-use runvoy_engine::Caller;
+use runvoy_engine::{Caller, EngineError};
 
 use crate::address::Reached;
 use crate::app::State;
@@ -17,7 +17,7 @@ use crate::call::{Call, Params};
 use crate::credential;
 use crate::fault::Fault;
 use crate::meter::Meter;
-use crate::peer::Connection;
+use crate::peer::{Connection, Peer};
 use crate::request_id;
 use crate::request_line::RequestLine;
 use crate::route::{Route, Rule};
@@ -105,7 +105,7 @@ impl Entry {
         let open = match rule {
             Rule::Anyone => true,
             Rule::KeyUnlessPublic(_) => self.state.config.metrics_public,
-            Rule::Key(_) | Rule::KeyOrTicket(_) => false,
+            Rule::Key(_) | Rule::KeyOrTicket(_) | Rule::Owner(_) => false,
         };
         if open {
             return Ok(None);
@@ -123,6 +123,9 @@ impl Entry {
             }
         };
         caller.may(rule.action())?;
+        if matches!(rule, Rule::Owner(_)) && !matches!(reached.connection.peer, Peer::Unix { owner: true, .. }) {
+            return Err(EngineError::Forbidden { role: caller.role.as_str() }.into());
+        }
         Ok(Some(caller))
     }
 

@@ -80,7 +80,7 @@ fn describe(route: &Route) -> OperationBuilder {
     let no_scopes: [&str; 0] = [];
     let schemes: &[&str] = match route.rule {
         Rule::Anyone => &[],
-        Rule::Key(_) | Rule::KeyUnlessPublic(_) => &["key", "bearer"],
+        Rule::Key(_) | Rule::Owner(_) | Rule::KeyUnlessPublic(_) => &["key", "bearer"],
         Rule::KeyOrTicket(_) => &["key", "bearer", "ticket"],
     };
     for scheme in schemes {

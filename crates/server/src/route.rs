@@ -26,6 +26,8 @@ pub enum Rule {
     Key(Action),
     /// The same, or whoever shows a ticket for this very execution.
     KeyOrTicket(Action),
+    /// The same as [`Rule::Key`], and only over the local socket as the server's own user.
+    Owner(Action),
     /// The same as [`Rule::Key`], unless configuration opens the metrics to anyone.
     KeyUnlessPublic(Action),
 }
@@ -35,7 +37,7 @@ impl Rule {
     pub const fn action(self) -> Action {
         match self {
             Self::Anyone => Action::Public,
-            Self::Key(action) | Self::KeyOrTicket(action) | Self::KeyUnlessPublic(action) => action,
+            Self::Key(action) | Self::KeyOrTicket(action) | Self::Owner(action) | Self::KeyUnlessPublic(action) => action,
         }
     }
 }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use axum::body::Body;
 use http::{Response, StatusCode};
-use runvoy_engine::EngineError;
 use runvoy_model::role::Action;
 use runvoy_wire::{BackupRequest, BackupResponse, Code};
 
@@ -12,7 +11,6 @@ use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::operation::Operation;
-use crate::peer::{Connection, Peer};
 use crate::route::{Routes, Rule};
 
 pub(super) fn add(routes: &mut Routes) {
@@ -20,16 +18,11 @@ pub(super) fn add(routes: &mut Routes) {
         .takes::<BackupRequest>(true)
         .gives::<BackupResponse>(200, "The copy is complete")
         .refuses(&[Code::InvalidRequest, Code::Conflict]);
-    routes.post("/api/v1/backup", Rule::Key(Action::Backup), operation, backup);
+    routes.post("/api/v1/backup", Rule::Owner(Action::Backup), operation, backup);
 }
 
 async fn backup(call: Call) -> Result<Response<Body>, Fault> {
     let caller = call.caller()?;
-    let local =
-        call.parts.extensions.get::<Connection>().is_some_and(|connection| matches!(connection.peer, Peer::Unix { owner: true, .. }));
-    if !local {
-        return Err(EngineError::Forbidden { role: caller.role.as_str() }.into());
-    }
     let request: BackupRequest = call.json().await?.ok_or_else(|| Fault::invalid("destination", "is missing"))?;
     tracing::info!(destination = request.destination, user = caller.email, "a backup begins");
     call.state.host.backup(PathBuf::from(&request.destination)).await.map_err(|why| Fault::invalid("destination", why))?;

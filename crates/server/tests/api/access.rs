@@ -30,7 +30,8 @@ async fn every_role_on_every_route_gets_exactly_what_the_table_says() {
         assert_eq!(without.code(), (401, "UNAUTHORIZED".into()), "{} {path}", row.method);
         for role in ROLES {
             let status = app.ask(row.method.clone(), &path).role(role).send().await.status.as_u16();
-            if reach(role, row.rule.action()) == Reach::None {
+            // These requests come over TCP, where nobody is the server's own user.
+            if reach(role, row.rule.action()) == Reach::None || matches!(row.rule, Rule::Owner(_)) {
                 assert_eq!(status, 403, "{role:?} {} {path}", row.method);
             } else {
                 assert!(status != 401 && status != 403 && status < 500, "{role:?} {} {path}: {status}", row.method);
