@@ -43,7 +43,7 @@ pub struct ServeArgs {
     /// Address and port to listen on; port 0 takes a free one [default: 127.0.0.1:56212]
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<String>,
-    /// E-mail of the admin that the first start makes [default: admin@localhost]
+    /// E-mail of the admin that the first start makes; `admin@localhost` if none is named
     #[arg(long, value_name = "EMAIL")]
     pub admin_email: Option<String>,
     /// Base of page addresses

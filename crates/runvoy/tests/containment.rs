@@ -121,7 +121,7 @@ fn add_second_user(data: &std::path::Path) {
     use runvoy_ports::identity::{IdentityStore, NewUser};
     let key = std::fs::read(data.join("keys/audit.key")).expect("the key").try_into().expect("32 bytes");
     let store =
-        runvoy_sqlite::SqliteStore::open(&data.join("runvoy.db"), runvoy_sqlite::Options::new(AuditKey::new(key))).expect("the store");
+        runvoy_sqlite::SqliteStore::open(data.join("runvoy.db"), runvoy_sqlite::Options::new(AuditKey::new(key))).expect("the store");
     let user = NewUser { email: "eve@example.com".into(), role: Role::Developer, key_hash: [1; 32], key_prefix: "rv_x".into() };
     let step = Step::system(StepId::from_bytes([9; 16]), UnixMs(1), "test");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
