@@ -115,7 +115,7 @@ pub const KEYS: &[Key] = &[
     key!(run_as, "", "User that commands run as; empty is the server's own user.", optional),
     key!(allow_shared_uid, "false", "Run commands as the server's own user although there are several users.", boolean),
     key!(work_dir, "", "Where each command gets a directory of its own; empty is `work` in the data directory.", path),
-    key!(grace, "5s", "Time between SIGTERM and SIGKILL.", duration),
+    key!(grace, "5s", "Time between SIGTERM and SIGKILL, at most 50s.", duration),
     key!(stop_patience, "10s", "Time that running commands have to end when the server stops.", duration),
     key!(tls_cert, "", "Certificate chain (PEM) to speak TLS with.", path),
     key!(tls_key, "", "Private key (PEM) of the certificate.", path),
