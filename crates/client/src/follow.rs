@@ -16,7 +16,7 @@ use crate::download::Events;
 use crate::error::ClientError;
 use crate::log::{Format, LogsQuery};
 use crate::query::{Target, stream_target};
-use crate::retry::backoff;
+use crate::retry::{asked, backoff};
 use crate::socket::{Frame, Socket};
 
 const POLL_PERIOD: Duration = Duration::from_secs(1);
@@ -139,8 +139,7 @@ impl Follower {
                     if self.next > before {
                         heard = Instant::now();
                     }
-                    let asked = error.refusal().and_then(|refusal| refusal.retry_after);
-                    let delay = asked.unwrap_or_else(|| if fruitless == 0 { Duration::ZERO } else { backoff(fruitless) });
+                    let delay = asked(&error).unwrap_or_else(|| if fruitless == 0 { Duration::ZERO } else { backoff(fruitless) });
                     if fruitless > 0 && self.sender.send(Ok(Followed::Interrupted(error))).await.is_err() {
                         return;
                     }

@@ -7,6 +7,8 @@ use crate::error::ClientError;
 
 const FIRST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(2);
+/// However long a server asks to wait, it is asked again after this.
+const LONGEST_ASKED: Duration = Duration::from_secs(60);
 
 /// The time that a call may take with all its repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,9 +29,8 @@ impl Retry {
             return None;
         }
         let budget = if matches!(error, ClientError::Unreachable { connected: false, .. }) { self.connect } else { self.total };
-        let asked = error.refusal().and_then(|refusal| refusal.retry_after);
-        let delay = asked.unwrap_or_else(|| backoff(attempt));
-        (elapsed + delay < budget).then_some(delay)
+        let delay = asked(error).unwrap_or_else(|| backoff(attempt));
+        (elapsed.saturating_add(delay) < budget).then_some(delay)
     }
 }
 
@@ -37,6 +38,11 @@ impl Default for Retry {
     fn default() -> Self {
         Self { connect: Duration::from_secs(3), total: Duration::from_secs(30) }
     }
+}
+
+/// How long the server asked to wait, within reason.
+pub(crate) fn asked(error: &ClientError) -> Option<Duration> {
+    error.refusal().and_then(|refusal| refusal.retry_after).map(|asked| asked.min(LONGEST_ASKED))
 }
 
 /// Exponential, between half and the whole of its step, so that many clients do not come back at once.
@@ -76,6 +82,16 @@ mod tests {
         }
         assert_eq!(retry.delay(3, soon, &refused(429, Some(7))), Some(Duration::from_secs(7)));
         assert_eq!(Retry::NONE.delay(0, Duration::ZERO, &unreachable(true)), None);
+    }
+
+    #[test]
+    fn an_absurd_wait_is_cut() {
+        let absurd = refused(429, Some(u64::MAX));
+        assert_eq!(asked(&absurd), Some(LONGEST_ASKED));
+        assert_eq!(Retry::default().delay(0, Duration::from_secs(1), &absurd), None);
+        assert_eq!(Retry::default().delay(0, Duration::MAX, &absurd), None);
+        let patient = Retry { total: Duration::from_secs(300), ..Retry::default() };
+        assert_eq!(patient.delay(0, Duration::from_secs(1), &absurd), Some(LONGEST_ASKED));
     }
 
     #[test]

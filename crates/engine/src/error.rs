@@ -87,7 +87,7 @@ impl From<StoreError> for EngineError {
             StoreError::Refused(refusal) => refusal.into(),
             StoreError::NoSpace => Self::NoSpace,
             StoreError::Unavailable(source) => Self::Unavailable(source),
-            StoreError::Damaged(what) => Self::Internal(what),
+            StoreError::Damaged(_) => Self::Unavailable(Box::new(error)),
         }
     }
 }

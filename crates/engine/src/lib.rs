@@ -61,8 +61,6 @@ pub struct Engine {
     admission: admission::Admission,
     keys: access::KeyCache,
     slots: OnceLock<Arc<dyn Slots>>,
-    /// How many users there are. Counted once: nothing in a running server makes users.
-    user_count: tokio::sync::OnceCell<usize>,
     worker: runvoy_model::command::Worker,
 }
 
@@ -71,7 +69,7 @@ impl Engine {
     pub fn new(ports: Ports, config: Config, worker: runvoy_model::command::Worker) -> Arc<Self> {
         let admission = admission::Admission::new(config.max_submits_at_once);
         let (hub, keys) = (hub::Hub::default(), access::KeyCache::default());
-        Arc::new(Self { ports, config, hub, admission, keys, slots: OnceLock::new(), user_count: tokio::sync::OnceCell::new(), worker })
+        Arc::new(Self { ports, config, hub, admission, keys, slots: OnceLock::new(), worker })
     }
 
     /// Tells the engine of the worker that lives in the same process, so that a submit can go to it at once.

@@ -19,6 +19,13 @@ impl Engine {
         Ok(self.ports.logs.extent(execution.id).await?)
     }
 
+    /// Whether retention has taken the log: the record says that there were lines, and there are none.
+    pub async fn log_is_removed(&self, execution: &Execution) -> Result<bool, EngineError> {
+        let had_lines = execution.status.is_terminal() && execution.log_end.is_some_and(|log_end| log_end > 0);
+        let extent = self.log_extent(execution).await?;
+        Ok(had_lines && extent.first_line >= extent.next_line)
+    }
+
     /// The first line written at a time or later.
     pub async fn log_line_at(&self, execution: &Execution, at: UnixMs) -> Result<u64, EngineError> {
         Ok(self.ports.logs.line_at(execution.id, at).await?)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use runvoy_model::execution::Execution;
 use runvoy_model::status::Status;
 use runvoy_ports::store::{ListQuery, Retention};
 
@@ -50,9 +51,18 @@ impl Pruner {
         let statuses = Status::ALL.into_iter().filter(|status| status.is_terminal()).collect();
         let query = ListQuery { statuses, limit: LEFT_OPEN_AMONG, ..ListQuery::default() };
         for execution in self.engine.ports.store.list(query).await? {
-            if !self.engine.ports.logs.extent(execution.id).await?.sealed {
-                self.engine.seal(&execution).await?;
+            // One that cannot be read must not keep the others open.
+            if let Err(error) = self.seal_if_open(&execution).await {
+                tracing::warn!(execution = %execution.id, %error, "a log that was left open was not sealed");
             }
+        }
+        Ok(())
+    }
+
+    async fn seal_if_open(&self, execution: &Execution) -> Result<(), EngineError> {
+        let extent = self.engine.log_extent(execution).await?;
+        if !extent.sealed && extent.next_line > 1 {
+            self.engine.seal(execution).await?;
         }
         Ok(())
     }

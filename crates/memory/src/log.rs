@@ -12,6 +12,9 @@ use runvoy_model::log::{Chunk, Record};
 use runvoy_model::time::UnixMs;
 use runvoy_ports::log::{Append, Appended, Extent, Found, LogError, LogStore, Pruned, RawPlace, Search};
 
+/// Hits of a search are collected up to this size, and at least one.
+const MAX_HIT_BYTES: usize = 1 << 20;
+
 /// The logs in memory. A clone shares the same logs.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryLogStore {
@@ -91,16 +94,20 @@ impl Log {
             Some(regex) => regex.is_match(bytes),
             None => memmem::find(bytes, search.pattern.as_bytes()).is_some(),
         };
-        let mut found = Found::default();
+        let (mut found, mut bytes) = (Found::default(), 0);
         for (line, _, record) in self.records() {
             let asked_for = line >= search.from_line && search.stream.is_none_or(|stream| record.stream == stream);
             if !asked_for || !matches(record.bytes) {
                 continue;
             }
             found.total += 1;
-            if found.hits.len() < search.limit {
+            if found.next_line.is_some() {
+                continue;
+            }
+            bytes += record.bytes.len();
+            if found.hits.len() < search.limit && (found.hits.is_empty() || bytes <= MAX_HIT_BYTES) {
                 found.hits.push((line, record.bytes.to_vec()));
-            } else if found.next_line.is_none() {
+            } else {
                 found.next_line = Some(line);
             }
         }
@@ -174,5 +181,26 @@ impl LogStore for MemoryLogStore {
             }
         }
         Ok(pruned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use runvoy_model::log::{BlockBuilder, Stream};
+
+    use super::*;
+
+    #[test]
+    fn large_hits_come_in_several_answers() {
+        let (mut log, mut block) = (Log::default(), BlockBuilder::default());
+        for _ in 0..40 {
+            block.push(Record { at: UnixMs(1), stream: Stream::Stdout, cont: false, eol: true, bytes: &[b'x'; 64 << 10] });
+        }
+        log.append(Append { attempt: 1, first_seq: None, late: false, block: block.take() }).expect("appends");
+        let search = |from_line| Search { pattern: "x".into(), regex: false, from_line, limit: 1000, stream: None };
+        let first = log.search(&search(1)).expect("searches");
+        assert_eq!((first.total, first.hits.len(), first.next_line), (40, 16, Some(17)));
+        let last = log.search(&search(33)).expect("searches");
+        assert_eq!((last.total, last.hits.len(), last.next_line), (8, 8, None));
     }
 }

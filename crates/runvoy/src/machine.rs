@@ -1,12 +1,12 @@
 //! The machine under a server, as its edge sees it: probes for `runvoy doctor` (the store, the disk, what the logs take, how commands
 //! are contained) and backups.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use runvoy_ports::runner::{Containment, Runner};
-use runvoy_server::Host;
+use runvoy_server::{BackupFault, Host};
 use runvoy_sqlite::SqliteStore;
 use runvoy_sqlite::logs::FileLogStore;
 use runvoy_wire::{Probe, ProbeStatus};
@@ -32,18 +32,15 @@ impl Host for Machine {
         Box::pin(async move { vec![self.integrity().await, self.disk(), self.logs().await, self.containment()] })
     }
 
-    fn backup(&self, destination: PathBuf) -> BoxFuture<'_, Result<(), String>> {
+    fn backup(&self, destination: PathBuf) -> BoxFuture<'_, Result<(), BackupFault>> {
         let (data, store, logs) = (self.data.clone(), Arc::clone(&self.store), Arc::clone(&self.logs));
         let alone = Arc::clone(&self.backing_up);
         // A task of its own: a client that goes away must not leave half a copy that still grows.
         let copying = tokio::spawn(async move {
             let _alone = alone.lock().await;
-            backup::copy(&data, &store, &logs, &destination).await
+            backup::copy(&data, &store, &logs, &destination).await.map_err(|error| backup_fault(&error, &destination))
         });
-        Box::pin(async move {
-            let copied = copying.await.map_err(|error| error.to_string())?;
-            copied.map_err(|error| format!("{error:#}"))
-        })
+        Box::pin(async move { copying.await.map_err(|error| BackupFault::Failed(error.to_string()))? })
     }
 }
 
@@ -103,6 +100,16 @@ impl Machine {
             }
         };
         probe("containment", status, how)
+    }
+}
+
+/// What is wrong with a destination is said by naming it; all else is about the store, the logs and the keys.
+fn backup_fault(error: &anyhow::Error, destination: &Path) -> BackupFault {
+    let (what, why) = (error.to_string(), format!("{error:#}"));
+    if what.contains("the destination") || what.contains(&destination.display().to_string()) {
+        BackupFault::Destination(why)
+    } else {
+        BackupFault::Failed(why)
     }
 }
 

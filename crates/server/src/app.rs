@@ -64,8 +64,19 @@ pub trait Host: Send + Sync {
     /// Looks at the disk, the integrity of the store, the growth of its files.
     fn probes(&self) -> BoxFuture<'_, Vec<Probe>>;
 
-    /// Copies the store, the logs and the keys to a directory that it makes. The error is for a person.
-    fn backup(&self, destination: PathBuf) -> BoxFuture<'_, Result<(), String>>;
+    /// Copies the store, the logs and the keys to a directory that it makes.
+    fn backup(&self, destination: PathBuf) -> BoxFuture<'_, Result<(), BackupFault>>;
+}
+
+/// Why there is no copy. The words are for a person.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BackupFault {
+    /// It cannot be made there; elsewhere it could.
+    #[error("{0}")]
+    Destination(String),
+    /// It cannot be made now.
+    #[error("{0}")]
+    Failed(String),
 }
 
 /// Everything the edge stands on.

@@ -11,6 +11,7 @@ use crate::call::Params;
 use crate::fault::Fault;
 use crate::peer::Peer;
 use crate::query::Query;
+use crate::ticket::looks_like_ticket;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -40,9 +41,13 @@ const fn none_or_owner(peer: Peer) -> Credential {
     if peer.is_owner() { Credential::LocalOwner } else { Credential::None }
 }
 
-/// The ticket of a stream's address, if there is one.
-pub(crate) fn ticket(parts: &Parts) -> Result<Option<String>, Fault> {
-    Ok(Query::of(&parts.uri)?.text("token")?.map(str::to_owned))
+/// The ticket of a stream's address, else the one that stands where a key could, if there is one.
+pub(crate) fn ticket(parts: &Parts, peer: Peer) -> Result<Option<String>, Fault> {
+    let in_address = Query::of(&parts.uri)?.text("token")?.map(str::to_owned);
+    Ok(in_address.or_else(|| match shown(&parts.headers, peer) {
+        Credential::Key(text) if looks_like_ticket(&text) => Some(text),
+        Credential::Key(_) | Credential::LocalOwner | Credential::None => None,
+    }))
 }
 
 /// The caller that a ticket for this very execution stands for.

@@ -112,7 +112,7 @@ impl Entry {
         }
         let from = reached.connection.peer.to_string();
         let ticket = match rule {
-            Rule::KeyOrTicket(_) => credential::ticket(parts)?,
+            Rule::KeyOrTicket(_) => credential::ticket(parts, reached.connection.peer)?,
             _ => None,
         };
         let caller = match ticket {

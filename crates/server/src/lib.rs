@@ -20,12 +20,13 @@ mod request_id;
 mod request_line;
 mod resource;
 mod route;
+mod stall;
 mod stream;
 mod ticket;
 mod tls;
 mod view;
 
-pub use crate::app::{App, Host, MetricsText, ServerConfig, ServerParts};
+pub use crate::app::{App, BackupFault, Host, MetricsText, ServerConfig, ServerParts};
 pub use crate::listen::{Limits, ListenError, Listener, serve};
 pub use crate::peer::{Connection, Peer};
 pub use crate::route::{Rule, TableRow};

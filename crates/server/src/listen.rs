@@ -28,6 +28,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::app::App;
 use crate::peer::{Connection, Peer};
+use crate::stall::Unstalled;
 use crate::tls::{self, TlsError};
 
 /// A place that could not be listened on.
@@ -66,6 +67,8 @@ impl Default for Limits {
 
 /// A handshake that takes longer is none.
 const TLS_HANDSHAKE: Duration = Duration::from_secs(10);
+/// A client that takes nothing of what is written to it for this long is gone.
+const WRITE_STALL: Duration = Duration::from_secs(90);
 /// The largest head of a request.
 const MOST_HEAD_BYTES: usize = 64 * 1024;
 /// How long to wait where the system has no more connections to give.
@@ -221,12 +224,14 @@ async fn admit(listener: &Listener, permits: &Arc<Semaphore>) -> io::Result<(Acc
 
 async fn connect(accepted: Accepted, app: App, limits: Limits) {
     match accepted {
-        Accepted::Unix(stream, peer) => speak(stream, Connection { peer, tls: false }, app, limits).await,
+        Accepted::Unix(stream, peer) => speak(Unstalled::new(stream, WRITE_STALL), Connection { peer, tls: false }, app, limits).await,
         Accepted::Tcp(stream, address, acceptor) => {
             if let Err(error) = stream.set_nodelay(true) {
                 tracing::debug!(%error, "small frames may be delayed");
             }
             let peer = Peer::Tcp(address);
+            // Below TLS, where every byte that the client takes is seen.
+            let stream = Unstalled::new(stream, WRITE_STALL);
             match acceptor {
                 None => speak(stream, Connection { peer, tls: false }, app, limits).await,
                 Some(acceptor) => match timeout(TLS_HANDSHAKE, acceptor.accept(stream)).await {

@@ -89,6 +89,11 @@ impl TicketKey {
     }
 }
 
+/// Whether a text could be a ticket of ours; says nothing about whether it is a good one. No API key does: they begin with other bytes.
+pub(crate) fn looks_like_ticket(text: &str) -> bool {
+    text.len() <= MOST_CHARS && BASE64_URL_SAFE_NO_PAD.decode(text).is_ok_and(|bytes| bytes.len() > MAC_BYTES && bytes[0] == VERSION)
+}
+
 fn parse(said: &[u8]) -> Option<Ticket> {
     let (version, rest) = said.split_first()?;
     let (expiry, rest) = rest.split_first_chunk::<8>()?;
@@ -123,6 +128,14 @@ mod tests {
             let text = key.sign(&ticket);
             assert_eq!(key.read(&text, UnixMs(999)), Ok(ticket));
             assert_eq!(key.read(&text, UnixMs(1_000)), Err(BadTicket));
+        }
+    }
+
+    #[test]
+    fn a_key_does_not_look_like_a_ticket() {
+        assert!(looks_like_ticket(&TicketKey::new([1; 32]).sign(&ticket())));
+        for other in [&runvoy_model::key::key_text(&[1; 32]), "", "AQ", "not base64!", &"A".repeat(100_000)] {
+            assert!(!looks_like_ticket(other), "{other:.40}");
         }
     }
 

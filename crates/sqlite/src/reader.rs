@@ -19,14 +19,16 @@ use crate::poison::{Poison, Stopped};
 pub(crate) struct Readers {
     path: PathBuf,
     idle: Mutex<Vec<Connection>>,
-    permits: Semaphore,
+    connections: usize,
+    permits: Arc<Semaphore>,
     poison: Arc<Poison>,
 }
 
 impl Readers {
     pub(crate) fn new(path: &Path, connections: usize, poison: Arc<Poison>) -> Arc<Self> {
-        let permits = Semaphore::new(connections.max(1));
-        Arc::new(Self { path: path.to_owned(), idle: Mutex::new(Vec::new()), permits, poison })
+        let connections = connections.max(1);
+        let permits = Arc::new(Semaphore::new(connections));
+        Arc::new(Self { path: path.to_owned(), idle: Mutex::new(Vec::new()), connections, permits, poison })
     }
 
     /// Reads on a thread that may block.
@@ -36,9 +38,14 @@ impl Readers {
         F: FnOnce(&Connection, &Path) -> Result<T, Fault> + Send + 'static,
     {
         self.poison.check()?;
-        let _permit = self.permits.acquire().await.map_err(|_| StoreError::Unavailable(Box::new(Stopped::Closed)))?;
+        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| StoreError::Unavailable(Box::new(Stopped::Closed)))?;
         let readers = Arc::clone(self);
-        let read = tokio::task::spawn_blocking(move || readers.read_here(look)).await;
+        let read = tokio::task::spawn_blocking(move || {
+            // Given back when the work is done, not when nobody waits for it any more.
+            let _permit = permit;
+            readers.read_here(look)
+        })
+        .await;
         match read {
             Ok(found) => found.map_err(Fault::into_store_error),
             Err(error) => Err(StoreError::Unavailable(Box::new(error))),
@@ -67,8 +74,68 @@ impl Readers {
         // A connection that met a failing disk is not used again.
         let is_well = found.as_ref().err().is_none_or(|fault| fault.meaning() != Meaning::Fatal);
         if is_well && !self.permits.is_closed() {
-            self.idle.lock().push(conn);
+            self.put_back(conn);
         }
         found
+    }
+
+    /// Peeks take no permit, so more connections may come back than are worth keeping.
+    fn put_back(&self, conn: Connection) {
+        let mut idle = self.idle.lock();
+        if idle.len() < self.connections {
+            idle.push(conn);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    fn one_reader() -> (tempfile::TempDir, Arc<Readers>) {
+        let dir = tempfile::tempdir().expect("dir");
+        let path = dir.path().join("store.sqlite");
+        drop(open::writer(&path).expect("opens"));
+        let readers = Readers::new(&path, 1, Arc::new(Poison::default()));
+        (dir, readers)
+    }
+
+    #[test]
+    fn no_more_connections_are_kept_than_configured() {
+        let (_dir, readers) = one_reader();
+        let inner = Arc::clone(&readers);
+        let outcome = readers.peek(move |_, _| {
+            inner.peek(|_, _| Ok(())).expect("a second connection");
+            Ok(())
+        });
+        outcome.expect("a first connection");
+        assert_eq!(readers.idle.lock().len(), 1);
+    }
+
+    #[test]
+    fn a_read_that_nobody_waits_for_keeps_its_permit() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("runtime");
+        let (_dir, readers) = one_reader();
+        runtime.block_on(async {
+            let (begin, begun) = tokio::sync::oneshot::channel();
+            let (end, ended) = mpsc::channel::<()>();
+            let theirs = Arc::clone(&readers);
+            let reading = tokio::spawn(async move {
+                let look = move |_: &Connection, _: &Path| {
+                    let _ = begin.send(());
+                    let _ = ended.recv();
+                    Ok(())
+                };
+                theirs.read(look).await
+            });
+            begun.await.expect("reads");
+            reading.abort();
+            assert!(reading.await.expect_err("aborted").is_cancelled());
+            assert_eq!(readers.permits.available_permits(), 0);
+            drop(end);
+            readers.read(|_, _| Ok(())).await.expect("the permit comes back");
+        });
     }
 }

@@ -8,6 +8,7 @@ use runvoy_model::role::Action;
 use runvoy_wire::{BackupRequest, BackupResponse, Code};
 
 use crate::answer;
+use crate::app::BackupFault;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::operation::Operation;
@@ -25,6 +26,16 @@ async fn backup(call: Call) -> Result<Response<Body>, Fault> {
     let caller = call.caller()?;
     let request: BackupRequest = call.json().await?.ok_or_else(|| Fault::invalid("destination", "is missing"))?;
     tracing::info!(destination = request.destination, user = caller.email, "a backup begins");
-    call.state.host.backup(PathBuf::from(&request.destination)).await.map_err(|why| Fault::invalid("destination", why))?;
+    call.state.host.backup(PathBuf::from(&request.destination)).await.map_err(fault)?;
     Ok(answer::json(StatusCode::OK, &BackupResponse { destination: request.destination }))
+}
+
+fn fault(why: BackupFault) -> Fault {
+    match why {
+        BackupFault::Destination(why) => Fault::invalid("destination", why),
+        BackupFault::Failed(details) => {
+            tracing::error!(error = details, "a backup failed");
+            Fault::Refused { code: Code::ServiceUnavailable, error: "the backup failed".into(), details }
+        }
+    }
 }

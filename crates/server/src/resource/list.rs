@@ -23,13 +23,14 @@ use crate::view;
 
 const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
 const DEFAULT_LIMIT: u64 = 10;
-const MOST_LIMIT: u64 = 1_000;
-/// How many are read at once where all are wanted.
+/// More than this are written as they are read, without a cursor: it would have to stand before them.
+const MOST_PAGE: usize = 1_000;
+/// How many are read at once where they are written as they are read.
 const PAGE: usize = 200;
 
 pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("listExecutions", "Executions that the caller may see, newest first")
-        .query("limit", number(0, Some(MOST_LIMIT)), "At most so many; 0 means all")
+        .query("limit", number(0, None), "At most so many; 0 means all")
         .query("status", text(), "Only these statuses, with commas between them")
         .query("user", text(), "Only those that this user submitted")
         .query("lock", text(), "Only those that asked for this lock")
@@ -37,26 +38,26 @@ pub(super) fn add(routes: &mut Routes) {
         .query("since", time(), "Only those submitted at this time or later")
         .query("until", time(), "Only those submitted before this time")
         .query("cursor", text(), "Go on where the page with this X-Next-Cursor ended")
-        .header("X-Next-Cursor", "Where the next page begins; absent after the last one")
+        .header("X-Next-Cursor", "Where the next page begins; absent after the last one, and where limit is 0 or above 1000")
         .gives_array::<Execution>(200, "The executions");
     routes.get("/api/v1/executions", Rule::Key(Action::Read), operation, list);
 }
 
 async fn list(call: Call) -> Result<Response<Body>, Fault> {
     let query = call.query()?;
-    let (limit, filter) = (query.number("limit", 0..=MOST_LIMIT)?.unwrap_or(DEFAULT_LIMIT), filter(&query)?);
+    let (limit, filter) = (query.number("limit", 0..=u64::MAX)?.unwrap_or(DEFAULT_LIMIT), filter(&query)?);
     if query.text("job")?.is_some() {
         // No execution of this server belongs to a job.
         return Ok(answer::json(StatusCode::OK, &[(); 0]));
     }
     let caller = call.caller()?.clone();
-    match usize::try_from(limit).unwrap_or(PAGE) {
-        0 => {
-            let all =
-                All { state: Arc::clone(&call.state), caller, filter: ListFilter { limit: PAGE, ..filter }, begun: false, ended: false };
-            Ok(answer::streamed(all, answer::JSON).await?)
+    match usize::try_from(limit).unwrap_or(usize::MAX) {
+        limit @ 1..=MOST_PAGE => page(&call.state, &caller, filter, limit).await,
+        limit => {
+            let left = if limit == 0 { usize::MAX } else { limit };
+            let many = Many { state: Arc::clone(&call.state), caller, filter, left, begun: false, ended: false };
+            Ok(answer::streamed(many, answer::JSON).await?)
         }
-        limit => page(&call.state, &caller, filter, limit).await,
     }
 }
 
@@ -100,20 +101,23 @@ fn unknown_status() -> Fault {
     Fault::invalid("status", format!("must be of {}", words.join(", ")))
 }
 
-/// All executions as one JSON array.
-struct All {
+/// Many executions, or all, as one JSON array.
+struct Many {
     state: Arc<State>,
     caller: Caller,
     filter: ListFilter,
+    /// How many more are wanted.
+    left: usize,
     begun: bool,
     ended: bool,
 }
 
-impl Pieces for All {
+impl Pieces for Many {
     async fn next(&mut self) -> Result<Option<Bytes>, EngineError> {
         if self.ended {
             return Ok(None);
         }
+        self.filter.limit = PAGE.min(self.left);
         let executions = self.state.engine.list(&self.caller, self.filter.clone()).await?;
         let (mut out, cloud) = (Vec::new(), cloud(&self.state));
         for execution in &executions {
@@ -122,7 +126,8 @@ impl Pieces for All {
             serde_json::to_writer(&mut out, &shown).expect("wire types are plain data");
         }
         self.filter.after = executions.last().map(|last| last.id);
-        if executions.len() < self.filter.limit {
+        self.left = self.left.saturating_sub(executions.len());
+        if executions.len() < self.filter.limit || self.left == 0 {
             self.ended = true;
             out.extend_from_slice(if self.begun { b"]" } else { b"[]" });
         }

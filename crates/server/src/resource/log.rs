@@ -6,6 +6,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 use runvoy_engine::EngineError;
 use runvoy_model::execution::Execution;
 use runvoy_model::role::Action;
+use runvoy_ports::log::Extent;
 use runvoy_wire::{Code, LogsResponse};
 
 use crate::answer::{self, Pieces};
@@ -38,10 +39,7 @@ async fn logs(call: Call) -> Result<Response<Body>, Fault> {
     let query = call.query()?;
     let (form, selection) = (Form::of(&query)?, Selection::of(&query)?);
     let execution = call.execution().await?;
-    let extent = call.engine().log_extent(&execution).await?;
-    if extent.first_line > 1 {
-        return Err(removed(&call));
-    }
+    let extent = extent_of_kept(&call, &execution).await?;
     match form {
         Form::Json => events(&call, execution, selection).await,
         Form::Raw if selection.is_whole() => raw(&call, execution, extent.raw_bytes).await,
@@ -52,10 +50,14 @@ async fn logs(call: Call) -> Result<Response<Body>, Fault> {
     }
 }
 
-/// An empty answer would look like a command that wrote nothing.
-fn removed(call: &Call) -> Fault {
-    let details = format!("logs are kept {} days; the execution's record remains", call.engine().config().retention.log_days);
-    Fault::Refused { code: Code::NotFound, error: "the log was removed by retention".into(), details }
+/// How far a log goes that retention has not taken. An empty answer for one that it took would look like a command that wrote nothing.
+pub(super) async fn extent_of_kept(call: &Call, execution: &Execution) -> Result<Extent, Fault> {
+    let extent = call.engine().log_extent(execution).await?;
+    if call.engine().log_is_removed(execution).await? {
+        let details = format!("logs are kept {} days; the execution's record remains", call.engine().config().retention.log_days);
+        return Err(Fault::Refused { code: Code::NotFound, error: "the log was removed by retention".into(), details });
+    }
+    Ok(extent)
 }
 
 /// The JSON form, around its events.

@@ -59,6 +59,7 @@ fn submitted(call: &Call, execution: &Execution) -> Result<Response<Body>, Fault
 }
 
 fn checked(request: RunRequest, idempotency_key: Option<String>) -> Result<engine::RunRequest, Fault> {
+    check_git(&request)?;
     Ok(engine::RunRequest {
         command: request.command,
         args: request.args,
@@ -75,6 +76,16 @@ fn checked(request: RunRequest, idempotency_key: Option<String>) -> Result<engin
         git_repo: request.git_repo,
         idempotency_key,
     })
+}
+
+/// What is said about a repository needs one.
+fn check_git(request: &RunRequest) -> Result<(), Fault> {
+    let is_given = |field: &Option<String>| field.as_deref().is_some_and(|text| !text.is_empty());
+    let details = [("git_ref", &request.git_ref), ("git_path", &request.git_path), ("git_token", &request.git_token)];
+    match details.into_iter().find(|(_, field)| is_given(field)) {
+        Some((name, _)) if !is_given(&request.git_repo) => Err(Fault::invalid(name, "means nothing without git_repo")),
+        _ => Ok(()),
+    }
 }
 
 fn seconds(field: &str, value: Option<u64>) -> Result<Option<i64>, Fault> {

@@ -11,11 +11,15 @@ use crate::call::Call;
 use crate::fault::Fault;
 use crate::log::stream_of;
 use crate::operation::{Operation, flag, number, text, words};
+use crate::resource::log::extent_of_kept;
 use crate::route::{Routes, Rule};
 
 const DEFAULT_HITS: u64 = 100;
 const MOST_HITS: u64 = 1_000;
 const MOST_PATTERN_BYTES: usize = 4_096;
+/// More of one hit is not shown; its line number leads to the rest.
+const MOST_HIT_BYTES: usize = 4_096;
+const CUT: &str = "… (cut)";
 
 pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("searchLogs", "Lines that match, counted to the log's end")
@@ -44,8 +48,39 @@ async fn search(call: Call) -> Result<Response<Body>, Fault> {
         stream: stream_of(&query)?,
     };
     let execution = call.execution().await?;
+    extent_of_kept(&call, &execution).await?;
     let found = call.engine().search_log(&execution, search).await?;
-    let hits = found.hits.iter().map(|(line, bytes)| Hit { line: *line, message: String::from_utf8_lossy(bytes).into_owned() });
+    let hits = found.hits.iter().map(|(line, bytes)| Hit { line: *line, message: shown(bytes) });
     let response = SearchResponse { total: found.total, hits: hits.collect(), next_line: found.next_line };
     Ok(answer::json(StatusCode::OK, &response))
+}
+
+/// A hit's text, cut between two characters where it is long.
+fn shown(bytes: &[u8]) -> String {
+    if bytes.len() <= MOST_HIT_BYTES {
+        return String::from_utf8_lossy(bytes).into_owned();
+    }
+    let is_inside = |at: &usize| bytes[*at] & 0b1100_0000 == 0b1000_0000;
+    // A character has four bytes at most; whatever goes on longer is none.
+    let end = (MOST_HIT_BYTES - 3..=MOST_HIT_BYTES).rev().find(|at| !is_inside(at)).unwrap_or(MOST_HIT_BYTES);
+    format!("{}{CUT}", String::from_utf8_lossy(&bytes[..end]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_hit_is_cut_between_characters_and_says_so() {
+        let whole = "x".repeat(MOST_HIT_BYTES);
+        assert_eq!(shown(whole.as_bytes()), whole);
+        assert_eq!(shown(format!("{whole}y").as_bytes()), format!("{whole}{CUT}"));
+        for pad in 0..4 {
+            let text = format!("{}{}", "x".repeat(pad), "😀".repeat(2_000));
+            let cut = shown(text.as_bytes());
+            let kept = cut.strip_suffix(CUT).expect("the mark");
+            assert!(text.starts_with(kept) && kept.len() > MOST_HIT_BYTES - 4, "{pad}: {}", kept.len());
+        }
+        assert_eq!(shown(&[0x80; 5_000]).chars().filter(|char| *char == '\u{fffd}').count(), MOST_HIT_BYTES);
+    }
 }

@@ -10,6 +10,7 @@ use crate::call::Call;
 use crate::credential::Standing;
 use crate::fault::Fault;
 use crate::operation::{Operation, flag, number, text, words};
+use crate::resource::log::extent_of_kept;
 use crate::route::{Routes, Rule};
 use crate::stream::{LogStream, Options, Upgrade};
 
@@ -32,8 +33,11 @@ async fn stream(mut call: Call) -> Result<Response<Body>, Fault> {
     let events = query.text("events")?.is_some_and(|events| events.split(',').any(|word| word == "status"));
     let options = Options { batch: query.flag("batch")?, status: events };
     let caller = call.caller()?.clone();
-    let follower = call.engine().follow(&caller, call.id(), after.saturating_add(1)).await?;
-    let id = call.id().to_owned();
+    let execution = call.execution().await?;
+    extent_of_kept(&call, &execution).await?;
+    // From here on by its whole id: the part of one in the path may become ambiguous while the stream is open.
+    let id = execution.id.to_string();
+    let follower = call.engine().follow(&caller, &id, after.saturating_add(1)).await?;
     let upgrade = Upgrade::of(&mut call.parts)?;
     let open = call.state.open_stream(&caller.email).ok_or_else(Fault::too_many_streams)?;
     let response = upgrade.response();

@@ -47,6 +47,7 @@ pub(crate) struct LogStream {
     pub(crate) state: Arc<State>,
     pub(crate) open: OpenStream,
     pub(crate) standing: Standing,
+    /// The whole id of its execution.
     pub(crate) id: String,
     pub(crate) follower: Follower,
     pub(crate) options: Options,
@@ -183,9 +184,11 @@ async fn guard(state: &State, standing: &Standing, id: &str, pulse: &Pulse) -> E
         };
         match seen {
             Ok(()) => {}
+            Err(Fault::Engine(
+                EngineError::InvalidKey | EngineError::RevokedKey | EngineError::NotFound { .. } | EngineError::Forbidden { .. },
+            )) => return Ending::Revoked,
             // A store that does not answer has revoked nothing; the pump will notice if it stays away.
-            Err(Fault::Engine(EngineError::Unavailable(_) | EngineError::Internal(_))) => {}
-            Err(_) => return Ending::Revoked,
+            Err(_) => {}
         }
     }
 }

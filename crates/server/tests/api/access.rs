@@ -137,3 +137,16 @@ async fn pages_of_configured_origins_may_call_and_others_may_not() {
     let answer = app.get("/api/v1/health").header("origin", "https://evil.example.com").send().await;
     assert_eq!(answer.header("access-control-allow-origin"), "");
 }
+
+#[tokio::test]
+async fn a_backup_that_fails_says_whether_its_destination_is_at_fault() {
+    let app = TestApp::new().await;
+    let backup = async |to: &str| app.post("/api/v1/backup").connection(OWNER).json(&json!({ "destination": to })).send().await;
+    assert_eq!(backup("/new").await.json(), json!({"destination": "/new"}));
+    let taken = backup("/taken").await;
+    assert_eq!(taken.code(), (400, "INVALID_REQUEST".into()));
+    assert_eq!(taken.json()["details"], "destination: exists already");
+    let failed = backup("/full").await;
+    assert_eq!(failed.code(), (503, "SERVICE_UNAVAILABLE".into()));
+    assert_eq!(failed.json()["details"], "cannot copy the store");
+}

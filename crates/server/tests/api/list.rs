@@ -36,7 +36,7 @@ async fn all_are_one_array_read_in_pages() {
     let app = TestApp::new().await;
     assert_eq!(app.get("/api/v1/executions?limit=0").admin().send().await.json(), json!([]));
     let mut submitted = Vec::new();
-    for n in 0..1_001 {
+    for n in 0..1_003 {
         submitted.push(app.submit("true").await);
         if n == 199 {
             let all = app.get("/api/v1/executions?limit=0").admin().send().await;
@@ -47,6 +47,10 @@ async fn all_are_one_array_read_in_pages() {
     app.store.list_limits.lock().clear();
     let all = app.get("/api/v1/executions?limit=0").admin().send().await;
     assert_eq!(ids(&all.json()), submitted);
+    for (limit, expected) in [(1_001, 1_001), (1_003, 1_003), (u64::MAX, 1_003)] {
+        let many = app.get(&format!("/api/v1/executions?limit={limit}")).admin().send().await;
+        assert_eq!(ids(&many.json()), submitted[..expected], "{limit}");
+    }
     assert!(app.store.list_limits.lock().iter().all(|limit| *limit <= 200), "no read was larger than a page");
 }
 

@@ -174,11 +174,15 @@ async fn an_empty_log_is_an_empty_answer() {
 async fn a_log_that_retention_took_is_said_to_be_gone() {
     let app = TestApp::new().await;
     let id = mixed(&app).await;
+    let forgotten = app.without_logs();
     app.logs.prune(UnixMs(i64::MAX)).await.expect("a memory log");
-    for query in ["", "format=raw", "format=text", "format=ndjson", "from_line=1"] {
-        let answer = ask(&app, &id, query).await;
-        assert_eq!(answer.code(), (404, "NOT_FOUND".into()), "{query}");
-        assert!(answer.text().contains("retention"), "{}", answer.text());
+    for app in [app, forgotten] {
+        for path in ["logs", "logs?format=raw", "logs?format=text", "logs?format=ndjson", "logs?from_line=1", "logs/search?q=out", "stream"]
+        {
+            let answer = app.get(&format!("/api/v1/executions/{id}/{path}")).admin().send().await;
+            assert_eq!(answer.code(), (404, "NOT_FOUND".into()), "{path}");
+            assert!(answer.text().contains("retention"), "{}", answer.text());
+        }
     }
 }
 
@@ -195,6 +199,9 @@ async fn a_search_counts_everything_and_shows_the_first() {
     assert_eq!((&first["total"], &first["next_line"]), (&json!(2), &json!(3)));
     assert_eq!(search("q=%5Eerr%20%5Cd%24&regex=true").await.json()["total"], 1);
     assert_eq!(search("q=out&from_line=3").await.json()["total"], 1);
+    let long = app.ran(&[&"x".repeat(10_000)]).await;
+    let hit = app.get(&format!("/api/v1/executions/{long}/logs/search?q=xx")).admin().send().await.json()["hits"][0].clone();
+    assert_eq!(hit["message"].as_str().expect("text"), format!("{}… (cut)", "x".repeat(4_096)));
     for bad in ["", "q=", "q=%5B&regex=1", "q=a&regex=perhaps", "q=a&limit=0"] {
         assert_eq!(search(bad).await.code(), (400, "INVALID_REQUEST".into()), "{bad}");
     }

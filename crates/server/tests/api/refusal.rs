@@ -25,6 +25,9 @@ async fn a_wrong_field_is_named() {
         (json!({"command": "true", "lock": "a b"}), "lock"),
         (json!({"command": "true", "retries": 1.5}), "retries"),
         (json!({"command": "true", "image": "ubuntu"}), "image"),
+        (json!({"command": "true", "git_ref": "main"}), "git_ref"),
+        (json!({"command": "true", "git_path": "infra"}), "git_path"),
+        (json!({"command": "true", "git_token": "deploy"}), "git_token"),
         (json!({"command": 7}), "command"),
         (json!({}), "command"),
     ] {
@@ -34,7 +37,6 @@ async fn a_wrong_field_is_named() {
     }
     for (query, field) in [
         ("limit=x", "limit"),
-        ("limit=1001", "limit"),
         ("status=RUNNING,ASLEEP", "status"),
         ("since=yesterday", "since"),
         ("lock=a%20b", "lock"),
@@ -102,7 +104,7 @@ async fn trouble_with_the_store_is_told_apart_and_says_nothing_of_the_inside() {
     for (trouble, status, code) in [
         (Trouble::Away, 503, Code::DatabaseError),
         (Trouble::Full, 503, Code::ServiceUnavailable),
-        (Trouble::Damaged, 500, Code::InternalError),
+        (Trouble::Damaged, 503, Code::DatabaseError),
     ] {
         app.store.set(Some(trouble));
         let answers = [

@@ -147,6 +147,13 @@ async fn only_a_good_ticket_for_this_execution_opens_its_stream() {
     assert_eq!(status(bare, &[]).await, 401);
     assert_eq!(status(bare, &[("x-api-key", &key_of(Role::Viewer))]).await, 101);
     assert_eq!(status(bare, &[("authorization", &format!("Bearer {}", key_of(Role::Viewer)))]).await, 101);
+    let bearer = |text: &str| format!("Bearer {text}");
+    assert_eq!(status(bare, &[("authorization", &bearer(ticket))]).await, 101, "a ticket may stand where a key does");
+    for bad in [foreign, &tampered, "probe", &ticket[..40]] {
+        assert_eq!(status(bare, &[("authorization", &bearer(bad))]).await, 401, "{bad}");
+    }
+    let elsewhere = app.get(&format!("/api/v1/executions/{id}")).header("authorization", &bearer(ticket)).send().await;
+    assert_eq!(elsewhere.code(), (401, "INVALID_API_KEY".into()), "a ticket opens streams alone");
     assert_eq!(status(&format!("{path}&last_event_id=x"), &[]).await, 400);
     let theirs = app.submit_as(Role::Operator, json!({"command": "true"})).await;
     let theirs = bare.replace(&id, &theirs);
@@ -187,6 +194,27 @@ async fn revoking_a_key_closes_its_streams_and_no_other() {
     closed.await.expect("within five seconds");
     assert!(other.next_event().await.message.starts_with("### runvoy"));
     assert!(futures_util::FutureExt::now_or_never(other.next()).is_none(), "the other stream is open");
+}
+
+#[tokio::test]
+async fn a_stream_by_a_part_of_an_id_stays_open_when_that_part_becomes_ambiguous() {
+    let app = TestApp::new().await;
+    let (id, watched) = submit(&app, Role::Developer).await;
+    let (part, key) = (&id[..14], key_of(Role::Admin));
+    let served = app.listen().await;
+    let path = format!("/api/v1/executions/{part}/stream");
+    let mut by_part = Follow::open(&served.address, &path, &[("x-api-key", &key)]).await.expect("a stream");
+    by_part.next_event().await;
+    let mut looked_at = open(&served.address, &watched).await;
+    app.submit("true").await;
+    assert_eq!(app.get(&format!("/api/v1/executions/{part}")).admin().send().await.code(), (409, "CONFLICT".into()));
+    // Its guard began later: when it has looked at the rights, so has the other.
+    app.store.revoke(key_hash(&key_of(Role::Developer)));
+    assert_eq!(looked_at.close_code().await, Some(1008));
+    let mut played = app.play().await;
+    assert_eq!(played.execution.id.to_string(), id);
+    played.write(&["still here"]).await;
+    assert_eq!(by_part.next_event().await.message, "still here");
 }
 
 #[tokio::test]

@@ -14,11 +14,11 @@ use std::io::Write;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use runvoy_model::id::ExecutionId;
 
 use super::entry::Entry;
-use super::format::{FILE_HEADER, FileHeader, Kind, VERSION, decode_file_header, encode_file_header, u32_at, u64_at};
+use super::format::{ENTRY_HEADER, FILE_HEADER, FileHeader, Kind, Sealed, VERSION, decode_file_header, encode_file_header, u32_at, u64_at};
 use super::index::{Point, Seek};
 use super::medium::Medium;
 use super::summary::Summary;
@@ -132,6 +132,20 @@ impl Framed {
     /// What stands before the file's first entry.
     pub(crate) fn start(&self) -> Option<Point> {
         self.places.first().map(|place| place.point)
+    }
+
+    /// The latest time of any record; `None` if that cannot be read. The footer has it for all frames but the last.
+    pub(crate) fn latest(&self) -> Result<Option<i64>, Trouble> {
+        let Some(last) = self.places.last() else { return Ok(Some(i64::MIN)) };
+        let Some(mut frame) = self.frame(self.places.len() - 1)? else { return Ok(None) };
+        let mut latest = last.point.max_before;
+        while !frame.is_empty() {
+            let entry = Sealed::decode(&frame, 0).filter(|entry| entry.header.stored_len() <= frame.len() as u64);
+            let Some(entry) = entry else { return Ok(None) };
+            latest = latest.max(entry.header.max_at);
+            frame.advance(ENTRY_HEADER + entry.header.payload_len as usize);
+        }
+        Ok(Some(latest))
     }
 
     /// How many logs have entries here.

@@ -58,8 +58,10 @@ fn sweep(core: &Core) -> Result<(), LogError> {
             std::fs::remove_dir_all(&dir).map_err(Trouble::io("remove", &dir))?;
             continue;
         };
-        if has_plain_segment(&dir)? {
-            report("compress a log", do_chore(core, &Chore::Compress(id)));
+        match has_plain_segment(&dir) {
+            Ok(true) => report("compress a log", do_chore(core, &Chore::Compress(id))),
+            Ok(false) => {}
+            Err(trouble) => report("look into a log", Err(trouble.into())),
         }
     }
     Ok(())

@@ -2,6 +2,7 @@
 //! starting reads no pack, and looking for a log opens only those that may hold it.
 
 use std::collections::VecDeque;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -99,6 +100,28 @@ impl Packs {
         Ok(Some(framed))
     }
 
+    /// Whether a pack holds nothing from `horizon` (Unix milliseconds) on: neither an execution nor a record.
+    pub(crate) fn is_older_than(&self, name: PackName, horizon: i64) -> Result<bool, Trouble> {
+        if name.max.0.unix_ms() >= horizon {
+            return Ok(false);
+        }
+        let latest = match self.framed(name) {
+            Ok(Some(framed)) => framed.latest()?,
+            Ok(None) => return Ok(true),
+            Err(Trouble::Corrupt { .. } | Trouble::Newer { .. }) => None,
+            Err(other) => return Err(other),
+        };
+        match latest {
+            Some(latest) => Ok(latest < horizon),
+            // What is in it cannot be read, but was there before the file.
+            None => {
+                let path = self.path(name);
+                let written = std::fs::metadata(&path).map_err(Trouble::io("examine", &path))?.mtime();
+                Ok(written.saturating_add(1).saturating_mul(1000) < horizon)
+            }
+        }
+    }
+
     fn keep_open(&self, number: u32, framed: Arc<Framed>) {
         let mut shelf = self.shelf.lock();
         shelf.open.push_back((number, framed));
@@ -124,14 +147,13 @@ impl Packs {
 
     /// Takes a pack away; readers that hold it go on. Says how long it was.
     pub(crate) fn remove(&self, name: PackName) -> Result<u64, Trouble> {
-        {
-            let mut shelf = self.shelf.lock();
-            shelf.names.retain(|other| *other != name);
-            shelf.open.retain(|(number, _)| *number != name.number);
-        }
         let path = self.path(name);
         let bytes = std::fs::metadata(&path).map_err(Trouble::io("examine", &path))?.len();
         std::fs::remove_file(&path).map_err(Trouble::io("remove", &path))?;
+        // Only now: a pack that could not be removed is still read.
+        let mut shelf = self.shelf.lock();
+        shelf.names.retain(|other| *other != name);
+        shelf.open.retain(|(number, _)| *number != name.number);
         Ok(bytes)
     }
 

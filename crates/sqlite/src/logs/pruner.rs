@@ -12,6 +12,7 @@ use super::trouble::Trouble;
 
 impl Core {
     /// Removes the logs of executions that ended before `before` (Unix milliseconds). A pack goes when its youngest log is that old.
+    /// A log that cannot be read is passed over.
     pub(crate) fn prune(&self, before: i64) -> Result<Pruned, LogError> {
         let _alone = self.maintenance.lock();
         // Journals first: a big log's beginning may still be in one, and would come back without the rest of the log.
@@ -24,15 +25,18 @@ impl Core {
         pruned.bytes += from_packs.bytes;
         for (id, dir) in big_directories(&self.big_root)? {
             self.writable()?;
-            let Some(id) = id else {
-                std::fs::remove_dir_all(&dir).map_err(Trouble::io("remove", &dir))?;
-                continue;
+            let taken = match id {
+                Some(id) if id.0.unix_ms() < before => self.prune_big(id, &dir, before),
+                Some(_) => Ok(None),
+                None => std::fs::remove_dir_all(&dir).map(|()| None).map_err(|error| Trouble::io("remove", &dir)(error).into()),
             };
-            if id.0.unix_ms() < before
-                && let Some(bytes) = self.prune_big(id, &dir, before)?
-            {
-                pruned.logs += 1;
-                pruned.bytes += bytes;
+            match taken {
+                Ok(Some(bytes)) => {
+                    pruned.logs += 1;
+                    pruned.bytes += bytes;
+                }
+                Ok(None) => {}
+                Err(error) => self.pass_over(&dir.display(), &error)?,
             }
         }
         Ok(pruned)
@@ -40,10 +44,26 @@ impl Core {
 
     fn prune_packs(&self, before: i64) -> Result<Pruned, LogError> {
         let mut pruned = Pruned::default();
-        for name in self.packs.names().into_iter().filter(|name| name.max.0.unix_ms() < before) {
-            // A pack that cannot be read cannot be counted, but it can go.
-            pruned.logs += self.packs.framed(name).ok().flatten().map_or(0, |framed| framed.logs());
-            pruned.bytes += self.packs.remove(name)?;
+        for name in self.packs.names() {
+            let taken = match self.packs.is_older_than(name, before) {
+                Ok(false) => continue,
+                Ok(true) => {
+                    // A pack that cannot be read cannot be counted, but it can go.
+                    let logs = self.packs.framed(name).ok().flatten().map_or(0, |framed| framed.logs());
+                    self.packs.remove(name).map(|bytes| (logs, bytes))
+                }
+                Err(trouble) => Err(trouble),
+            };
+            match taken {
+                Ok((logs, bytes)) => {
+                    pruned.logs += logs;
+                    pruned.bytes += bytes;
+                }
+                Err(trouble) => {
+                    self.pass_over(&self.packs.path(name).display(), &trouble.into())?;
+                    continue;
+                }
+            }
             for cell in self.registry.all() {
                 let mut slot = cell.state.lock();
                 if slot.as_ref().is_some_and(|state| state.big.is_none() && state.packed.contains(&name)) {
@@ -59,6 +79,10 @@ impl Core {
     }
 
     fn prune_big(&self, id: ExecutionId, dir: &Path, before: i64) -> Result<Option<u64>, LogError> {
+        if self.journals.lock().knows(id) {
+            // Its journal was kept; the log would come back from there without the rest.
+            return Ok(None);
+        }
         let cell = self.registry.checkout(id);
         if !self.with(&cell, |state| Ok(state.is_older_than(before)))? {
             return Ok(None);
@@ -85,8 +109,10 @@ impl Core {
         };
         for id in ids.into_iter().take_while(|id| id.0.unix_ms() < before) {
             let cell = self.registry.checkout(id);
-            if self.with(&cell, |state| Ok(state.is_older_than(before)))? {
-                return Ok(true);
+            match self.with(&cell, |state| Ok(state.is_older_than(before))) {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
+                Err(error) => self.pass_over(&id, &error)?,
             }
         }
         Ok(false)

@@ -10,6 +10,8 @@ use super::cursor::Cursor;
 
 const MAX_PATTERN: usize = 4096;
 const MAX_PROGRAM: usize = 1 << 20;
+/// Hits are collected up to this size, and at least one: a record may be large, and nobody asks for a limit in bytes.
+const MAX_HIT_BYTES: usize = 1 << 20;
 
 /// A compiled pattern.
 pub(crate) enum Needle {
@@ -49,7 +51,7 @@ impl Needle {
 
 /// Counts all matches and returns the first ones.
 pub(crate) fn search(mut cursor: Cursor, needle: &Needle, stream: Option<Stream>, limit: usize) -> Result<Found, LogError> {
-    let mut found = Found::default();
+    let (mut found, mut bytes) = (Found::default(), 0);
     while let Some(chunk) = cursor.next()? {
         if needle.is_absent(&chunk) {
             continue;
@@ -60,9 +62,13 @@ pub(crate) fn search(mut cursor: Cursor, needle: &Needle, stream: Option<Stream>
                 continue;
             }
             found.total += 1;
-            if found.hits.len() < limit {
+            if found.next_line.is_some() {
+                continue;
+            }
+            bytes += record.bytes.len();
+            if found.hits.len() < limit && (found.hits.is_empty() || bytes <= MAX_HIT_BYTES) {
                 found.hits.push((line, record.bytes.to_vec()));
-            } else if found.next_line.is_none() {
+            } else {
                 found.next_line = Some(line);
             }
         }

@@ -14,6 +14,7 @@ use runvoy_model::id::ExecutionId;
 use runvoy_model::log::Chunk;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::log::{Append, Appended, Extent, Found, LogError, LogStore, Pruned, RawPlace, Search};
+use tokio::sync::Semaphore;
 
 use super::check::{Verified, files_in};
 use super::config::Config;
@@ -33,11 +34,16 @@ use super::usage::Usage;
 const SMALL_APPEND: usize = 32 << 10;
 const READ_WINDOW: usize = 128 << 10;
 const SEARCH_WINDOW: usize = 1 << 20;
+/// So many at once, and the others wait: the blocking pool has to have threads left for flushes.
+const MAX_READS: usize = 16;
+const MAX_SEARCHES: usize = 4;
 
 /// Logs in files below one directory.
 pub struct FileLogStore {
     core: Arc<Core>,
     keeper: Mutex<Option<JoinHandle<()>>>,
+    reads: Arc<Semaphore>,
+    searches: Arc<Semaphore>,
     /// Locked as long as this store lives.
     lock: File,
 }
@@ -63,7 +69,8 @@ impl FileLogStore {
             .name("log-keeper".into())
             .spawn(move || keep(&theirs, &chores))
             .map_err(Trouble::io("start the keeper of", dir))?;
-        Ok(Self { core, keeper: Mutex::new(Some(keeper)), lock })
+        let (reads, searches) = (Arc::new(Semaphore::new(MAX_READS)), Arc::new(Semaphore::new(MAX_SEARCHES)));
+        Ok(Self { core, keeper: Mutex::new(Some(keeper)), reads, searches, lock })
     }
 
     /// Flushes everything and stops the keeper. Nothing is accepted afterwards; reads go on. Blocks.
@@ -151,17 +158,29 @@ impl FileLogStore {
         tokio::task::spawn_blocking(move || work(&core)).await.map_err(|error| LogError::Storage(Box::new(error)))?
     }
 
-    /// A reader inside a log, for use on the blocking pool.
+    /// Reads a log from a place on, on the blocking pool.
     async fn reading<T: Send + 'static>(
         &self,
         id: ExecutionId,
         seek: Seek,
-        window: usize,
         work: impl FnOnce(Cursor, Extent) -> Result<T, LogError> + Send + 'static,
     ) -> Result<T, LogError> {
+        self.walking(&self.reads, id, (seek, READ_WINDOW), work).await
+    }
+
+    /// Walks through a log, with one of `permits`. It is given back when the walk ends, also if nobody waits for it any more.
+    async fn walking<T: Send + 'static>(
+        &self,
+        permits: &Arc<Semaphore>,
+        id: ExecutionId,
+        (seek, window): (Seek, usize),
+        work: impl FnOnce(Cursor, Extent) -> Result<T, LogError> + Send + 'static,
+    ) -> Result<T, LogError> {
+        let permit = Arc::clone(permits).acquire_owned().await.expect("never closed");
         let cell = self.core.registry.checkout(id);
         let result = self
             .blocking(move |core| {
+                let _permit = permit;
                 let (plan, extent) = core.with(&cell, |state| Ok((core.plan(state, seek)?, state.extent())))?;
                 work(Cursor::new(plan, window), extent)
             })
@@ -230,11 +249,11 @@ impl LogStore for FileLogStore {
         if let Some(chunks) = self.core.tails.read(id, from_line, max_bytes) {
             return Ok(chunks);
         }
-        self.reading(id, Seek::Line(from_line), READ_WINDOW, move |cursor, _| collect(cursor, max_bytes)).await
+        self.reading(id, Seek::Line(from_line), move |cursor, _| collect(cursor, max_bytes)).await
     }
 
     async fn line_at(&self, id: ExecutionId, at: UnixMs) -> Result<u64, LogError> {
-        self.reading(id, Seek::Time(at.0), READ_WINDOW, move |mut cursor, extent| {
+        self.reading(id, Seek::Time(at.0), move |mut cursor, extent| {
             let Some(chunk) = cursor.find(|header| header.max_at >= at.0)? else { return Ok(extent.next_line) };
             let line = (chunk.first_line..).zip(chunk.block.records()).find(|(_, record)| record.is_ok_and(|record| record.at >= at));
             Ok(line.map_or(extent.next_line, |(line, _)| line))
@@ -243,7 +262,7 @@ impl LogStore for FileLogStore {
     }
 
     async fn raw_place(&self, id: ExecutionId, offset: u64) -> Result<Option<RawPlace>, LogError> {
-        self.reading(id, Seek::Raw(offset), READ_WINDOW, move |mut cursor, extent| {
+        self.reading(id, Seek::Raw(offset), move |mut cursor, extent| {
             if offset >= extent.raw_bytes {
                 return Ok(None);
             }
@@ -263,8 +282,8 @@ impl LogStore for FileLogStore {
 
     async fn search(&self, id: ExecutionId, what: Search) -> Result<Found, LogError> {
         let needle = Needle::new(&what)?;
-        let seek = Seek::Line(what.from_line.max(1));
-        self.reading(id, seek, SEARCH_WINDOW, move |cursor, _| search(cursor, &needle, what.stream, what.limit)).await
+        let place = (Seek::Line(what.from_line.max(1)), SEARCH_WINDOW);
+        self.walking(&self.searches, id, place, move |cursor, _| search(cursor, &needle, what.stream, what.limit)).await
     }
 
     async fn prune(&self, before: UnixMs) -> Result<Pruned, LogError> {

@@ -170,6 +170,27 @@ fn a_long_log_keeps_a_small_index_and_any_line_is_found() {
 }
 
 #[test]
+fn large_hits_come_in_several_answers() {
+    run(async {
+        let dir = tempfile::tempdir().expect("dir");
+        let store = open(dir.path());
+        let large: Vec<_> = (0..40).map(|n| Line::new(n, vec![b'x'; 64 << 10])).collect();
+        store.append(id(1), append(1, Some(1), &large)).await.expect("appends");
+        let (mut from_line, mut lines, mut left) = (Some(1), Vec::new(), 40);
+        while let Some(line) = from_line {
+            let search = Search { pattern: "x".into(), regex: false, from_line: line, limit: 1000, stream: None };
+            let found = store.search(id(1), search).await.expect("searches");
+            assert_eq!(found.total, left, "all are counted");
+            assert!((1..=16).contains(&found.hits.len()), "{} hits at once", found.hits.len());
+            left -= found.hits.len() as u64;
+            lines.extend(found.hits.into_iter().map(|(line, _)| line));
+            from_line = found.next_line;
+        }
+        assert_eq!(lines, (1..=40).collect::<Vec<_>>());
+    });
+}
+
+#[test]
 fn hostile_patterns_are_refused_or_harmless() {
     run(async {
         let dir = tempfile::tempdir().expect("dir");

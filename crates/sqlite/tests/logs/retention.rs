@@ -68,6 +68,58 @@ fn old_logs_go_wherever_they_are_and_others_stay() {
 }
 
 #[test]
+fn a_pack_with_late_records_stays_until_they_are_old() {
+    run(async {
+        // In one frame, and in the first of several, where only the footer tells.
+        for count in [5, 40] {
+            let dir = tempfile::tempdir().expect("dir");
+            let store = FileLogStore::open_with(dir.path(), Config { reserve_bytes: 0, ..Config::default() }, quick()).expect("opens");
+            for (log, at) in [(0, NEW), (1, OLD)] {
+                let lines: Vec<_> = (0..count).map(|n| Line::new(at + n, vec![b'x'; 4000])).collect();
+                store.append(id_at(OLD, log), append(1, Some(1), &lines)).await.expect("appends");
+                store.seal(id_at(OLD, log), count as u64).await.expect("seals");
+            }
+            store.compact().expect("compacts");
+            assert_eq!(store.prune(UnixMs(OLD + 1_000_000)).await.expect("prunes").logs, 0, "{count} lines");
+            assert_eq!(whole(&store, id_at(OLD, 0)).await.len(), count as usize);
+            assert_eq!(store.prune(UnixMs(NEW + 1_000_000)).await.expect("prunes").logs, 2, "{count} lines");
+        }
+    });
+}
+
+#[test]
+fn an_unreadable_log_stops_neither_compaction_nor_retention() {
+    run(async {
+        let dir = tempfile::tempdir().expect("dir");
+        let (sick, small, large) = (id_at(OLD, 1), id_at(OLD, 2), id_at(OLD, 3));
+        let store = open(dir.path());
+        for (log, at, count) in [(sick, NEW, 5), (small, NEW, 5), (large, OLD, 700)] {
+            store.append(log, append(1, Some(1), &text(at, count))).await.expect("appends");
+            store.seal(log, count).await.expect("seals");
+        }
+        drop(store);
+        let name = sick.to_string();
+        let obstacle = dir.path().join("big").join(&name[30..]).join(&name);
+        std::fs::create_dir_all(obstacle.join("000001.seg")).expect("a directory where a file should be");
+
+        let store = open(dir.path());
+        store.compact().expect("compacts");
+        assert!(store.extent(sick).await.is_err(), "the obstacle is one");
+        assert_eq!(std::fs::read_dir(dir.path().join("pack")).expect("lists").count(), 1, "the other log was packed");
+        assert_eq!(whole(&store, small).await, text(NEW, 5));
+        assert_eq!(store.prune(UnixMs(OLD + 1_000_000)).await.expect("prunes").logs, 1, "the large one");
+        store.settle();
+
+        std::fs::remove_dir_all(&obstacle).expect("removes");
+        store.compact().expect("compacts");
+        assert_eq!(whole(&store, sick).await, text(NEW, 5), "its journal was kept");
+        assert_eq!(whole(&store, small).await, text(NEW, 5));
+        assert_eq!(std::fs::read_dir(dir.path().join("journal")).expect("lists").count(), 1, "only the active one is left");
+        assert_eq!(store.prune(UnixMs(NEW + 1_000_000)).await.expect("prunes").logs, 2);
+    });
+}
+
+#[test]
 fn a_backup_of_a_busy_store_is_whole() {
     let dir = tempfile::tempdir().expect("dir");
     let config = Config { segment_bytes: 1 << 20, ..small() };

@@ -25,7 +25,7 @@ use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::clock::{Clock, IdSource};
 use runvoy_ports::identity::{IdentityStore as _, NewUser};
-use runvoy_server::{App, Connection, Host, Limits, Listener, ServerConfig, ServerParts, serve};
+use runvoy_server::{App, BackupFault, Connection, Host, Limits, Listener, ServerConfig, ServerParts, serve};
 use runvoy_wire::{Probe, ProbeStatus};
 use serde_json::Value;
 
@@ -78,9 +78,13 @@ impl Host for Probes {
         async move { vec![probe] }.boxed()
     }
 
-    fn backup(&self, destination: std::path::PathBuf) -> BoxFuture<'_, Result<(), String>> {
-        let taken = destination.exists();
-        async move { if taken { Err("exists already".to_owned()) } else { Ok(()) } }.boxed()
+    fn backup(&self, destination: std::path::PathBuf) -> BoxFuture<'_, Result<(), BackupFault>> {
+        let copied = match destination.to_str() {
+            Some("/taken") => Err(BackupFault::Destination("exists already".to_owned())),
+            Some("/full") => Err(BackupFault::Failed("cannot copy the store".to_owned())),
+            _ => Ok(()),
+        };
+        async move { copied }.boxed()
     }
 }
 
@@ -102,6 +106,14 @@ pub fn email_of(role: Role) -> String {
 }
 
 pub const ROLES: [Role; 4] = [Role::Admin, Role::Operator, Role::Developer, Role::Viewer];
+
+fn edge(ports: Ports, config: Config, server: ServerConfig) -> (Arc<Engine>, App) {
+    let worker = Worker { id: WorkerId::from_bytes([9; 16]), host: "host".into(), runner: "process".into(), in_process: true };
+    let engine = Engine::new(ports, config, worker);
+    let metrics = Arc::new(|| "runvoy_up 1\n".to_owned());
+    let app = App::new(ServerParts { engine: Arc::clone(&engine), config: server, metrics, host: Arc::new(Probes) });
+    (engine, app)
+}
 
 impl TestApp {
     pub async fn new() -> Self {
@@ -128,13 +140,18 @@ impl TestApp {
             clock: Arc::clone(&clock) as _,
             ids: Arc::clone(&ids) as _,
         };
-        let worker = Worker { id: WorkerId::from_bytes([9; 16]), host: "host".into(), runner: "process".into(), in_process: true };
-        let engine = Engine::new(ports, config, worker);
-        let mut config = ServerConfig::new("http://127.0.0.1:56212", [5; 32]);
-        change_server(&mut config);
-        let metrics = Arc::new(|| "runvoy_up 1\n".to_owned());
-        let app = App::new(ServerParts { engine: Arc::clone(&engine), config, metrics, host: Arc::new(Probes) });
+        let mut server = ServerConfig::new("http://127.0.0.1:56212", [5; 32]);
+        change_server(&mut server);
+        let (engine, app) = edge(ports, config, server);
         Self { app, engine, clock, store, logs }
+    }
+
+    /// The same records over a log store that knows nothing of their logs.
+    pub fn without_logs(&self) -> Self {
+        let logs = MemoryLogStore::default();
+        let ports = Ports { logs: Arc::new(logs.clone()), ..self.engine.ports().clone() };
+        let (engine, app) = edge(ports, self.engine.config().clone(), ServerConfig::new("http://127.0.0.1:56212", [5; 32]));
+        Self { app, engine, clock: Arc::clone(&self.clock), store: Arc::clone(&self.store), logs }
     }
 
     pub fn get(&self, path: &str) -> Ask<'_> {
