@@ -87,7 +87,11 @@ impl Engine {
         match slot {
             Some(slot) if execution.lease.is_some() => slot.start(execution.clone()),
             _ => {
-                self.note_queued(&execution).await;
+                // An ordinary place in the line is no news; a lock, or a queue that nobody serves, is.
+                let ordinary = self.serves(&execution) && execution.ready_key().is_some();
+                if !ordinary {
+                    self.note_queued(&execution).await;
+                }
                 self.hub.work();
             }
         }
@@ -196,11 +200,16 @@ impl Engine {
     /// What an execution waits for, with what only the engine knows.
     pub fn waiting_for(&self, execution: &Execution) -> Option<WaitingFor> {
         let waiting = execution.waiting_for(self.now())?;
-        if waiting.code == WaitCode::Worker && !(self.config.queues.contains(&execution.spec.queue) && self.config.concurrency > 0) {
+        if waiting.code == WaitCode::Worker && !self.serves(execution) {
             let message = format!("a worker: none serves queue {}", execution.spec.queue);
             return Some(WaitingFor { code: WaitCode::Worker, message });
         }
         Some(waiting)
+    }
+
+    /// Whether the worker of this server takes executions of its queue.
+    fn serves(&self, execution: &Execution) -> bool {
+        self.config.concurrency > 0 && self.config.queues.contains(&execution.spec.queue)
     }
 
     /// The events of an execution, in order.

@@ -33,6 +33,8 @@ const SILENCE: Duration = Duration::from_millis(200);
 const LINGER: Duration = Duration::from_secs(2);
 /// A runner that has not started a command by then has failed to.
 const START_WITHIN: Duration = Duration::from_secs(15);
+/// A shorter wait in the queue is not told.
+const WAIT_WORTH_TELLING_MS: i64 = 1_000;
 const READ_BYTES: usize = 64 * 1024;
 
 pub(crate) struct Attempt<'a> {
@@ -101,8 +103,14 @@ impl<'a> Attempt<'a> {
 
     /// Sees a command through to its end.
     async fn supervise(&mut self, started: Started, began: Instant) -> (Running, Option<Exit>) {
-        let line = format!("attempt {} started on {} ({} runner)", self.fence.attempt, self.worker.config.host, self.worker.runner.name());
-        self.recorder.platform(self.worker.clock.now(), &line);
+        let now = self.worker.clock.now();
+        let mut line =
+            format!("attempt {} started on {} ({} runner)", self.fence.attempt, self.worker.config.host, self.worker.runner.name());
+        let waited_ms = now.ms_since(self.execution.ready_at);
+        if waited_ms >= WAIT_WORTH_TELLING_MS {
+            line.push_str(&format!(" after {} s in the queue", waited_ms / 1000));
+        }
+        self.recorder.platform(now, &line);
         let Started { stdout, stderr, exit, control, pid, .. } = started;
         let mut running = Running::new(control, pid, began);
         let pipes = pipe::Receiver::from_owned_fd(stdout).and_then(|out| Ok((out, pipe::Receiver::from_owned_fd(stderr)?)));

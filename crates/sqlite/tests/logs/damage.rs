@@ -86,7 +86,7 @@ async fn cut_everywhere(source: &Path, file: &Path, log: u64, expected: &[Vec<Li
 }
 
 #[test]
-fn a_torn_journal_is_cut_at_the_last_good_record() {
+fn promise_06_a_torn_journal_is_cut_at_the_last_good_record() {
     run(async {
         let dir = tempfile::tempdir().expect("dir");
         let mut expected = fill(dir.path()).await;
@@ -94,11 +94,12 @@ fn a_torn_journal_is_cut_at_the_last_good_record() {
         expected.pop();
         let journal = with_extension(dir.path(), "rvj").pop().expect("a journal");
         cut_everywhere(dir.path(), &journal, 1, &expected).await;
+        println!("PROMISE 06 | a torn journal is cut at the last good record | {} cuts | ok", count(150, 64 << 10));
     });
 }
 
 #[test]
-fn a_torn_segment_is_cut_at_the_last_good_record() {
+fn promise_06_a_torn_segment_is_cut_at_the_last_good_record() {
     run(async {
         let dir = tempfile::tempdir().expect("dir");
         let expected = fill(dir.path()).await;
@@ -106,6 +107,7 @@ fn a_torn_segment_is_cut_at_the_last_good_record() {
         let mut only_big = vec![Vec::new(); 4];
         only_big.push(expected[4].clone());
         cut_everywhere(dir.path(), &segment, 4, &only_big).await;
+        println!("PROMISE 06 | a torn segment is cut at the last good record | {} cuts | ok", count(150, 64 << 10));
     });
 }
 
@@ -134,16 +136,17 @@ async fn flip_bits(source: &Path, expected: &[Vec<Line>], flips: usize, seed: u6
 }
 
 #[test]
-fn a_flipped_bit_in_files_being_written_is_never_served() {
+fn promise_06_a_flipped_bit_in_files_being_written_is_never_served() {
     run(async {
         let dir = tempfile::tempdir().expect("dir");
         let expected = fill(dir.path()).await;
         flip_bits(dir.path(), &expected, count(120, 1000), 1234).await;
+        println!("PROMISE 06 | a flipped bit in log files being written is never served | {} flips | ok", count(120, 1000));
     });
 }
 
 #[test]
-fn a_flipped_bit_in_packs_and_compressed_segments_is_never_served() {
+fn promise_06_a_flipped_bit_in_packs_and_compressed_segments_is_never_served() {
     run(async {
         let dir = tempfile::tempdir().expect("dir");
         let expected = fill(dir.path()).await;
@@ -157,6 +160,7 @@ fn a_flipped_bit_in_packs_and_compressed_segments_is_never_served() {
         }
         assert!(with_extension(dir.path(), "pack").len() == 1 && with_extension(dir.path(), "segz").len() == 1);
         flip_bits(dir.path(), &expected, count(120, 1000), 99).await;
+        println!("PROMISE 06 | a flipped bit in packs and compressed segments is never served | {} flips | ok", count(120, 1000));
     });
 }
 

@@ -62,7 +62,8 @@ async fn promise_07_a_full_disk_refuses_and_recovers() {
         assert!(store.get(acknowledged[0]).await.expect("reads go on").is_some());
         std::fs::remove_file(ballast).expect("room");
         acknowledged.push(submitted(&store, "true").await.id);
-        if acknowledged.len() > 600 {
+        // What was acknowledged fills the disk in the end: then there is nothing left to refuse and recover from.
+        if acknowledged.len() > 300 {
             break;
         }
     }
@@ -70,6 +71,7 @@ async fn promise_07_a_full_disk_refuses_and_recovers() {
     let stored = invariant::check(&open(&path), &options().audit_key).await;
     assert_eq!(stored.len(), acknowledged.len());
     assert!(acknowledged.iter().all(|id| stored.contains(id)));
+    println!("PROMISE 07 | the store on a full disk refuses and recovers | {} executions | 0 lost", acknowledged.len());
 }
 
 #[tokio::test]
