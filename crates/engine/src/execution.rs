@@ -87,11 +87,7 @@ impl Engine {
         match slot {
             Some(slot) if execution.lease.is_some() => slot.start(execution.clone()),
             _ => {
-                // An ordinary place in the line is no news; a lock, or a queue that nobody serves, is.
-                let ordinary = self.serves(&execution) && execution.ready_key().is_some();
-                if !ordinary {
-                    self.note_queued(&execution).await;
-                }
+                self.note_queued(&execution).await;
                 self.hub.work();
             }
         }
