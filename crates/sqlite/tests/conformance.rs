@@ -60,6 +60,8 @@ fn tiny_files() -> Config {
         segment_bytes: 2 << 10,
         tail_bytes: 512,
         tails_bytes: 1 << 10,
+        open_logs: 1,
+        remembered_logs: 1,
         ..Config::default()
     }
 }

@@ -104,6 +104,14 @@ impl Big {
         self.segments.iter().filter_map(plain).collect()
     }
 
+    /// Whether all of it is on stable storage.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.segments.iter().all(|segment| match &segment.body {
+            Body::Plain { file, .. } => file.is_settled(),
+            Body::Framed(_) | Body::Unreadable => true,
+        })
+    }
+
     /// The segments in order, for compression. None of those that exist now is written any more.
     pub(crate) fn close_segments(&mut self) -> Vec<(u32, Part)> {
         let part = |segment: &mut Segment| {

@@ -18,6 +18,9 @@ use super::state::LogState;
 use super::summary::Summary;
 use super::trouble::Trouble;
 
+/// So many files wait for their flush at once. Until then they stay open, and a process may have only so many.
+const MOST_OPEN: usize = 128;
+
 /// What emptying one journal has gathered so far.
 #[derive(Default)]
 struct Haul {
@@ -29,6 +32,13 @@ struct Haul {
     damaged: bool,
     /// Some log could not be taken out.
     incomplete: bool,
+}
+
+impl Haul {
+    /// Puts what was copied into files of their own on stable storage.
+    fn settle(&mut self) -> Result<(), Trouble> {
+        self.flush.drain(..).try_for_each(|file| file.flush_now())
+    }
 }
 
 impl Core {
@@ -50,7 +60,7 @@ impl Core {
         let mut haul = Haul::default();
         for id in ids {
             self.writable()?;
-            let cell = self.registry.checkout(id);
+            let cell = self.checkout(id);
             match self.with(&cell, |state| Ok(self.haul(number, horizon, state, &mut haul)?)) {
                 Ok(entries) => self.pack(id, &entries, &mut haul)?,
                 // The next log would not find more room.
@@ -60,13 +70,14 @@ impl Core {
                     haul.incomplete = true;
                 }
             }
+            if haul.flush.len() >= MOST_OPEN {
+                haul.settle()?;
+            }
         }
         if let (Some(pack), Some(min), Some(max)) = (haul.pack.take(), haul.packed.first(), haul.packed.last()) {
             self.packs.add(pack, *min, *max, &self.medium)?;
         }
-        for file in &haul.flush {
-            file.flush_now()?;
-        }
+        haul.settle()?;
         for id in haul.packed.iter().chain(&haul.pruned) {
             // Loaded anew, it will be found in the pack; until the journal is gone it is found in both.
             if let Some(cell) = self.registry.peek(*id) {

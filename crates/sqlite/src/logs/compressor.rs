@@ -18,7 +18,7 @@ const FRAME_BYTES: usize = 512 << 10;
 impl Core {
     /// Compresses what is plain of a sealed big log. The caller holds the maintenance lock.
     pub(crate) fn compress(&self, id: ExecutionId) -> Result<(), LogError> {
-        let cell = self.registry.checkout(id);
+        let cell = self.checkout(id);
         let work = self.with(&cell, |state| {
             let sealed = state.is_sealed();
             Ok(state.big.as_mut().filter(|_| sealed).map(|big| (big.dir().to_owned(), big.close_segments())))

@@ -17,6 +17,8 @@ pub struct Config {
     pub tail_bytes: usize,
     /// How much memory all those tails may take together.
     pub tails_bytes: usize,
+    /// How many open logs are at hand at once. Others are found again in their files when they are used.
+    pub open_logs: usize,
     /// How many sealed logs are remembered, so that reading one twice finds it quickly. Their files stay open.
     pub remembered_logs: usize,
 }
@@ -31,6 +33,7 @@ impl Default for Config {
             reserve_bytes: 256 << 20,
             tail_bytes: 256 << 10,
             tails_bytes: 32 << 20,
+            open_logs: 1024,
             remembered_logs: 128,
         }
     }

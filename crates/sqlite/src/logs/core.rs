@@ -20,9 +20,10 @@ use super::keeper::Chore;
 use super::medium::Medium;
 use super::pack::{PackName, Packs};
 use super::piece::pieces;
+use super::registry::{Bounds, Registry};
 use super::source::Source;
 use super::space::Space;
-use super::state::{Cell, LogState, Registry};
+use super::state::{Cell, LogState};
 use super::summary::Summary;
 use super::tail::Tails;
 use super::trouble::Trouble;
@@ -61,7 +62,7 @@ impl Core {
             packs: Packs::open(&pack_dir)?,
             tails: Tails::new(config.tail_bytes, config.tails_bytes),
             space: Space::new(dir, config.reserve_bytes),
-            registry: Registry::new(config.remembered_logs),
+            registry: Registry::new(Bounds { open: config.open_logs, other: config.remembered_logs }),
             maintenance: Mutex::new(()),
             chores: Mutex::new(Some(chores)),
             closing: AtomicBool::new(false),
@@ -69,6 +70,18 @@ impl Core {
             medium,
             config,
         })
+    }
+
+    /// A log's cell, for use now.
+    pub(crate) fn checkout(&self, id: ExecutionId) -> Arc<Cell> {
+        let (cell, forgotten) = self.registry.checkout(id);
+        forgotten.into_iter().for_each(|other| self.tails.forget(other));
+        cell
+    }
+
+    /// Notes that a log was used.
+    pub(crate) fn touch(&self, id: ExecutionId) {
+        self.registry.touch(id).into_iter().for_each(|other| self.tails.forget(other));
     }
 
     /// Works on a log under its lock.

@@ -21,6 +21,8 @@ pub(crate) struct DataFile {
     file: File,
     salt: u32,
     written: AtomicU64,
+    /// How long an earlier owner left it; nothing for one that was made here.
+    found: u64,
     /// A failed write may have left bytes behind `written` that could not be cut off yet.
     ragged: AtomicBool,
     flushing: Mutex<Flushing>,
@@ -59,7 +61,7 @@ impl DataFile {
         let mut header = [0; FILE_HEADER as usize];
         file.read_exact_at(&mut header, 0).map_err(Trouble::io("read", path))?;
         match decode_file_header(kind, &header) {
-            FileHeader::Ours { salt } => Ok(Some(Self::new(medium, path, file, salt, len, directories))),
+            FileHeader::Ours { salt } => Ok(Some(Self { found: len, ..Self::new(medium, path, file, salt, len, directories) })),
             FileHeader::Newer { version } => Err(Trouble::Newer { path: path.to_owned(), found: version, known: VERSION }),
             FileHeader::Damaged => Err(Trouble::Corrupt { path: path.to_owned(), what: "its file header" }),
         }
@@ -72,6 +74,7 @@ impl DataFile {
             file,
             salt,
             written: AtomicU64::new(written),
+            found: 0,
             ragged: AtomicBool::new(false),
             flushing: Mutex::new(Flushing { directories, ..Flushing::default() }),
         }
@@ -116,6 +119,14 @@ impl DataFile {
         }
         self.written.store(start + bytes.len() as u64, Ordering::Release);
         Ok(start)
+    }
+
+    /// Whether whoever opens it next has all that is known here: nothing was written to it since it was opened, or all of it is on stable
+    /// storage.
+    pub(crate) fn is_settled(&self) -> bool {
+        let flushing = self.flushing.lock();
+        let flushed = flushing.flushed >= self.written() && flushing.directories.is_empty();
+        (flushed || self.written() == self.found) && !flushing.running && !self.ragged.load(Ordering::Acquire)
     }
 
     /// Asks for a flush of everything written so far. `None` if that is on stable storage already; else the answer comes when it

@@ -33,6 +33,12 @@
 //! record whose checksum fails is never served. A failed flush poisons the store: nothing is acknowledged after it, and the
 //! flush is never tried again, for the kernel may have dropped the dirty pages while reporting the error once.
 //!
+//! # What is in memory
+//!
+//! A log in use has its state in memory, and its last records for followers. Both are caches: a log that is not used for long, open or sealed, is
+//! forgotten and loaded from its files at its next use, as after a start. What then is left of it is its id and the places of its entries in the
+//! index of a journal, some sixty bytes, or nothing if it has files of its own. Only a log with bytes in files of its own that were not flushed stays.
+//!
 //! # Locks
 //!
 //! Order: maintenance → one log's state → registry, journals, packs, tails (each alone). All are plain mutexes held for page-cache
@@ -57,6 +63,7 @@ mod medium;
 mod pack;
 mod piece;
 mod pruner;
+mod registry;
 mod scan;
 mod seam;
 mod search;

@@ -83,7 +83,7 @@ impl Core {
             // Its journal was kept; the log would come back from there without the rest.
             return Ok(None);
         }
-        let cell = self.registry.checkout(id);
+        let cell = self.checkout(id);
         if !self.with(&cell, |state| Ok(state.is_older_than(before)))? {
             return Ok(None);
         }
@@ -108,7 +108,7 @@ impl Core {
             journals.ids(journals.active())
         };
         for id in ids.into_iter().take_while(|id| id.0.unix_ms() < before) {
-            let cell = self.registry.checkout(id);
+            let cell = self.checkout(id);
             match self.with(&cell, |state| Ok(state.is_older_than(before))) {
                 Ok(true) => return Ok(true),
                 Ok(false) => {}

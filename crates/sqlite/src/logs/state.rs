@@ -1,8 +1,5 @@
 //! What is in memory about one log that is in use: how it stands and where its parts are. Loaded from the files when it is
-//! first touched, forgotten again when it is sealed and not in use.
-
-use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+//! first touched; the [registry](super::registry) forgets it again.
 
 use parking_lot::Mutex;
 use runvoy_model::id::ExecutionId;
@@ -29,9 +26,15 @@ impl LogState {
         self.summary.seal.is_some()
     }
 
-    /// Nothing about it has to stay in memory.
-    fn is_idle(&self) -> bool {
-        self.is_sealed() || self.summary.next_line == 1
+    /// It has records, and more may come.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.is_sealed() && self.summary.next_line > 1
+    }
+
+    /// Nothing about it has to stay in memory: loading it again finds the same. A file whose new bytes were not flushed stays open, for only a
+    /// descriptor that was open when the kernel failed to write them is sure to be told.
+    pub(crate) fn can_be_forgotten(&self) -> bool {
+        self.is_sealed() || self.big.as_ref().is_none_or(Big::is_settled)
     }
 
     /// Sealed, and everything in it is from before this instant in Unix milliseconds.
@@ -54,85 +57,4 @@ impl LogState {
 pub(crate) struct Cell {
     pub(crate) id: ExecutionId,
     pub(crate) state: Mutex<Option<LogState>>,
-}
-
-/// All logs in memory.
-pub(crate) struct Registry {
-    keep: usize,
-    inner: Mutex<Inner>,
-}
-
-#[derive(Default)]
-struct Inner {
-    cells: HashMap<ExecutionId, (Arc<Cell>, u64)>,
-    /// Uses in order; only a cell's last one counts.
-    uses: VecDeque<(ExecutionId, u64)>,
-    clock: u64,
-}
-
-impl Registry {
-    /// Keeps at least the open logs, and about `keep` others.
-    pub(crate) fn new(keep: usize) -> Self {
-        Self { keep, inner: Mutex::default() }
-    }
-
-    /// A log's cell, for use now.
-    pub(crate) fn checkout(&self, id: ExecutionId) -> Arc<Cell> {
-        let mut inner = self.inner.lock();
-        let inner = &mut *inner;
-        if let Some((cell, _)) = inner.cells.get(&id) {
-            return cell.clone();
-        }
-        inner.clock += 1;
-        let cell = Arc::new(Cell { id, state: Mutex::new(None) });
-        inner.cells.insert(id, (cell.clone(), inner.clock));
-        inner.uses.push_back((id, inner.clock));
-        self.shrink(inner);
-        cell
-    }
-
-    /// Notes that a log was read or sealed, so that it may be forgotten when many others were used since.
-    pub(crate) fn touch(&self, id: ExecutionId) {
-        let mut inner = self.inner.lock();
-        let inner = &mut *inner;
-        let Some((_, used)) = inner.cells.get_mut(&id) else { return };
-        inner.clock += 1;
-        *used = inner.clock;
-        inner.uses.push_back((id, inner.clock));
-        self.shrink(inner);
-    }
-
-    fn shrink(&self, inner: &mut Inner) {
-        // A few at a time: every use adds one, so the queue never runs away from this.
-        for _ in 0..4 {
-            if inner.uses.len() <= self.keep {
-                return;
-            }
-            let Some((id, used)) = inner.uses.pop_front() else { return };
-            let Some((cell, last)) = inner.cells.get(&id) else { continue };
-            if *last != used {
-                continue;
-            }
-            // Cells are handed out under this lock only, so one that nobody else holds cannot come into use meanwhile.
-            if Arc::strong_count(cell) > 1 {
-                inner.uses.push_back((id, used));
-            } else if cell.state.lock().as_ref().is_none_or(LogState::is_idle) {
-                inner.cells.remove(&id);
-            }
-        }
-    }
-
-    /// A log's cell if it is in memory.
-    pub(crate) fn peek(&self, id: ExecutionId) -> Option<Arc<Cell>> {
-        self.inner.lock().cells.get(&id).map(|(cell, _)| cell.clone())
-    }
-
-    /// All cells in memory.
-    pub(crate) fn all(&self) -> Vec<Arc<Cell>> {
-        self.inner.lock().cells.values().map(|(cell, _)| cell.clone()).collect()
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.inner.lock().cells.len()
-    }
 }

@@ -145,12 +145,14 @@ impl FileLogStore {
         id: ExecutionId,
         work: impl FnOnce(&Core, &mut LogState) -> Result<T, LogError> + Send + 'static,
     ) -> Result<T, LogError> {
-        let cell = self.core.registry.checkout(id);
+        let cell = self.core.checkout(id);
         let core = self.core.clone();
-        match self.core.with_in_place(&cell, move |state| work(&core, state)) {
+        let done = match self.core.with_in_place(&cell, move |state| work(&core, state)) {
             Ok(done) => done,
             Err(work) => self.blocking(move |core| core.with(&cell, work)).await,
-        }
+        };
+        self.core.touch(id);
+        done
     }
 
     async fn blocking<T: Send + 'static>(&self, work: impl FnOnce(&Core) -> Result<T, LogError> + Send + 'static) -> Result<T, LogError> {
@@ -177,7 +179,7 @@ impl FileLogStore {
         work: impl FnOnce(Cursor, Extent) -> Result<T, LogError> + Send + 'static,
     ) -> Result<T, LogError> {
         let permit = Arc::clone(permits).acquire_owned().await.expect("never closed");
-        let cell = self.core.registry.checkout(id);
+        let cell = self.core.checkout(id);
         let result = self
             .blocking(move |core| {
                 let _permit = permit;
@@ -185,7 +187,7 @@ impl FileLogStore {
                 work(Cursor::new(plan, window), extent)
             })
             .await;
-        self.core.registry.touch(id);
+        self.core.touch(id);
         result
     }
 }
@@ -201,15 +203,18 @@ impl Drop for FileLogStore {
 #[async_trait]
 impl LogStore for FileLogStore {
     async fn append(&self, id: ExecutionId, append: Append) -> Result<Appended, LogError> {
-        let cell = self.core.registry.checkout(id);
+        let cell = self.core.checkout(id);
         if append.block.data.len() <= SMALL_APPEND {
             let light =
                 |state: &mut LogState| (!self.core.is_heavy(state, append.block.data.len())).then(|| self.core.append(state, &append));
             if let Ok(Some(done)) = self.core.with_in_place(&cell, light) {
+                self.core.touch(id);
                 return done;
             }
         }
-        self.blocking(move |core| core.with(&cell, |state| core.append(state, &append))).await
+        let done = self.blocking(move |core| core.with(&cell, |state| core.append(state, &append))).await;
+        self.core.touch(id);
+        done
     }
 
     async fn sync(&self, id: ExecutionId) -> Result<Extent, LogError> {
@@ -233,15 +238,11 @@ impl LogStore for FileLogStore {
     }
 
     async fn seal(&self, id: ExecutionId, log_end: u64) -> Result<(), LogError> {
-        self.with(id, move |core, state| core.seal(state, log_end)).await?;
-        self.core.registry.touch(id);
-        Ok(())
+        self.with(id, move |core, state| core.seal(state, log_end)).await
     }
 
     async fn extent(&self, id: ExecutionId) -> Result<Extent, LogError> {
-        let extent = self.with(id, |_, state| Ok(state.extent())).await;
-        self.core.registry.touch(id);
-        extent
+        self.with(id, |_, state| Ok(state.extent())).await
     }
 
     async fn read(&self, id: ExecutionId, from_line: u64, max_bytes: usize) -> Result<Vec<Chunk>, LogError> {

@@ -11,6 +11,8 @@ use super::piece::head;
 
 /// What a chunk costs besides its bytes.
 const OVERHEAD: usize = 160;
+/// What a tail costs besides its chunks: a log of one line costs most of its memory here.
+const TAIL_OVERHEAD: usize = 192;
 
 struct Tail {
     chunks: VecDeque<Chunk>,
@@ -45,7 +47,10 @@ impl Tails {
         let shelf = &mut *shelf;
         shelf.clock += 1;
         let stamp = shelf.clock;
-        let tail = shelf.tails.entry(id).or_insert_with(|| Tail { chunks: VecDeque::new(), bytes: 0, stamp });
+        let tail = shelf.tails.entry(id).or_insert_with(|| {
+            shelf.bytes += TAIL_OVERHEAD;
+            Tail { chunks: VecDeque::with_capacity(1), bytes: TAIL_OVERHEAD, stamp }
+        });
         shelf.order.remove(&tail.stamp);
         shelf.order.insert(stamp, id);
         tail.stamp = stamp;
@@ -53,7 +58,7 @@ impl Tails {
         for chunk in chunks {
             if tail.chunks.back().is_some_and(|last| last.next_line() != chunk.first_line) {
                 tail.chunks.clear();
-                tail.bytes = 0;
+                tail.bytes = TAIL_OVERHEAD;
             }
             tail.bytes += cost(&chunk);
             tail.chunks.push_back(chunk);

@@ -20,11 +20,11 @@ pub struct Usage {
     pub packs: u64,
     /// Logs found through the journals' index, which is in memory.
     pub journal_logs: u64,
-    /// Logs whose state is in memory: all open ones and some that were used recently.
+    /// Logs whose state is in memory: those that were used recently.
     pub loaded_logs: u64,
     /// Points in the indexes of loaded big logs, 32 bytes each.
     pub index_points: u64,
-    /// Bytes of recent records kept in memory.
+    /// Bytes of recent records kept in memory, with what it costs to keep them.
     pub tail_bytes: u64,
 }
 

@@ -80,6 +80,7 @@ pub fn small() -> Config {
         reserve_bytes: 0,
         tail_bytes: 4 << 10,
         tails_bytes: 16 << 10,
+        open_logs: 4,
         remembered_logs: 8,
         ..Config::default()
     }

@@ -240,6 +240,103 @@ fn memory_does_not_grow_with_the_number_of_executions() {
 }
 
 #[test]
+fn an_open_log_that_nobody_uses_costs_a_place_in_the_index_and_no_more() {
+    run(async {
+        let dir = tempfile::tempdir().expect("dir");
+        let config = Config { open_logs: 50, remembered_logs: 20, reserve_bytes: 0, ..Config::default() };
+        let store = FileLogStore::open_with(dir.path(), config.clone(), quick()).expect("opens");
+        let logs = count(20_000, 200_000) as u64;
+        for n in 0..logs {
+            store.append(id(n), append(0, None, &[Line::new(0, format!("{n} waits"))])).await.expect("appends");
+        }
+        let usage = store.usage().expect("usage");
+        assert_eq!((usage.journal_logs, usage.big_logs), (logs, 0), "{usage:?}");
+        assert!(usage.loaded_logs <= 70, "{usage:?}");
+        assert!(usage.tail_bytes < 50 * 500, "{usage:?}");
+        let some = [0, 1, logs / 3, logs - 51, logs - 1];
+        for n in some {
+            // Read before it is written again: this one comes from the files.
+            assert_eq!(whole(&store, id(n)).await, [Line::new(0, format!("{n} waits"))]);
+            let appended = store.append(id(n), append(1, Some(1), &[Line::new(1, "runs")])).await.expect("appends");
+            assert_eq!((appended.next_line, appended.next_seq), (3, 2));
+        }
+        for n in (0..logs).step_by(37) {
+            store.extent(id(n)).await.expect("stands");
+        }
+        for n in some {
+            // A repeat of what was sent before the log was forgotten is still known, and so is a gap.
+            let again = store.append(id(n), append(1, Some(1), &[Line::new(1, "runs")])).await.expect("repeats");
+            assert_eq!(again.next_line, 3);
+            let gap = store.append(id(n), append(1, Some(3), &[Line::new(1, "?")])).await;
+            assert!(matches!(gap, Err(LogError::Gap { expected: 2 })), "{gap:?}");
+            store.append(id(n), append(1, Some(2), &[Line::new(2, "ends")])).await.expect("appends");
+            let followed = store.read(id(n), 3, 1 << 20).await.expect("the new line alone");
+            assert_eq!((followed.len(), followed[0].first_line, followed[0].block.count), (1, 3, 1));
+            store.seal(id(n), 3).await.expect("seals");
+        }
+        let usage = store.usage().expect("usage");
+        assert!(usage.loaded_logs <= 70, "{usage:?}");
+        drop(store);
+        let store = FileLogStore::open_with(dir.path(), config, quick()).expect("opens");
+        for n in some {
+            let expected = [Line::new(0, format!("{n} waits")), Line::new(1, "runs"), Line::new(2, "ends")];
+            assert_eq!(whole(&store, id(n)).await, expected);
+        }
+    });
+}
+
+#[test]
+fn open_logs_with_files_of_their_own_do_not_keep_them_open() {
+    run(async {
+        let dir = tempfile::tempdir().expect("dir");
+        let config = Config { open_logs: 10, remembered_logs: 10, reserve_bytes: 0, ..Config::default() };
+        let store = FileLogStore::open_with(dir.path(), config, quick()).expect("opens");
+        let logs = 600;
+        for n in 0..logs {
+            store.append(id(n), append(1, Some(1), &[Line::new(0, format!("{n} begins"))])).await.expect("appends");
+        }
+        store.compact().expect("compacts");
+        // Every use makes some room.
+        for n in 0..logs {
+            store.extent(id(n)).await.expect("stands");
+        }
+        let usage = store.usage().expect("usage");
+        assert_eq!((usage.journal_logs, usage.big_logs), (0, logs), "{usage:?}");
+        assert!(usage.loaded_logs <= 20, "{usage:?}");
+        let open = std::fs::read_dir("/proc/self/fd").expect("fds").filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok());
+        let ours = open.filter(|path| path.starts_with(dir.path().join("big"))).count();
+        assert!(ours <= 20, "{ours}");
+        for n in [0, 1, logs - 1] {
+            store.append(id(n), append(1, Some(2), &[Line::new(1, "goes on")])).await.expect("appends");
+            assert_eq!(whole(&store, id(n)).await, [Line::new(0, format!("{n} begins")), Line::new(1, "goes on")]);
+        }
+    });
+}
+
+#[test]
+fn bytes_that_were_not_flushed_keep_their_file_open_until_they_are() {
+    run(async {
+        let dir = tempfile::tempdir().expect("dir");
+        let store = FileLogStore::open_with(dir.path(), Config { open_logs: 2, ..small() }, quick()).expect("opens");
+        let much = [Line::new(0, vec![b'a'; 7_000])];
+        for n in 0..20 {
+            store.append(id(n), append(1, Some(1), &much)).await.expect("appends");
+        }
+        let usage = store.usage().expect("usage");
+        assert_eq!((usage.big_logs, usage.loaded_logs), (20, 20), "{usage:?}");
+        for n in 0..20 {
+            store.sync(id(n)).await.expect("syncs");
+        }
+        for n in 0..20 {
+            store.extent(id(n)).await.expect("stands");
+        }
+        let usage = store.usage().expect("usage");
+        assert!(usage.loaded_logs <= 10, "{usage:?}");
+        assert_eq!(whole(&store, id(0)).await, much);
+    });
+}
+
+#[test]
 fn an_append_is_visible_at_once_and_reading_needs_no_sync() {
     run(async {
         let dir = tempfile::tempdir().expect("dir");
