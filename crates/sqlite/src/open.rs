@@ -164,6 +164,8 @@ fn settle(conn: &Connection, cache: i64) -> Result<(), rusqlite::Error> {
     conn.pragma_update(None, "cell_size_check", true)?;
     conn.pragma_update(None, "trusted_schema", false)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    // Without this a statement with a bound LIMIT is planned anew at every use, for its plan may depend on the value.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     // The last connection to close would checkpoint, and hide a failed sync.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(())

@@ -86,6 +86,9 @@ const BY_USER: &str = page_sql!("INDEXED BY executions_created_by", "created_by 
 const BY_LOCK: &str = page_sql!("INDEXED BY executions_lock", "lock = ?6", "(?7 >> status) & 1");
 const BY_STATUS: &str = page_sql!("INDEXED BY executions_status", "status = ?7", "1");
 
+/// Room for no more records than this is made before they are found.
+const MOST_RESERVED: usize = 32;
+
 /// Whether a page takes no longer than a few single rows do: it is small, and its one filter, if any, is served by an index.
 pub(crate) fn is_short(query: &ListQuery) -> bool {
     let user = query.owner.is_some() || query.created_by.is_some();
@@ -100,31 +103,38 @@ pub(crate) fn list(conn: &Connection, query: &ListQuery) -> Result<Vec<Execution
         (Some(owner), Some(user)) if owner != user => return Ok(Vec::new()),
         (owner, user) => owner.as_deref().or(user.as_deref()),
     };
-    let snapshot = conn.unchecked_transaction()?;
-    let Some((first, last)) = span::places(&snapshot, Track::Executions, query.since, query.until)? else { return Ok(Vec::new()) };
+    // A single statement is a snapshot by itself.
+    let _snapshot = if takes_one_statement(query) { None } else { Some(conn.unchecked_transaction()?) };
+    let Some((first, last)) = span::places(conn, Track::Executions, query.since, query.until)? else { return Ok(Vec::new()) };
     let last = match query.after {
-        Some(after) => last.min(place_before(&snapshot, after)?),
+        Some(after) => last.min(place_before(conn, after)?),
         None => last,
     };
-    let page = Page { conn: &snapshot, query, user, first, last };
+    let page = Page { conn, query, user, first, last };
     let only_open = query.statuses.iter().all(|status| !status.is_terminal());
     let by_status = !query.statuses.is_empty() && (only_open || (user.is_none() && query.lock.is_none()));
-    let mut records = Vec::new();
-    if by_status {
+    let mut executions = Vec::with_capacity(query.limit.min(MOST_RESERVED));
+    if by_status && query.statuses.len() > 1 {
+        let mut records = Vec::new();
         for status in Status::ALL.into_iter().filter(|status| query.statuses.contains(status)) {
-            page.read(BY_STATUS, status_code(status), &mut records)?;
+            page.read(BY_STATUS, status_code(status), |record| records.push(record))?;
         }
         records.sort_unstable_by_key(|record| std::cmp::Reverse(record.seq));
-        records.truncate(query.limit);
+        executions.extend(records.into_iter().take(query.limit).map(|record| record.execution));
     } else {
-        let sql = match (&query.lock, user) {
-            (Some(_), _) => BY_LOCK,
-            (None, Some(_)) => BY_USER,
-            (None, None) => EVERY,
+        let (sql, statuses) = match (&query.statuses[..], &query.lock, user) {
+            ([status], ..) if by_status => (BY_STATUS, status_code(*status)),
+            (statuses, Some(_), _) => (BY_LOCK, mask(statuses)),
+            (statuses, None, Some(_)) => (BY_USER, mask(statuses)),
+            (statuses, None, None) => (EVERY, mask(statuses)),
         };
-        page.read(sql, mask(&query.statuses), &mut records)?;
+        page.read(sql, statuses, |record| executions.push(record.execution))?;
     }
-    Ok(records.into_iter().map(|record| record.execution).collect())
+    Ok(executions)
+}
+
+fn takes_one_statement(query: &ListQuery) -> bool {
+    query.since.is_none() && query.until.is_none() && query.after.is_none() && query.statuses.len() <= 1
 }
 
 struct Page<'q> {
@@ -136,7 +146,7 @@ struct Page<'q> {
 }
 
 impl Page<'_> {
-    fn read(&self, sql: &str, statuses: i64, records: &mut Vec<Record>) -> Result<(), Fault> {
+    fn read(&self, sql: &str, statuses: i64, mut found: impl FnMut(Record)) -> Result<(), Fault> {
         let mut statement = self.conn.prepare_cached(sql)?;
         let mut rows = statement.query(params![
             self.first,
@@ -149,7 +159,7 @@ impl Page<'_> {
             i64::try_from(self.query.limit).unwrap_or(i64::MAX),
         ])?;
         while let Some(row) = rows.next()? {
-            records.push(record::decode(row)?);
+            found(record::decode(row)?);
         }
         Ok(())
     }
