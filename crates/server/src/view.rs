@@ -1,44 +1,97 @@
 //! What the wire shows of the model. Pure: every value it needs comes in.
 
+use std::collections::BTreeMap;
+
 use runvoy_engine::Engine;
 use runvoy_model::execution::Execution;
-use runvoy_model::status::Status;
+use runvoy_model::id::{ExecutionId, WorkerId};
+use runvoy_model::name::Name;
+use runvoy_model::status::{EndReason, Status};
 use runvoy_ports::store::LockLine;
-use runvoy_wire as wire;
+use runvoy_wire::{self as wire, Rfc3339};
+use serde::Serialize;
+
+/// The whole record as JSON, borrowed: [`wire::Execution`] without a copy of every text. Fields of that type that no execution of this
+/// server has are left out.
+#[derive(Serialize)]
+pub(crate) struct Shown<'a> {
+    execution_id: ExecutionId,
+    created_by: &'a str,
+    owned_by: &'a [String],
+    command: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    args: Option<&'a [String]>,
+    image_id: &'a str,
+    started_at: Rfc3339,
+    submitted_at: Rfc3339,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    completed_at: Option<Rfc3339>,
+    status: wire::Status,
+    exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_seconds: Option<u64>,
+    created_by_request_id: &'a str,
+    modified_by_request_id: &'a str,
+    cloud: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lock_name: Option<&'a str>,
+    queue: &'a str,
+    attempt: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_reason: Option<ShownReason<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting_for: Option<wire::Reason>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost_usd: Option<f64>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    labels: &'a BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runner: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worker_id: Option<WorkerId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct ShownReason<'a> {
+    code: &'static str,
+    message: &'a str,
+}
 
 /// The whole record.
-pub(crate) fn execution(engine: &Engine, execution: &Execution, cloud: &str) -> wire::Execution {
+pub(crate) fn execution<'a>(engine: &Engine, execution: &'a Execution, cloud: &'a str) -> Shown<'a> {
+    shown(execution, cloud, waiting_for(engine, execution))
+}
+
+fn shown<'a>(execution: &'a Execution, cloud: &'a str, waiting_for: Option<wire::Reason>) -> Shown<'a> {
     let (spec, ran_on) = (&execution.spec, execution.ran_on.as_ref());
-    wire::Execution {
-        execution_id: execution.id.to_string(),
-        created_by: execution.created_by.clone(),
-        owned_by: execution.owned_by.clone(),
-        command: spec.command.clone(),
-        args: spec.args.clone(),
-        image_id: spec.image.clone(),
+    Shown {
+        execution_id: execution.id,
+        created_by: &execution.created_by,
+        owned_by: &execution.owned_by,
+        command: &spec.command,
+        args: spec.args.as_deref(),
+        image_id: &spec.image,
         started_at: execution.started_at.unwrap_or(execution.submitted_at).into(),
-        submitted_at: Some(execution.submitted_at.into()),
+        submitted_at: execution.submitted_at.into(),
         completed_at: execution.completed_at.map(Into::into),
         status: status_word(execution.status),
         exit_code: exit_code(execution),
         duration_seconds: duration_seconds(execution),
-        log_stream_name: None,
-        created_by_request_id: execution.created_by_request_id.clone(),
-        modified_by_request_id: execution.modified_by_request_id.clone(),
-        cloud: Some(cloud.to_owned()),
-        lock_name: spec.lock.as_ref().map(ToString::to_string),
-        queue: spec.queue.to_string(),
+        created_by_request_id: &execution.created_by_request_id,
+        modified_by_request_id: &execution.modified_by_request_id,
+        cloud,
+        lock_name: spec.lock.as_ref().map(Name::as_str),
+        queue: spec.queue.as_str(),
         attempt: execution.attempt,
-        end_reason: end_reason(execution),
-        waiting_for: waiting_for(engine, execution),
+        end_reason: ended(execution).map(|reason| ShownReason { code: reason.code.as_str(), message: &reason.message }),
+        waiting_for,
         cost_usd: cost_usd(execution),
-        labels: spec.labels.clone(),
-        job_id: None,
-        task_id: None,
-        runner: ran_on.map(|ran_on| ran_on.runner.clone()),
-        worker_id: ran_on.map(|ran_on| ran_on.worker.to_string()),
-        host: ran_on.map(|ran_on| ran_on.host.clone()),
-        task_arn: None,
+        labels: &spec.labels,
+        runner: ran_on.map(|ran_on| ran_on.runner.as_str()),
+        worker_id: ran_on.map(|ran_on| ran_on.worker),
+        host: ran_on.map(|ran_on| ran_on.host.as_str()),
     }
 }
 
@@ -101,12 +154,86 @@ fn cost_usd(execution: &Execution) -> Option<f64> {
     execution.cost_micro_usd.map(|micro| micro as f64 / 1e6)
 }
 
+/// A retried attempt may have left a reason, too.
+fn ended(execution: &Execution) -> Option<&EndReason> {
+    execution.end_reason.as_ref().filter(|_| execution.status.is_terminal())
+}
+
 fn end_reason(execution: &Execution) -> Option<wire::Reason> {
-    let reason = execution.end_reason.as_ref().filter(|_| execution.status.is_terminal())?;
-    Some(wire::Reason { code: reason.code.as_str().to_owned(), message: reason.message.clone() })
+    ended(execution).map(|reason| wire::Reason { code: reason.code.as_str().to_owned(), message: reason.message.clone() })
 }
 
 fn waiting_for(engine: &Engine, execution: &Execution) -> Option<wire::Reason> {
     let waiting = engine.waiting_for(execution)?;
     Some(wire::Reason { code: waiting.code.as_str().to_owned(), message: waiting.message })
+}
+
+#[cfg(test)]
+mod tests {
+    use runvoy_model::chain::ChainHead;
+    use runvoy_model::execution::{LockClaim, RanOn};
+    use runvoy_model::spec::Spec;
+    use runvoy_model::status::EndCode;
+    use runvoy_model::time::UnixMs;
+
+    use super::*;
+
+    /// An execution with everything in it, and one with nothing that can be absent.
+    fn executions() -> [Execution; 2] {
+        let name = |text| Name::new(text).expect("a name");
+        let spec = Spec {
+            command: "make \"all\"".into(),
+            args: Some(vec!["-j".into()]),
+            image: "local".into(),
+            env: BTreeMap::new(),
+            timeout_ms: None,
+            lock: Some(name("prod")),
+            lock_wait_ms: None,
+            queue: name("default"),
+            priority: 3,
+            labels: BTreeMap::from([("team".into(), "x".into())]),
+            retries: 0,
+        };
+        let full = Execution {
+            id: ExecutionId::from_bytes([0xab; 16]),
+            spec,
+            created_by: "ana@example.com".into(),
+            owned_by: vec!["ben@example.com".into()],
+            created_by_request_id: "r1".into(),
+            modified_by_request_id: "r2".into(),
+            submitted_at: UnixMs(1_000),
+            status: Status::Failed,
+            attempt: 2,
+            ready_at: UnixMs(0),
+            started_at: Some(UnixMs(2_000)),
+            attempt_started_at: None,
+            completed_at: Some(UnixMs(4_500)),
+            exit_code: Some(3),
+            end_reason: Some(EndReason { code: EndCode::Exit, message: "exit 3".into() }),
+            lease: None,
+            ran_on: Some(RanOn { worker: WorkerId::from_bytes([1; 16]), host: "here".into(), runner: "process".into() }),
+            kill: None,
+            lock: LockClaim::None,
+            log_end: Some(7),
+            cost_micro_usd: Some(1_500_000),
+            dead: false,
+            chain: ChainHead::default(),
+            version: 3,
+        };
+        let mut bare = full.clone();
+        (bare.spec.args, bare.spec.lock, bare.spec.labels) = (None, None, BTreeMap::new());
+        (bare.status, bare.started_at, bare.completed_at) = (Status::Pending, None, None);
+        (bare.ran_on, bare.cost_micro_usd, bare.owned_by) = (None, None, Vec::new());
+        [full, bare]
+    }
+
+    #[test]
+    fn what_is_shown_is_the_wire_s_own_type() {
+        for execution in executions() {
+            let waiting = (execution.status == Status::Pending).then(|| wire::Reason { code: "worker".into(), message: "a worker".into() });
+            let text = serde_json::to_string(&shown(&execution, "LOCAL", waiting)).expect("plain data");
+            let read: wire::Execution = serde_json::from_str(&text).expect("the wire's type");
+            assert_eq!(serde_json::to_string(&read).expect("plain data"), text);
+        }
+    }
 }
