@@ -1,5 +1,5 @@
-//! The programs of the system that tests call (strace to fail an fsync, faketime to move a clock). On a machine with
-//! apt, and as root, what is missing is installed; elsewhere it is only named.
+//! The programs of the system that tests call (strace to fail an fsync, faketime to move a clock, git to clone). On a
+//! machine with apt, and as root, what is missing is installed; elsewhere it is only named.
 
 use std::process::Command;
 
@@ -8,14 +8,14 @@ use anyhow::Result;
 use crate::tool;
 
 /// Program, and the Debian package that has it.
-const NEEDED: [(&str, &str); 2] = [("strace", "strace"), ("faketime", "faketime")];
+const NEEDED: [(&str, &str); 3] = [("strace", "strace"), ("faketime", "faketime"), ("git", "git")];
 
 /// Installs what is missing, or says what to install. A machine where that is not possible is no error here: the
 /// tests that need the program fail and say so.
 pub fn provide() -> Result<()> {
     let missing = missing(|program| tool::find(program).is_some());
     if missing.is_empty() {
-        eprintln!("strace and faketime are there");
+        eprintln!("strace, faketime and git are there");
         return Ok(());
     }
     let list = missing.join(" ");
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn only_what_is_absent_is_named() {
-        assert_eq!(missing(|program| program == "strace"), ["faketime"]);
+        assert_eq!(missing(|program| program == "strace"), ["faketime", "git"]);
         assert!(missing(|_| true).is_empty());
     }
 }

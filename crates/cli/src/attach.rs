@@ -135,6 +135,7 @@ impl<'a> Screen<'a> {
             split: true,
             no_platform: quiet,
             json: attach.session.format() == Format::Json,
+            jq: attach.session.jq.clone(),
             guard_stdout: terminal.stdout_tty && !attach.raw,
             guard_stderr: terminal.stderr_tty && !attach.raw,
             stderr_colour: terminal.stderr_colour,

@@ -1,14 +1,16 @@
-//! Completion while a line is being typed. Ids come from the server, within 200 ms or not at all; nothing is ever said or started.
+//! Completion while a line is being typed. Ids and names come from the server that the line is for, within 200 ms or not at all; nothing
+//! is ever said or started.
 
 use std::ffi::OsStr;
 use std::time::Duration;
 
 use clap_complete::{CompleteEnv, CompletionCandidate};
-use runvoy_client::{Client, Endpoint, ListQuery, Options, Retry};
+use runvoy_client::{Client, ClientError, Endpoint, ListQuery, Options, Retry};
 
 use crate::config_file::{ProjectFile, UserFile};
 use crate::environment::Environment;
 use crate::global::GlobalArgs;
+use crate::playbook::Shelf;
 use crate::sanitize::one_line;
 use crate::settings::Sources;
 
@@ -17,6 +19,9 @@ pub(crate) const VARIABLE: &str = "COMPLETE";
 const LIMIT: Duration = Duration::from_millis(200);
 const CANDIDATES: u32 = 50;
 
+/// What can be chosen, and a word about each.
+type Choices = Vec<(String, String)>;
+
 /// Answers the shell and ends the process, if that is what it was started for. The binary calls it first of all.
 pub fn answer_shell(command: fn() -> clap::Command) {
     CompleteEnv::with_factory(command).var(VARIABLE).complete();
@@ -24,34 +29,146 @@ pub fn answer_shell(command: fn() -> clap::Command) {
 
 /// Ids of recent executions that begin with what was typed.
 pub fn executions(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let query = ListQuery { limit: Some(CANDIDATES), ..ListQuery::default() };
+    let describe = |status: &str, command: &str| format!("{} {}", status.to_ascii_lowercase(), one_line(command));
+    let recent = |client: Client| async move {
+        let page = client.list(&query).await?;
+        Ok(page.items.into_iter().map(|item| (item.execution_id, describe(item.status.as_str(), &item.command))).collect())
+    };
+    fitting(typed, ask(recent))
+}
+
+/// E-mails of users.
+pub fn users(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let all = |client: Client| async move { Ok(client.users().await?.into_iter().map(|user| (user.email, user.role)).collect()) };
+    fitting(typed, ask(all))
+}
+
+/// Names of groups.
+pub fn groups(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let all = |client: Client| async move {
+        Ok(client.groups().await?.into_iter().map(|group| (group.name, format!("{} members", group.members.len()))).collect())
+    };
+    fitting(typed, ask(all))
+}
+
+/// Names of rules.
+pub fn rules(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let all =
+        |client: Client| async move { Ok(client.rules().await?.into_iter().map(|rule| (rule.name, rule.effect.to_string())).collect()) };
+    fitting(typed, ask(all))
+}
+
+/// Names of images.
+pub fn images(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let all = |client: Client| async move { Ok(client.images().await?.into_iter().map(|image| (image.image, image.image_id)).collect()) };
+    fitting(typed, ask(all))
+}
+
+/// Names of secrets.
+pub fn secrets(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let all =
+        |client: Client| async move { Ok(client.secrets().await?.into_iter().map(|secret| (secret.name, secret.key_name)).collect()) };
+    fitting(typed, ask(all))
+}
+
+/// Names of playbooks, on the server and in files.
+pub fn playbooks(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let all = |client: Client| async move {
+        let described = |terms: runvoy_wire::PlaybookTerms| terms.description.unwrap_or_default();
+        Ok(client.playbooks().await?.into_iter().map(|playbook| (playbook.name, described(playbook.terms))).collect())
+    };
+    let mut choices = ask(all);
+    for found in Shelf::of(&Environment::from_process()).files() {
+        if choices.iter().all(|(name, _)| *name != found.name) {
+            choices.push((found.name.clone(), found.place.to_string()));
+        }
+    }
+    fitting(typed, choices)
+}
+
+/// Names of locks that are held.
+pub fn locks(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let all = |client: Client| async move { Ok(client.locks().await?.into_iter().map(|lock| (lock.lock_name, lock.held_by)).collect()) };
+    fitting(typed, ask(all))
+}
+
+/// Names of profiles; they are in the user file, and nobody is asked.
+pub fn profiles(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let environment = Environment::from_process();
+    let file = environment.runvoy_directory().and_then(|directory| UserFile::load(&directory.join("config.yaml")).ok()).unwrap_or_default();
+    let described = |name: &str| file.text(Some(name), "api_endpoint").unwrap_or_default().to_owned();
+    fitting(typed, file.profiles().into_iter().map(|name| (name.to_owned(), described(name))).collect())
+}
+
+fn fitting(typed: &OsStr, choices: Choices) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str() else { return Vec::new() };
-    recent()
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|(id, _)| id.starts_with(typed))
-        .map(|(id, help)| CompletionCandidate::new(id).help(Some(help.into())))
+    let fits = choices.into_iter().filter(|(name, _)| name.starts_with(typed));
+    fits.map(|(name, help)| CompletionCandidate::new(one_line(&name)).help(Some(one_line(&help).into()).filter(|_| !help.is_empty())))
         .collect()
 }
 
-fn recent() -> Option<Vec<(String, String)>> {
-    let client = client()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let query = ListQuery { limit: Some(CANDIDATES), ..ListQuery::default() };
-    let page = runtime.block_on(async { tokio::time::timeout(LIMIT, client.list(&query)).await }).ok()?.ok()?;
-    let describe = |status: &str, command: &str| format!("{} {}", status.to_ascii_lowercase(), one_line(command));
-    Some(page.items.into_iter().map(|item| (item.execution_id, describe(item.status.as_str(), &item.command))).collect())
+/// What the server says, if it says it at once.
+fn ask<F>(question: impl FnOnce(Client) -> F) -> Choices
+where
+    F: Future<Output = Result<Choices, ClientError>>,
+{
+    let answer = || {
+        let client = client()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+        runtime.block_on(async { tokio::time::timeout(LIMIT, question(client)).await }).ok()?.ok()
+    };
+    answer().unwrap_or_default()
 }
 
-/// A client of the server that is configured, or of a local one that already runs.
+/// A client of the server that the line names or that is configured, or of a local one that already runs.
 fn client() -> Option<Client> {
-    let (flags, environment) = (GlobalArgs::default(), Environment::from_process());
+    let (flags, environment) = (typed_flags(std::env::args()), Environment::from_process());
     let user = UserFile::load(&environment.runvoy_directory()?.join("config.yaml")).ok()?;
     let project = ProjectFile::find(&environment.directory).ok()?;
     let settings = Sources { flags: &flags, environment: &environment, project: &project, user: &user }.resolve().ok()?;
     let endpoint = match &settings.endpoint.value {
+        // A profile that is not there would be answered by whatever server stands at the top of the file.
+        _ if settings.profile_missing => return None,
         Some(text) => text.parse().ok()?,
         None => Endpoint::Unix(settings.data_dir.value.join("sock")),
     };
     let api_key = settings.api_key.value.filter(|_| settings.endpoint.value.is_some());
     Client::new(Options { api_key, ca_file: settings.ca_file.value, retry: Retry::NONE, ..Options::new(endpoint) }).ok()
+}
+
+/// The flags of the line so far that decide which server is meant.
+fn typed_flags(words: impl Iterator<Item = String>) -> GlobalArgs {
+    let mut flags = GlobalArgs::default();
+    let mut words = words.peekable();
+    while let Some(word) = words.next() {
+        let (name, joined) = match word.split_once('=') {
+            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+            None => (word, None),
+        };
+        let mut value = || joined.clone().or_else(|| words.next());
+        match name.as_str() {
+            "--endpoint" => flags.endpoint = value(),
+            "--profile" => flags.profile = value(),
+            "--api-key-file" => flags.api_key_file = value().map(Into::into),
+            "--ca-file" => flags.ca_file = value().map(Into::into),
+            "--data-dir" => flags.data_dir = value().map(Into::into),
+            _ => {}
+        }
+    }
+    flags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_decides_which_server_is_asked() {
+        let words = ["runvoy", "--", "runvoy", "--profile", "prod", "status", "--endpoint=http://x", "01"];
+        let flags = typed_flags(words.into_iter().map(str::to_owned));
+        assert_eq!((flags.profile.as_deref(), flags.endpoint.as_deref()), (Some("prod"), Some("http://x")));
+        let open = typed_flags(["runvoy", "--profile"].into_iter().map(str::to_owned));
+        assert_eq!(open.profile, None);
+    }
 }

@@ -43,6 +43,12 @@ impl UserFile {
         self.content.get("profiles").and_then(|profiles| profiles.get(name)).is_some()
     }
 
+    /// The profiles by name.
+    pub(crate) fn profiles(&self) -> Vec<&str> {
+        let profiles = self.content.get("profiles").and_then(Value::as_object);
+        profiles.into_iter().flat_map(|profiles| profiles.keys().map(String::as_str)).collect()
+    }
+
     /// Sets or, with `None`, removes a value.
     pub(crate) fn set(&mut self, profile: Option<&str>, key: &str, value: Option<&str>) -> Result<(), Failure> {
         let path = self.path.display().to_string();

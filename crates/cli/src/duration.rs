@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+
 /// Whole seconds, written `90`, `90s`, `10m`, `1h30m`, `2d`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seconds(pub u64);
@@ -50,6 +52,35 @@ fn parse_digits(text: &str) -> Result<u64, InvalidDuration> {
 impl From<Seconds> for Duration {
     fn from(seconds: Seconds) -> Self {
         Self::from_secs(seconds.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SecondsVisitor)
+    }
+}
+
+/// A number is seconds; a text is read as on the command line.
+struct SecondsVisitor;
+
+impl Visitor<'_> for SecondsVisitor {
+    type Value = Seconds;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a duration such as 90, 10m or 1h30m")
+    }
+
+    fn visit_u64<E: de::Error>(self, seconds: u64) -> Result<Seconds, E> {
+        Ok(Seconds(seconds))
+    }
+
+    fn visit_i64<E: de::Error>(self, seconds: i64) -> Result<Seconds, E> {
+        u64::try_from(seconds).map(Seconds).map_err(|_| E::custom(InvalidDuration))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Seconds, E> {
+        text.parse().map_err(E::custom)
     }
 }
 

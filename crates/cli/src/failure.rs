@@ -29,6 +29,8 @@ pub(crate) enum Kind {
 pub(crate) const GENERAL: u8 = 1;
 /// The code for failures of our own where the exit code is otherwise the command's.
 pub(crate) const PLATFORM: u8 = 125;
+/// What to do where an execution was not found.
+const SEE_EXECUTIONS: &str = "see what there is: runvoy list";
 /// The code after Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
 
@@ -77,6 +79,27 @@ impl Failure {
     pub(crate) fn choices(mut self, choices: Vec<String>) -> Self {
         self.told.choices = choices;
         self
+    }
+
+    /// Says what to do next, and nothing else.
+    pub(crate) fn instead(mut self, next: impl Into<String>) -> Self {
+        self.told.next = vec![next.into()];
+        self
+    }
+
+    /// Names the command that lists what was looked for and not found.
+    pub(crate) fn listed_by(mut self, command: &str) -> Self {
+        let missing = [Code::NotFound, Code::SecretNotFound].map(|code| Some(code.as_str()));
+        if missing.contains(&self.told.code.as_deref()) {
+            self.told.next.retain(|next| next != SEE_EXECUTIONS);
+            self.told.next.push(format!("see what there is: {command}"));
+        }
+        self
+    }
+
+    /// What happened, in one line.
+    pub(crate) fn what(&self) -> &str {
+        &self.told.what
     }
 
     /// The exit code, where failures of our own have the code `own`.
@@ -175,7 +198,7 @@ impl From<ClientError> for Failure {
 /// What to do about a code that is not explained by its error alone.
 fn advice(code: &str) -> Option<&'static str> {
     match Code::parse(code)? {
-        Code::NotFound => Some("see what there is: runvoy list"),
+        Code::NotFound => Some(SEE_EXECUTIONS),
         Code::Forbidden => Some("ask an admin; `runvoy whoami` shows your role"),
         Code::RateLimited | Code::ServiceUnavailable | Code::DatabaseError => Some("try again in a little while"),
         Code::InternalError => Some("report it with the request id; the server's log has more"),

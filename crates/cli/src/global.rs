@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
+use clap_complete::ArgValueCompleter;
+
+use crate::complete;
 
 /// Flags that every command takes.
 #[derive(Debug, Clone, Default, Args)]
@@ -21,7 +24,7 @@ pub struct GlobalArgs {
     #[arg(long, global = true, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Profile of ~/.runvoy/config.yaml to use [env: RUNVOY_PROFILE]
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, global = true, value_name = "NAME", add = ArgValueCompleter::new(complete::profiles))]
     pub profile: Option<String>,
     /// When to use colours
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
@@ -35,6 +38,9 @@ pub struct GlobalArgs {
     /// Write JSON (streams: one object a line); the same as -o json
     #[arg(long, global = true)]
     pub json: bool,
+    /// Filter what is written as JSON, in the language of jq; texts come out without quotes
+    #[arg(long, global = true, value_name = "FILTER", conflicts_with = "output")]
+    pub jq: Option<String>,
     /// How to write data
     #[arg(short, long, global = true, value_name = "FORMAT", value_enum, conflicts_with = "json")]
     pub output: Option<Format>,
@@ -49,7 +55,7 @@ pub struct GlobalArgs {
 impl GlobalArgs {
     /// How data is written.
     pub fn format(&self) -> Format {
-        if self.json { Format::Json } else { self.output.unwrap_or_default() }
+        if self.json || self.jq.is_some() { Format::Json } else { self.output.unwrap_or_default() }
     }
 }
 

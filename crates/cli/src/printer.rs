@@ -1,9 +1,11 @@
 //! Turning log records into output: which go where, with which prefix. In a pipe the command's bytes pass exactly as they are.
 
 use std::io::Write as _;
+use std::sync::Arc;
 
 use runvoy_wire::{Batch, LogEvent, Record, Rfc3339, Stream};
 
+use crate::jq::Jq;
 use crate::sanitize::Filter;
 use crate::sink::Out;
 use crate::terminal::{Tone, paint};
@@ -23,6 +25,8 @@ pub(crate) struct Layout {
     pub(crate) numbers: bool,
     /// One JSON object per record, on stdout.
     pub(crate) json: bool,
+    /// What each of those goes through.
+    pub(crate) jq: Option<Arc<Jq>>,
     /// Stdout is a terminal that must be kept safe.
     pub(crate) guard_stdout: bool,
     /// Stderr is a terminal that must be kept safe.
@@ -61,8 +65,15 @@ impl Printer {
             let (_, out) = pieces.last_mut().expect("just pushed");
             if self.layout.json {
                 let event = LogEvent::from_record(line, batch.attempt, batch.late, &record);
-                serde_json::to_writer(&mut *out, &event).expect("a Vec takes everything");
-                out.push(b'\n');
+                let json = serde_json::to_vec(&event).expect("wire types are plain data");
+                match &self.layout.jq {
+                    // A record that a filter does not fit is none that it asks for.
+                    Some(jq) => out.extend_from_slice(jq.apply(&json).unwrap_or_default().as_bytes()),
+                    None => {
+                        out.extend_from_slice(&json);
+                        out.push(b'\n');
+                    }
+                }
             } else {
                 self.record(target, line, &record, out);
             }

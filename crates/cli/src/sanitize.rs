@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn only_text_and_colours_reach_a_terminal() {
+    fn security_19_only_text_and_colours_reach_a_terminal() {
         for (name, bytes, expected) in [
             ("plain", &b"hello\tworld\r\n"[..], &b"hello\tworld\r\n"[..]),
             ("colour", b"\x1b[1;31mred\x1b[0m", b"\x1b[1;31mred\x1b[0m"),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_one_line_of_text() {
+    fn security_19_metadata_is_one_line_of_text() {
         assert_eq!(one_line("rm -rf /\n\x1b[2K\x1b[31mecho\x1b[0m ok\u{202e}"), "rm -rf / echo ok");
     }
 

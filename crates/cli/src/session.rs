@@ -3,14 +3,18 @@
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use runvoy_client::{Client, Detail, Endpoint, Options, Retry, Revive};
+use runvoy_wire::Rfc3339;
 
 use crate::ambiguity;
 use crate::config_file::{ProjectFile, UserFile};
+use crate::duration::Seconds;
 use crate::environment::Environment;
 use crate::failure::{Failure, Kind};
 use crate::global::{Format, GlobalArgs};
+use crate::jq::Jq;
 use crate::local::LocalServer;
 use crate::sanitize::one_line;
 use crate::settings::{Settings, Sources};
@@ -23,6 +27,8 @@ pub(crate) struct Session {
     pub(crate) settings: Settings,
     pub(crate) user_file: UserFile,
     pub(crate) terminal: Terminal,
+    /// What is written as JSON goes through it.
+    pub(crate) jq: Option<Arc<Jq>>,
     local: &'static dyn LocalServer,
 }
 
@@ -37,7 +43,8 @@ impl Session {
         let (user_file, project) = (UserFile::load(&user_path)?, ProjectFile::find(&environment.directory)?);
         let sources = Sources { flags: &global, environment: &environment, project: &project, user: &user_file };
         let settings = sources.resolve()?;
-        Ok(Self { global, environment, settings, user_file, terminal, local })
+        let jq = global.jq.as_deref().map(Jq::new).transpose()?.map(Arc::new);
+        Ok(Self { global, environment, settings, user_file, terminal, jq, local })
     }
 
     pub(crate) fn format(&self) -> Format {
@@ -79,6 +86,23 @@ impl Session {
                 .why(why)
                 .next("look at its data directory, or name a server with --endpoint URL")
         })
+    }
+
+    /// A client without a key, for the one call that needs none.
+    pub(crate) fn keyless_client(&self, endpoint: Endpoint) -> Result<Client, Failure> {
+        let (ca_file, trace) = (self.settings.ca_file.value.clone(), self.trace());
+        Ok(Client::new(Options { ca_file, trace, ..Options::new(endpoint) })?)
+    }
+
+    /// This moment, by the clock of this machine.
+    pub(crate) fn now(&self) -> Rfc3339 {
+        Rfc3339(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| i64::try_from(now.as_millis()).unwrap_or(i64::MAX)))
+    }
+
+    /// The moment this long ago, as queries write it.
+    pub(crate) fn ago(&self, since: Seconds) -> String {
+        let ms = i64::try_from(since.0.saturating_mul(1_000)).unwrap_or(i64::MAX);
+        Rfc3339(self.now().0.saturating_sub(ms).max(0)).to_string()
     }
 
     /// The endpoint that somebody configured.

@@ -1,7 +1,7 @@
 //! Columns for people. On a terminal the last column is cut to fit; in a pipe nothing is.
 
 use crate::sanitize::one_line;
-use crate::terminal::{Tone, paint};
+use crate::terminal::{Terminal, Tone, paint};
 
 const GAP: &str = "  ";
 
@@ -52,6 +52,18 @@ pub(crate) fn render(headings: &[&str], rows: &[Vec<Cell>], width: Option<usize>
         out.push('\n');
     }
     out
+}
+
+/// Names and facts, one a line; what is absent or empty is left out.
+pub(crate) fn facts(facts: impl IntoIterator<Item = (&'static str, Option<String>)>, colour: bool) -> String {
+    let present = facts.into_iter().filter_map(|(name, fact)| Some((name, fact.filter(|fact| !fact.is_empty())?)));
+    let rows: Vec<Vec<Cell>> = present.map(|(name, fact)| vec![Cell::new(name, Tone::Dim), fact.into()]).collect();
+    render(&[], &rows, None, colour)
+}
+
+/// A list of things under headings; nothing at all where there is none.
+pub(crate) fn list(headings: &[&str], rows: &[Vec<Cell>], terminal: Terminal) -> String {
+    if rows.is_empty() { String::new() } else { render(headings, rows, terminal.width, terminal.stdout_colour) }
 }
 
 /// `text`, or as much of it as fits with a mark.

@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HOST, RETRY_AFTER, USER_AGENT};
-use http::{HeaderMap, Method, Request, Response};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, RETRY_AFTER, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use serde::Serialize;
@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::client::Client;
 use crate::error::ClientError;
+use crate::execution::Page;
 use crate::query::Target;
 use crate::retry::Retry;
 use crate::trace::{Detail, shown_body, without_tokens};
@@ -30,6 +31,7 @@ pub(crate) struct Call {
     pub(crate) target: Target,
     body: Bytes,
     idempotency_key: Option<String>,
+    bearer: Option<HeaderValue>,
     limit: Duration,
     retry: Option<Retry>,
 }
@@ -44,7 +46,7 @@ pub(crate) struct Answer {
 
 impl Call {
     pub(crate) fn new(method: Method, target: Target) -> Self {
-        Self { method, target, body: Bytes::new(), idempotency_key: None, limit: ATTEMPT_LIMIT, retry: None }
+        Self { method, target, body: Bytes::new(), idempotency_key: None, bearer: None, limit: ATTEMPT_LIMIT, retry: None }
     }
 
     pub(crate) fn get(target: Target) -> Self {
@@ -60,6 +62,12 @@ impl Call {
     /// With a key that makes its repeats the same call.
     pub(crate) fn keyed(mut self, key: String) -> Self {
         self.idempotency_key = Some(key);
+        self
+    }
+
+    /// With its own credential, a whole `Authorization` header, instead of the client's key.
+    pub(crate) fn bearer(mut self, header: HeaderValue) -> Self {
+        self.bearer = Some(header);
         self
     }
 
@@ -109,6 +117,14 @@ impl Client {
     pub(crate) async fn fetch<T: DeserializeOwned>(&self, call: &Call) -> Result<T, ClientError> {
         let answer = self.answer(call).await?;
         self.decode(&answer)
+    }
+
+    /// A bare list with, in a header, where it goes on.
+    pub(crate) async fn page<T: DeserializeOwned>(&self, call: &Call) -> Result<Page<T>, ClientError> {
+        let answer = self.answer(call).await?;
+        let next_cursor = answer.headers.get("x-next-cursor").and_then(|cursor| cursor.to_str().ok()).map(str::to_owned);
+        let items: Option<Vec<T>> = self.decode(&answer)?;
+        Ok(Page { items: items.unwrap_or_default(), next_cursor: next_cursor.filter(|cursor| !cursor.is_empty()) })
     }
 
     pub(crate) fn decode<T: DeserializeOwned>(&self, answer: &Answer) -> Result<T, ClientError> {
@@ -164,8 +180,10 @@ impl Client {
             .header(HOST, self.endpoint().authority())
             .header(USER_AGENT, concat!("runvoy/", env!("CARGO_PKG_VERSION")))
             .header("x-request-id", request_id);
-        if let Some(key) = &self.inner.api_key {
-            request = request.header("x-api-key", key);
+        match (&call.bearer, &self.inner.api_key) {
+            (Some(bearer), _) => request = request.header(AUTHORIZATION, bearer),
+            (None, Some(key)) => request = request.header("x-api-key", key),
+            (None, None) => {}
         }
         if let Some(key) = &call.idempotency_key {
             request = request.header("idempotency-key", key);

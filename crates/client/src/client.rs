@@ -47,7 +47,7 @@ pub struct Client {
 }
 
 pub(crate) struct Inner {
-    pub(crate) pool: Pool,
+    pub(crate) pool: Arc<Pool>,
     pub(crate) api_key: Option<HeaderValue>,
     pub(crate) retry: Retry,
     trace: Option<Trace>,
@@ -56,9 +56,16 @@ pub(crate) struct Inner {
 impl Client {
     /// Makes a client; nothing is sent yet.
     pub fn new(options: Options) -> Result<Self, ClientError> {
-        let api_key = options.api_key.map(|key| header(&key)).transpose()?;
+        let api_key = options.api_key.map(|key| secret_header("API key", key.trim())).transpose()?;
         let connector = Connector::new(options.endpoint, options.ca_file.as_deref(), options.revive)?;
-        let inner = Inner { pool: Pool::new(connector), api_key, retry: options.retry, trace: options.trace };
+        let inner = Inner { pool: Arc::new(Pool::new(connector)), api_key, retry: options.retry, trace: options.trace };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The same server over the same connections, with another key.
+    pub fn with_key(&self, api_key: &str) -> Result<Self, ClientError> {
+        let api_key = Some(secret_header("API key", api_key.trim())?);
+        let inner = Inner { pool: self.inner.pool.clone(), api_key, retry: self.inner.retry, trace: self.inner.trace.clone() };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -78,9 +85,10 @@ impl Client {
     }
 }
 
-fn header(key: &str) -> Result<HeaderValue, ClientError> {
-    let mut value = HeaderValue::from_str(key.trim())
-        .map_err(|_| ClientError::Invalid { what: "API key", why: "it holds characters that no key has".to_owned() })?;
+/// A header that no debug form shows.
+pub(crate) fn secret_header(what: &'static str, text: &str) -> Result<HeaderValue, ClientError> {
+    let mut value =
+        HeaderValue::from_str(text).map_err(|_| ClientError::Invalid { what, why: "it holds characters that none has".to_owned() })?;
     value.set_sensitive(true);
     Ok(value)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use runvoy_wire::{Event, Execution, KillResponse, RunRequest, RunResponse, Status, StatusResponse, WaitResponse};
+use runvoy_wire::{DryRunResponse, Event, Execution, KillResponse, RunRequest, RunResponse, Status, StatusResponse, WaitResponse};
 
 use crate::call::{ATTEMPT_LIMIT, Call, fresh_id};
 use crate::client::Client;
@@ -74,6 +74,11 @@ impl Client {
         self.fetch(&call).await
     }
 
+    /// What a run would be, without one.
+    pub async fn dry_run(&self, request: &RunRequest) -> Result<DryRunResponse, ClientError> {
+        self.fetch(&Call::new(Method::POST, Target::new(&["run"]).with("dry_run", 1)).json(request)).await
+    }
+
     /// Submits the same work again as a new execution.
     pub async fn rerun(&self, id: &str, idempotency_key: Option<String>) -> Result<RunResponse, ClientError> {
         let key = idempotency_key.unwrap_or_else(fresh_id);
@@ -101,10 +106,7 @@ impl Client {
             .with_some("since", query.since.as_ref())
             .with_some("until", query.until.as_ref())
             .with_some("cursor", query.cursor.as_ref());
-        let answer = self.answer(&Call::get(target)).await?;
-        let next_cursor = answer.headers.get("x-next-cursor").and_then(|cursor| cursor.to_str().ok()).map(str::to_owned);
-        let items: Option<Vec<Execution>> = self.decode(&answer)?;
-        Ok(Page { items: items.unwrap_or_default(), next_cursor: next_cursor.filter(|cursor| !cursor.is_empty()) })
+        self.page(&Call::get(target)).await
     }
 
     /// Waits on the server for the end, at most `limit`; the answer may still be an open status.

@@ -1,6 +1,8 @@
 //! A typed client of `/api/v1` over TCP, TLS or a Unix socket. It reuses connections, repeats what is safe to repeat, and follows logs
 //! through lost connections. It reads no environment and no files but the CA file it is given; it prints nothing.
 
+mod access;
+mod audit;
 mod call;
 mod client;
 mod connection;
@@ -9,17 +11,24 @@ mod endpoint;
 mod error;
 mod execution;
 mod follow;
+mod image;
+mod link;
 mod lock;
 mod log;
+mod playbook;
 mod pool;
 mod probe;
 mod query;
 mod retry;
+mod secret;
 mod server;
 mod socket;
 mod tls;
 mod trace;
+mod user;
 
+pub use access::AccessQuery;
+pub use audit::AuditQuery;
 pub use client::{Client, Options, Revive};
 pub use download::Download;
 pub use endpoint::{Endpoint, InvalidEndpoint};

@@ -18,12 +18,15 @@ pub type Trace = Arc<dyn Fn(Detail, &str) + Send + Sync>;
 
 const HIDDEN: &str = "[hidden]";
 
+/// What a token stands behind in a target or an address.
+const BEFORE_TOKENS: [&str; 2] = ["token=", "/claim/"];
+
 /// A target or address without its tokens.
 pub(crate) fn without_tokens(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find("token=") {
-        let (before, after) = rest.split_at(at + "token=".len());
+    while let Some(at) = BEFORE_TOKENS.iter().filter_map(|marker| rest.find(marker).map(|at| at + marker.len())).min() {
+        let (before, after) = rest.split_at(at);
         shown.push_str(before);
         shown.push_str(HIDDEN);
         let end = after.find(|c: char| !(c.is_ascii_alphanumeric() || "-._~%+/=".contains(c))).unwrap_or(after.len());
@@ -33,7 +36,7 @@ pub(crate) fn without_tokens(text: &str) -> String {
     shown
 }
 
-/// A body without its secrets: values of environment variables, keys, tokens, values of secrets.
+/// A body without its secrets: values of environment variables and parameters, keys, tokens, values of secrets.
 pub(crate) fn shown_body(body: &[u8]) -> String {
     const LONGEST: usize = 2_000;
     match serde_json::from_slice::<Value>(body) {
@@ -55,14 +58,14 @@ fn hide(value: &mut Value) {
         Value::Object(fields) => {
             for (name, field) in fields {
                 match (name.as_str(), &mut *field) {
-                    ("env", Value::Object(env)) => env.values_mut().for_each(|value| *value = HIDDEN.into()),
+                    ("env" | "parameters", Value::Object(values)) => values.values_mut().for_each(|value| *value = HIDDEN.into()),
                     ("api_key" | "claim_token" | "token" | "value" | "key", Value::String(_)) => *field = HIDDEN.into(),
                     _ => hide(field),
                 }
             }
         }
         Value::Array(items) => items.iter_mut().for_each(hide),
-        Value::String(text) if text.contains("token=") => *text = without_tokens(text),
+        Value::String(text) if BEFORE_TOKENS.iter().any(|marker| text.contains(marker)) => *text = without_tokens(text),
         _ => {}
     }
 }
@@ -81,6 +84,11 @@ mod tests {
             assert!(shown.contains(kept), "{shown}");
         }
         assert_eq!(without_tokens("/stream?token=abc-_.~&x=token=q"), "/stream?token=[hidden]&x=token=[hidden]");
+        assert_eq!(without_tokens("/api/v1/claim/abc-_?token=d"), "/api/v1/claim/[hidden]?token=[hidden]");
+        assert_eq!(
+            shown_body(br#"{"parameters":{"count":3,"region":"eu"}}"#),
+            r#"{"parameters":{"count":"[hidden]","region":"[hidden]"}}"#
+        );
         assert_eq!(shown_body(b"\xff\xfe"), "(2 bytes)");
     }
 }

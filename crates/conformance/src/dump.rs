@@ -1,9 +1,12 @@
-//! Everything that an execution store holds, in a form that can be compared.
+//! Everything that the transactional store holds, in a form that can be compared.
 
 use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::name::Name;
+use runvoy_model::record::{Kind, Record};
+use runvoy_model::spec::Needs;
 use runvoy_model::time::UnixMs;
+use runvoy_ports::record::RecordStore;
 use runvoy_ports::store::{EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, StoredEvent};
 
 use crate::stage::name;
@@ -19,8 +22,8 @@ pub struct Dump {
     pub open_leases: Vec<OpenLease>,
     /// Whoever waits for a lock, by execution.
     pub waits: Vec<ExecutionId>,
-    /// When each queue can be leased from.
-    pub next_ready: Vec<(Name, Option<UnixMs>)>,
+    /// When each queue can be leased from, by who serves which need.
+    pub next_ready: Vec<(Name, Needs, Option<UnixMs>)>,
     /// In the order they were written, after the place that was asked for.
     pub events: Vec<StoredEvent>,
     /// Waiting, and leased or running.
@@ -48,8 +51,10 @@ impl Dump {
         waits.sort_unstable();
         let mut next_ready = Vec::new();
         for queue in QUEUES.map(name) {
-            let at = store.next_ready(std::slice::from_ref(&queue)).await.expect("a time");
-            next_ready.push((queue, at));
+            for needs in Needs::ALL {
+                let at = store.next_ready(std::slice::from_ref(&queue), &[needs]).await.expect("a time");
+                next_ready.push((queue.clone(), needs, at));
+            }
         }
         let events = store.events(EventQuery { after, limit: 1_000_000, ..EventQuery::default() }).await.expect("events");
         let counts = store.counts().await.expect("counts");
@@ -66,6 +71,20 @@ impl Dump {
         same("events", &self.events, &expected.events, when);
         assert_eq!(self.open, expected.open, "{when}: the counts differ");
     }
+}
+
+/// Every record that was not removed, kind by kind.
+pub async fn records(store: &dyn RecordStore) -> Vec<Record> {
+    let mut records = Vec::new();
+    for kind in Kind::ALL {
+        records.extend(store.records(kind).await.expect("records"));
+    }
+    records
+}
+
+/// Panics with the first record that is not the same in both.
+pub fn assert_same_records(got: &[Record], expected: &[Record], when: &str) {
+    same("records", got, expected, when);
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, got: &[T], expected: &[T], when: &str) {

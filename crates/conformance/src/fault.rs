@@ -11,14 +11,16 @@ use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::log::Chunk;
 use runvoy_model::name::Name;
+use runvoy_model::record::{Kind, Record};
+use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
-use runvoy_ports::identity::{IdentityStore, Key, NewUser, User};
 use runvoy_ports::log::{Append, Appended, Extent, Found, LogError, LogStore, Pruned, RawPlace, Search};
+use runvoy_ports::record::RecordStore;
 use runvoy_ports::store::{Counts, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, StoreError, StoredEvent};
 
 use crate::chance::Chance;
-use crate::harness::Harness;
+use crate::harness::{Harness, TransactionalStore};
 
 /// A fault that was made on purpose.
 #[derive(Debug, thiserror::Error)]
@@ -134,7 +136,7 @@ impl<S: ?Sized> Retrying<S> {
 macro_rules! layer {
     ($layer:ident) => {
         #[async_trait]
-        impl ExecutionStore for $layer<dyn ExecutionStore> {
+        impl<S: ExecutionStore + ?Sized> ExecutionStore for $layer<S> {
             async fn apply(&self, step: Step, command: Command) -> Result<Answer, StoreError> {
                 self.repeatable(|| self.inner.apply(step.clone(), command.clone())).await
             }
@@ -159,8 +161,8 @@ macro_rules! layer {
                 self.repeatable(|| self.inner.waits_ended(at)).await
             }
 
-            async fn next_ready(&self, queues: &[Name]) -> Result<Option<UnixMs>, StoreError> {
-                self.repeatable(|| self.inner.next_ready(queues)).await
+            async fn next_ready(&self, queues: &[Name], serves: &[Needs]) -> Result<Option<UnixMs>, StoreError> {
+                self.repeatable(|| self.inner.next_ready(queues, serves)).await
             }
 
             async fn locks(&self) -> Result<Vec<LockLine>, StoreError> {
@@ -181,30 +183,30 @@ macro_rules! layer {
         }
 
         #[async_trait]
-        impl IdentityStore for $layer<dyn IdentityStore> {
-            async fn create_first_user(&self, step: Step, user: NewUser) -> Result<bool, StoreError> {
-                self.repeatable(|| self.inner.create_first_user(step.clone(), user.clone())).await
+        impl<S: RecordStore + ?Sized> RecordStore for $layer<S> {
+            async fn record(&self, kind: Kind, name: &str) -> Result<Option<Record>, StoreError> {
+                self.repeatable(|| self.inner.record(kind, name)).await
             }
 
-            async fn create_user(&self, step: Step, user: NewUser) -> Result<bool, StoreError> {
-                self.repeatable(|| self.inner.create_user(step.clone(), user.clone())).await
+            async fn records(&self, kind: Kind) -> Result<Vec<Record>, StoreError> {
+                self.repeatable(|| self.inner.records(kind)).await
             }
 
-            async fn key(&self, hash: [u8; 32]) -> Result<Option<(Key, User)>, StoreError> {
-                self.repeatable(|| self.inner.key(hash)).await
+            fn authority(&self) -> Option<u64> {
+                self.inner.authority()
             }
 
             async fn touch_key(&self, hash: [u8; 32], at: UnixMs) -> Result<(), StoreError> {
                 self.repeatable(|| self.inner.touch_key(hash, at)).await
             }
 
-            async fn users(&self) -> Result<Vec<User>, StoreError> {
-                self.repeatable(|| self.inner.users()).await
+            async fn key_uses(&self, hashes: &[[u8; 32]]) -> Result<Vec<Option<UnixMs>>, StoreError> {
+                self.repeatable(|| self.inner.key_uses(hashes)).await
             }
         }
 
         #[async_trait]
-        impl LogStore for $layer<dyn LogStore> {
+        impl<S: LogStore + ?Sized> LogStore for $layer<S> {
             async fn append(&self, id: ExecutionId, append: Append) -> Result<Appended, LogError> {
                 match append.first_seq {
                     Some(_) => self.repeatable(|| self.inner.append(id, append.clone())).await,
@@ -268,7 +270,7 @@ macro_rules! breakable {
 }
 
 breakable!(ExecutionStore);
-breakable!(IdentityStore);
+breakable!(TransactionalStore);
 breakable!(LogStore);
 
 /// A harness whose store is met through faults.

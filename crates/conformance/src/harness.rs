@@ -7,12 +7,17 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use runvoy_model::chain::AuditKey;
-use runvoy_ports::identity::IdentityStore;
 use runvoy_ports::log::LogStore;
+use runvoy_ports::record::RecordStore;
 use runvoy_ports::store::ExecutionStore;
 
 /// The key that stores under test make their chains with.
 pub const AUDIT_KEY: AuditKey = AuditKey::new([0x5a; 32]);
+
+/// Executions and records in one store: a step may change both, and one reader sees both.
+pub trait TransactionalStore: ExecutionStore + RecordStore {}
+
+impl<S: ExecutionStore + RecordStore + ?Sized> TransactionalStore for S {}
 
 /// A store under test.
 #[async_trait]
@@ -26,8 +31,8 @@ pub trait Harness<S: ?Sized>: Send + Sync {
 
 /// The harness of an [`ExecutionStore`].
 pub type Executions<'h> = &'h dyn Harness<dyn ExecutionStore>;
-/// The harness of an [`IdentityStore`].
-pub type Identities<'h> = &'h dyn Harness<dyn IdentityStore>;
+/// The harness of a [`TransactionalStore`].
+pub type Records<'h> = &'h dyn Harness<dyn TransactionalStore>;
 /// The harness of a [`LogStore`].
 pub type Logs<'h> = &'h dyn Harness<dyn LogStore>;
 

@@ -1,25 +1,26 @@
-//! Random histories, played on the reference and on another store at once: two workers, several submitters with keys and locks, lapses,
-//! repeats of earlier steps, crashes with a reopen, and a clock that jumps both ways. Every answer and, after every step, everything
+//! Random histories, played on the reference and on another store at once: two workers, several submitters with keys and locks, people who
+//! manage other people and things, lapses, repeats of earlier steps, crashes with a reopen, and a clock that jumps both ways. Every answer and, after every step, everything
 //! that can be read must be equal. Ids and times come from the history, so nothing is left out of the comparison.
 
 use runvoy_model::command::{Answer, Command, EndAttempt, Extend, Fence, Kill, LeaseRequest, LeaseTo, Outcome, Reap, Submit, SubmitKey};
 use runvoy_model::id::{ExecutionId, LeaseId, StepId};
-use runvoy_model::spec::Spec;
+use runvoy_model::spec::{Needs, Spec};
 use runvoy_model::step::{Actor, Audit, Step};
 use runvoy_model::time::UnixMs;
-use runvoy_ports::store::ExecutionStore;
 
 use crate::chance::Chance;
-use crate::dump::{Dump, QUEUES};
-use crate::harness::Executions;
-use crate::stage::{BEGINNING, answered, fence_of, id_bytes, name, spec, worker_of};
+use crate::dump::{Dump, QUEUES, assert_same_records, records};
+use crate::harness::{Records, TransactionalStore};
+use crate::registrar;
+use crate::stage::{BEGINNING, answered, fence_of, id_bytes, in_image, name, spec, worker_of};
 
 /// Plays one history on two fresh stores and panics, naming seed and step, where the one under test differs from the reference. Both make
 /// their chains with [`AUDIT_KEY`](crate::harness::AUDIT_KEY).
-pub async fn agree_with_reference(seed: u64, steps: usize, reference: &dyn ExecutionStore, harness: Executions<'_>) {
+pub async fn agree_with_reference(seed: u64, steps: usize, reference: &dyn TransactionalStore, harness: Records<'_>) {
     let mut history = History::new(seed);
     let mut compared = None;
     for number in 0..steps {
+        let when = format!("history {seed}, after step {number}");
         match history.next() {
             Next::Reopen => harness.reopen().await,
             Next::Clock(ms) => history.now = history.now.plus_ms(ms),
@@ -27,15 +28,20 @@ pub async fn agree_with_reference(seed: u64, steps: usize, reference: &dyn Execu
                 let expected = answered(reference.apply(step.clone(), (*command).clone()).await);
                 let got = answered(harness.store().apply(step.clone(), (*command).clone()).await);
                 assert_eq!(got, expected, "history {seed}, step {number}: {command:?} was answered otherwise");
+                if let Command::Change(..) = *command {
+                    assert_same_records(&records(&*harness.store()).await, &records(reference).await, &when);
+                }
                 history.learn(step, *command, &expected);
             }
         }
         let got = Dump::with_events_after(&*harness.store(), compared).await;
         let expected = Dump::with_events_after(reference, compared).await;
-        got.assert_same(&expected, &format!("history {seed}, after step {number}"));
+        got.assert_same(&expected, &when);
         compared = expected.events.last().map(|stored| stored.place).or(compared);
     }
-    Dump::of(&*harness.store()).await.assert_same(&Dump::of(reference).await, &format!("history {seed}, at its end"));
+    let when = format!("history {seed}, at its end");
+    Dump::of(&*harness.store()).await.assert_same(&Dump::of(reference).await, &when);
+    assert_same_records(&records(&*harness.store()).await, &records(reference).await, &when);
 }
 
 enum Next {
@@ -47,6 +53,8 @@ enum Next {
 /// What a history knows of itself; chance decides how it goes on.
 struct History {
     chance: Chance,
+    /// How many of what people manage change for a hundred other steps.
+    changes: usize,
     now: UnixMs,
     made: u64,
     executions: Vec<ExecutionId>,
@@ -56,11 +64,14 @@ struct History {
 
 impl History {
     const fn new(seed: u64) -> Self {
-        Self { chance: Chance::new(seed), now: BEGINNING, made: 0, executions: Vec::new(), fences: Vec::new(), played: Vec::new() }
+        // Every fourth is mostly about people.
+        let changes = if seed % 4 == 3 { 200 } else { 10 };
+        let chance = Chance::new(seed);
+        Self { chance, changes, now: BEGINNING, made: 0, executions: Vec::new(), fences: Vec::new(), played: Vec::new() }
     }
 
     fn next(&mut self) -> Next {
-        let command = match self.chance.below(100) {
+        let command = match self.chance.below(100 + self.changes) {
             0..22 => self.submit(),
             22..42 => self.lease(),
             42..50 => self.fence().map(Command::Begin),
@@ -74,6 +85,7 @@ impl History {
             86..88 => Some(Command::ReleaseLock(name(&format!("lock-{}", self.chance.below(3))))),
             88..92 => return self.repeat(),
             92..94 => return Next::Reopen,
+            100.. => Some(registrar::change(&mut self.chance, self.now)),
             _ => return Next::Clock(self.jump()),
         };
         match command {
@@ -132,7 +144,7 @@ impl History {
     fn spec(&mut self) -> Spec {
         let chance = &mut self.chance;
         let lock = chance.percent(50).then(|| name(&format!("lock-{}", chance.below(3))));
-        Spec {
+        let mut spec = Spec {
             command: format!("echo {}", chance.below(1_000)),
             args: chance.percent(30).then(|| vec!["a b".into(), "é\n".into()]),
             env: if chance.percent(30) { [("A".into(), "1".into())].into() } else { Default::default() },
@@ -144,7 +156,11 @@ impl History {
             retries: u32::try_from(chance.below(3)).expect("small"),
             lock,
             ..spec()
+        };
+        if chance.percent(25) {
+            in_image(&mut spec);
         }
+        spec
     }
 
     fn submit(&mut self) -> Option<Command> {
@@ -168,7 +184,9 @@ impl History {
             queues.truncate(1);
         }
         let leases = (0..=self.chance.below(4)).map(|_| LeaseId::from_bytes(self.fresh())).collect();
-        Some(Command::Lease(LeaseRequest { worker: worker_of(worker), queues, leases, ttl_ms: 30_000, begin: self.chance.percent(40) }))
+        let mut worker = worker_of(worker);
+        worker.serves = [&[Needs::Process][..], &[Needs::Image], &Needs::ALL][self.chance.below(3)].to_vec();
+        Some(Command::Lease(LeaseRequest { worker, queues, leases, ttl_ms: 30_000, begin: self.chance.percent(40) }))
     }
 
     fn extend(&mut self) -> Option<Command> {

@@ -9,9 +9,10 @@ pub mod execution;
 pub mod fault;
 pub mod harness;
 pub mod history;
-pub mod identity;
 pub mod log;
 pub mod race;
+pub mod record;
+mod registrar;
 mod stage;
 
 /// One named test per promise.
@@ -79,6 +80,9 @@ macro_rules! execution_store_conformance {
             backoff_does_not_block_others,
             a_retried_one_stands_behind_those_ready_before_it,
             the_next_ready_time_is_told,
+            nobody_is_given_what_they_do_not_serve,
+            priority_goes_before_need,
+            a_submit_takes_only_a_slot_that_serves_it,
             a_clock_set_back_strands_nobody,
         });
         $crate::promises!($harness; execution::end {
@@ -139,18 +143,36 @@ macro_rules! execution_store_conformance {
     };
 }
 
-/// Makes one test per promise of an identity store.
+/// Makes one test per promise about what people manage. The harness is over a store that keeps both, executions and records.
 #[macro_export]
-macro_rules! identity_store_conformance {
+macro_rules! record_store_conformance {
     ($harness:expr) => {
-        $crate::promises!($harness; identity {
-            the_first_user_is_made_once,
-            of_many_first_users_one_is_made,
-            a_name_is_taken_once,
-            a_repeated_creation_is_answered_as_before,
-            a_key_is_found_by_its_hash,
-            users_are_listed_by_email,
-            the_use_of_a_key_is_remembered,
+        $crate::promises!($harness; record::change {
+            a_change_is_read_back_as_it_was_answered,
+            a_removed_record_is_not_there_and_its_chain_goes_on,
+            records_are_listed_by_name_and_kind,
+            a_refused_change_leaves_nothing,
+            a_repeated_change_is_answered_as_before,
+            a_hundred_parallel_changes_with_one_key_make_one_record,
+            one_key_makes_one_thing_whatever_it_is,
+            the_default_image_goes_with_its_image,
+        });
+        $crate::promises!($harness; record::event {
+            events_of_a_record_are_found_by_what_they_are_about,
+            every_chain_of_a_record_verifies,
+            pruning_takes_no_record_and_none_of_its_events,
+        });
+        $crate::promises!($harness; record::identity {
+            of_many_first_admins_one_is_made,
+            of_a_hundred_answers_to_one_invitation_one_is_given,
+            of_many_gifts_of_one_key_one_is_made,
+            the_last_admin_stays_whoever_goes_first,
+            what_was_revoked_stays_revoked,
+            the_use_of_a_key_is_remembered_to_the_minute,
+        });
+        $crate::promises!($harness; record::authority {
+            a_change_that_is_acknowledged_has_another_number,
+            what_was_read_while_the_number_stood_is_true,
         });
     };
 }

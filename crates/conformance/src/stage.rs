@@ -10,7 +10,7 @@ use runvoy_model::event::{Entity, Event};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::{ExecutionId, LeaseId, StepId, WorkerId};
 use runvoy_model::name::Name;
-use runvoy_model::spec::Spec;
+use runvoy_model::spec::{Needs, Spec};
 use runvoy_model::step::{Actor, Audit, Step};
 use runvoy_model::time::UnixMs;
 use runvoy_ports::store::{EventQuery, ExecutionStore, ListQuery, StoreError, StoredEvent};
@@ -235,7 +235,13 @@ pub(crate) fn reap(fence: Fence, extensions: u64) -> Reap {
 }
 
 pub(crate) fn worker_of(number: u8) -> Worker {
-    Worker { id: WorkerId::from_bytes([number; 16]), host: format!("host-{number}"), runner: "process".into(), in_process: false }
+    Worker {
+        id: WorkerId::from_bytes([number; 16]),
+        host: format!("host-{number}"),
+        runner: "process".into(),
+        in_process: false,
+        serves: vec![Needs::Process],
+    }
 }
 
 pub(crate) fn name(text: &str) -> Name {
@@ -259,11 +265,19 @@ pub(crate) fn spec() -> Spec {
         priority: 3,
         labels: Default::default(),
         retries: 0,
+        secrets: Vec::new(),
+        git: None,
+        playbook: None,
     }
 }
 
 pub(crate) fn locked(spec: &mut Spec) {
     spec.lock = Some(name("prod"));
+}
+
+/// In an image, which needs a worker that has images.
+pub(crate) fn in_image(spec: &mut Spec) {
+    spec.image = "alpine:3.20-0123456789ab".into();
 }
 
 pub(crate) fn in_line(spec: &mut Spec) {

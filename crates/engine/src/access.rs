@@ -1,16 +1,18 @@
-//! Who calls and what they may do. A credential becomes a [`Caller`] here and nowhere else; what is not the
-//! caller's looks as if it were not there.
+//! Who calls and what they may do. A credential becomes a [`Caller`] here and nowhere else; what is not the caller's looks as if it were not there.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use runvoy_model::execution::Execution;
 use runvoy_model::key::{key_hash, looks_like_key};
 use runvoy_model::role::{Action, Reach, Role, reach};
+use runvoy_model::rule::Subject;
+use runvoy_model::secret::SecretUser;
 use runvoy_model::time::UnixMs;
-use runvoy_ports::identity::{Key, User};
 
 use crate::Engine;
+use crate::directory::Person;
 use crate::error::EngineError;
 
 /// What a caller shows.
@@ -31,6 +33,8 @@ pub struct Caller {
     pub email: String,
     /// What they are.
     pub role: Role,
+    /// The groups they are in.
+    pub groups: Vec<String>,
     /// The part of their key that may be shown; absent on the local socket.
     pub key_prefix: Option<String>,
     /// When their key expires.
@@ -38,6 +42,15 @@ pub struct Caller {
     /// The hash of the key, to notice its revocation while a stream is open.
     pub key_hash: Option<[u8; 32]>,
     /// The address they call from.
+    pub from: String,
+    /// The request.
+    pub request_id: String,
+}
+
+/// A call before it is known who makes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The address it comes from.
     pub from: String,
     /// The request.
     pub request_id: String,
@@ -60,91 +73,115 @@ impl Caller {
             Reach::None => false,
         }
     }
+
+    /// The caller as rules see them.
+    pub(crate) fn subject(&self) -> Subject<'_> {
+        Subject { email: &self.email, role: self.role, groups: &self.groups }
+    }
+
+    /// The caller as secrets see them.
+    pub(crate) fn secret_user(&self) -> SecretUser<'_> {
+        SecretUser { email: &self.email, role: self.role, groups: &self.groups }
+    }
+
+    fn new(person: &Person, hash: Option<[u8; 32]>, origin: Origin) -> Self {
+        let key = hash.and_then(|hash| person.user.key(&hash));
+        Self {
+            email: person.user.email.clone(),
+            role: person.user.role,
+            groups: person.groups.clone(),
+            key_prefix: key.map(|key| key.prefix.clone()),
+            key_expires_at: key.and_then(|key| key.expires_at),
+            key_hash: hash,
+            from: origin.from,
+            request_id: origin.request_id,
+        }
+    }
 }
 
-/// `last_used` is written no more often than this.
+/// A key's last use is written no more often than this.
 const TOUCH_EVERY_MS: i64 = 60_000;
 
-/// Keys that were looked up. The store is the truth: whoever changes a key or a user forgets it here in the same breath.
+/// When keys were last used, as far as this process has written it down.
 #[derive(Default)]
-pub(crate) struct KeyCache {
-    known: Mutex<HashMap<[u8; 32], (Key, User)>>,
+pub(crate) struct KeyUses {
+    written: Mutex<HashMap<[u8; 32], UnixMs>>,
 }
 
-impl KeyCache {
+impl KeyUses {
     const MOST: usize = 10_000;
 
-    fn get(&self, hash: &[u8; 32]) -> Option<(Key, User)> {
-        self.known.lock().get(hash).cloned()
-    }
-
-    fn put(&self, key: Key, user: User) {
-        let mut known = self.known.lock();
-        if known.len() >= Self::MOST {
-            known.clear();
+    /// Whether this use is to be written down.
+    fn is_due(&self, hash: [u8; 32], now: UnixMs) -> bool {
+        let mut written = self.written.lock();
+        if written.get(&hash).is_some_and(|at| now.ms_since(*at) < TOUCH_EVERY_MS) {
+            return false;
         }
-        known.insert(key.hash, (key, user));
-    }
-
-    fn touched(&self, hash: &[u8; 32], at: UnixMs) {
-        if let Some((key, _)) = self.known.lock().get_mut(hash) {
-            key.last_used = Some(at);
+        if written.len() >= Self::MOST {
+            written.clear();
         }
+        written.insert(hash, now);
+        true
     }
 }
 
 impl Engine {
     /// Tells who calls. A store that fails is never taken for a bad key.
     pub async fn authenticate(&self, credential: Credential, from: String, request_id: String) -> Result<Caller, EngineError> {
+        let origin = Origin { from, request_id };
         match credential {
             Credential::None => Err(EngineError::NoKey),
             Credential::LocalOwner => {
-                let users = self.ports.identity.users().await?;
-                // The first admin is the one that the server made for its own user.
-                let admins = users.into_iter().filter(|user| user.role == Role::Admin && !user.revoked);
-                let admin = admins.min_by_key(|user| user.created_at);
-                let admin = admin.ok_or(EngineError::NoKey)?;
-                let (key_prefix, key_expires_at, key_hash) = (None, None, None);
-                Ok(Caller { email: admin.email, role: admin.role, key_prefix, key_expires_at, key_hash, from, request_id })
+                let admin = self.first_admin().await?.ok_or(EngineError::NoKey)?;
+                Ok(Caller::new(&admin, None, origin))
             }
-            Credential::Key(text) => self.authenticate_key(&text, from, request_id).await,
+            Credential::Key(text) => {
+                if !looks_like_key(&text) {
+                    return Err(EngineError::InvalidKey);
+                }
+                let hash = key_hash(&text);
+                let caller = self.caller_by_key(hash, origin).await?;
+                self.note_use(hash);
+                Ok(caller)
+            }
         }
     }
 
-    async fn authenticate_key(&self, text: &str, from: String, request_id: String) -> Result<Caller, EngineError> {
-        if !looks_like_key(text) {
-            return Err(EngineError::InvalidKey);
-        }
-        let hash = key_hash(text);
-        let (key, user) = match self.keys.get(&hash) {
-            Some(known) => known,
+    /// Whoever was admitted before, as they are now: by the key they showed then, or without one as the server's own user. An error once key or user
+    /// were revoked.
+    pub async fn admit_again(&self, email: &str, key_hash: Option<[u8; 32]>, origin: Origin) -> Result<Caller, EngineError> {
+        let caller = match key_hash {
+            Some(hash) => self.caller_by_key(hash, origin).await?,
             None => {
-                let (key, user) = self.ports.identity.key(hash).await?.ok_or(EngineError::InvalidKey)?;
-                self.keys.put(key.clone(), user.clone());
-                (key, user)
+                let person = self.person(email).await?.ok_or(EngineError::InvalidKey)?;
+                if person.user.revoked_at.is_some() {
+                    return Err(EngineError::RevokedKey);
+                }
+                Caller::new(&person, None, origin)
             }
         };
-        let now = self.now();
-        if key.revoked || user.revoked || key.expires_at.is_some_and(|at| at <= now) {
+        if caller.email == email { Ok(caller) } else { Err(EngineError::InvalidKey) }
+    }
+
+    async fn caller_by_key(&self, hash: [u8; 32], origin: Origin) -> Result<Caller, EngineError> {
+        let person = self.owner(hash).await?.ok_or(EngineError::InvalidKey)?;
+        let works = person.user.key(&hash).is_some_and(|key| key.works(self.now()));
+        if person.user.revoked_at.is_some() || !works {
             return Err(EngineError::RevokedKey);
         }
-        if key.last_used.is_none_or(|at| now.ms_since(at) >= TOUCH_EVERY_MS) {
-            self.keys.touched(&hash, now);
-            let identity = std::sync::Arc::clone(&self.ports.identity);
-            tokio::spawn(async move {
-                if let Err(error) = identity.touch_key(hash, now).await {
-                    tracing::debug!(%error, "last use of a key was not written");
-                }
-            });
+        Ok(Caller::new(&person, Some(hash), origin))
+    }
+
+    fn note_use(&self, hash: [u8; 32]) {
+        let now = self.now();
+        if !self.key_uses.is_due(hash, now) {
+            return;
         }
-        Ok(Caller {
-            email: user.email,
-            role: user.role,
-            key_prefix: Some(key.prefix),
-            key_expires_at: key.expires_at,
-            key_hash: Some(hash),
-            from,
-            request_id,
-        })
+        let records = Arc::clone(&self.ports.records);
+        tokio::spawn(async move {
+            if let Err(error) = records.touch_key(hash, now).await {
+                tracing::debug!(%error, "last use of a key was not written");
+            }
+        });
     }
 }

@@ -26,12 +26,29 @@ pub struct Config {
     pub retention: RetentionConfig,
     /// What local runs cost.
     pub rates: Rates,
+    /// What the in-process worker holds a run to.
+    pub limits: RunLimits,
     /// The parts of event keys that come from configuration.
     pub events: EventScope,
     /// Commands would run as the server's own user.
     pub shares_uid: bool,
     /// That is accepted although there is more than one user.
     pub allow_shared_uid: bool,
+    /// Repositories may be cloned from literal addresses of this machine and of private networks.
+    pub git_private: bool,
+}
+
+/// What a run is held to, for whoever wants to know before it runs. What is absent is not limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RunLimits {
+    /// CPU units: 1024 are one vCPU.
+    pub cpu_units: Option<u32>,
+    /// MiB of memory.
+    pub memory_mib: Option<u32>,
+    /// Processes at once.
+    pub processes: Option<u64>,
+    /// Bytes of log.
+    pub log_bytes: Option<u64>,
 }
 
 /// What may be forgotten, and when.
@@ -41,6 +58,13 @@ pub struct RetentionConfig {
     pub log_days: u32,
     /// Days that heartbeats are kept.
     pub heartbeat_days: u32,
+}
+
+impl Config {
+    /// What a local run of this length costs: it is charged as one vCPU.
+    pub(crate) fn cost_micro_usd(&self, duration_ms: u64) -> u64 {
+        self.rates.cost_micro_usd(1.0, 0.0, duration_ms)
+    }
 }
 
 impl Default for Config {
@@ -55,9 +79,11 @@ impl Default for Config {
             max_submits_at_once: 2_048,
             retention: RetentionConfig { log_days: 30, heartbeat_days: 7 },
             rates: Rates::default(),
+            limits: RunLimits::default(),
             events: EventScope::default(),
             shares_uid: true,
             allow_shared_uid: false,
+            git_private: false,
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use runvoy_model::command::{LockHeld, Refusal};
 use runvoy_model::id::ExecutionId;
+use runvoy_model::record::Kind;
 use runvoy_model::status::Status;
 use runvoy_ports::log::LogError;
+use runvoy_ports::seal::SealKeysError;
 use runvoy_ports::store::StoreError;
 
 /// Why something could not be done.
@@ -46,6 +48,23 @@ pub enum EngineError {
         /// The caller's role.
         role: &'static str,
     },
+    /// A rule does not allow it.
+    #[error("{why}")]
+    Denied {
+        /// Which, where it was one.
+        rule: Option<String>,
+        /// Why.
+        why: String,
+    },
+    /// There is no such secret, or it is not the caller's.
+    #[error("there is no secret {0}")]
+    NoSecret(String),
+    /// There is a secret of this name.
+    #[error("secret {0} exists already")]
+    SecretExists(String),
+    /// What is shown once was shown before.
+    #[error("{0} was made by an earlier request with this idempotency key, and is shown only once")]
+    ShownOnce(String),
     /// The lock is held.
     #[error("lock {} is held by {}", .0.name, .0.holder.held_by)]
     LockHeld(Box<LockHeld>),
@@ -98,8 +117,24 @@ impl From<Refusal> for EngineError {
             Refusal::NotFound => Self::NotFound { what: "it was".into() },
             Refusal::LockHeld(held) => Self::LockHeld(held),
             Refusal::Ended(status) => Self::Ended(status),
-            Refusal::Lapsed | Refusal::KeyReused(_) | Refusal::Exists(_) => Self::Conflict(refusal.to_string()),
+            Refusal::Missing(Kind::Secret, name) => Self::NoSecret(name),
+            Refusal::Taken(Kind::Secret, name) => Self::SecretExists(name),
+            Refusal::Missing(kind, name) => Self::NotFound { what: format!("{} {name}", kind.as_str()) },
+            Refusal::Lapsed
+            | Refusal::KeyReused(_)
+            | Refusal::Exists(_)
+            | Refusal::Taken(..)
+            | Refusal::LastAdmin(_)
+            | Refusal::Claimed
+            | Refusal::TooMany(_)
+            | Refusal::Stale(..) => Self::Conflict(refusal.to_string()),
         }
+    }
+}
+
+impl From<SealKeysError> for EngineError {
+    fn from(error: SealKeysError) -> Self {
+        Self::Unavailable(Box::new(error))
     }
 }
 

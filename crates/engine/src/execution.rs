@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use runvoy_model::change::{Change, Denied};
 use runvoy_model::command::{Kill, LeaseTo, Refusal, Submit, SubmitKey};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::lock::Lock;
 use runvoy_model::name::Name;
 use runvoy_model::role::{Action, Reach};
-use runvoy_model::spec::Spec;
+use runvoy_model::spec::{LOCAL_IMAGE, Needs, Spec};
 use runvoy_model::status::{Status, WaitCode, WaitingFor};
 use runvoy_model::time::UnixMs;
 use runvoy_ports::log::LogError;
@@ -18,7 +19,8 @@ use sha2::{Digest, Sha256};
 use crate::Engine;
 use crate::access::Caller;
 use crate::error::EngineError;
-use crate::request::{RunRequest, check_env, checked_key};
+use crate::plan::Plan;
+use crate::request::{RunRequest, checked_key};
 
 /// The shortest part of an id that may stand for it.
 const MIN_ID_DIGITS: usize = 6;
@@ -50,19 +52,36 @@ pub struct ListFilter {
 impl Engine {
     /// Runs a command. The answer is durable: the execution is recorded, its lock held, before this returns.
     pub async fn run(&self, caller: &Caller, request: &RunRequest) -> Result<Execution, EngineError> {
-        caller.may(Action::Run)?;
-        let spec = request.check(caller.role)?;
         let key = checked_key(request.idempotency_key.clone())?;
-        self.submit(caller, spec, key, "executions.run").await
+        let plan = self.plan(caller, request).await?;
+        self.submit_plan(caller, plan, key, "executions.run").await
     }
 
     /// Runs the same command again, as a new execution of the caller.
     pub async fn rerun(&self, caller: &Caller, id: &str, key: Option<String>) -> Result<Execution, EngineError> {
         caller.may(Action::Run)?;
         let earlier = self.execution(caller, id).await?;
-        // What an admin may set, whoever runs it again may not.
-        check_env(&earlier.spec.env, caller.role)?;
-        self.submit(caller, earlier.spec, checked_key(key)?, "executions.rerun").await
+        let key = checked_key(key)?;
+        let plan = self.plan_again(caller, earlier.spec).await?;
+        self.submit_plan(caller, plan, key, "executions.rerun").await
+    }
+
+    /// Submits what was planned, unless a rule forbids it; that somebody tried is kept.
+    pub(crate) async fn submit_plan(
+        &self,
+        caller: &Caller,
+        plan: Plan,
+        key: Option<String>,
+        action: &str,
+    ) -> Result<Execution, EngineError> {
+        if plan.verdict.allowed {
+            return self.submit(caller, plan.spec, key, action).await;
+        }
+        let decision = plan.verdict.decisions.into_iter().next();
+        let (rule, why) = decision.map_or((None, "no rule allows it".to_owned()), |decision| (decision.rule, decision.why));
+        let denied = Denied { email: caller.email.clone(), why: why.clone() };
+        self.ports.store.change(self.user_step(caller, action), Change::NoteDenied(denied), None).await?;
+        Err(EngineError::Denied { rule, why })
     }
 
     async fn submit(&self, caller: &Caller, spec: Spec, key: Option<String>, action: &str) -> Result<Execution, EngineError> {
@@ -95,8 +114,8 @@ impl Engine {
     }
 
     /// A command that runs as the server's own user can read the store: that is for one user only.
-    async fn refuse_shared_uid(&self) -> Result<(), EngineError> {
-        if !self.config.shares_uid || self.config.allow_shared_uid || self.ports.identity.users().await?.len() < 2 {
+    pub(crate) async fn refuse_shared_uid(&self) -> Result<(), EngineError> {
+        if !self.config.shares_uid || self.config.allow_shared_uid || !self.has_many_users().await? {
             return Ok(());
         }
         let message = "commands would run as the server's own user, which can read every user's data: \
@@ -107,6 +126,12 @@ impl Engine {
     /// One execution that the caller may see, by its id or a part of it.
     pub async fn execution(&self, caller: &Caller, id: &str) -> Result<Execution, EngineError> {
         self.reachable(caller, Action::Read, id).await
+    }
+
+    /// Notes that the caller made a link to an execution's log.
+    pub async fn note_link(&self, caller: &Caller, execution: &Execution, until: UnixMs) -> Result<(), EngineError> {
+        self.ports.store.note_link(self.user_step(caller, "executions.link"), execution.id, until).await?;
+        Ok(())
     }
 
     async fn reachable(&self, caller: &Caller, action: Action, text: &str) -> Result<Execution, EngineError> {
@@ -196,6 +221,11 @@ impl Engine {
     /// What an execution waits for, with what only the engine knows.
     pub fn waiting_for(&self, execution: &Execution) -> Option<WaitingFor> {
         let waiting = execution.waiting_for(self.now())?;
+        if waiting.code == WaitCode::Image && !self.worker.serves.contains(&Needs::Image) {
+            let message =
+                format!("a worker that can run image {}: no worker here can, they run only image {LOCAL_IMAGE}", execution.spec.image);
+            return Some(WaitingFor { code: WaitCode::Image, message });
+        }
         if waiting.code == WaitCode::Worker && !self.serves(execution) {
             let message = format!("a worker: none serves queue {}", execution.spec.queue);
             return Some(WaitingFor { code: WaitCode::Worker, message });

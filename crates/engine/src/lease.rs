@@ -8,7 +8,7 @@ use runvoy_model::execution::Execution;
 use runvoy_model::id::{LeaseId, StepId};
 use runvoy_model::log::Block;
 use runvoy_model::step::Step;
-use runvoy_ports::lease::{LeaseError, Leases};
+use runvoy_ports::lease::{LeaseError, Leases, Materials};
 use runvoy_ports::log::{Append, LogError};
 use runvoy_ports::store::StoreError;
 
@@ -34,7 +34,7 @@ impl LocalLeases {
 impl Leases for LocalLeases {
     async fn wait_for_work(&self) {
         let engine = &self.engine;
-        let ready_at = engine.ports.store.next_ready(&engine.config.queues).await.unwrap_or_else(|error| {
+        let ready_at = engine.ports.store.next_ready(&engine.config.queues, &engine.worker.serves).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "the queue could not be looked at");
             None
         });
@@ -74,6 +74,10 @@ impl Leases for LocalLeases {
         Ok(executions)
     }
 
+    async fn materials(&self, fence: Fence) -> Result<Materials, LeaseError> {
+        self.engine.materials(fence).await
+    }
+
     async fn extend(&self, extend: Extend) -> Result<Extended, LeaseError> {
         self.engine.ports.store.extend(self.engine.worker_step(), extend).await.map_err(lease_error)
     }
@@ -96,7 +100,7 @@ impl Leases for LocalLeases {
             Err(LogError::Damaged { after_line }) => after_line,
             Err(error) => return Err(log_error(error)),
         };
-        ended.cost_micro_usd = engine.config.rates.cost_micro_usd(1.0, 0.0, ended.duration_ms);
+        ended.cost_micro_usd = engine.config.cost_micro_usd(ended.duration_ms);
         // A lease ends once: its own id names the step, so that a repeat after a lost answer is the same step.
         let step = Step { id: finish_id(ended.fence.lease), ..engine.worker_step() };
         let execution = engine.ports.store.end_attempt(step, ended).await.map_err(lease_error)?;

@@ -2,18 +2,35 @@
 
 mod access;
 mod admission;
+mod audit;
+mod auditor;
+mod claim;
 mod config;
+mod directory;
 mod error;
 mod execution;
+mod explain;
 mod follow;
+mod group;
 mod hub;
+mod image;
+mod key;
 mod lease;
 mod log;
+mod material;
+mod people;
+mod plan;
 mod platform;
+mod playbook;
 mod pruner;
 mod reaper;
+mod reconcile;
 mod recovery;
+mod repeat;
 mod request;
+mod rule;
+mod secret;
+mod trace;
 mod wait;
 
 use std::sync::{Arc, OnceLock};
@@ -22,29 +39,47 @@ use runvoy_model::id::{LeaseId, StepId};
 use runvoy_model::step::{Actor, Audit, Step};
 use runvoy_model::time::UnixMs;
 use runvoy_ports::clock::{Clock, IdSource};
-use runvoy_ports::identity::IdentityStore;
 use runvoy_ports::lease::Slots;
 use runvoy_ports::log::LogStore;
+use runvoy_ports::record::RecordStore;
+use runvoy_ports::seal::SealKeys;
 use runvoy_ports::store::ExecutionStore;
+use runvoy_ports::trail::AuditTrail;
 
-pub use crate::access::{Caller, Credential};
-pub use crate::config::{Config, RetentionConfig};
+pub use crate::access::{Caller, Credential, Origin};
+pub use crate::audit::{AuditFilter, AuditPage};
+pub use crate::auditor::Auditor;
+pub use crate::claim::ClaimedKey;
+pub use crate::config::{Config, RetentionConfig, RunLimits};
 pub use crate::error::EngineError;
 pub use crate::execution::ListFilter;
+pub use crate::explain::{ExplainQuery, Explained, Say, action_word};
 pub use crate::follow::{Followed, Follower};
+pub use crate::image::{ImageRequest, KnownImage, RegisteredImage};
+pub use crate::key::{KeyRequest, MadeKey};
 pub use crate::lease::LocalLeases;
+pub use crate::people::{Account, InviteRequest, Invited, RevokedUser};
+pub use crate::plan::{DryRun, Plan};
 pub use crate::platform::platform_line;
+pub use crate::playbook::PlaybookRun;
 pub use crate::pruner::Pruner;
 pub use crate::reaper::Reaper;
+pub use crate::reconcile::{Area, Finding, Reconciliation, Remedy};
 pub use crate::request::RunRequest;
+pub use crate::secret::{Rotation, SecretChange, SecretRequest};
+pub use crate::trace::Trace;
 
 /// Everything the engine needs from the world.
 #[derive(Clone)]
 pub struct Ports {
     /// Executions, locks, events.
     pub store: Arc<dyn ExecutionStore>,
-    /// Users and keys.
-    pub identity: Arc<dyn IdentityStore>,
+    /// What people manage.
+    pub records: Arc<dyn RecordStore>,
+    /// The trail of events, to be proved.
+    pub trail: Arc<dyn AuditTrail>,
+    /// The keys of secrets.
+    pub seal_keys: Arc<dyn SealKeys>,
     /// Logs.
     pub logs: Arc<dyn LogStore>,
     /// Time.
@@ -59,7 +94,10 @@ pub struct Engine {
     config: Config,
     hub: hub::Hub,
     admission: admission::Admission,
-    keys: access::KeyCache,
+    directory: directory::Directory,
+    key_uses: access::KeyUses,
+    /// Held by whoever changes a secret or the keys that secrets are sealed with.
+    secret_writes: tokio::sync::Mutex<()>,
     slots: OnceLock<Arc<dyn Slots>>,
     worker: runvoy_model::command::Worker,
 }
@@ -68,8 +106,17 @@ impl Engine {
     /// An engine over these ports. `worker` is the in-process worker's identity for this start.
     pub fn new(ports: Ports, config: Config, worker: runvoy_model::command::Worker) -> Arc<Self> {
         let admission = admission::Admission::new(config.max_submits_at_once);
-        let (hub, keys) = (hub::Hub::default(), access::KeyCache::default());
-        Arc::new(Self { ports, config, hub, admission, keys, slots: OnceLock::new(), worker })
+        Arc::new(Self {
+            ports,
+            config,
+            hub: hub::Hub::default(),
+            admission,
+            directory: directory::Directory::default(),
+            key_uses: access::KeyUses::default(),
+            secret_writes: tokio::sync::Mutex::default(),
+            slots: OnceLock::new(),
+            worker,
+        })
     }
 
     /// Tells the engine of the worker that lives in the same process, so that a submit can go to it at once.

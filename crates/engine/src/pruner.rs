@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use runvoy_model::change::Change;
 use runvoy_model::execution::Execution;
+use runvoy_model::record::{Kind, Record};
 use runvoy_model::status::Status;
-use runvoy_ports::store::{ListQuery, Retention};
+use runvoy_ports::store::{ListQuery, Retention, StoreError};
 
 use crate::Engine;
 use crate::error::EngineError;
@@ -82,6 +84,21 @@ impl Pruner {
         let logs = ports.logs.prune(now.plus_ms(-i64::from(retention.log_days) * DAY_MS)).await?;
         if logs.logs > 0 {
             tracing::info!(logs = logs.logs, bytes = logs.bytes, "old logs were removed");
+        }
+        self.forget_unclaimed().await
+    }
+
+    /// Forgets invitations that nobody answered in time. They were hidden from the moment they lapsed.
+    async fn forget_unclaimed(&self) -> Result<(), EngineError> {
+        let now = self.engine.now();
+        let users = self.engine.all(Kind::User).await?;
+        for user in users.iter().filter_map(Record::user).filter(|user| !user.exists(now)) {
+            let change = Change::ForgetUnclaimed(user.email.clone());
+            match self.engine.ports.store.change(self.engine.system_step("pruner"), change, None).await {
+                // Whoever was invited again since is not forgotten.
+                Ok(_) | Err(StoreError::Refused(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(())
     }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use runvoy_model::git::{self, GitSource};
 use runvoy_model::name::{ENV_NAME_PATTERN, Name, is_env_name, is_guarded_env_name, is_reserved_env_name};
 use runvoy_model::role::Role;
-use runvoy_model::spec::{DEFAULT_PRIORITY, DEFAULT_QUEUE, LOCAL_IMAGE, Spec};
+use runvoy_model::spec::{DEFAULT_PRIORITY, DEFAULT_QUEUE, Spec};
 
 use crate::error::EngineError;
 
@@ -37,6 +38,12 @@ pub struct RunRequest {
     pub secrets: Vec<String>,
     /// A repository to clone.
     pub git_repo: Option<String>,
+    /// Its branch, tag or commit.
+    pub git_ref: Option<String>,
+    /// The directory within it to start in.
+    pub git_path: Option<String>,
+    /// The secret with its token.
+    pub git_token: Option<String>,
     /// The client's own key for this request.
     pub idempotency_key: Option<String>,
 }
@@ -46,14 +53,14 @@ const MAX_ARGUMENT_BYTES: usize = 128 * 1024 - 1;
 const MAX_SECONDS: i64 = 30 * 24 * 3600;
 const MAX_RETRIES: i64 = 100;
 const MAX_LABELS: usize = 64;
+const MAX_SECRETS: usize = 64;
 const MAX_KEY_CHARS: usize = 255;
 
 impl RunRequest {
     /// The spec, or the first field that is wrong.
-    pub(crate) fn check(&self, role: Role) -> Result<Spec, EngineError> {
+    pub(crate) fn check(&self, role: Role, image_id: &str, git: git::Reach) -> Result<Spec, EngineError> {
         self.check_command()?;
         check_env(&self.env, role)?;
-        self.check_not_offered()?;
         let lock = self.lock.as_deref().map(|lock| name("lock", lock)).transpose()?;
         let lock_wait = seconds("lock_wait", self.lock_wait, 0)?;
         if lock_wait.is_some() && lock.is_none() {
@@ -64,7 +71,7 @@ impl RunRequest {
         Ok(Spec {
             command: self.command.clone(),
             args: self.args.clone(),
-            image: LOCAL_IMAGE.to_owned(),
+            image: image_id.to_owned(),
             env: self.env.clone(),
             timeout_ms: seconds("timeout", self.timeout, 1)?,
             lock,
@@ -73,6 +80,9 @@ impl RunRequest {
             priority: priority.unwrap_or(DEFAULT_PRIORITY),
             labels: self.checked_labels()?,
             retries: retries.unwrap_or(0),
+            secrets: self.checked_secrets()?,
+            git: self.checked_git(git)?,
+            playbook: None,
         })
     }
 
@@ -92,18 +102,33 @@ impl RunRequest {
         Ok(())
     }
 
-    fn check_not_offered(&self) -> Result<(), EngineError> {
-        if let Some(image) = self.image.as_deref().filter(|image| !image.is_empty() && *image != LOCAL_IMAGE) {
-            let message = format!("{} is not registered; the registered image is {LOCAL_IMAGE}", image.escape_default());
-            return Err(EngineError::invalid("image", message));
+    fn checked_secrets(&self) -> Result<Vec<Name>, EngineError> {
+        if self.secrets.len() > MAX_SECRETS {
+            return Err(EngineError::invalid("secrets", format!("at most {MAX_SECRETS}")));
         }
-        if let Some(secret) = self.secrets.first() {
-            return Err(EngineError::invalid("secrets", format!("there is no secret {}", secret.escape_default())));
+        let mut secrets: Vec<Name> = Vec::with_capacity(self.secrets.len());
+        for secret in &self.secrets {
+            let secret = name("secrets", secret)?;
+            if !secrets.contains(&secret) {
+                secrets.push(secret);
+            }
         }
-        if self.git_repo.as_deref().is_some_and(|repo| !repo.is_empty()) {
-            return Err(EngineError::invalid("git_repo", "this server does not clone repositories"));
-        }
-        Ok(())
+        Ok(secrets)
+    }
+
+    fn checked_git(&self, reach: git::Reach) -> Result<Option<GitSource>, EngineError> {
+        let given = |field: &Option<String>| field.clone().filter(|text| !text.is_empty());
+        let Some(repo) = given(&self.git_repo) else {
+            let details = [("git_ref", &self.git_ref), ("git_path", &self.git_path), ("git_token", &self.git_token)];
+            return match details.into_iter().find(|(_, field)| given(field).is_some()) {
+                Some((field, _)) => Err(EngineError::invalid(field, "means nothing without git_repo")),
+                None => Ok(None),
+            };
+        };
+        let token = given(&self.git_token).map(|token| name("git_token", &token)).transpose()?;
+        let source = GitSource { repo, reference: given(&self.git_ref), path: given(&self.git_path), token };
+        source.check(reach).map_err(|error| EngineError::invalid(error.field(), error.to_string()))?;
+        Ok(Some(source))
     }
 
     fn checked_labels(&self) -> Result<BTreeMap<String, String>, EngineError> {
@@ -175,7 +200,7 @@ mod tests {
     fn refused(change: impl FnOnce(&mut RunRequest)) -> String {
         let mut request = RunRequest { command: "true".into(), ..RunRequest::default() };
         change(&mut request);
-        match request.check(Role::Developer) {
+        match request.check(Role::Developer, "local", git::Reach::Public) {
             Err(EngineError::Invalid { field, .. }) => field,
             other => panic!("expected a refusal, got {other:?}"),
         }
@@ -192,7 +217,9 @@ mod tests {
         assert_eq!(refused(|r| r.queue = Some(String::new())), "queue");
         assert_eq!(refused(|r| r.priority = Some(6)), "priority");
         assert_eq!(refused(|r| r.retries = Some(-1)), "retries");
-        assert_eq!(refused(|r| r.image = Some("ubuntu".into())), "image");
+        assert_eq!(refused(|r| r.secrets = vec!["a b".into()]), "secrets");
+        assert_eq!(refused(|r| r.git_repo = Some("ext::sh -c id".into())), "git_repo");
+        assert_eq!(refused(|r| r.git_ref = Some("main".into())), "git_ref");
         assert_eq!(refused(|r| drop(r.env.insert("1A".into(), "x".into()))), "env.1A");
         assert_eq!(refused(|r| drop(r.env.insert("LD_PRELOAD".into(), "x".into()))), "env.LD_PRELOAD");
         assert_eq!(refused(|r| drop(r.env.insert("RUNVOY_USER".into(), "x".into()))), "env.RUNVOY_USER");
@@ -202,6 +229,6 @@ mod tests {
     fn an_admin_may_set_what_programs_load() {
         let env = BTreeMap::from([("LD_PRELOAD".to_owned(), "x".to_owned())]);
         let request = RunRequest { command: "true".into(), env, ..RunRequest::default() };
-        assert!(request.check(Role::Admin).is_ok());
+        assert!(request.check(Role::Admin, "local", git::Reach::Public).is_ok());
     }
 }

@@ -2,8 +2,11 @@
 //! touches a disk, a clock or an index.
 
 mod log;
+mod seal;
 mod state;
 mod store;
+mod trail;
 
 pub use log::MemoryLogStore;
+pub use seal::MemorySealKeys;
 pub use store::MemoryStore;

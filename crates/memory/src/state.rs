@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use runvoy_model::chain::AuditKey;
+use runvoy_model::change::Made;
 use runvoy_model::command::{Answer, Command, Receipt};
 use runvoy_model::decide::{decide, replay};
 use runvoy_model::event::Event;
@@ -12,10 +13,11 @@ use runvoy_model::execution::{Execution, LockClaim};
 use runvoy_model::id::{ExecutionId, StepId};
 use runvoy_model::lock::Lock;
 use runvoy_model::name::Name;
+use runvoy_model::record::{Kind, Record};
+use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_model::view::{View, Writes};
-use runvoy_ports::identity::{Key, User};
 
 /// Everything that is stored.
 #[derive(Debug, Default)]
@@ -30,12 +32,16 @@ pub(crate) struct State {
     /// By user and key.
     pub submits: BTreeMap<(String, String), Kept<Submitted>>,
     pub receipts: BTreeMap<StepId, Kept<Receipt>>,
-    pub users: BTreeMap<String, User>,
-    pub keys: BTreeMap<[u8; 32], Key>,
+    /// By kind and name, also those that were removed.
+    pub records: BTreeMap<(Kind, String), Record>,
+    /// Rises with every change of a record.
+    pub authority: u64,
+    /// When keys were last used, by their hash.
+    pub key_uses: BTreeMap<[u8; 32], UnixMs>,
 }
 
-/// What a key was used for: the execution and the fingerprint of the request.
-pub(crate) type Submitted = (ExecutionId, [u8; 32]);
+/// What a key was used for: what it made and the fingerprint of the request.
+pub(crate) type Submitted = (Made, [u8; 32]);
 
 /// Something that may be forgotten after a while.
 #[derive(Debug)]
@@ -66,12 +72,14 @@ impl State {
             self.executions.insert(arrival, execution);
         }
         self.locks.extend(writes.locks.into_iter().map(|lock| (lock.name.clone(), lock)));
+        self.authority += u64::from(!writes.records.is_empty());
+        self.records.extend(writes.records.into_iter().map(|record| ((record.kind, record.name.clone()), record)));
         for event in writes.events {
             self.last_place += 1;
             self.events.insert(self.last_place, event);
         }
-        if let Some((key, id)) = writes.key {
-            self.submits.insert((key.user, key.key), Kept { since: step.at, value: (id, key.fingerprint) });
+        if let Some((key, made)) = writes.key {
+            self.submits.insert((key.user, key.key), Kept { since: step.at, value: (made, key.fingerprint) });
         }
     }
 
@@ -103,12 +111,16 @@ impl View for State {
     }
 
     fn submitted(&mut self, user: &str, key: &str) -> Result<Option<Submitted>, Infallible> {
-        Ok(self.submits.get(&(user.to_owned(), key.to_owned())).map(|kept| kept.value))
+        Ok(self.submits.get(&(user.to_owned(), key.to_owned())).map(|kept| kept.value.clone()))
     }
 
-    fn ready(&mut self, queues: &[Name], now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, Infallible> {
+    fn record(&mut self, kind: Kind, name: &str) -> Result<Option<Record>, Infallible> {
+        Ok(self.records.get(&(kind, name.to_owned())).cloned())
+    }
+
+    fn ready(&mut self, queues: &[Name], serves: &[Needs], now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, Infallible> {
         let mut keys: Vec<_> = self.executions.values().filter_map(Execution::ready_key).collect();
-        keys.retain(|key| queues.contains(&key.queue) && key.ready_at <= now);
+        keys.retain(|key| queues.contains(&key.queue) && serves.contains(&key.needs) && key.ready_at <= now);
         keys.sort_by_key(|key| (key.priority, key.ready_at, key.id));
         Ok(keys.into_iter().take(max).map(|key| key.id).collect())
     }

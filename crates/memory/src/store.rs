@@ -1,4 +1,4 @@
-//! Executions, locks, events, users and keys behind one mutex. A clone shares the same state, as another connection would.
+//! Executions, locks, records and events behind one mutex. A clone shares the same state, as another connection would.
 
 use std::sync::Arc;
 
@@ -10,10 +10,12 @@ use runvoy_model::event::{Event, EventType};
 use runvoy_model::execution::{Execution, LockClaim};
 use runvoy_model::id::ExecutionId;
 use runvoy_model::name::Name;
+use runvoy_model::record::{Kind, Record};
+use runvoy_model::spec::Needs;
 use runvoy_model::status::Status;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
-use runvoy_ports::identity::{IdentityStore, Key, NewUser, User};
+use runvoy_ports::record::RecordStore;
 use runvoy_ports::store::{Counts, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, StoreError, StoredEvent};
 
 use crate::state::State;
@@ -21,8 +23,8 @@ use crate::state::State;
 /// The transactional store in memory.
 #[derive(Debug, Clone)]
 pub struct MemoryStore {
-    audit_key: AuditKey,
-    state: Arc<Mutex<State>>,
+    pub(crate) audit_key: AuditKey,
+    pub(crate) state: Arc<Mutex<State>>,
 }
 
 impl MemoryStore {
@@ -71,10 +73,11 @@ impl ExecutionStore for MemoryStore {
         Ok(self.state.lock().executions.values().filter(ended).map(|execution| execution.id).collect())
     }
 
-    async fn next_ready(&self, queues: &[Name]) -> Result<Option<UnixMs>, StoreError> {
+    async fn next_ready(&self, queues: &[Name], serves: &[Needs]) -> Result<Option<UnixMs>, StoreError> {
         let state = self.state.lock();
         let ready = state.executions.values().filter_map(Execution::ready_key);
-        Ok(ready.filter(|key| queues.contains(&key.queue)).map(|key| key.ready_at).min())
+        let mine = ready.filter(|key| queues.contains(&key.queue) && serves.contains(&key.needs));
+        Ok(mine.map(|key| key.ready_at).min())
     }
 
     async fn locks(&self) -> Result<Vec<LockLine>, StoreError> {
@@ -141,52 +144,30 @@ fn asked_for(query: &EventQuery, event: &Event) -> bool {
 }
 
 #[async_trait]
-impl IdentityStore for MemoryStore {
-    async fn create_first_user(&self, step: Step, user: NewUser) -> Result<bool, StoreError> {
-        let mut state = self.state.lock();
-        Ok(if state.users.is_empty() { create(&mut state, &step, user) } else { made_before(&state, &user) })
+impl RecordStore for MemoryStore {
+    async fn record(&self, kind: Kind, name: &str) -> Result<Option<Record>, StoreError> {
+        let record = self.state.lock().records.get(&(kind, name.to_owned())).cloned();
+        Ok(record.filter(|record| record.body.is_some()))
     }
 
-    async fn create_user(&self, step: Step, user: NewUser) -> Result<bool, StoreError> {
-        let mut state = self.state.lock();
-        Ok(if state.users.contains_key(&user.email) { made_before(&state, &user) } else { create(&mut state, &step, user) })
-    }
-
-    async fn key(&self, hash: [u8; 32]) -> Result<Option<(Key, User)>, StoreError> {
+    async fn records(&self, kind: Kind) -> Result<Vec<Record>, StoreError> {
         let state = self.state.lock();
-        let key = state.keys.get(&hash);
-        Ok(key.and_then(|key| Some((key.clone(), state.users.get(&key.email)?.clone()))))
+        let live = state.records.values().filter(|record| record.kind == kind && record.body.is_some());
+        Ok(live.cloned().collect())
+    }
+
+    fn authority(&self) -> Option<u64> {
+        Some(self.state.lock().authority)
     }
 
     async fn touch_key(&self, hash: [u8; 32], at: UnixMs) -> Result<(), StoreError> {
-        if let Some(key) = self.state.lock().keys.get_mut(&hash) {
-            key.last_used = Some(UnixMs(at.0 - at.0.rem_euclid(60_000)));
-        }
+        let minute = UnixMs(at.0 - at.0.rem_euclid(60_000));
+        self.state.lock().key_uses.entry(hash).and_modify(|known| *known = minute.max(*known)).or_insert(minute);
         Ok(())
     }
 
-    async fn users(&self) -> Result<Vec<User>, StoreError> {
-        Ok(self.state.lock().users.values().cloned().collect())
+    async fn key_uses(&self, hashes: &[[u8; 32]]) -> Result<Vec<Option<UnixMs>>, StoreError> {
+        let state = self.state.lock();
+        Ok(hashes.iter().map(|hash| state.key_uses.get(hash).copied()).collect())
     }
-}
-
-fn create(state: &mut State, step: &Step, user: NewUser) -> bool {
-    let NewUser { email, role, key_hash, key_prefix } = user;
-    let key = Key {
-        hash: key_hash,
-        prefix: key_prefix,
-        email: email.clone(),
-        created_at: step.at,
-        revoked: false,
-        expires_at: None,
-        last_used: None,
-    };
-    state.keys.insert(key_hash, key);
-    state.users.insert(email.clone(), User { email, role, created_at: step.at, revoked: false });
-    true
-}
-
-/// A repeat of the step that made this very user with this very key is answered as before: a key's hash names one call.
-fn made_before(state: &State, user: &NewUser) -> bool {
-    state.keys.get(&user.key_hash).is_some_and(|key| key.email == user.email)
 }

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use runvoy_conformance::dump::Dump;
 use runvoy_conformance::fault::ThroughFaults;
-use runvoy_conformance::harness::{AUDIT_KEY, Opener};
+use runvoy_conformance::harness::{AUDIT_KEY, Opener, TransactionalStore};
 use runvoy_conformance::history::agree_with_reference;
 use runvoy_conformance::race;
 use runvoy_memory::{MemoryLogStore, MemoryStore};
 use runvoy_model::event::EventType;
 use runvoy_model::status::Status;
-use runvoy_ports::identity::IdentityStore;
 use runvoy_ports::log::LogStore;
 use runvoy_ports::store::ExecutionStore;
 
@@ -25,10 +24,10 @@ async fn executions() -> Opener<dyn ExecutionStore> {
     .await
 }
 
-async fn identities() -> Opener<dyn IdentityStore> {
+async fn records() -> Opener<dyn TransactionalStore> {
     let store = MemoryStore::new(AUDIT_KEY);
     Opener::new(move || {
-        let opened: Arc<dyn IdentityStore> = Arc::new(store.clone());
+        let opened: Arc<dyn TransactionalStore> = Arc::new(store.clone());
         async { opened }
     })
     .await
@@ -45,7 +44,7 @@ async fn logs() -> Opener<dyn LogStore> {
 
 mod plain {
     runvoy_conformance::execution_store_conformance!(super::executions().await);
-    runvoy_conformance::identity_store_conformance!(super::identities().await);
+    runvoy_conformance::record_store_conformance!(super::records().await);
     runvoy_conformance::log_store_conformance!(super::logs().await);
 }
 
@@ -53,7 +52,7 @@ mod through_faults {
     use super::ThroughFaults;
 
     runvoy_conformance::execution_store_conformance!(ThroughFaults::new(super::executions().await, 0xfa17));
-    runvoy_conformance::identity_store_conformance!(ThroughFaults::new(super::identities().await, 0xfa17));
+    runvoy_conformance::record_store_conformance!(ThroughFaults::new(super::records().await, 0xfa17));
     runvoy_conformance::log_store_conformance!(ThroughFaults::new(super::logs().await, 0xfa17));
 }
 
@@ -73,7 +72,7 @@ async fn histories_agree_with_themselves_and_reach_everything_there_is() {
     let (mut late, mut dead, mut in_line) = (false, false, false);
     for seed in 0..30 {
         let reference = MemoryStore::new(AUDIT_KEY);
-        agree_with_reference(seed, 60, &reference, &executions().await).await;
+        agree_with_reference(seed, 60, &reference, &records().await).await;
         let end = Dump::of(&reference).await;
         statuses.extend(end.executions.iter().map(|execution| execution.status));
         kinds.extend(end.events.iter().map(|stored| stored.event.kind));

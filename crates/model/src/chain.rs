@@ -24,6 +24,16 @@ impl AuditKey {
         mac.update(canonical);
         ChainHead { count: previous.count + 1, mac: mac.finalize().into_bytes().into() }
     }
+
+    /// The proof that whoever has this key said this. The purpose keeps it apart from every link.
+    pub fn sign(&self, purpose: &str, text: &[u8]) -> [u8; 32] {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of any length");
+        mac.update(b"runvoy ");
+        mac.update(purpose.as_bytes());
+        mac.update(&[0]);
+        mac.update(text);
+        mac.finalize().into_bytes().into()
+    }
 }
 
 impl std::fmt::Debug for AuditKey {
@@ -38,41 +48,8 @@ pub struct ChainHead {
     /// How many events it links.
     pub count: u64,
     /// The HMAC of the last one.
-    #[serde(with = "hex_mac")]
+    #[serde(with = "crate::hex")]
     pub mac: [u8; 32],
-}
-
-mod hex_mac {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-
-    pub fn serialize<S: Serializer>(mac: &[u8; 32], serializer: S) -> Result<S::Ok, S::Error> {
-        let mut text = [0u8; 64];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(mac) {
-            pair[0] = DIGITS[usize::from(byte >> 4)];
-            pair[1] = DIGITS[usize::from(byte & 15)];
-        }
-        serializer.serialize_str(std::str::from_utf8(&text).expect("hex digits are ASCII"))
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 32], D::Error> {
-        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        let wrong = || serde::de::Error::custom("expected 64 hex digits");
-        let digit = |digit: u8| match digit {
-            b'0'..=b'9' => Ok(digit - b'0'),
-            b'a'..=b'f' => Ok(digit - b'a' + 10),
-            _ => Err(wrong()),
-        };
-        let mut mac = [0u8; 32];
-        if text.len() != 64 {
-            return Err(wrong());
-        }
-        for (byte, pair) in mac.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-            *byte = (digit(pair[0])? << 4) | digit(pair[1])?;
-        }
-        Ok(mac)
-    }
 }
 
 /// JSON with sorted keys and no white space: the same value always gives the same bytes.

@@ -2,11 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::change::{Change, Made};
 use crate::execution::{Execution, KillRequest, RanOn};
 use crate::id::{ExecutionId, LeaseId, WorkerId};
 use crate::lock::{Holder, Lock};
 use crate::name::Name;
-use crate::spec::Spec;
+use crate::record::{Kind, Record};
+use crate::spec::{Needs, Spec};
 use crate::status::Status;
 use crate::time::UnixMs;
 
@@ -36,6 +38,29 @@ pub enum Command {
     ExpireWait(ExecutionId),
     /// An admin takes a lock from its holder.
     ReleaseLock(Name),
+    /// Somebody made a link to its log, good until then.
+    NoteLink(ExecutionId, UnixMs),
+    /// What people manage changes; with the client's own key for it, if there is one.
+    Change(Change, Option<SubmitKey>),
+}
+
+impl Command {
+    /// Whether it brings something new, which a disk at its reserve has no room for. What ends, frees or forbids something has.
+    pub fn adds(&self) -> bool {
+        match self {
+            Self::Submit(_) => true,
+            Self::Change(change, _) => matches!(
+                change,
+                Change::InviteUser(_)
+                    | Change::AddKey(..)
+                    | Change::PutGroup(_)
+                    | Change::RegisterImage(_)
+                    | Change::CreateSecret(_)
+                    | Change::PushPlaybook(..)
+            ),
+            _ => false,
+        }
+    }
 }
 
 /// A new execution.
@@ -86,6 +111,8 @@ pub struct Worker {
     pub runner: String,
     /// It lives inside the server's own process.
     pub in_process: bool,
+    /// What it can serve.
+    pub serves: Vec<Needs>,
 }
 
 /// Reserve ready executions.
@@ -178,6 +205,11 @@ pub enum Outcome {
         /// Why.
         message: String,
     },
+    /// Its repository could not be cloned.
+    GitFailed {
+        /// Why: git's last words.
+        message: String,
+    },
     /// Its output could not be kept.
     OutputFailed {
         /// Why.
@@ -240,6 +272,13 @@ pub enum Answer {
     Unchanged,
     /// The lock as it is now.
     Lock(Lock),
+    /// What people manage, as it is now, and whether an earlier step with the same key did it.
+    Record {
+        /// As it is now.
+        record: Box<Record>,
+        /// The key was seen before.
+        repeated: bool,
+    },
     /// The step was refused; what came too late has been kept.
     Refused(Refusal),
 }
@@ -269,11 +308,29 @@ pub enum Refusal {
     #[error("lock {} is held by {} since execution {}", .0.name, .0.holder.held_by, .0.holder.execution)]
     LockHeld(Box<LockHeld>),
     /// The key was used for another request.
-    #[error("the idempotency key was used for another request, which made execution {0}")]
-    KeyReused(ExecutionId),
+    #[error("the idempotency key was used for another request, which made {0}")]
+    KeyReused(Made),
     /// An execution with this id exists.
     #[error("execution {0} exists already")]
     Exists(ExecutionId),
+    /// Something of this kind and name exists.
+    #[error("{} {} exists already", .0.as_str(), .1)]
+    Taken(Kind, String),
+    /// There is nothing of this kind and name.
+    #[error("there is no {} {}", .0.as_str(), .1)]
+    Missing(Kind, String),
+    /// Nobody could manage the rest.
+    #[error("{0} is the last admin with a key that works: make another admin first")]
+    LastAdmin(String),
+    /// The invitation was answered before.
+    #[error("the token was claimed already")]
+    Claimed,
+    /// There is no room for one more.
+    #[error("{0}")]
+    TooMany(String),
+    /// It changed since it was looked at.
+    #[error("{} {} was changed by somebody else: try again", .0.as_str(), .1)]
+    Stale(Kind, String),
 }
 
 /// A lock that cannot be had now.
@@ -307,6 +364,8 @@ pub enum Receipt {
     Lock(Name),
     /// It came too late, and that has been kept.
     Late(ExecutionId),
+    /// See [`Answer::Record`].
+    Record(Kind, String),
 }
 
 impl Answer {
@@ -317,7 +376,7 @@ impl Answer {
                 vec![execution]
             }
             Self::Leased(executions) => executions.iter_mut().collect(),
-            Self::Extended(_) | Self::Unchanged | Self::Lock(_) | Self::Refused(_) => Vec::new(),
+            Self::Extended(_) | Self::Unchanged | Self::Lock(_) | Self::Record { .. } | Self::Refused(_) => Vec::new(),
         }
     }
 }

@@ -16,19 +16,43 @@ use crate::time::UnixMs;
 pub enum EntityType {
     /// An execution.
     Task,
+    /// A user.
+    User,
+    /// A group.
+    Group,
+    /// A rule.
+    Rule,
+    /// An image.
+    Image,
+    /// A secret.
+    Secret,
+    /// A playbook.
+    Playbook,
+    /// The log of events itself.
+    Ledger,
 }
 
 impl EntityType {
+    /// Every kind.
+    pub const ALL: [Self; 8] = [Self::Task, Self::User, Self::Group, Self::Rule, Self::Image, Self::Secret, Self::Playbook, Self::Ledger];
+
     /// The prefix in the keys.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Task => "TASK",
+            Self::User => "USER",
+            Self::Group => "GROUP",
+            Self::Rule => "RULE",
+            Self::Image => "IMAGE",
+            Self::Secret => "SECRET",
+            Self::Playbook => "PLAYBOOK",
+            Self::Ledger => "LEDGER",
         }
     }
 
     /// Reads the prefix.
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Task].into_iter().find(|entity| entity.as_str() == text)
+        Self::ALL.into_iter().find(|entity| entity.as_str() == text)
     }
 }
 
@@ -53,11 +77,13 @@ pub enum EventType {
     TaskStopped,
     /// Somebody's call changed something.
     Audit,
+    /// What the whole log comes to.
+    AuditCheckpoint,
 }
 
 impl EventType {
     /// Every type.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::TaskPending,
         Self::TaskProcessingStarted,
         Self::TaskProcessingFailed,
@@ -67,6 +93,7 @@ impl EventType {
         Self::TaskHeartbeat,
         Self::TaskStopped,
         Self::Audit,
+        Self::AuditCheckpoint,
     ];
 
     /// The words on the wire.
@@ -81,6 +108,7 @@ impl EventType {
             Self::TaskHeartbeat => "Task Heartbeat",
             Self::TaskStopped => "Task Stopped",
             Self::Audit => "Audit",
+            Self::AuditCheckpoint => "Audit Checkpoint",
         }
     }
 

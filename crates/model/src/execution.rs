@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::chain::ChainHead;
 use crate::id::{ExecutionId, LeaseId, WorkerId};
 use crate::name::Name;
-use crate::spec::Spec;
+use crate::spec::{Needs, Spec};
 use crate::status::{EndReason, Status, WaitCode, WaitingFor};
 use crate::time::UnixMs;
 
@@ -88,6 +88,9 @@ fn missing_spec() -> Spec {
         priority: crate::spec::DEFAULT_PRIORITY,
         labels: std::collections::BTreeMap::new(),
         retries: 0,
+        secrets: Vec::new(),
+        git: None,
+        playbook: None,
     }
 }
 
@@ -170,6 +173,8 @@ impl LockClaim {
 pub struct ReadyKey {
     /// Its queue.
     pub queue: Name,
+    /// What it asks of a worker: those who serve something else pass it over.
+    pub needs: Needs,
     /// 1 goes first.
     pub priority: u8,
     /// Not before this.
@@ -182,7 +187,13 @@ impl Execution {
     /// Its place among those that can be leased, if it can be: stores keep an index of exactly these.
     pub fn ready_key(&self) -> Option<ReadyKey> {
         let ready = self.status == Status::Pending && !matches!(self.lock, LockClaim::Waiting { .. });
-        ready.then(|| ReadyKey { queue: self.spec.queue.clone(), priority: self.spec.priority, ready_at: self.ready_at, id: self.id })
+        ready.then(|| ReadyKey {
+            queue: self.spec.queue.clone(),
+            needs: self.spec.needs(),
+            priority: self.spec.priority,
+            ready_at: self.ready_at,
+            id: self.id,
+        })
     }
 
     /// How long it has run, or ran, in all.
@@ -201,6 +212,9 @@ impl Execution {
             _ if self.attempt > 0 && self.ready_at > now => {
                 let seconds = (self.ready_at.ms_since(now) + 999) / 1000;
                 (WaitCode::Backoff, format!("attempt {}, which begins in {seconds} s", self.attempt + 1))
+            }
+            _ if self.spec.needs() == Needs::Image => {
+                (WaitCode::Image, format!("a worker of queue {} that can run image {}", self.spec.queue, self.spec.image))
             }
             _ => (WaitCode::Worker, format!("a free worker of queue {}", self.spec.queue)),
         };

@@ -1,21 +1,37 @@
 //! What exists and how it may change. Pure: no IO, no clock, no randomness.
 
 pub mod chain;
+pub mod change;
 pub mod command;
 pub mod cost;
 pub mod decide;
 pub mod event;
 pub mod execution;
 pub mod fold;
+pub mod git;
+pub mod group;
+pub mod hex;
 pub mod id;
+pub mod image;
 pub mod key;
 pub mod lock;
 pub mod log;
+pub mod merkle;
 pub mod name;
+pub mod pattern;
+pub mod playbook;
+pub mod record;
 pub mod retry;
 pub mod role;
+pub mod rule;
+pub mod seal;
+pub mod secret;
 pub mod spec;
 pub mod status;
 pub mod step;
 pub mod time;
+pub mod user;
+pub mod verify;
 pub mod view;
+pub mod witness;
+pub mod words;

@@ -49,7 +49,7 @@ pub fn classify(outcome: &Outcome) -> Category {
         Outcome::TimedOut { .. } => Category::Timeout,
         Outcome::OutOfMemory => Category::Programming,
         Outcome::StartFailed { .. } | Outcome::OutputFailed { .. } => Category::ServerError,
-        Outcome::WorkerStopped | Outcome::Lost { .. } => Category::Network,
+        Outcome::GitFailed { .. } | Outcome::WorkerStopped | Outcome::Lost { .. } => Category::Network,
         Outcome::Exited { code, .. } => match code {
             64 | 65 | 78 => Category::Validation,
             66 | 67 | 68 | 72 | 126 | 127 => Category::NotFound,
@@ -91,6 +91,7 @@ mod tests {
         assert!(!classify(&Outcome::Signalled { signal: 11, after_kill: false }).is_retryable());
         assert!(classify(&Outcome::Signalled { signal: 9, after_kill: false }).is_retryable());
         assert!(classify(&Outcome::TimedOut { timeout_ms: 1, forced: false }).is_retryable());
+        assert!(classify(&Outcome::GitFailed { message: String::new() }).is_retryable());
     }
 
     #[test]

@@ -17,6 +17,9 @@ pub enum Role {
 }
 
 impl Role {
+    /// Every role, the mightiest first.
+    pub const ALL: [Self; 4] = [Self::Admin, Self::Operator, Self::Developer, Self::Viewer];
+
     /// The word on every surface.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -29,7 +32,7 @@ impl Role {
 
     /// Reads the word.
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Admin, Self::Operator, Self::Developer, Self::Viewer].into_iter().find(|role| role.as_str() == text)
+        Self::ALL.into_iter().find(|role| role.as_str() == text)
     }
 }
 
@@ -56,6 +59,34 @@ pub enum Action {
     Metrics,
     /// Copy the store, the logs and the keys.
     Backup,
+    /// List, invite and revoke people, change roles, manage groups and rules.
+    ManageUsers,
+    /// Manage keys: one's own, or anybody's.
+    ManageKeys,
+    /// Ask why something is allowed or not: for oneself, or for anybody.
+    ExplainAccess,
+    /// See images.
+    ReadImages,
+    /// Register and unregister images.
+    ManageImages,
+    /// See secrets; which, and whether their values, is the secret's own matter.
+    ReadSecrets,
+    /// Make, change and delete secrets; which, is the secret's own matter.
+    WriteSecrets,
+    /// Seal every secret anew.
+    RotateSealingKey,
+    /// See playbooks.
+    ReadPlaybooks,
+    /// Push and remove playbooks.
+    ManagePlaybooks,
+    /// Make a link that opens one log without a key.
+    ShareLog,
+    /// Read, verify and export the audit trail.
+    ReadAudit,
+    /// Find what belongs to a request.
+    Trace,
+    /// Look for what does not fit, and repair it.
+    Reconcile,
 }
 
 /// How far an action reaches.
@@ -69,17 +100,33 @@ pub enum Reach {
     All,
 }
 
-/// The table.
+/// The table. Every role stands in every row, so that a new action does not compile before all four are decided.
 pub const fn reach(role: Role, action: Action) -> Reach {
-    use Action::{Backup, Diagnose, Kill, KnowSelf, Metrics, Public, Read, ReadLocks, ReleaseLock, Run};
-    match (role, action) {
-        (_, Public | KnowSelf) | (Role::Admin, _) => Reach::All,
-        (Role::Operator, Run | Read | Kill | ReadLocks | Metrics) => Reach::All,
-        (Role::Developer, Run | ReadLocks) => Reach::All,
-        (Role::Developer, Read | Kill) => Reach::Own,
-        (Role::Viewer, Read | ReadLocks | Metrics) => Reach::All,
-        (Role::Operator, ReleaseLock | Diagnose | Backup)
-        | (Role::Developer, ReleaseLock | Diagnose | Metrics | Backup)
-        | (Role::Viewer, Run | Kill | ReleaseLock | Diagnose | Backup) => Reach::None,
+    use Reach::{All, None, Own};
+    let [admin, operator, developer, viewer] = match action {
+        Action::Public | Action::KnowSelf => [All, All, All, All],
+        Action::Run => [All, All, All, None],
+        Action::Read | Action::ShareLog => [All, All, Own, All],
+        Action::Kill => [All, All, Own, None],
+        Action::ReadLocks | Action::ReadImages | Action::ReadPlaybooks | Action::ReadSecrets => [All, All, All, All],
+        Action::Metrics => [All, All, None, All],
+        Action::ManageImages => [All, All, None, None],
+        Action::WriteSecrets => [All, All, Own, None],
+        Action::ManageKeys | Action::ExplainAccess => [All, Own, Own, Own],
+        Action::ReleaseLock
+        | Action::Diagnose
+        | Action::Backup
+        | Action::ManageUsers
+        | Action::RotateSealingKey
+        | Action::ManagePlaybooks
+        | Action::ReadAudit
+        | Action::Trace
+        | Action::Reconcile => [All, None, None, None],
+    };
+    match role {
+        Role::Admin => admin,
+        Role::Operator => operator,
+        Role::Developer => developer,
+        Role::Viewer => viewer,
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::git::GitSource;
 use crate::name::Name;
 
 /// The queue that is used when none is named.
@@ -44,9 +45,46 @@ pub struct Spec {
     pub labels: BTreeMap<String, String>,
     /// How many further attempts it may have.
     pub retries: u32,
+    /// Secrets that its environment gets when an attempt begins. Names only: no value is ever kept here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<Name>,
+    /// A repository that is cloned before the command starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<GitSource>,
+    /// The playbook that it is a run of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub playbook: Option<PlaybookRef>,
+}
+
+/// One version of a playbook.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlaybookRef {
+    /// Its name.
+    pub name: Name,
+    /// Its version.
+    pub version: u32,
+}
+
+/// What an image asks of a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Needs {
+    /// The worker's own environment.
+    Process,
+    /// A registered image.
+    Image,
+}
+
+impl Needs {
+    /// Every need, in the order that ready executions are kept by.
+    pub const ALL: [Self; 2] = [Self::Process, Self::Image];
 }
 
 impl Spec {
+    /// What it asks of a worker.
+    pub fn needs(&self) -> Needs {
+        if self.image == LOCAL_IMAGE { Needs::Process } else { Needs::Image }
+    }
+
     /// The program and its arguments: the shell text stays one argument.
     pub fn argv(&self) -> Vec<String> {
         match &self.args {

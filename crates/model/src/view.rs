@@ -2,12 +2,15 @@
 //! [`crate::decide::decide`], and applies the [`Writes`] in the same transaction.
 
 use crate::chain::AuditKey;
+use crate::change::Made;
 use crate::command::{Answer, Receipt, SubmitKey};
 use crate::event::{Entity, Event, EventType};
 use crate::execution::Execution;
 use crate::id::ExecutionId;
 use crate::lock::Lock;
 use crate::name::Name;
+use crate::record::{Kind, Record};
+use crate::spec::Needs;
 use crate::step::Step;
 use crate::time::UnixMs;
 
@@ -25,11 +28,14 @@ pub trait View {
     /// The first that waits for a lock.
     fn first_waiter(&mut self, lock: &Name) -> Result<Option<ExecutionId>, Self::Error>;
 
-    /// What a user's key was used for before: the execution and the fingerprint of the request.
-    fn submitted(&mut self, user: &str, key: &str) -> Result<Option<(ExecutionId, [u8; 32])>, Self::Error>;
+    /// What a user's key was used for before: what it made and the fingerprint of the request.
+    fn submitted(&mut self, user: &str, key: &str) -> Result<Option<(Made, [u8; 32])>, Self::Error>;
 
-    /// The first executions that can be leased now, by [`crate::execution::ReadyKey`], `max` in all.
-    fn ready(&mut self, queues: &[Name], now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, Self::Error>;
+    /// The first executions that can be leased now by who serves this, by [`crate::execution::ReadyKey`], `max` in all.
+    fn ready(&mut self, queues: &[Name], serves: &[Needs], now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, Self::Error>;
+
+    /// One record, also after it was removed.
+    fn record(&mut self, kind: Kind, name: &str) -> Result<Option<Record>, Self::Error>;
 }
 
 /// What a decision writes, all of it or nothing.
@@ -39,10 +45,12 @@ pub struct Writes {
     pub executions: Vec<Execution>,
     /// Locks as they are afterwards.
     pub locks: Vec<Lock>,
+    /// Records as they are afterwards. One that is new has version 1.
+    pub records: Vec<Record>,
     /// New events, in order.
     pub events: Vec<Event>,
-    /// The key of a submit.
-    pub key: Option<(SubmitKey, ExecutionId)>,
+    /// The client's own key for this, and what it made.
+    pub key: Option<(SubmitKey, Made)>,
     /// What answers a repeat of the step. Absent where a repeat may be decided anew: nothing was written, or the
     /// step is the same however often it is made (a begin, an extend).
     pub receipt: Option<Receipt>,
@@ -51,14 +59,19 @@ pub struct Writes {
 impl Writes {
     /// Nothing to write.
     pub fn is_empty(&self) -> bool {
-        self.executions.is_empty() && self.locks.is_empty() && self.events.is_empty() && self.key.is_none()
+        self.executions.is_empty() && self.locks.is_empty() && self.records.is_empty() && self.events.is_empty() && self.key.is_none()
     }
 
     /// Adds an event about an execution.
     pub fn event(&mut self, step: &Step, execution: ExecutionId, kind: EventType, properties: serde_json::Value) {
+        self.event_about(step, Entity::task(execution), kind, properties);
+    }
+
+    /// Adds an event about anything that is written in the same step.
+    pub fn event_about(&mut self, step: &Step, entity: Entity, kind: EventType, properties: serde_json::Value) {
         self.events.push(Event {
             id: step.event_id(self.events.len()),
-            entity: Entity::task(execution),
+            entity,
             number: 0,
             kind,
             at: step.at,
@@ -76,16 +89,30 @@ impl Writes {
         Box::new(execution)
     }
 
-    /// Numbers the events, links them to their executions' chains and makes the receipt; the answer shows what is written. Called once, last.
+    /// Writes a record, raising its version, and gives it back as written.
+    pub fn put_record(&mut self, mut record: Record) -> Box<Record> {
+        record.version += 1;
+        self.records.push(record.clone());
+        Box::new(record)
+    }
+
+    /// Numbers the events, links them to their entities' chains and makes the receipt; the answer shows what is written. Called once, last.
     pub fn seal(&mut self, key: &AuditKey, answer: &mut Answer) {
         for event in &mut self.events {
-            let owner = self.executions.iter_mut().find(|execution| event.entity == Entity::task(execution.id));
-            let owner = owner.expect("an event is written together with the execution it is about");
+            let execution = self.executions.iter_mut().find(|execution| event.entity == Entity::task(execution.id));
+            let record = self.records.iter_mut().find(|record| record.entity().as_ref() == Some(&event.entity));
+            let chain = execution.map(|execution| &mut execution.chain).or(record.map(|record| &mut record.chain));
+            let chain = chain.expect("an event is written together with what it is about");
             if event.kind.is_chained() {
-                owner.chain = key.link(&owner.chain, &event.canonical());
-                event.mac = owner.chain.mac;
+                *chain = key.link(chain, &event.canonical());
+                event.mac = chain.mac;
             }
-            event.number = owner.chain.count;
+            event.number = chain.count;
+        }
+        if let Answer::Record { record, .. } = answer
+            && let Some(written) = self.records.iter().find(|written| written.kind == record.kind && written.name == record.name)
+        {
+            record.chain = written.chain;
         }
         for shown in answer.executions_mut() {
             if let Some(written) = self.executions.iter().find(|execution| execution.id == shown.id) {
@@ -106,6 +133,7 @@ impl Writes {
             Answer::Ended(execution) => Some(Receipt::Ended(execution.id)),
             Answer::Changed(execution) => Some(Receipt::Changed(execution.id)),
             Answer::Lock(lock) => Some(Receipt::Lock(lock.name.clone())),
+            Answer::Record { record, .. } => Some(Receipt::Record(record.kind, record.name.clone())),
             Answer::Refused(_) => self.executions.first().map(|execution| Receipt::Late(execution.id)),
             Answer::Begun(_) | Answer::Extended(_) | Answer::Unchanged => None,
         }

@@ -1,4 +1,4 @@
-//! Time and ids come in at the edge, through these two.
+//! Time, ids and randomness come in at the edge, through these two.
 
 use std::time::Duration;
 
@@ -14,8 +14,11 @@ pub trait Clock: Send + Sync {
     fn monotonic(&self) -> Duration;
 }
 
-/// Makes ids that sort by the time they were made.
+/// Makes ids that sort by the time they were made, and randomness for keys.
 pub trait IdSource: Send + Sync {
     /// A new id, greater than every one before it from this source.
     fn next_id(&self) -> Id;
+
+    /// 256 bits that nobody can guess.
+    fn random(&self) -> [u8; 32];
 }

@@ -5,6 +5,7 @@ use runvoy_model::command::{EndAttempt, Extend, Extended, Fence};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::log::Block;
+use runvoy_model::name::Name;
 
 /// Why a worker's call was not answered as it hoped.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +19,9 @@ pub enum LeaseError {
         /// Send from here on.
         expected: u64,
     },
+    /// The attempt cannot have what it needs, and will not later.
+    #[error("{0}")]
+    Refused(String),
     /// The log takes no more output.
     #[error("the log is full at {limit_bytes} bytes")]
     LogFull {
@@ -29,6 +33,38 @@ pub enum LeaseError {
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
+/// What an attempt needs and nobody keeps: the values of its secrets, for its own process only.
+#[derive(Clone, Default)]
+pub struct Materials {
+    /// Each secret by its name, with the environment variable that it becomes.
+    pub secrets: Vec<Material>,
+    /// What git shows to the repository's server.
+    pub git_token: Option<Material>,
+}
+
+/// One secret, opened.
+#[derive(Clone)]
+pub struct Material {
+    /// The secret.
+    pub name: Name,
+    /// The environment variable that it becomes.
+    pub key_name: String,
+    /// Its value.
+    pub value: String,
+}
+
+impl std::fmt::Debug for Material {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Material({})", self.name)
+    }
+}
+
+impl std::fmt::Debug for Materials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.secrets.iter().chain(&self.git_token)).finish()
+    }
+}
+
 /// Where work comes from and results go.
 #[async_trait]
 pub trait Leases: Send + Sync {
@@ -37,6 +73,9 @@ pub trait Leases: Send + Sync {
 
     /// Leases up to `max` executions and begins their attempts. May be none.
     async fn lease(&self, max: usize) -> Result<Vec<Execution>, LeaseError>;
+
+    /// The values of the secrets that an attempt was given; `Refused` where one is gone or may no longer be used.
+    async fn materials(&self, fence: Fence) -> Result<Materials, LeaseError>;
 
     /// Keeps a lease alive; the answer carries a kill request.
     async fn extend(&self, extend: Extend) -> Result<Extended, LeaseError>;

@@ -1,8 +1,10 @@
 //! The seams between the engine and the world, and their errors.
 
 pub mod clock;
-pub mod identity;
 pub mod lease;
 pub mod log;
+pub mod record;
 pub mod runner;
+pub mod seal;
 pub mod store;
+pub mod trail;

@@ -10,7 +10,7 @@ use runvoy_model::id::ExecutionId;
 use tokio::sync::oneshot;
 
 /// A command to start. It is data: nothing here is ever spliced into shell text.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Start {
     /// The execution, which names the cgroup and the work directory.
     pub execution: ExecutionId,
@@ -22,6 +22,45 @@ pub struct Start {
     pub env: BTreeMap<String, String>,
     /// Limits, where asked for.
     pub limits: Limits,
+    /// Where in the work directory it runs; empty is the work directory itself.
+    pub directory: String,
+    /// The work directory that it finds.
+    pub work_dir: WorkDir,
+}
+
+impl std::fmt::Debug for Start {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Neither command nor environment: both may hold secrets.
+        write!(f, "Start({}, attempt {}, {:?})", self.execution, self.attempt, self.work_dir)
+    }
+}
+
+/// The work directory that a command finds.
+#[derive(Clone, PartialEq, Eq)]
+pub enum WorkDir {
+    /// A new one, with these files in it.
+    New(Vec<WorkFile>),
+    /// As an earlier command of the same attempt, which has ended, left it.
+    Kept,
+}
+
+/// A file that a command finds in its work directory: its own, and nobody else's to read.
+#[derive(Clone, PartialEq, Eq)]
+pub struct WorkFile {
+    /// Its name, without any directory.
+    pub name: String,
+    /// What is in it.
+    pub contents: Vec<u8>,
+}
+
+// Written by hand: files may hold secrets.
+impl std::fmt::Debug for WorkDir {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::New(files) => f.debug_tuple("New").field(&files.iter().map(|file| &file.name).collect::<Vec<_>>()).finish(),
+            Self::Kept => f.write_str("Kept"),
+        }
+    }
 }
 
 /// Resource limits of one command and its descendants; `None` is unlimited.

@@ -1,12 +1,15 @@
 //! The transactional store: every state change is one atomic step, named by its caller. One backend serves all of these together.
 
 use async_trait::async_trait;
-use runvoy_model::command::{Answer, Command, EndAttempt, Extend, Extended, Fence, Kill, LeaseRequest, Reap, Refusal, Submit};
+use runvoy_model::change::Change;
+use runvoy_model::command::{Answer, Command, EndAttempt, Extend, Extended, Fence, Kill, LeaseRequest, Reap, Refusal, Submit, SubmitKey};
 use runvoy_model::event::{Entity, Event, EventType};
 use runvoy_model::execution::{Execution, Lease};
 use runvoy_model::id::ExecutionId;
 use runvoy_model::lock::Lock;
 use runvoy_model::name::Name;
+use runvoy_model::record::Record;
+use runvoy_model::spec::Needs;
 use runvoy_model::status::Status;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
@@ -159,8 +162,8 @@ pub trait ExecutionStore: Send + Sync {
     /// Executions whose wait for a lock ends at or before this time.
     async fn waits_ended(&self, at: UnixMs) -> Result<Vec<ExecutionId>, StoreError>;
 
-    /// When the next execution of these queues can be leased; at or before now if one can be already.
-    async fn next_ready(&self, queues: &[Name]) -> Result<Option<UnixMs>, StoreError>;
+    /// When the next execution of these queues can be leased by who serves this; at or before now if one can be already.
+    async fn next_ready(&self, queues: &[Name], serves: &[Needs]) -> Result<Option<UnixMs>, StoreError>;
 
     /// Every lock that is held.
     async fn locks(&self) -> Result<Vec<LockLine>, StoreError>;
@@ -224,6 +227,11 @@ pub trait ExecutionStore: Send + Sync {
         changed(self.apply(step, Command::Kill(kill)).await?)
     }
 
+    /// Notes that somebody made a link to an execution's log.
+    async fn note_link(&self, step: Step, id: ExecutionId, until: UnixMs) -> Result<Execution, StoreError> {
+        changed(self.apply(step, Command::NoteLink(id, until)).await?)
+    }
+
     /// Acts on a lapsed lease; `None` if it was extended or ended since it was looked at.
     async fn reap(&self, step: Step, reap: Reap) -> Result<Option<Execution>, StoreError> {
         changed_or_not(self.apply(step, Command::Reap(reap)).await?)
@@ -237,6 +245,14 @@ pub trait ExecutionStore: Send + Sync {
     /// Ends a wait for a lock that took too long.
     async fn expire_wait(&self, step: Step, id: ExecutionId) -> Result<Option<Execution>, StoreError> {
         changed_or_not(self.apply(step, Command::ExpireWait(id)).await?)
+    }
+
+    /// Changes what people manage: the record as it is now, and whether an earlier step with the same key did it.
+    async fn change(&self, step: Step, change: Change, key: Option<SubmitKey>) -> Result<(Record, bool), StoreError> {
+        match self.apply(step, Command::Change(change, key)).await? {
+            Answer::Record { record, repeated } => Ok((*record, repeated)),
+            other => Err(unexpected(other)),
+        }
     }
 
     /// Takes a lock from its holder.

@@ -1,6 +1,6 @@
 //! Checks a command and finds where its program may be. Pure: it looks at no file.
 
-use runvoy_ports::runner::{Limits, Start, StartError};
+use runvoy_ports::runner::{Limits, Start, StartError, WorkDir};
 
 /// Where programs are looked for when the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -37,8 +37,22 @@ pub(crate) fn check(start: &Start) -> Result<(), StartError> {
             return refuse(format!("environment variable {key} has a value with a NUL byte, which no program can receive"));
         }
     }
+    check_places(start)?;
     match zero_limit(&start.limits) {
         Some(name) => refuse(format!("a {name} limit of zero would let nothing run: give a positive number or leave it out")),
+        None => Ok(()),
+    }
+}
+
+/// Nothing leads out of the work directory by name.
+fn check_places(start: &Start) -> Result<(), StartError> {
+    let is_inside = |path: &str| !path.contains('\0') && !path.starts_with('/') && !path.split('/').any(|part| part == "..");
+    if !is_inside(&start.directory) {
+        return Err(StartError { message: format!("directory {:?} is not inside the work directory", start.directory) });
+    }
+    let WorkDir::New(files) = &start.work_dir else { return Ok(()) };
+    match files.iter().find(|file| matches!(file.name.as_str(), "" | "." | "..") || file.name.contains(['/', '\0'])) {
+        Some(file) => Err(StartError { message: format!("{:?} is no name for a file in the work directory", file.name) }),
         None => Ok(()),
     }
 }
@@ -69,6 +83,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use runvoy_model::id::ExecutionId;
+    use runvoy_ports::runner::WorkFile;
 
     use super::*;
 
@@ -79,6 +94,8 @@ mod tests {
             argv: argv.iter().map(|arg| (*arg).to_owned()).collect(),
             env: env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect::<BTreeMap<_, _>>(),
             limits: Limits::default(),
+            directory: String::new(),
+            work_dir: WorkDir::New(Vec::new()),
         }
     }
 
@@ -99,6 +116,18 @@ mod tests {
         zero.limits.pids = Some(0);
         assert!(check(&zero).expect_err("zero").message.contains("process"));
         assert!(check(&start(&["a"], &[("K", "")])).is_ok());
+    }
+
+    #[test]
+    fn nothing_leads_out_of_the_work_directory() {
+        for directory in ["/", "..", "a/../..", "a\0"] {
+            assert!(check(&Start { directory: directory.to_owned(), ..start(&["a"], &[]) }).is_err(), "{directory:?}");
+        }
+        assert!(check(&Start { directory: "repo/a..b".to_owned(), ..start(&["a"], &[]) }).is_ok());
+        for name in ["", ".", "..", "a/b", "/a", "a\0"] {
+            let files = vec![WorkFile { name: name.to_owned(), contents: Vec::new() }];
+            assert!(check(&Start { work_dir: WorkDir::New(files), ..start(&["a"], &[]) }).is_err(), "{name:?}");
+        }
     }
 
     #[test]

@@ -2,16 +2,17 @@
 //! is weak. It exists so that a laptop of another kind can run the same program; limits, another user and a sweep are refused or
 //! do nothing, and say so.
 
-use std::fs::{self, DirBuilder};
-use std::io;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use async_trait::async_trait;
 use runvoy_model::id::ExecutionId;
-use runvoy_ports::runner::{Containment, Control, Exit, ExitStatus, Limits, Runner, Start, StartError, Started};
+use runvoy_ports::runner::{Containment, Control, Exit, ExitStatus, Limits, Runner, Start, StartError, Started, WorkDir, WorkFile};
 use tokio::sync::oneshot;
 
 use crate::command::{attempt_name, check, is_attempt_name};
@@ -85,22 +86,26 @@ impl Runner for ProcessRunner {
             return Err(StartError { message: "limits cannot be enforced on this worker: they need Linux".to_owned() });
         }
         let work_dir = self.config.work_root.join(attempt_name(start.execution, start.attempt));
-        DirBuilder::new()
-            .mode(0o700)
-            .create(&work_dir)
-            .map_err(|error| StartError { message: format!("work directory {} could not be made: {error}", work_dir.display()) })?;
+        let new = match &start.work_dir {
+            WorkDir::New(files) => make_work_dir(&work_dir, files)
+                .map(|()| true)
+                .map_err(|error| StartError { message: format!("work directory {} could not be made: {error}", work_dir.display()) })?,
+            WorkDir::Kept => false,
+        };
         let mut child = Command::new(&start.argv[0])
             .args(&start.argv[1..])
             .env_clear()
             .envs(&start.env)
-            .current_dir(&work_dir)
+            .current_dir(work_dir.join(&start.directory))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
             .spawn()
             .map_err(|error| {
-                drop(fs::remove_dir(&work_dir));
+                if new {
+                    drop(fs::remove_dir_all(&work_dir));
+                }
                 StartError { message: format!("{}: could not be run: {error}", start.argv[0]) }
             })?;
         let pid = child.id();
@@ -132,6 +137,14 @@ impl Runner for ProcessRunner {
             tracing::warn!(%error, directory = %directory.display(), "a work directory could not be removed");
         }
     }
+}
+
+fn make_work_dir(path: &Path, files: &[WorkFile]) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(path)?;
+    for file in files {
+        File::options().write(true).create_new(true).mode(0o600).open(path.join(&file.name))?.write_all(&file.contents)?;
+    }
+    Ok(())
 }
 
 fn wait(mut child: Child) -> Exit {
@@ -166,7 +179,9 @@ mod tests {
     fn start(script: &str) -> Start {
         let argv = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
         let execution = ExecutionId::from_bytes([1; 16]);
-        Start { execution, attempt: 1, argv, env: [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into(), limits: Limits::default() }
+        let env = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into();
+        let (limits, directory, work_dir) = (Limits::default(), String::new(), WorkDir::New(Vec::new()));
+        Start { execution, attempt: 1, argv, env, limits, directory, work_dir }
     }
 
     #[tokio::test]
@@ -180,6 +195,20 @@ mod tests {
         assert_eq!(started.exit.await.unwrap().status, ExitStatus::Code(7));
         runner.clean_up(ExecutionId::from_bytes([1; 16]), 1).await;
         assert!(!started.work_dir.exists());
+    }
+
+    #[tokio::test]
+    async fn a_second_command_finds_the_files_and_the_directory_of_the_first() {
+        let root = tempfile::tempdir().unwrap();
+        let runner = runner(root.path()).await;
+        let files = vec![WorkFile { name: "a".to_owned(), contents: b"one ".to_vec() }];
+        let first = runner.start(Start { work_dir: WorkDir::New(files), ..start("mkdir in; cp a in/b") }).await.unwrap();
+        assert_eq!(first.exit.await.unwrap().status, ExitStatus::Code(0));
+        let second = Start { work_dir: WorkDir::Kept, directory: "in".to_owned(), ..start("cat b ../a") };
+        let second = runner.start(second).await.unwrap();
+        let mut text = String::new();
+        std::fs::File::from(second.stdout).read_to_string(&mut text).unwrap();
+        assert_eq!(text, "one one ");
     }
 
     #[tokio::test]

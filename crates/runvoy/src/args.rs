@@ -23,9 +23,25 @@ pub enum Command {
     /// Make a data directory from a backup
     #[command(before_help = "Examples:\n  runvoy restore /var/backups/runvoy-2026-01-31 --data-dir /var/lib/runvoy")]
     Restore(RestoreArgs),
+    /// What only whoever owns the server's machine may do
+    #[command(subcommand)]
+    Admin(AdminCommand),
     #[command(flatten)]
     Client(ClientCommand),
 }
+
+#[derive(Debug, Subcommand)]
+pub enum AdminCommand {
+    /// Make somebody an admin with a new key, written to admin.key in the data directory
+    #[command(before_help = RECOVER_EXAMPLES)]
+    Recover(RecoverArgs),
+}
+
+const RECOVER_EXAMPLES: &str = "Examples:
+  runvoy admin recover
+  runvoy admin recover --email ana@example.com --data-dir /var/lib/runvoy
+
+Runs on the server's own machine as the server's user, whether the server runs or not. The audit trail keeps it.";
 
 const SERVE_EXAMPLES: &str = "Examples:
   runvoy serve
@@ -121,6 +137,13 @@ impl ServeArgs {
         add("log_format", self.log_format.clone());
         flags
     }
+}
+
+#[derive(Debug, Args)]
+pub struct RecoverArgs {
+    /// Who is to be an admin [default: the first of the admins]
+    #[arg(long, value_name = "EMAIL")]
+    pub email: Option<String>,
 }
 
 #[derive(Debug, Args)]

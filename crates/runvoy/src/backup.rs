@@ -12,13 +12,22 @@ use anyhow::{Context, Result, bail};
 use runvoy_sqlite::SqliteStore;
 use runvoy_sqlite::logs::FileLogStore;
 
-use crate::data_dir::{DataDir, write_private};
+use crate::data_dir::{DataDir, UNFINISHED, write_private};
+use crate::seal_keys::{CURRENT, FileSealKeys};
 
 /// What the name of an unfinished copy ends with.
 pub const PARTIAL: &str = ".partial";
 
+/// What is copied.
+pub struct Source<'a> {
+    pub data: &'a DataDir,
+    pub store: &'a SqliteStore,
+    pub logs: &'a Arc<FileLogStore>,
+    pub seal_keys: &'a FileSealKeys,
+}
+
 /// Copies everything to a new directory. One at a time: a second copy to the same place would take the first for one that was cut off.
-pub async fn copy(data: &DataDir, store: &SqliteStore, logs: &Arc<FileLogStore>, destination: &Path) -> Result<()> {
+pub async fn copy(source: Source<'_>, destination: &Path) -> Result<()> {
     if !destination.is_absolute() {
         bail!("the destination must be an absolute path");
     }
@@ -27,7 +36,7 @@ pub async fn copy(data: &DataDir, store: &SqliteStore, logs: &Arc<FileLogStore>,
     }
     let (parent, partial) = beside(destination)?;
     clear(&partial)?;
-    let copied = fill(data, store, logs, &partial).await;
+    let copied = fill(source, &partial).await;
     let copied = copied.and_then(|()| fs::rename(&partial, destination).with_context(|| format!("cannot make {}", destination.display())));
     if copied.is_err() {
         // What cannot be removed now is removed by the next copy to this place.
@@ -38,11 +47,14 @@ pub async fn copy(data: &DataDir, store: &SqliteStore, logs: &Arc<FileLogStore>,
 }
 
 /// The store first, then the logs, so that the logs are never shorter than the store says.
-async fn fill(data: &DataDir, store: &SqliteStore, logs: &Arc<FileLogStore>, directory: &Path) -> Result<()> {
+async fn fill(Source { data, store, logs, seal_keys }: Source<'_>, directory: &Path) -> Result<()> {
     fs::DirBuilder::new().mode(0o700).create(directory).with_context(|| format!("cannot make {}", directory.display()))?;
     let copy = DataDir::new(directory);
+    // Before and after the store: whichever sealing key it was copied with is among these, also where one was made meanwhile.
+    let _kept = seal_keys.hold();
     copy_keys(data, &copy)?;
     store.backup_to(&copy.store()).await.context("cannot copy the store")?;
+    copy_keys(data, &copy)?;
     let (logs, target) = (Arc::clone(logs), copy.logs());
     tokio::task::spawn_blocking(move || logs.backup_to(&target)).await?.context("cannot copy the logs")?;
     sync(directory)
@@ -76,12 +88,28 @@ fn clear(partial: &Path) -> Result<()> {
 
 /// Copies the keys of one data directory to another.
 pub fn copy_keys(from: &DataDir, to: &DataDir) -> Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(to.keys())?;
-    for entry in fs::read_dir(from.keys()).context("cannot read the keys")? {
+    copy_private(&from.keys(), &to.keys()).context("cannot copy the keys")
+}
+
+fn copy_private(from: &Path, to: &Path) -> Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(to)?;
+    // Read before the list is: a key is there before anything points to it, so that the list has it.
+    let pointer = fs::read(from.join(CURRENT)).ok();
+    for entry in fs::read_dir(from)? {
         let entry = entry?;
-        write_private(&to.keys().join(entry.file_name()), &fs::read(entry.path())?)?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_private(&entry.path(), &target)?;
+        } else if target.extension().is_some_and(|extension| extension == UNFINISHED) || entry.file_name() == CURRENT {
+            continue;
+        } else {
+            write_private(&target, &fs::read(entry.path())?)?;
+        }
     }
-    Ok(())
+    if let Some(pointer) = pointer {
+        write_private(&to.join(CURRENT), &pointer)?;
+    }
+    sync(to)
 }
 
 /// Has the names in a directory on the disk.

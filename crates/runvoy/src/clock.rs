@@ -39,4 +39,10 @@ impl IdSource for UuidSource {
     fn next_id(&self) -> Id {
         Id::from_bytes(uuid::Uuid::now_v7().into_bytes())
     }
+
+    fn random(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).expect("the system gave randomness when the server started");
+        bytes
+    }
 }

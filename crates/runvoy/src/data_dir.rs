@@ -17,9 +17,10 @@ const LOCK_TRY_EVERY: Duration = Duration::from_millis(10);
 const LONGEST_PATH: usize = size_of::<libc::sockaddr_un>() - offset_of!(libc::sockaddr_un, sun_path) - "/sock.new".len() - 1;
 
 /// What a server keeps in its directory. Anything else in it is somebody else's.
-const OWN_FILES: [&str; 18] = [
+const OWN_FILES: [&str; 19] = [
     "admin.key",
     "admin.new",
+    "checkpoints.ndjson",
     "endpoint",
     "endpoint.new",
     "keys",
@@ -56,6 +57,11 @@ impl DataDir {
     /// The database.
     pub fn store(&self) -> PathBuf {
         self.0.join("runvoy.db")
+    }
+
+    /// The checkpoints of the audit trail, as they are told outside the store.
+    pub fn checkpoints(&self) -> PathBuf {
+        self.0.join("checkpoints.ndjson")
     }
 
     /// The logs.
@@ -208,9 +214,12 @@ fn taken(tried: Result<(), TryLockError>) -> Result<bool> {
     }
 }
 
+/// What the name of a private file ends with while it is written.
+pub const UNFINISHED: &str = "new";
+
 /// Writes a file that only its owner may read, all of it or nothing.
 pub fn write_private(path: &Path, content: &[u8]) -> Result<()> {
-    let temporary = path.with_extension("new");
+    let temporary = path.with_extension(UNFINISHED);
     fs::remove_file(&temporary).ok();
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary);
     let file = file.as_mut().map_err(|error| anyhow::anyhow!("cannot write {}: {error}", temporary.display()))?;

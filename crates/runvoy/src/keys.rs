@@ -33,6 +33,11 @@ impl Keys {
     }
 }
 
+/// The key of the events' chains, where there is a store.
+pub fn audit_key(data: &DataDir) -> Result<AuditKey> {
+    Ok(AuditKey::new(read(data, NAMES[0])?))
+}
+
 /// 256 bits that nobody can guess.
 pub fn random() -> Result<[u8; 32]> {
     let mut bytes = [0; 32];

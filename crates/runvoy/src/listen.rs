@@ -92,6 +92,7 @@ mod tests {
     use runvoy_model::chain::AuditKey;
     use runvoy_model::command::Worker;
     use runvoy_model::id::WorkerId;
+    use runvoy_model::spec::Needs;
     use runvoy_ports::clock::IdSource;
     use runvoy_server::{ServerConfig, ServerParts};
     use runvoy_sqlite::SqliteStore;
@@ -100,9 +101,11 @@ mod tests {
     use tokio::net::UnixStream;
 
     use super::*;
+    use crate::audit::StoreTrail;
     use crate::clock::{SystemClock, UuidSource};
     use crate::idle::is_deserted;
     use crate::machine::Machine;
+    use crate::seal_keys::FileSealKeys;
 
     /// The edge over an empty store, without a worker.
     async fn edge(data: &DataDir) -> (Arc<Engine>, App) {
@@ -110,11 +113,15 @@ mod tests {
         let logs = Arc::new(FileLogStore::open(&data.logs(), runvoy_sqlite::logs::Config::default()).expect("logs"));
         let (clock, ids) = (Arc::new(SystemClock::new()), Arc::new(UuidSource));
         crate::admin::ensure_admin(data, "ana@localhost", &*store, &*clock, &*ids).await.expect("an admin");
-        let worker = Worker { id: WorkerId(ids.next_id()), host: "here".into(), runner: "process".into(), in_process: true };
-        let ports = Ports { store: store.clone(), identity: store.clone(), logs: logs.clone(), clock, ids };
+        let serves = vec![Needs::Process];
+        let worker = Worker { id: WorkerId(ids.next_id()), host: "here".into(), runner: "process".into(), in_process: true, serves };
+        let trail = Arc::new(StoreTrail::new(data, AuditKey::new([7; 32])));
+        let seal_keys = Arc::new(FileSealKeys::open(data, &[]).expect("sealing keys"));
+        let ports =
+            Ports { store: store.clone(), records: store.clone(), trail, seal_keys: seal_keys.clone(), logs: logs.clone(), clock, ids };
         let engine = Engine::new(ports, runvoy_engine::Config::default(), worker);
         let (data, settings, backing_up) = (data.clone(), Settings::default(), Arc::default());
-        let host = Arc::new(Machine { data, settings, store, logs, runner: None, backing_up });
+        let host = Arc::new(Machine { data, settings, store, logs, seal_keys, runner: None, backing_up });
         let config = ServerConfig::new("", [7; 32]);
         (engine.clone(), App::new(ServerParts { engine, config, metrics: Arc::new(String::new), host }))
     }

@@ -14,6 +14,7 @@ use tokio::sync::Mutex;
 
 use crate::backup;
 use crate::data_dir::DataDir;
+use crate::seal_keys::FileSealKeys;
 use crate::settings::Settings;
 
 /// The files and processes of one server.
@@ -22,6 +23,7 @@ pub struct Machine {
     pub settings: Settings,
     pub store: Arc<SqliteStore>,
     pub logs: Arc<FileLogStore>,
+    pub seal_keys: Arc<FileSealKeys>,
     pub runner: Option<Arc<dyn Runner>>,
     /// Held by whoever makes a backup.
     pub backing_up: Arc<Mutex<()>>,
@@ -33,12 +35,14 @@ impl Host for Machine {
     }
 
     fn backup(&self, destination: PathBuf) -> BoxFuture<'_, Result<(), BackupFault>> {
-        let (data, store, logs) = (self.data.clone(), Arc::clone(&self.store), Arc::clone(&self.logs));
+        let (data, store, logs, seal_keys) =
+            (self.data.clone(), Arc::clone(&self.store), Arc::clone(&self.logs), Arc::clone(&self.seal_keys));
         let alone = Arc::clone(&self.backing_up);
         // A task of its own: a client that goes away must not leave half a copy that still grows.
         let copying = tokio::spawn(async move {
             let _alone = alone.lock().await;
-            backup::copy(&data, &store, &logs, &destination).await.map_err(|error| backup_fault(&error, &destination))
+            let source = backup::Source { data: &data, store: &store, logs: &logs, seal_keys: &seal_keys };
+            backup::copy(source, &destination).await.map_err(|error| backup_fault(&error, &destination))
         });
         Box::pin(async move { copying.await.map_err(|error| BackupFault::Failed(error.to_string()))? })
     }

@@ -2,6 +2,7 @@
 
 mod admin;
 mod args;
+mod audit;
 mod backup;
 mod bind;
 mod clock;
@@ -13,7 +14,9 @@ mod listen;
 mod local;
 mod logging;
 mod machine;
+mod recover;
 mod restore;
+mod seal_keys;
 mod serve;
 mod settings;
 mod signal;
@@ -25,8 +28,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser};
+use runvoy_cli::ClientCommand;
 
-use crate::args::{Cli, Command};
+use crate::args::{AdminCommand, Cli, Command};
 use crate::data_dir::DataDir;
 
 /// A request makes and drops hundreds of small values, on whichever thread is free: what this one does best.
@@ -44,7 +48,7 @@ fn main() -> ExitCode {
         return runvoy_runners::spawner::run();
     }
     runvoy_cli::complete::answer_shell(Cli::command);
-    let cli = Cli::parse();
+    let mut cli = Cli::parse();
     match cli.command {
         Command::Serve(args) => {
             let data = data_dir(cli.global.data_dir);
@@ -59,6 +63,17 @@ fn main() -> ExitCode {
         Command::Restore(args) => {
             let restored = data_dir(cli.global.data_dir).and_then(|data| restore::restore(&args.source, &data));
             finish(restored)
+        }
+        Command::Admin(AdminCommand::Recover(args)) => finish(data_dir(cli.global.data_dir).and_then(|data| {
+            let runtime = runtime(false)?;
+            runtime.block_on(recover::recover(&data, args.email.as_deref()))
+        })),
+        Command::Client(ClientCommand::Audit(args)) if args.is_verify() && audit::is_about_files(&mut cli.global) => {
+            let whole = data_dir(cli.global.data_dir.clone()).and_then(|data| audit::verify(&data, cli.global.format()));
+            match whole {
+                Ok(whole) => ExitCode::from(u8::from(!whole)),
+                Err(error) => finish(Err(error)),
+            }
         }
         Command::Client(command) => match runtime(false) {
             Ok(runtime) => ExitCode::from(runtime.block_on(runvoy_cli::execute(cli.global, command, &local::OwnBinary))),

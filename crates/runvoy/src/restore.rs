@@ -32,10 +32,11 @@ pub fn restore(source: &Path, data: &DataDir) -> Result<()> {
     sync(data.path())
 }
 
-/// What a store leaves. Its write-ahead log without it would be taken for that of the restored one.
-fn remains(data: &DataDir) -> [PathBuf; 4] {
+/// What a store leaves. Its write-ahead log without it would be taken for that of the restored one, and its checkpoints would tell that this was put
+/// back to an earlier state.
+fn remains(data: &DataDir) -> [PathBuf; 5] {
     let beside = |name| data.path().join(name);
-    [data.store(), beside("runvoy.db-wal"), beside("runvoy.db-shm"), data.logs()]
+    [data.store(), beside("runvoy.db-wal"), beside("runvoy.db-shm"), data.logs(), data.checkpoints()]
 }
 
 /// The store comes last.

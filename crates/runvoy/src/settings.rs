@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use runvoy_model::name::Name;
+use runvoy_server::Network;
 
 /// Everything a server can be told.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +27,10 @@ pub struct Settings {
     pub run_as: Option<String>,
     /// Commands may run as the server's own user although there are several users.
     pub allow_shared_uid: bool,
+    /// Repositories may come from literal addresses of this machine and of private networks.
+    pub git_allow_private: bool,
+    /// Certificates that git trusts instead of the system's.
+    pub git_ca_file: Option<PathBuf>,
     /// Where commands run.
     pub work_dir: Option<PathBuf>,
     /// Time between `SIGTERM` and `SIGKILL`.
@@ -44,6 +49,12 @@ pub struct Settings {
     pub cors_origins: Vec<String>,
     /// Anybody may read the metrics.
     pub metrics_public: bool,
+    /// So many wrong keys a minute.
+    pub failed_keys_per_minute: u32,
+    /// So many wrong claim tokens a minute.
+    pub failed_claims_per_minute: u32,
+    /// Proxies whose word about a client's address is taken.
+    pub trusted_proxies: Vec<Network>,
     /// How much is logged.
     pub log_level: String,
     /// `text`, `json`, or `auto`.
@@ -114,6 +125,8 @@ pub const KEYS: &[Key] = &[
     key!(queues, "default", "Queues that the server's own worker serves.", names),
     key!(run_as, "", "User that commands run as; empty is the server's own user.", optional),
     key!(allow_shared_uid, "false", "Run commands as the server's own user although there are several users.", boolean),
+    key!(git_allow_private, "false", "Clone from literal addresses of this machine and of private networks too.", boolean),
+    key!(git_ca_file, "", "Certificates (PEM) that git trusts instead of the system's; the commands' user must be able to read it.", path),
     key!(work_dir, "", "Where each command gets a directory of its own; empty is `work` in the data directory.", path),
     key!(grace, "5s", "Time between SIGTERM and SIGKILL, at most 50s.", duration),
     key!(stop_patience, "10s", "Time that running commands have to end when the server stops.", duration),
@@ -123,6 +136,9 @@ pub const KEYS: &[Key] = &[
     key!(behind_proxy, "false", "Listen beyond loopback without TLS because a proxy in front ends it.", boolean),
     key!(cors_origins, "", "Origins whose pages may call the API and open streams.", list),
     key!(metrics_public, "false", "Let anybody read /metrics without a key.", boolean),
+    key!(failed_keys_per_minute, "60", "Wrong keys looked at, per address and per beginning of a key; 0 is any number.", number),
+    key!(failed_claims_per_minute, "20", "Wrong claim tokens looked at, per address; 0 is any number.", number),
+    key!(trusted_proxies, "", "Addresses or networks of proxies whose X-Forwarded-For is believed.", networks),
     key!(log_level, "info", "error, warn, info, debug or trace.", text),
     key!(log_format, "auto", "text, json, or auto: text on a terminal, else JSON.", text),
     key!(retention_log_days, "30", "Days that logs are kept.", number),
@@ -259,6 +275,10 @@ fn names(text: &str) -> Result<Vec<Name>, String> {
     list(text)?.into_iter().map(|item| Name::new(item.clone()).map_err(|error| format!("{item:?} {error}"))).collect()
 }
 
+fn networks(text: &str) -> Result<Vec<Network>, String> {
+    list(text)?.into_iter().map(|item| item.parse().map_err(|error| format!("{item:?} {error}"))).collect()
+}
+
 fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit: u64 = match &text[digits.len()..] {
@@ -328,6 +348,7 @@ mod tests {
         assert!(wrong("tls_cert: a.pem").contains("tls_key"));
         assert!(wrong("listen: {a: b}").contains("listen"));
         assert!(wrong("grace: 51s").contains("a minute"));
+        assert!(wrong("trusted_proxies: [10.0.0.0/8, proxy]").contains("trusted_proxies"));
     }
 
     #[test]

@@ -9,25 +9,31 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use metrics_exporter_prometheus::PrometheusBuilder;
-use runvoy_engine::{Config as EngineConfig, Engine, LocalLeases, Ports, Pruner, Reaper, RetentionConfig};
+use runvoy_engine::{Auditor, Config as EngineConfig, Engine, LocalLeases, Ports, Pruner, Reaper, RetentionConfig, RunLimits};
 use runvoy_model::command::Worker as WorkerIdentity;
 use runvoy_model::cost::Rates;
 use runvoy_model::event::EventScope;
+use runvoy_model::git;
 use runvoy_model::id::WorkerId;
+use runvoy_model::record::{Kind, Record};
+use runvoy_model::spec::Needs;
 use runvoy_ports::clock::{Clock, IdSource};
+use runvoy_ports::record::RecordStore as _;
 use runvoy_ports::runner::{Limits, Runner};
 use runvoy_runners::ProcessRunner;
 use runvoy_server::{App, ServerConfig, ServerParts};
-use runvoy_sqlite::SqliteStore;
 use runvoy_sqlite::logs::FileLogStore;
+use runvoy_sqlite::{OpenError, SqliteStore, WitnessFile};
 use runvoy_worker::Worker;
 use tokio::task::JoinHandle;
 
 use crate::admin::ensure_admin;
+use crate::audit::StoreTrail;
 use crate::clock::{SystemClock, UuidSource};
 use crate::data_dir::DataDir;
 use crate::keys::Keys;
 use crate::machine::Machine;
+use crate::seal_keys::FileSealKeys;
 use crate::settings::Settings;
 
 /// The buckets of every histogram, in seconds.
@@ -35,6 +41,8 @@ const SECONDS: [f64; 14] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 
 const LEASE: Duration = Duration::from_secs(30);
 /// How often the stores are asked whether they still work.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// The last checkpoint of the audit trail has this long.
+const CHECKPOINT_WITHIN: Duration = Duration::from_secs(10);
 
 /// A server without its listeners.
 pub struct Stack {
@@ -44,6 +52,7 @@ pub struct Stack {
     worker: Option<Arc<Worker>>,
     store: Arc<SqliteStore>,
     logs: Arc<FileLogStore>,
+    auditor: Arc<Auditor>,
     agents: Vec<JoinHandle<()>>,
 }
 
@@ -56,13 +65,24 @@ impl Stack {
         let keys = Keys::load_or_make(data)?;
         let (store, logs) = open_stores(data, &settings, &keys)?;
         let (clock, ids): (Arc<dyn Clock>, Arc<dyn IdSource>) = (Arc::new(SystemClock::new()), Arc::new(UuidSource));
+        let secrets = store.records(Kind::Secret).await.context("cannot read the secrets")?;
+        let used: Vec<String> = secrets.iter().filter_map(Record::secret).map(|secret| secret.sealed.key_id.clone()).collect();
+        let seal_keys = Arc::new(FileSealKeys::open(data, &used)?);
         ensure_admin(data, &settings.admin_email, &*store, &*clock, &*ids).await?;
         // Also without a worker: what an earlier start left running is ended before it is recorded as ended.
         let runner = Some(start_runner(data, &settings).await?).filter(|_| settings.worker);
-        let identity = WorkerIdentity { id: WorkerId(ids.next_id()), host: host(), runner: "process".to_owned(), in_process: true };
+        let identity = WorkerIdentity {
+            id: WorkerId(ids.next_id()),
+            host: host(),
+            runner: "process".to_owned(),
+            in_process: true,
+            serves: vec![Needs::Process],
+        };
         let ports = Ports {
             store: Arc::clone(&store) as _,
-            identity: Arc::clone(&store) as _,
+            records: Arc::clone(&store) as _,
+            trail: Arc::new(StoreTrail::new(data, keys.audit.clone())),
+            seal_keys: Arc::clone(&seal_keys) as _,
             logs: Arc::clone(&logs) as _,
             clock: Arc::clone(&clock),
             ids,
@@ -81,16 +101,22 @@ impl Stack {
                 settings: settings.clone(),
                 store: Arc::clone(&store),
                 logs: Arc::clone(&logs),
+                seal_keys,
                 runner: runner.clone(),
                 backing_up: Arc::default(),
             }),
         });
-        let mut stack = Self { settings, engine, app, worker: None, store, logs, agents: Vec::new() };
+        let auditor = Arc::new(Auditor::new(Arc::clone(&engine), Arc::new(WitnessFile::new(data.checkpoints(), keys.audit))));
+        if let Err(error) = auditor.catch_up().await {
+            tracing::error!(error = format!("{:#}", anyhow::Error::new(error)), "checkpoints of the audit trail cannot be exported");
+        }
+        let mut stack = Self { settings, engine, app, worker: None, store, logs, auditor, agents: Vec::new() };
         if let Some(runner) = runner {
             stack.start_worker(runner, clock, identity.host);
         }
         stack.agents.push(tokio::spawn(Reaper::new(Arc::clone(&stack.engine)).run()));
         stack.agents.push(tokio::spawn(Pruner::new(Arc::clone(&stack.engine)).run()));
+        stack.agents.push(tokio::spawn(Arc::clone(&stack.auditor).run()));
         Ok(stack)
     }
 
@@ -102,6 +128,7 @@ impl Stack {
             grace: settings.grace,
             home: home(settings),
             host,
+            git: runvoy_worker::Git { reach: git_reach(settings), ca_file: settings.git_ca_file.clone() },
             limits: Limits {
                 memory_bytes: settings.limit_memory_bytes,
                 pids: settings.limit_pids,
@@ -142,6 +169,12 @@ impl Stack {
         for agent in &self.agents {
             agent.abort();
         }
+        match tokio::time::timeout(CHECKPOINT_WITHIN, self.auditor.checkpoint()).await {
+            Ok(Ok(_)) => {}
+            // The next start covers what this one could not.
+            Ok(Err(error)) => tracing::error!(error = format!("{:#}", anyhow::Error::new(error)), "no last checkpoint was made"),
+            Err(_) => tracing::error!("no last checkpoint was made in time"),
+        }
         let (store, logs) = (self.store, self.logs);
         tokio::task::spawn_blocking(move || logs.close()).await?.context("the logs were not closed")?;
         store.close().await.context("the store was not closed")
@@ -151,7 +184,14 @@ impl Stack {
 fn open_stores(data: &DataDir, settings: &Settings, keys: &Keys) -> Result<(Arc<SqliteStore>, Arc<FileLogStore>)> {
     let mut options = runvoy_sqlite::Options::new(keys.audit.clone());
     options.reserve_bytes = settings.disk_reserve_bytes;
-    let store = SqliteStore::open(data.store(), options).with_context(|| format!("cannot open the store in {}", data.path().display()))?;
+    let store = SqliteStore::open(data.store(), options).map_err(|error| {
+        let path = data.path().display();
+        let hint = match &error {
+            OpenError::Damaged(_) => format!(" (`runvoy audit verify --data-dir {path}` tells whether events were changed by hand)"),
+            _ => String::new(),
+        };
+        anyhow::Error::new(error).context(format!("cannot open the store in {path}{hint}"))
+    })?;
     let config = runvoy_sqlite::logs::Config {
         max_log_bytes: settings.log_max_bytes,
         reserve_bytes: settings.disk_reserve_bytes,
@@ -203,17 +243,31 @@ fn engine_config(settings: &Settings) -> EngineConfig {
         lease_ttl_ms: u64::try_from(LEASE.as_millis()).expect("a small constant"),
         retention: RetentionConfig { log_days: settings.retention_log_days, heartbeat_days: settings.retention_heartbeat_days },
         rates: Rates { vcpu_hour_usd: settings.cost_vcpu_hour_usd, gb_hour_usd: settings.cost_gb_hour_usd },
+        limits: RunLimits {
+            cpu_units: settings.limit_cpu_millis.and_then(|millis| u32::try_from(millis * 1024 / 1000).ok()),
+            memory_mib: settings.limit_memory_bytes.and_then(|bytes| u32::try_from(bytes >> 20).ok()),
+            processes: settings.limit_pids,
+            log_bytes: Some(settings.log_max_bytes),
+        },
         events: EventScope { tenant: settings.tenant.clone(), app: settings.app.clone(), environment: settings.environment.clone() },
         shares_uid: settings.run_as.is_none(),
         allow_shared_uid: settings.allow_shared_uid,
+        git_private: settings.git_allow_private,
         ..EngineConfig::default()
     }
+}
+
+fn git_reach(settings: &Settings) -> git::Reach {
+    if settings.git_allow_private { git::Reach::Private } else { git::Reach::Public }
 }
 
 fn server_config(settings: &Settings, keys: &Keys, url: Option<&str>) -> ServerConfig {
     let mut config = ServerConfig::new(url.unwrap_or_default(), keys.signing);
     config.cors_origins.clone_from(&settings.cors_origins);
     config.metrics_public = settings.metrics_public;
+    config.failed_keys_per_minute = settings.failed_keys_per_minute;
+    config.failed_claims_per_minute = settings.failed_claims_per_minute;
+    config.trusted_proxies.clone_from(&settings.trusted_proxies);
     config
 }
 

@@ -99,34 +99,16 @@ fn what_cannot_start_says_why() {
 fn commands_are_refused_the_servers_own_user_once_there_is_a_second_one() {
     let mut server = Server::start();
     server.run("true");
-    server.stop();
-    add_second_user(&server.data);
-    let refused = Setup::default().start_in(&server.data);
-    let answer = refused.http().post("/api/v1/run", &json!({"command": "true"}));
+    let invited = server.http().post("/api/v1/users/create", &json!({"email": "eve@example.com", "role": "developer"}));
+    assert_eq!(invited.status, 201, "{}", invited.text());
+    let answer = server.http().post("/api/v1/run", &json!({"command": "true"}));
     assert_eq!(answer.status, 409, "{}", answer.text());
     assert!(answer.text().contains("--run-as"), "{}", answer.text());
-    drop(refused);
+    server.stop();
     let allowed = Setup::default().arg("--allow-shared-uid").start_in(&server.data);
     assert_eq!(allowed.http().post("/api/v1/run", &json!({"command": "true"})).status, 202);
     let doctor = allowed.get("/api/v1/doctor").text();
     assert!(doctor.contains("--allow-shared-uid"), "{doctor}");
-}
-
-fn add_second_user(data: &std::path::Path) {
-    use runvoy_model::chain::AuditKey;
-    use runvoy_model::id::StepId;
-    use runvoy_model::role::Role;
-    use runvoy_model::step::Step;
-    use runvoy_model::time::UnixMs;
-    use runvoy_ports::identity::{IdentityStore, NewUser};
-    let key = std::fs::read(data.join("keys/audit.key")).expect("the key").try_into().expect("32 bytes");
-    let store =
-        runvoy_sqlite::SqliteStore::open(data.join("runvoy.db"), runvoy_sqlite::Options::new(AuditKey::new(key))).expect("the store");
-    let user = NewUser { email: "eve@example.com".into(), role: Role::Developer, key_hash: [1; 32], key_prefix: "rv_x".into() };
-    let step = Step::system(StepId::from_bytes([9; 16]), UnixMs(1), "test");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    assert!(runtime.block_on(store.create_user(step, user)).expect("the store answers"));
-    runtime.block_on(store.close()).expect("closed");
 }
 
 #[test]

@@ -129,7 +129,7 @@ mod history {
     use runvoy_model::command::{EndAttempt, Fence, LeaseTo, Outcome, Submit, Worker};
     use runvoy_model::id::{ExecutionId, LeaseId, StepId, WorkerId};
     use runvoy_model::name::Name;
-    use runvoy_model::spec::Spec;
+    use runvoy_model::spec::{Needs, Spec};
     use runvoy_model::step::Step;
     use runvoy_model::time::UnixMs;
     use runvoy_ports::store::ExecutionStore;
@@ -142,7 +142,8 @@ mod history {
             bytes
         };
         let at = UnixMs(1_700_000_000_000 + i64::try_from(n).expect("small"));
-        let worker = Worker { id: WorkerId::from_bytes([9; 16]), host: "earlier".into(), runner: "process".into(), in_process: true };
+        let (host, runner, serves) = ("earlier".into(), "process".into(), vec![Needs::Process]);
+        let worker = Worker { id: WorkerId::from_bytes([9; 16]), host, runner, in_process: true, serves };
         let spec = Spec {
             command: "true".into(),
             args: None,
@@ -155,6 +156,9 @@ mod history {
             priority: 3,
             labels: std::collections::BTreeMap::new(),
             retries: 0,
+            secrets: Vec::new(),
+            git: None,
+            playbook: None,
         };
         let (execution, lease) = (ExecutionId::from_bytes(id(1)), LeaseId::from_bytes(id(2)));
         let lease_to = Some(LeaseTo { lease, worker, ttl_ms: 30_000 });

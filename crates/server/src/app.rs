@@ -15,6 +15,9 @@ use runvoy_wire::Probe;
 use tokio::sync::{Notify, watch};
 
 use crate::cors::Cors;
+use crate::limit::Attempts;
+use crate::link::LinkKey;
+use crate::proxy::Network;
 use crate::resource;
 use crate::route::TableRow;
 use crate::ticket::TicketKey;
@@ -34,6 +37,12 @@ pub struct ServerConfig {
     pub ticket_key: [u8; 32],
     /// A user may follow this many logs at once.
     pub max_streams_per_user: usize,
+    /// So many wrong keys and tokens a minute are looked at, per address and per beginning of a key; 0 is any number.
+    pub failed_keys_per_minute: u32,
+    /// So many wrong claim tokens a minute are looked at, per address; 0 is any number.
+    pub failed_claims_per_minute: u32,
+    /// Proxies whose word about a client's address is taken.
+    pub trusted_proxies: Vec<Network>,
     /// Where commands run: `local` or `aws`.
     pub provider: String,
     /// The AWS region.
@@ -50,6 +59,9 @@ impl ServerConfig {
             metrics_public: false,
             ticket_key,
             max_streams_per_user: 1_000,
+            failed_keys_per_minute: 60,
+            failed_claims_per_minute: 20,
+            trusted_proxies: Vec::new(),
             provider: "local".into(),
             region: None,
         }
@@ -98,7 +110,10 @@ pub(crate) struct State {
     pub(crate) metrics: MetricsText,
     pub(crate) host: Arc<dyn Host>,
     pub(crate) cors: Cors,
+    pub(crate) key_attempts: Attempts,
+    pub(crate) claim_attempts: Attempts,
     pub(crate) tickets: TicketKey,
+    pub(crate) links: LinkKey,
     pub(crate) openapi: bytes::Bytes,
     stop: watch::Sender<bool>,
     /// Open streams by user; a user without one has no entry.
@@ -177,7 +192,10 @@ impl App {
         let openapi = crate::openapi::document(&routes);
         let state = Arc::new(State {
             cors: Cors::new(&parts.config.cors_origins),
+            key_attempts: Attempts::new(parts.config.failed_keys_per_minute),
+            claim_attempts: Attempts::new(parts.config.failed_claims_per_minute),
             tickets: TicketKey::new(parts.config.ticket_key),
+            links: LinkKey::new(&parts.config.ticket_key),
             openapi: openapi.into(),
             engine: parts.engine,
             config: parts.config,

@@ -53,6 +53,7 @@ pub(crate) struct Call {
     pub(crate) parts: Parts,
     pub(crate) params: Params,
     pub(crate) reached: Reached,
+    pub(crate) request_id: String,
     /// Taken by the first who reads it. Behind a lock only because a body cannot be shared, and a call is.
     pub(crate) body: Mutex<Body>,
 }
@@ -91,6 +92,11 @@ impl Call {
             return Err(Fault::invalid("Idempotency-Key", format!("1 to {MOST_KEY_CHARS} printable ASCII characters")));
         }
         Ok(Some(text.to_owned()))
+    }
+
+    /// The body as JSON, which must be there. `holds` says to a person what it is to hold.
+    pub(crate) async fn body_of<T: DeserializeOwned>(&self, holds: &str) -> Result<T, Fault> {
+        self.json().await?.ok_or_else(|| Fault::invalid("body", format!("must be a JSON object with {holds}")))
     }
 
     /// The body as JSON; `None` where there is none.

@@ -1,7 +1,10 @@
-//! Which web pages elsewhere may call: the configured origins and no other. There are no cookies, so that credentials are never allowed.
+//! Which web pages elsewhere may call: the configured origins and no other. There are no cookies, so that credentials are never allowed, and a
+//! page that is none of ours can change nothing: what it sends is refused before it is looked at.
 
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+
+use crate::fault::Fault;
 
 /// The origins that may call.
 #[derive(Debug)]
@@ -10,6 +13,7 @@ pub(crate) struct Cors {
     origins: Vec<String>,
 }
 
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, DELETE, OPTIONS");
 const HEADERS: HeaderValue = HeaderValue::from_static("Content-Type, X-API-Key, Authorization, Idempotency-Key, X-Request-ID");
 const EXPOSED: HeaderValue = HeaderValue::from_static("X-Request-ID, X-Next-Cursor, Retry-After, Content-Range, ETag");
@@ -24,6 +28,19 @@ impl Cors {
     /// Whether pages of this origin may call.
     pub(crate) fn allows(&self, origin: &str) -> bool {
         self.any || self.origins.iter().any(|known| known.eq_ignore_ascii_case(origin))
+    }
+
+    /// Refuses what a page of a stranger sends. A browser names the page; others name none, and are no page.
+    pub(crate) fn guard(&self, headers: &HeaderMap, host: Option<&str>) -> Result<(), Fault> {
+        let mut origins = headers.get_all(header::ORIGIN).iter().peekable();
+        if origins.peek().is_none() {
+            // A browser that hides the page's origin still says that the page is another's.
+            let foreign = |site: &HeaderValue| site != "same-origin" && site != "none";
+            return if headers.get_all(FETCH_SITE).iter().any(foreign) { Err(Fault::foreign_origin()) } else { Ok(()) };
+        }
+        // An origin that is not text is nobody's.
+        let known = |origin: &HeaderValue| origin.to_str().is_ok_and(|origin| is_of(origin, host) || self.allows(origin));
+        if origins.all(known) { Ok(()) } else { Err(Fault::foreign_origin()) }
     }
 
     /// Lets the page of an allowed origin read the answer.
@@ -46,6 +63,12 @@ impl Cors {
     }
 }
 
+/// Whether an origin is the host that was called.
+fn is_of(origin: &str, host: Option<&str>) -> bool {
+    let named = origin.split_once("://").map(|(_, host)| host);
+    named.zip(host).is_some_and(|(a, b)| !a.is_empty() && a.eq_ignore_ascii_case(b))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,5 +81,34 @@ mod tests {
             assert!(!cors.allows(other), "{other}");
         }
         assert!(Cors::new(&["*".into()]).allows("https://anywhere.example"));
+    }
+
+    #[test]
+    fn security_21_what_a_page_of_a_stranger_sends_is_refused() {
+        let cors = Cors::new(&["https://web.example.com".into()]);
+        let sent = |pairs: &[(&str, &str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                let name = HeaderName::from_bytes(name.as_bytes()).expect("a name");
+                headers.append(name, HeaderValue::from_str(value).expect("a value"));
+            }
+            cors.guard(&headers, Some("runvoy.example.com:443")).is_ok()
+        };
+        assert!(sent(&[]), "no page");
+        assert!(sent(&[("origin", "https://web.example.com")]));
+        assert!(sent(&[("origin", "https://web.example.com"), ("sec-fetch-site", "cross-site")]), "a page elsewhere that may");
+        assert!(sent(&[("origin", "https://runvoy.example.com:443"), ("sec-fetch-site", "same-origin")]), "its own page");
+        assert!(sent(&[("sec-fetch-site", "none")]), "the address bar");
+        for foreign in [
+            &[("origin", "https://evil.example.com")][..],
+            &[("origin", "null")],
+            &[("origin", "")],
+            &[("origin", "https://")],
+            &[("origin", "https://web.example.com"), ("origin", "https://evil.example.com")],
+            &[("sec-fetch-site", "cross-site")],
+            &[("sec-fetch-site", "same-site")],
+        ] {
+            assert!(!sent(foreign), "{foreign:?}");
+        }
     }
 }

@@ -3,12 +3,13 @@
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, header};
-use runvoy_engine::{Caller, Credential, EngineError};
+use runvoy_engine::{Caller, Credential, Origin};
 use runvoy_model::id::ExecutionId;
 
 use crate::app::State;
 use crate::call::Params;
 use crate::fault::Fault;
+use crate::link::looks_like_link;
 use crate::peer::Peer;
 use crate::query::Query;
 use crate::ticket::looks_like_ticket;
@@ -60,6 +61,25 @@ pub(crate) async fn admit_ticket(state: &State, text: &str, params: &Params, fro
     standing.caller(state).await
 }
 
+/// The token of a signed link, in the address or where a key could stand, if there is one.
+pub(crate) fn link(parts: &Parts, peer: Peer) -> Result<Option<String>, Fault> {
+    let in_address = Query::of(&parts.uri)?.text("token")?.map(str::to_owned);
+    Ok(in_address.or_else(|| match shown(&parts.headers, peer) {
+        Credential::Key(text) if looks_like_link(&text) => Some(text),
+        Credential::Key(_) | Credential::LocalOwner | Credential::None => None,
+    }))
+}
+
+/// Whoever made a link to this very execution, as they are now.
+pub(crate) async fn admit_link(state: &State, text: &str, params: &Params, from: String, request_id: &str) -> Result<Caller, Fault> {
+    let link = state.links.read(text, state.engine.now()).map_err(|_| Fault::bad_link())?;
+    if params.get("id").parse::<ExecutionId>() != Ok(link.execution) {
+        return Err(Fault::bad_link());
+    }
+    let standing = Standing { email: link.email, key_hash: link.key_hash, from, request_id: request_id.to_owned() };
+    standing.caller(state).await
+}
+
 /// A caller who was admitted once and may have been revoked since.
 #[derive(Debug, Clone)]
 pub(crate) struct Standing {
@@ -77,31 +97,8 @@ impl Standing {
 
     /// The caller as the store knows them now, past every cache; an error once key or user were revoked.
     pub(crate) async fn caller(&self, state: &State) -> Result<Caller, Fault> {
-        let identity = &state.engine.ports().identity;
-        let (user, key) = match self.key_hash {
-            Some(hash) => {
-                let (key, user) = identity.key(hash).await.map_err(EngineError::from)?.ok_or(EngineError::InvalidKey)?;
-                (Some(user), Some(key))
-            }
-            None => {
-                let users = identity.users().await.map_err(EngineError::from)?;
-                (users.into_iter().find(|user| user.email == self.email), None)
-            }
-        };
-        let user = user.filter(|user| user.email == self.email).ok_or(EngineError::InvalidKey)?;
-        let now = state.engine.now();
-        if user.revoked || key.as_ref().is_some_and(|key| key.revoked || key.expires_at.is_some_and(|at| at <= now)) {
-            return Err(EngineError::RevokedKey.into());
-        }
-        Ok(Caller {
-            email: user.email,
-            role: user.role,
-            key_expires_at: key.as_ref().and_then(|key| key.expires_at),
-            key_prefix: key.map(|key| key.prefix),
-            key_hash: self.key_hash,
-            from: self.from.clone(),
-            request_id: self.request_id.clone(),
-        })
+        let origin = Origin { from: self.from.clone(), request_id: self.request_id.clone() };
+        Ok(state.engine.admit_again(&self.email, self.key_hash, origin).await?)
     }
 }
 

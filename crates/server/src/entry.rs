@@ -1,5 +1,5 @@
-//! What every request goes through, in this order: id, method, credential, rule, handler, headers, one log line, metrics. There is no other
-//! middleware.
+//! What every request goes through, in this order: id, address, method, origin, credential, rule, handler, headers, one log line, metrics. There
+//! is no other middleware. A change that somebody may not make is kept as an event before they are told; if it cannot be kept, that is the answer.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use futures_util::FutureExt as _;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use parking_lot::Mutex;
-use runvoy_engine::{Caller, EngineError};
+use runvoy_engine::{Caller, Credential, EngineError};
 
 use crate::address::Reached;
 use crate::app::State;
@@ -17,7 +17,8 @@ use crate::call::{Call, Params};
 use crate::credential;
 use crate::fault::Fault;
 use crate::meter::Meter;
-use crate::peer::{Connection, Peer};
+use crate::peer::Connection;
+use crate::proxy;
 use crate::request_id;
 use crate::request_line::RequestLine;
 use crate::route::{Route, Rule};
@@ -51,7 +52,8 @@ impl Entry {
     pub(crate) async fn serve(&self, request: Request<Body>) -> Response<Body> {
         let (parts, body) = request.into_parts();
         let state = &self.state;
-        let connection = parts.extensions.get::<Connection>().copied().unwrap_or_default();
+        let mut connection = parts.extensions.get::<Connection>().copied().unwrap_or_default();
+        connection.peer = proxy::client(connection.peer, &parts.headers, &state.config.trusted_proxies);
         let request_id = request_id::of(&parts.headers, &*state.engine.ports().ids);
         let reached = Reached::new(connection, &parts.headers);
         let origin = parts.headers.get(header::ORIGIN).cloned();
@@ -81,20 +83,38 @@ impl Entry {
         };
         let (mut parts, state) = (parts, Arc::clone(&self.state));
         let params = Params::of(&mut parts).await?;
-        let caller = self.admit(route.rule, &parts, &params, reached, line).await?;
-        line.user(caller.as_ref());
-        // A client that goes away must not leave a change half done, so changes run to their end on a task of their own.
         let is_change = wanted != Method::GET;
-        let answering = (route.handler)(Call { state, caller, parts, params, reached: reached.clone(), body: Mutex::new(body) });
         if is_change {
-            tokio::spawn(answering).await.unwrap_or_else(|_| Err(Fault::Panicked))
-        } else {
-            AssertUnwindSafe(answering).catch_unwind().await.unwrap_or(Err(Fault::Panicked))
+            state.cors.guard(&parts.headers, reached.host())?;
+        }
+        let caller = self.identify(route.rule, &parts, &params, reached, line).await?;
+        line.user(caller.as_ref());
+        let asking = caller.clone().filter(|_| is_change);
+        let answered = match permit(route.rule, caller.as_ref(), reached) {
+            Err(fault) => Err(fault),
+            Ok(()) => {
+                let (reached, request_id) = (reached.clone(), line.request_id().to_owned());
+                let answering = (route.handler)(Call { state, caller, parts, params, reached, request_id, body: Mutex::new(body) });
+                // A client that goes away must not leave a change half done, so changes run to their end on a task of their own.
+                if is_change {
+                    tokio::spawn(answering).await.unwrap_or_else(|_| Err(Fault::Panicked))
+                } else {
+                    AssertUnwindSafe(answering).catch_unwind().await.unwrap_or(Err(Fault::Panicked))
+                }
+            }
+        };
+        match (answered, asking) {
+            (Err(Fault::Engine(error @ EngineError::Forbidden { .. })), Some(caller)) => {
+                let action = format!("{} {}", route.method, route.path);
+                self.state.engine.note_denied(&caller, &action, &error.to_string()).await?;
+                Err(error.into())
+            }
+            (answered, _) => answered,
         }
     }
 
-    /// Applies the rule: who calls, and whether they may.
-    async fn admit(
+    /// Tells who calls; nobody, where anyone may. Whoever fails too often at that is not heard for a while.
+    async fn identify(
         &self,
         rule: Rule,
         parts: &Parts,
@@ -105,28 +125,46 @@ impl Entry {
         let open = match rule {
             Rule::Anyone => true,
             Rule::KeyUnlessPublic(_) => self.state.config.metrics_public,
-            Rule::Key(_) | Rule::KeyOrTicket(_) | Rule::Owner(_) => false,
+            Rule::Key(_) | Rule::KeyOrTicket(_) | Rule::KeyOrLink(_) | Rule::Owner(_) => false,
         };
         if open {
             return Ok(None);
         }
-        let from = reached.connection.peer.to_string();
-        let ticket = match rule {
-            Rule::KeyOrTicket(_) => credential::ticket(parts, reached.connection.peer)?,
+        let (peer, clock, attempts) = (reached.connection.peer, &self.state.engine.ports().clock, &self.state.key_attempts);
+        attempts.check(peer, clock.monotonic())?;
+        let caller = self.recognise(rule, parts, params, reached, line).await;
+        if caller.as_ref().is_err_and(Fault::is_guess) {
+            let shown = credential::shown(&parts.headers, peer);
+            attempts.failed(peer, if let Credential::Key(key) = &shown { Some(key) } else { None }, clock.monotonic())?;
+        }
+        caller.map(Some)
+    }
+
+    async fn recognise(
+        &self,
+        rule: Rule,
+        parts: &Parts,
+        params: &Params,
+        reached: &Reached,
+        line: &RequestLine<'_>,
+    ) -> Result<Caller, Fault> {
+        let (peer, state, request_id) = (reached.connection.peer, &self.state, line.request_id());
+        let from = peer.to_string();
+        let token = match rule {
+            Rule::KeyOrTicket(_) => credential::ticket(parts, peer)?,
+            Rule::KeyOrLink(_) => credential::link(parts, peer)?,
             _ => None,
         };
-        let caller = match ticket {
-            Some(ticket) => credential::admit_ticket(&self.state, &ticket, params, from, line.request_id()).await?,
-            None => {
-                let shown = credential::shown(&parts.headers, reached.connection.peer);
-                self.state.engine.authenticate(shown, from, line.request_id().to_owned()).await?
+        match token {
+            Some(ticket) if matches!(rule, Rule::KeyOrTicket(_)) => {
+                credential::admit_ticket(state, &ticket, params, from, request_id).await
             }
-        };
-        caller.may(rule.action())?;
-        if matches!(rule, Rule::Owner(_)) && !matches!(reached.connection.peer, Peer::Unix { owner: true, .. }) {
-            return Err(EngineError::Forbidden { role: caller.role.as_str() }.into());
+            Some(link) => credential::admit_link(state, &link, params, from, request_id).await,
+            None => {
+                let shown = credential::shown(&parts.headers, peer);
+                Ok(state.engine.authenticate(shown, from, request_id.to_owned()).await?)
+            }
         }
-        Ok(Some(caller))
     }
 
     fn options(&self, parts: &Parts) -> Response<Body> {
@@ -136,6 +174,16 @@ impl Entry {
         self.state.cors.preflight(parts, response.headers_mut());
         response
     }
+}
+
+/// Applies the rule: whether who calls may.
+fn permit(rule: Rule, caller: Option<&Caller>, reached: &Reached) -> Result<(), Fault> {
+    let Some(caller) = caller else { return Ok(()) };
+    caller.may(rule.action())?;
+    if matches!(rule, Rule::Owner(_)) && !reached.connection.peer.is_owner() {
+        return Err(EngineError::Forbidden { role: caller.role.as_str() }.into());
+    }
+    Ok(())
 }
 
 /// Headers of every answer: nothing of it is to be guessed, framed, run or kept by a browser.

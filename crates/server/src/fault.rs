@@ -1,6 +1,8 @@
 //! The one map from what went wrong to what the client sees: status, code, words and headers. What is inside the server stays inside; it is
 //! logged with the request's id instead.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use http::{HeaderValue, Response, StatusCode, header};
 use runvoy_engine::EngineError;
@@ -28,6 +30,8 @@ pub(crate) enum Fault {
     MethodNotAllowed(HeaderValue),
     /// No byte of the range exists; the whole has this many.
     RangeNotSatisfiable(u64),
+    /// Whoever asks has failed too often to show who they are; they may try again after this time.
+    TooManyAttempts(Duration),
     /// The handler panicked.
     Panicked,
 }
@@ -58,6 +62,15 @@ impl Fault {
         Self::refused(Code::Unauthorized, "the stream's ticket is not valid or has expired", details)
     }
 
+    /// Not a link, not to this execution, or too old.
+    pub(crate) fn bad_link() -> Self {
+        Self::refused(
+            Code::Unauthorized,
+            "the link is not valid or has expired",
+            "ask whoever sent it for a new one: `runvoy logs ID --link`",
+        )
+    }
+
     /// The body is larger than the route takes.
     pub(crate) fn too_large(limit: usize) -> Self {
         Self::refused(Code::PayloadTooLarge, "the body is too large", format!("at most {limit} bytes"))
@@ -70,7 +83,12 @@ impl Fault {
 
     /// A page of that origin may not do this.
     pub(crate) fn foreign_origin() -> Self {
-        Self::refused(Code::Forbidden, "this origin may not open streams", "add it to the server's configured origins")
+        Self::refused(Code::Forbidden, "pages of this origin may not do this", "add it to the server's cors_origins")
+    }
+
+    /// Whether somebody showed a key or a token that is nobody's: it may be a guess. What was good once is none.
+    pub(crate) const fn is_guess(&self) -> bool {
+        matches!(self, Self::Engine(EngineError::InvalidKey) | Self::Refused { code: Code::Unauthorized, .. })
     }
 
     fn refused(code: Code, error: impl Into<String>, details: impl Into<String>) -> Self {
@@ -102,6 +120,11 @@ impl Fault {
                 response.headers_mut().insert(header::CONTENT_RANGE, range);
                 response
             }
+            Self::TooManyAttempts(wait) => {
+                let seconds = wait.as_secs().saturating_add(1);
+                let body = ErrorBody::new(Code::RateLimited, "too many failed attempts", format!("try again in {seconds} s"));
+                with(respond(Code::RateLimited, body), header::RETRY_AFTER, HeaderValue::from(seconds))
+            }
             Self::Panicked => {
                 tracing::error!(request_id, "a handler panicked");
                 internal(request_id)
@@ -126,6 +149,16 @@ fn engine_response(error: &EngineError, state: &State, reached: &Reached, reques
         EngineError::InvalidKey => challenged(plain(Code::InvalidApiKey, "check the key, or ask an admin for a new one")),
         EngineError::RevokedKey => challenged(plain(Code::ApiKeyRevoked, "ask an admin for a new key")),
         EngineError::Forbidden { .. } => plain(Code::Forbidden, "ask an admin for a role that may"),
+        EngineError::Denied { rule, .. } => {
+            let details = match rule {
+                Some(rule) => format!("rule {rule} decided; `runvoy access explain` says more"),
+                None => "`runvoy access explain` says more".to_owned(),
+            };
+            plain(Code::Forbidden, &details)
+        }
+        EngineError::NoSecret(_) => plain(Code::SecretNotFound, "it does not exist, or is not yours to see"),
+        EngineError::SecretExists(_) => plain(Code::SecretAlreadyExists, "nothing was changed; update it, or delete it first"),
+        EngineError::ShownOnce(_) => plain(Code::Conflict, "nothing was changed; make another one if its text was lost"),
         EngineError::LockHeld(held) => {
             let holder = &held.holder;
             let body = ErrorBody::lock_held(LockHeld {

@@ -19,7 +19,8 @@ const LOCK_HELD: &str = "LockHeldError";
 /// What any route can answer.
 const ALWAYS: [Code; 2] = [Code::InternalError, Code::ServiceUnavailable];
 /// What any route with a rule can answer.
-const GUARDED: [Code; 5] = [Code::Unauthorized, Code::InvalidApiKey, Code::ApiKeyRevoked, Code::Forbidden, Code::DatabaseError];
+const GUARDED: [Code; 6] =
+    [Code::Unauthorized, Code::InvalidApiKey, Code::ApiKeyRevoked, Code::Forbidden, Code::RateLimited, Code::DatabaseError];
 
 /// The document as JSON text.
 pub(crate) fn document(routes: &Routes) -> String {
@@ -27,6 +28,7 @@ pub(crate) fn document(routes: &Routes) -> String {
         .security_scheme("key", SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new("X-API-Key"))))
         .security_scheme("bearer", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)))
         .security_scheme("ticket", SecurityScheme::ApiKey(ApiKey::Query(ApiKeyValue::new("token"))))
+        .security_scheme("link", SecurityScheme::ApiKey(ApiKey::Query(ApiKeyValue::new("token"))))
         .schema(ERROR, error_schema())
         .schema(LOCK_HELD, AllOfBuilder::new().item(Ref::from_schema_name(ERROR)).item(shape::<LockHeld>().schema));
     let mut named: BTreeMap<String, RefOr<Schema>> = shape::<LockHeld>().named.into_iter().collect();
@@ -51,6 +53,7 @@ pub(crate) fn document(routes: &Routes) -> String {
 fn method(method: &Method) -> HttpMethod {
     match *method {
         Method::POST => HttpMethod::Post,
+        Method::PUT => HttpMethod::Put,
         Method::DELETE => HttpMethod::Delete,
         _ => HttpMethod::Get,
     }
@@ -82,6 +85,7 @@ fn describe(route: &Route) -> OperationBuilder {
         Rule::Anyone => &[],
         Rule::Key(_) | Rule::Owner(_) | Rule::KeyUnlessPublic(_) => &["key", "bearer"],
         Rule::KeyOrTicket(_) => &["key", "bearer", "ticket"],
+        Rule::KeyOrLink(_) => &["key", "bearer", "link"],
     };
     for scheme in schemes {
         described = described.security(SecurityRequirement::new(*scheme, no_scopes));
@@ -111,7 +115,10 @@ fn responses(route: &Route) -> BTreeMap<u16, ResponseBuilder> {
     let guarded: &[Code] = if route.rule == Rule::Anyone { &[] } else { &GUARDED };
     let mut codes: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
     for code in ALWAYS.iter().chain(guarded).chain(&operation.refusals) {
-        codes.entry(code.status()).or_default().push(*code);
+        let of_status = codes.entry(code.status()).or_default();
+        if !of_status.contains(code) {
+            of_status.push(*code);
+        }
     }
     for (status, codes) in codes {
         let error = Ref::from_schema_name(ERROR);

@@ -26,6 +26,8 @@ pub enum Rule {
     Key(Action),
     /// The same, or whoever shows a ticket for this very execution.
     KeyOrTicket(Action),
+    /// The same, or whoever has a signed link to this very execution's log.
+    KeyOrLink(Action),
     /// The same as [`Rule::Key`], and only over the local socket as the server's own user.
     Owner(Action),
     /// The same as [`Rule::Key`], unless configuration opens the metrics to anyone.
@@ -37,7 +39,11 @@ impl Rule {
     pub const fn action(self) -> Action {
         match self {
             Self::Anyone => Action::Public,
-            Self::Key(action) | Self::KeyOrTicket(action) | Self::Owner(action) | Self::KeyUnlessPublic(action) => action,
+            Self::Key(action)
+            | Self::KeyOrTicket(action)
+            | Self::KeyOrLink(action)
+            | Self::Owner(action)
+            | Self::KeyUnlessPublic(action) => action,
         }
     }
 }
@@ -87,6 +93,15 @@ impl Routes {
         F: Future<Output = Result<Response<Body>, Fault>> + Send + 'static,
     {
         self.add(Method::POST, path, rule, operation, handler);
+    }
+
+    /// Adds a `PUT`.
+    pub(crate) fn put<H, F>(&mut self, path: &'static str, rule: Rule, operation: Operation, handler: H)
+    where
+        H: Fn(Call) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<Response<Body>, Fault>> + Send + 'static,
+    {
+        self.add(Method::PUT, path, rule, operation, handler);
     }
 
     /// Adds a `DELETE`.

@@ -193,6 +193,9 @@ mod tests {
             priority: 3,
             labels: BTreeMap::from([("team".into(), "x".into())]),
             retries: 0,
+            secrets: Vec::new(),
+            git: None,
+            playbook: None,
         };
         let full = Execution {
             id: ExecutionId::from_bytes([0xab; 16]),

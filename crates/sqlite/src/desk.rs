@@ -2,6 +2,7 @@
 //! It neither begins nor commits; whoever calls does both.
 
 use runvoy_model::chain::AuditKey;
+use runvoy_model::change::Made;
 use runvoy_model::command::{Answer, Command};
 use runvoy_model::decide::{decide, replay};
 use runvoy_model::event::{Entity, EntityType};
@@ -9,16 +10,18 @@ use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::lock::Lock;
 use runvoy_model::name::Name;
+use runvoy_model::record::{Kind, Record};
+use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_model::view::{View, Writes};
 use rusqlite::Connection;
 
 use crate::fault::Fault;
-use crate::receipt::{self, Kept};
+use crate::receipt;
 use crate::record::{self, Columns};
 use crate::span::Hour;
-use crate::{event, lock, ready};
+use crate::{event, lock, ready, registry};
 
 /// What the writer remembers from step to step, because nobody else writes. Forgotten after a rollback.
 #[derive(Debug, Default)]
@@ -53,6 +56,8 @@ pub(crate) struct Desk<'w> {
     /// The disk is at its reserve: nothing new is taken.
     pub(crate) at_reserve: bool,
     seen: Vec<Seen>,
+    /// Records that were written, with their places.
+    written: Vec<(Entity, i64)>,
 }
 
 /// An execution that the decision looked at, as it was.
@@ -64,28 +69,26 @@ struct Seen {
 
 impl<'w> Desk<'w> {
     pub(crate) fn new(conn: &'w Connection, memory: &'w mut Memory, at_reserve: bool) -> Self {
-        Self { conn, memory, at_reserve, seen: Vec::new() }
+        Self { conn, memory, at_reserve, seen: Vec::new(), written: Vec::new() }
     }
 
     /// Decides and writes one step, or answers it as before.
     pub(crate) fn apply(&mut self, key: &AuditKey, step: &Step, command: &Command) -> Result<Answer, Fault> {
-        match receipt::find(self.conn, step.id)? {
-            Some(Kept::Step(receipt)) => return replay(self, &receipt),
-            Some(Kept::User) => return Err(Fault::Damaged(format!("step {} was of another kind before", step.id))),
-            None => {}
+        if let Some(receipt) = receipt::find(self.conn, step.id)? {
+            return replay(self, &receipt);
         }
         let (mut writes, mut answer) = decide(self, step, command)?;
         if writes.is_empty() {
             return Ok(answer);
         }
-        if self.at_reserve && matches!(command, Command::Submit(_)) {
+        if self.at_reserve && command.adds() {
             return Err(Fault::AtReserve);
         }
         writes.seal(key, &mut answer);
         self.memory.hour.enter(self.conn, step.at)?;
         self.write(step, &writes)?;
         if let Some(receipt) = writes.receipt {
-            receipt::keep(self.conn, step, &Kept::Step(receipt))?;
+            receipt::keep(self.conn, step, &receipt)?;
         }
         Ok(answer)
     }
@@ -97,11 +100,15 @@ impl<'w> Desk<'w> {
         for lock in &writes.locks {
             lock::put(self.conn, lock)?;
         }
+        for record in &writes.records {
+            let seq = registry::put(self.conn, record)?;
+            self.written.extend(record.entity().map(|entity| (entity, seq)));
+        }
         for event in &writes.events {
             event::insert(self.conn, self.entity_seq(&event.entity)?, event)?;
         }
-        if let Some((key, execution)) = &writes.key {
-            receipt::keep_key(self.conn, step.at, key, *execution)?;
+        if let Some((key, made)) = &writes.key {
+            receipt::keep_key(self.conn, step.at, key, made)?;
             let day = receipt::day_of(step.at);
             let days = self.memory.key_days(self.conn)?;
             if let Err(place) = days.binary_search(&day) {
@@ -127,10 +134,13 @@ impl<'w> Desk<'w> {
     }
 
     fn entity_seq(&self, entity: &Entity) -> Result<i64, Fault> {
-        let EntityType::Task = entity.kind;
-        let id: Option<ExecutionId> = entity.id.parse().ok();
-        let seen = self.seen.iter().find(|seen| Some(seen.id) == id);
-        seen.map(|seen| seen.seq).ok_or_else(|| Fault::Damaged(format!("an event is about {entity:?}, which was not written with it")))
+        let seq = if entity.kind == EntityType::Task {
+            let id: Option<ExecutionId> = entity.id.parse().ok();
+            self.seen.iter().find(|seen| Some(seen.id) == id).map(|seen| seen.seq)
+        } else {
+            self.written.iter().find(|(written, _)| written == entity).map(|(_, seq)| *seq)
+        };
+        seq.ok_or_else(|| Fault::Damaged(format!("an event is about {entity:?}, which was not written with it")))
     }
 }
 
@@ -153,12 +163,16 @@ impl View for Desk<'_> {
         lock::first_waiter(self.conn, name)
     }
 
-    fn submitted(&mut self, user: &str, key: &str) -> Result<Option<(ExecutionId, [u8; 32])>, Fault> {
+    fn submitted(&mut self, user: &str, key: &str) -> Result<Option<(Made, [u8; 32])>, Fault> {
         let days = self.memory.key_days(self.conn)?;
         receipt::find_key(self.conn, days, user, key)
     }
 
-    fn ready(&mut self, queues: &[Name], now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, Fault> {
-        ready::first(self.conn, queues, now, max)
+    fn record(&mut self, kind: Kind, name: &str) -> Result<Option<Record>, Fault> {
+        Ok(registry::find(self.conn, kind, name)?.map(|(_, record)| record))
+    }
+
+    fn ready(&mut self, queues: &[Name], serves: &[Needs], now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, Fault> {
+        ready::first(self.conn, queues, serves, now, max)
     }
 }

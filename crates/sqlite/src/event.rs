@@ -2,13 +2,16 @@
 
 use runvoy_model::event::{Entity, EntityType, Event, EventType};
 use runvoy_model::id::{ExecutionId, Id};
+use runvoy_model::record::Kind;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::store::{EventQuery, StoredEvent};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
 use crate::fault::Fault;
 use crate::record::text;
+use crate::registry;
 use crate::span::{self, Track};
 
 /// Appends an event about the entity at this place.
@@ -34,9 +37,16 @@ pub(crate) fn insert(conn: &Connection, entity: i64, event: &Event) -> Result<()
 macro_rules! page_sql {
     ($source:literal, $driver:literal, $order:literal) => {
         concat!(
-            "SELECT seq, entity_kind, (SELECT id FROM executions WHERE executions.seq = entity), number, kind, at, id, mac, context, properties ",
-            "FROM events ", $source, " WHERE ", $driver, " AND seq BETWEEN ?1 AND ?2 AND at >= ?3 AND at < ?4 ",
-            "AND (?5 IS NULL OR entity = ?5) AND (?6 IS NULL OR kind = ?6) ORDER BY seq ", $order, " LIMIT ?7"
+            "SELECT seq, entity_kind, CASE entity_kind WHEN 0 THEN (SELECT id FROM executions WHERE executions.seq = entity) ",
+            "ELSE (SELECT name FROM records WHERE records.seq = entity) END, number, kind, at, id, mac, context, properties ",
+            "FROM events ",
+            $source,
+            " WHERE ",
+            $driver,
+            " AND seq BETWEEN ?1 AND ?2 AND at >= ?3 AND at < ?4 ",
+            "AND (?5 IS NULL OR (entity = ?5 AND entity_kind = ?8)) AND (?6 IS NULL OR kind = ?6) ORDER BY seq ",
+            $order,
+            " LIMIT ?7"
         )
     };
 }
@@ -58,10 +68,11 @@ pub(crate) fn page(conn: &Connection, query: &EventQuery) -> Result<Vec<StoredEv
         Some(after) => (first.max(after.saturating_add(1)), last),
         None => (first, last),
     };
+    let code = query.entity.as_ref().map(|entity| entity_code(entity.kind));
     let kind = query.kind.map(kind_code);
     let sql = match (entity, kind, query.descending) {
-        (Some(_), _, false) => page_sql!("INDEXED BY events_entity", "entity_kind = 0 AND entity = ?5", "ASC"),
-        (Some(_), _, true) => page_sql!("INDEXED BY events_entity", "entity_kind = 0 AND entity = ?5", "DESC"),
+        (Some(_), _, false) => page_sql!("INDEXED BY events_entity", "entity_kind = ?8 AND entity = ?5", "ASC"),
+        (Some(_), _, true) => page_sql!("INDEXED BY events_entity", "entity_kind = ?8 AND entity = ?5", "DESC"),
         (None, Some(_), false) => page_sql!("INDEXED BY events_kind", "kind = ?6", "ASC"),
         (None, Some(_), true) => page_sql!("INDEXED BY events_kind", "kind = ?6", "DESC"),
         (None, None, false) => page_sql!("NOT INDEXED", "1", "ASC"),
@@ -72,7 +83,7 @@ pub(crate) fn page(conn: &Connection, query: &EventQuery) -> Result<Vec<StoredEv
     let to = query.to.map_or(i64::MAX, |at| at.0);
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let mut statement = snapshot.prepare_cached(sql)?;
-    let mut rows = statement.query(params![first, last, from, to, entity, kind, limit])?;
+    let mut rows = statement.query(params![first, last, from, to, entity, kind, limit, code])?;
     let mut events = Vec::new();
     while let Some(row) = rows.next()? {
         events.push(decode(row)?);
@@ -81,7 +92,9 @@ pub(crate) fn page(conn: &Connection, query: &EventQuery) -> Result<Vec<StoredEv
 }
 
 fn entity_seq(conn: &Connection, entity: &Entity) -> Result<Option<i64>, Fault> {
-    let EntityType::Task = entity.kind;
+    if let Some(kind) = Kind::of(entity.kind) {
+        return Ok(registry::find(conn, kind, &entity.id)?.map(|(seq, _)| seq));
+    }
     let Ok(id) = entity.id.parse::<ExecutionId>() else { return Ok(None) };
     let mut statement = conn.prepare_cached("SELECT seq FROM executions WHERE id = ?1")?;
     Ok(statement.query_row([id.as_bytes()], |row| row.get(0)).optional()?)
@@ -89,17 +102,25 @@ fn entity_seq(conn: &Connection, entity: &Entity) -> Result<Option<i64>, Fault> 
 
 fn decode(row: &Row<'_>) -> Result<StoredEvent, Fault> {
     let place: i64 = row.get(0)?;
+    let bad = || Fault::Damaged(format!("the entity of event {place} cannot be read"));
+    let entity = match (entity_kind(row.get(1)?).ok_or_else(bad)?, row.get_ref(2)?) {
+        (EntityType::Task, ValueRef::Blob(id)) => id.try_into().ok().map(|id| Entity::task(ExecutionId::from_bytes(id))),
+        (kind, ValueRef::Text(name)) => std::str::from_utf8(name).ok().map(|name| Entity { kind, id: name.to_owned() }),
+        _ => None,
+    };
+    decode_about(row, entity.ok_or_else(bad)?)
+}
+
+/// Reads a row of `seq, _, _, number, kind, at, id, mac, context, properties` that is about this entity.
+pub(crate) fn decode_about(row: &Row<'_>, entity: Entity) -> Result<StoredEvent, Fault> {
+    let place: i64 = row.get(0)?;
     let bad = |what: &str| Fault::Damaged(format!("the {what} of event {place} cannot be read"));
-    let execution: Option<[u8; 16]> = row.get(2)?;
     let kind: i64 = row.get(4)?;
     let mac: Option<[u8; 32]> = row.get(7)?;
     let json = |index, what| serde_json::from_slice::<Value>(text(row, index)?).map_err(|_| bad(what));
-    if row.get::<_, i64>(1)? != entity_code(EntityType::Task) {
-        return Err(bad("entity"));
-    }
     let event = Event {
         id: Id::from_bytes(row.get(6)?),
-        entity: Entity::task(execution.map(ExecutionId::from_bytes).ok_or_else(|| bad("entity"))?),
+        entity,
         number: u64::try_from(row.get::<_, i64>(3)?).map_err(|_| bad("number"))?,
         kind: EventType::ALL.into_iter().find(|event| kind_code(*event) == kind).ok_or_else(|| bad("kind"))?,
         at: UnixMs(row.get(5)?),
@@ -110,10 +131,22 @@ fn decode(row: &Row<'_>) -> Result<StoredEvent, Fault> {
     Ok(StoredEvent { place: u64::try_from(place).map_err(|_| bad("place"))?, event })
 }
 
+/// The kind of an entity by its number in the store.
+pub(crate) fn entity_kind(code: i64) -> Option<EntityType> {
+    EntityType::ALL.into_iter().find(|kind| entity_code(*kind) == code)
+}
+
 /// The number of an entity's kind in the store. Part of the format.
-const fn entity_code(kind: EntityType) -> i64 {
+pub(crate) const fn entity_code(kind: EntityType) -> i64 {
     match kind {
         EntityType::Task => 0,
+        EntityType::User => 1,
+        EntityType::Group => 2,
+        EntityType::Rule => 3,
+        EntityType::Image => 4,
+        EntityType::Secret => 5,
+        EntityType::Playbook => 6,
+        EntityType::Ledger => 7,
     }
 }
 
@@ -129,5 +162,6 @@ pub(crate) const fn kind_code(kind: EventType) -> i64 {
         EventType::TaskHeartbeat => 6,
         EventType::TaskStopped => 7,
         EventType::Audit => 8,
+        EventType::AuditCheckpoint => 9,
     }
 }

@@ -111,6 +111,16 @@ pub(crate) fn reader(path: &Path) -> Result<Connection, rusqlite::Error> {
     Ok(conn)
 }
 
+/// Opens a connection that reads what is there, whether or not it was changed by another hand: pages are not checked, and nothing is written.
+pub(crate) fn unchecked(path: &Path) -> Result<Connection, rusqlite::Error> {
+    // A read of a WAL writes its shared index, so that the file itself is opened for both.
+    let conn = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    settle(&conn, READER_CACHE)?;
+    conn.pragma_update(None, "query_only", true)?;
+    conn.pragma_update(None, "wal_autocheckpoint", 0)?;
+    Ok(conn)
+}
+
 /// Opens the file that a backup is written to.
 pub(crate) fn copy(path: &Path) -> Result<Connection, OpenError> {
     create(path).map_err(|source| OpenError::File { path: path.to_owned(), source })?;

@@ -1,18 +1,22 @@
 //! The store behind its ports. Nothing is decided here.
 
+use std::sync::atomic::Ordering;
+
 use async_trait::async_trait;
 use runvoy_model::command::{Answer, Command};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::name::Name;
+use runvoy_model::record::{Kind, Record};
+use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
-use runvoy_ports::identity::{IdentityStore, Key, NewUser, User};
+use runvoy_ports::record::RecordStore;
 use runvoy_ports::store::{Counts, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, StoreError, StoredEvent};
 
 use crate::store::SqliteStore;
 use crate::writer::{Done, Work};
-use crate::{count, event, lock, ready, record, search, user};
+use crate::{count, event, lock, ready, record, registry, search};
 
 #[async_trait]
 impl ExecutionStore for SqliteStore {
@@ -48,8 +52,8 @@ impl ExecutionStore for SqliteStore {
         self.readers.read(move |conn, _| lock::waits_ended(conn, at)).await
     }
 
-    async fn next_ready(&self, queues: &[Name]) -> Result<Option<UnixMs>, StoreError> {
-        self.readers.peek(|conn, _| ready::next(conn, queues))
+    async fn next_ready(&self, queues: &[Name], serves: &[Needs]) -> Result<Option<UnixMs>, StoreError> {
+        self.readers.peek(|conn, _| ready::next(conn, queues, serves))
     }
 
     async fn locks(&self) -> Result<Vec<LockLine>, StoreError> {
@@ -73,17 +77,18 @@ impl ExecutionStore for SqliteStore {
 }
 
 #[async_trait]
-impl IdentityStore for SqliteStore {
-    async fn create_first_user(&self, step: Step, user: NewUser) -> Result<bool, StoreError> {
-        self.create(Work::CreateUser { step, user, only_first: true }).await
+impl RecordStore for SqliteStore {
+    async fn record(&self, kind: Kind, name: &str) -> Result<Option<Record>, StoreError> {
+        let found = self.readers.peek(|conn, _| registry::find(conn, kind, name))?;
+        Ok(found.map(|(_, record)| record).filter(|record| record.body.is_some()))
     }
 
-    async fn create_user(&self, step: Step, user: NewUser) -> Result<bool, StoreError> {
-        self.create(Work::CreateUser { step, user, only_first: false }).await
+    async fn records(&self, kind: Kind) -> Result<Vec<Record>, StoreError> {
+        self.readers.read(move |conn, _| registry::all(conn, kind)).await
     }
 
-    async fn key(&self, hash: [u8; 32]) -> Result<Option<(Key, User)>, StoreError> {
-        self.readers.peek(|conn, _| user::by_key(conn, hash))
+    fn authority(&self) -> Option<u64> {
+        Some(self.authority.load(Ordering::Acquire))
     }
 
     async fn touch_key(&self, hash: [u8; 32], at: UnixMs) -> Result<(), StoreError> {
@@ -93,17 +98,9 @@ impl IdentityStore for SqliteStore {
         }
     }
 
-    async fn users(&self) -> Result<Vec<User>, StoreError> {
-        self.readers.peek(|conn, _| user::all(conn))
-    }
-}
-
-impl SqliteStore {
-    async fn create(&self, work: Work) -> Result<bool, StoreError> {
-        match self.write(work).await? {
-            Done::Created(created) => Ok(created),
-            other => Err(mismatch(&other)),
-        }
+    async fn key_uses(&self, hashes: &[[u8; 32]]) -> Result<Vec<Option<UnixMs>>, StoreError> {
+        let hashes = hashes.to_vec();
+        self.readers.read(move |conn, _| registry::key_uses(conn, &hashes)).await
     }
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn insert(conn: &Connection, execution: &Execution) -> Result<i64, Fa
     statement.execute(params![
         execution.id.as_bytes(),
         columns.status,
-        execution.spec.priority,
+        crate::ready::rank(execution.spec.needs(), execution.spec.priority),
         execution.submitted_at.0,
         columns.ready_at,
         columns.waiting_until,

@@ -5,10 +5,10 @@ use rusqlite_migration::{M, Migrations};
 
 use crate::open::OpenError;
 
-const MIGRATIONS: &[M<'_>] = &[M::up(include_str!("schema/1.sql"))];
+const MIGRATIONS: &[M<'_>] = &[M::up(include_str!("schema/1.sql")), M::up(include_str!("schema/2.sql"))];
 
 /// The newest version that this program knows.
-pub const KNOWN_VERSION: u32 = 1;
+pub const KNOWN_VERSION: u32 = 2;
 
 /// Brings a store to the newest version, each migration in its own transaction; refuses one that is newer.
 pub(crate) fn migrate(conn: &mut Connection) -> Result<(), OpenError> {

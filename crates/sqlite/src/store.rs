@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
@@ -14,12 +15,12 @@ use crate::open::{self, OpenError, Options, beside};
 use crate::poison::{Poison, Stopped};
 use crate::reader::Readers;
 use crate::stats::{Counters, Stats};
-use crate::writer::{Done, Job, Message, Work, Writer};
+use crate::writer::{Done, Job, Message, Shared, Work, Writer};
 
 /// How many requests may wait for the writer before callers wait to ask.
 const MAX_WAITING: usize = 4096;
 
-/// The embedded store: executions, locks, events, users and keys in one SQLite database.
+/// The embedded store: executions, locks, events and what people manage in one SQLite database.
 ///
 /// Whoever opens it makes sure that no other process does: the lock of the data directory is theirs.
 #[derive(Debug)]
@@ -30,6 +31,7 @@ pub struct SqliteStore {
     poison: Arc<Poison>,
     thread: Mutex<Option<JoinHandle<()>>>,
     counters: Arc<Counters>,
+    pub(crate) authority: Arc<AtomicU64>,
 }
 
 /// Why a backup was not made. What was half written is gone.
@@ -60,7 +62,9 @@ impl SqliteStore {
         let poison = Arc::new(Poison::default());
         let counters = Arc::new(Counters::default());
         let disk = Disk::under(path, options.reserve_bytes);
-        let writer = Writer::new(inbox, options.audit_key, disk, Arc::clone(&poison), Arc::clone(&counters));
+        let authority = Arc::new(AtomicU64::new(0));
+        let shared = Shared { poison: Arc::clone(&poison), counters: Arc::clone(&counters), authority: Arc::clone(&authority) };
+        let writer = Writer::new(inbox, options.audit_key, disk, shared);
         let thread = std::thread::Builder::new().name("runvoy-store".into()).spawn(move || writer.run(&conn));
         let thread = thread.map_err(|source| OpenError::File { path: path.to_owned(), source })?;
         Ok(Self {
@@ -70,6 +74,7 @@ impl SqliteStore {
             poison,
             thread: Mutex::new(Some(thread)),
             counters,
+            authority,
         })
     }
 

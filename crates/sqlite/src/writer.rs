@@ -9,14 +9,13 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use runvoy_model::chain::AuditKey;
 use runvoy_model::command::{Answer, Command};
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
-use runvoy_ports::identity::NewUser;
 use runvoy_ports::store::{Retention, StoreError};
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
@@ -27,7 +26,7 @@ use crate::disk::Disk;
 use crate::fault::{Fault, Meaning};
 use crate::poison::{Poison, Stopped};
 use crate::stats::Counters;
-use crate::{open, retention, user};
+use crate::{open, registry, retention};
 
 /// How many steps share a transaction at most.
 const MAX_BATCH: usize = 256;
@@ -41,7 +40,6 @@ const BACKUP_PAGES: i32 = 128;
 #[derive(Debug)]
 pub(crate) enum Work {
     Step(Box<(Step, Command)>),
-    CreateUser { step: Step, user: NewUser, only_first: bool },
     TouchKey { hash: [u8; 32], at: UnixMs },
     Prune(Retention),
 }
@@ -50,7 +48,6 @@ pub(crate) enum Work {
 #[derive(Debug)]
 pub(crate) enum Done {
     Answer(Box<Answer>),
-    Created(bool),
     Touched,
     Pruned(usize),
 }
@@ -70,6 +67,14 @@ pub(crate) enum Message {
     Close(oneshot::Sender<Result<(), StoreError>>),
 }
 
+/// What the thread shares with whoever holds the store.
+pub(crate) struct Shared {
+    pub(crate) poison: Arc<Poison>,
+    pub(crate) counters: Arc<Counters>,
+    /// Rises with every committed change of a record.
+    pub(crate) authority: Arc<AtomicU64>,
+}
+
 /// The thread's own state, beside its connection.
 pub(crate) struct Writer {
     pub(crate) inbox: mpsc::Receiver<Message>,
@@ -77,6 +82,7 @@ pub(crate) struct Writer {
     pub(crate) disk: Disk,
     pub(crate) poison: Arc<Poison>,
     pub(crate) counters: Arc<Counters>,
+    authority: Arc<AtomicU64>,
     memory: Memory,
     waiting: Vec<Job>,
     backups: VecDeque<(PathBuf, oneshot::Sender<Result<(), StoreError>>)>,
@@ -90,19 +96,15 @@ thread_local! {
 }
 
 impl Writer {
-    pub(crate) fn new(
-        inbox: mpsc::Receiver<Message>,
-        audit_key: AuditKey,
-        disk: Disk,
-        poison: Arc<Poison>,
-        counters: Arc<Counters>,
-    ) -> Self {
+    pub(crate) fn new(inbox: mpsc::Receiver<Message>, audit_key: AuditKey, disk: Disk, shared: Shared) -> Self {
+        let Shared { poison, counters, authority } = shared;
         Self {
             inbox,
             audit_key,
             disk,
             poison,
             counters,
+            authority,
             memory: Memory::default(),
             waiting: Vec::with_capacity(MAX_BATCH),
             backups: VecDeque::new(),
@@ -164,6 +166,10 @@ impl Writer {
         match self.attempt(conn, &jobs) {
             Ok(results) => {
                 self.counters.steps.fetch_add(jobs.len() as u64, Ordering::Relaxed);
+                // Before anybody hears of it: whoever was told of a revocation must not be able to see the key work.
+                if jobs.iter().any(|job| matches!(&job.work, Work::Step(step) if matches!(step.1, Command::Change(..)))) {
+                    self.authority.fetch_add(1, Ordering::AcqRel);
+                }
                 for (job, result) in jobs.into_iter().zip(results) {
                     let _ = job.reply.send(result.map_err(Fault::into_store_error));
                 }
@@ -238,14 +244,12 @@ impl Writer {
     fn perform_unguarded(&mut self, conn: &Connection, work: &Work) -> Result<Done, Fault> {
         Ok(match work {
             Work::Step(step) => {
-                let at_reserve = matches!(step.1, Command::Submit(_)) && self.disk.is_at_reserve();
+                let at_reserve = step.1.adds() && self.disk.is_at_reserve();
                 let answer = Desk::new(conn, &mut self.memory, at_reserve).apply(&self.audit_key, &step.0, &step.1)?;
                 Done::Answer(Box::new(answer))
             }
-            Work::CreateUser { .. } if self.disk.is_at_reserve() => return Err(Fault::AtReserve),
-            Work::CreateUser { step, user, only_first } => Done::Created(user::create(conn, step, user, *only_first)?),
             Work::TouchKey { hash, at } => {
-                user::touch(conn, *hash, *at)?;
+                registry::touch_key(conn, *hash, *at)?;
                 Done::Touched
             }
             Work::Prune(retention) => {

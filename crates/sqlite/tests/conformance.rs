@@ -4,8 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use runvoy_conformance::fault::ThroughFaults;
-use runvoy_conformance::harness::{AUDIT_KEY, Opener};
-use runvoy_ports::identity::IdentityStore;
+use runvoy_conformance::harness::{AUDIT_KEY, Opener, TransactionalStore};
 use runvoy_ports::log::LogStore;
 use runvoy_ports::store::ExecutionStore;
 use runvoy_sqlite::logs::{Config, FileLogStore};
@@ -32,10 +31,10 @@ async fn executions() -> Opener<dyn ExecutionStore> {
     .await
 }
 
-async fn identities() -> Opener<dyn IdentityStore> {
+async fn records() -> Opener<dyn TransactionalStore> {
     let dir = directory();
     Opener::new(move || {
-        let opened: Arc<dyn IdentityStore> = Arc::new(open(&dir));
+        let opened: Arc<dyn TransactionalStore> = Arc::new(open(&dir));
         async { opened }
     })
     .await
@@ -70,7 +69,7 @@ mod plain {
     use super::Config;
 
     runvoy_conformance::execution_store_conformance!(super::executions().await);
-    runvoy_conformance::identity_store_conformance!(super::identities().await);
+    runvoy_conformance::record_store_conformance!(super::records().await);
     runvoy_conformance::log_store_conformance!(super::logs(Config::default()).await);
 }
 
@@ -78,7 +77,7 @@ mod through_faults {
     use super::{ThroughFaults, tiny_files};
 
     runvoy_conformance::execution_store_conformance!(ThroughFaults::new(super::executions().await, 0xfa17));
-    runvoy_conformance::identity_store_conformance!(ThroughFaults::new(super::identities().await, 0xfa17));
+    runvoy_conformance::record_store_conformance!(ThroughFaults::new(super::records().await, 0xfa17));
     runvoy_conformance::log_store_conformance!(ThroughFaults::new(super::logs(tiny_files()).await, 0xfa17));
 }
 
@@ -93,7 +92,7 @@ mod proofs {
     use runvoy_conformance::race;
     use runvoy_memory::MemoryStore;
 
-    use super::{AUDIT_KEY, executions};
+    use super::{AUDIT_KEY, executions, records};
 
     fn count(little: usize, full: usize) -> usize {
         if std::env::var_os("RUNVOY_PROVE").is_some() { full } else { little }
@@ -101,7 +100,7 @@ mod proofs {
 
     async fn agree(seeds: std::ops::Range<u64>, steps: usize) {
         for seed in seeds {
-            agree_with_reference(seed, steps, &MemoryStore::new(AUDIT_KEY), &executions().await).await;
+            agree_with_reference(seed, steps, &MemoryStore::new(AUDIT_KEY), &records().await).await;
         }
     }
 

@@ -1,40 +1,79 @@
 //! What travels between server and clients: the JSON of `/api/v1`, the frames of its WebSocket and the binary log batches of our own
 //! clients. Types and their encodings only; it does no IO and decides nothing.
 
+pub mod access;
+pub mod audit;
 pub mod backup;
 pub mod batch;
+pub mod claim;
 pub mod doctor;
+pub mod dry_run;
 pub mod error;
 pub mod event;
 pub mod execution;
 pub mod frame;
+pub mod group;
 pub mod health;
+pub mod image;
+pub mod key;
 pub mod kill;
+pub mod link;
 pub mod lock;
 pub mod logs;
+pub mod playbook;
+pub mod reconcile;
+pub mod recovery;
+pub mod rule;
 pub mod run;
 pub mod search;
+pub mod secret;
+pub mod sensitive;
 pub mod status;
 pub mod time;
+pub mod trace;
+pub mod user;
 pub mod whoami;
 
+pub use access::Explanation;
+pub use audit::{AuditEvent, AuditVerification, BadEvent};
 pub use backup::{BackupRequest, BackupResponse};
 pub use batch::{Batch, InvalidBatch};
+pub use claim::ClaimResponse;
 pub use doctor::{DoctorResponse, Probe, ProbeStatus};
+pub use dry_run::{DryRunLimits, DryRunResponse, DryRunSecret};
 pub use error::{Code, ErrorBody};
 pub use event::Event;
 pub use execution::Execution;
 pub use frame::Control;
+pub use group::{Group, GroupResponse, GroupsResponse, PutGroupRequest};
 pub use health::Health;
+pub use image::{Image, ImageResponse, ImagesResponse, RegisterImageRequest};
+pub use key::{CreateKeyRequest, CreateKeyResponse, Key, KeysResponse, RevokeKeyResponse};
 pub use kill::KillResponse;
+pub use link::{LinkResponse, LinkedLog};
 pub use lock::{Lock, LockHeld};
 pub use logs::{LogEvent, LogsResponse};
+pub use playbook::{
+    Parameter, ParameterType, Playbook, PlaybookTerms, PlaybooksResponse, PutPlaybookResponse, RemovePlaybookResponse, RunPlaybookRequest,
+};
+pub use reconcile::{AuthorizerStatus, ComputeStatus, IdentityStatus, ReconcileIssue, ReconcileReport, ReconcileResponse, SecretsStatus};
+pub use recovery::{RecoverRequest, RecoverResponse};
+pub use rule::{Effect, Rule, RuleResponse, RulesResponse, Verdict};
 pub use run::{RunRequest, RunResponse};
 pub use runvoy_model::log::{Block, BlockBuilder, Record, Stream};
 pub use runvoy_model::time::UnixMs;
 pub use search::{Hit, SearchResponse};
+pub use secret::{
+    CreateSecretRequest, DeleteSecretResponse, RotateSealingKeyResponse, SaveSecretResponse, Secret, SecretResponse, SecretsResponse,
+    UpdateSecretRequest,
+};
+pub use sensitive::Sensitive;
 pub use status::{Reason, Status, StatusResponse, WaitResponse};
 pub use time::Rfc3339;
+pub use trace::{RelatedResources, TraceLog, TraceResponse};
+pub use user::{
+    CreateUserRequest, CreateUserResponse, RevokeUserRequest, RevokeUserResponse, SetRoleRequest, SetRoleResponse, User, UsersResponse,
+};
 pub use whoami::Whoami;
 
 /// Reads a field that Go clients send as `null` where it is empty.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::null_is_empty;
 use crate::time::Rfc3339;
 
 /// Answer to `GET /whoami`.
@@ -18,6 +19,12 @@ pub struct Whoami {
     /// When the key expires; absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_expires_at: Option<Rfc3339>,
+    /// The groups they are in.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
+    /// The names of the rules that narrow their role.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<String>,
     /// The server's version.
     #[serde(default)]
     pub server_version: String,

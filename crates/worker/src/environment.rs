@@ -3,21 +3,23 @@
 use std::collections::BTreeMap;
 
 use runvoy_model::execution::{Execution, LockClaim};
+use runvoy_ports::lease::Material;
 
 /// Where programs are looked for.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The whole environment of an execution's command.
-pub(crate) fn environment(execution: &Execution, home: &str) -> BTreeMap<String, String> {
-    let mut env = BTreeMap::new();
+/// What every program expects.
+pub(crate) fn bare_environment(home: &str) -> BTreeMap<String, String> {
+    let bare = [("PATH", PATH), ("HOME", home), ("LANG", "C.UTF-8"), ("TERM", "dumb")];
+    bare.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+}
+
+/// The whole environment of an execution's command. What the user set comes before a secret, and what the platform tells before both.
+pub(crate) fn environment(execution: &Execution, home: &str, secrets: &[Material]) -> BTreeMap<String, String> {
+    let mut env = bare_environment(home);
+    env.extend(secrets.iter().map(|secret| (secret.key_name.clone(), secret.value.clone())));
+    env.extend(execution.spec.env.clone());
     let mut set = |name: &str, value: String| drop(env.insert(name.to_owned(), value));
-    set("PATH", PATH.to_owned());
-    set("HOME", home.to_owned());
-    set("LANG", "C.UTF-8".to_owned());
-    set("TERM", "dumb".to_owned());
-    for (name, value) in &execution.spec.env {
-        set(name, value.clone());
-    }
     for name in ["RUNVOY_EXECUTION_ID", "EXECUTION_ID"] {
         set(name, execution.id.to_string());
     }

@@ -1,10 +1,16 @@
 //! Leases executions, runs them, reports; the same in-process and remote.
 
 mod attempt;
+mod checkout;
+mod dotenv;
 mod environment;
+mod mask;
+mod material;
 mod output;
 mod report;
 mod running;
+mod transcript;
 mod worker;
 
+pub use crate::checkout::Git;
 pub use crate::worker::{Config, Worker};

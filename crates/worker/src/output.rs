@@ -1,45 +1,64 @@
 //! Turns the bytes a command writes into log records: one per line, at most 64 KiB each, in the order they were
 //! read. A line that is not finished is held back until it is, or until the command falls silent.
 
+use std::sync::Arc;
+
 use runvoy_model::log::{Block, BlockBuilder, MAX_RECORD_BYTES, Record, Stream};
 use runvoy_model::time::UnixMs;
 
-/// Collects records of both streams into blocks.
+use crate::mask::{Mask, Masker};
+
+/// Collects records of both streams into blocks. Secrets are masked where bytes come in, so nothing in here has any.
 #[derive(Default)]
 pub(crate) struct Recorder {
     builder: BlockBuilder,
     stdout: Partial,
     stderr: Partial,
+    mask: Option<Arc<Mask>>,
 }
 
 /// The unfinished line of one stream.
 #[derive(Default)]
 struct Partial {
+    masker: Option<Masker>,
     bytes: Vec<u8>,
     /// A record of this line has been written already.
     cont: bool,
 }
 
 impl Recorder {
+    /// A recorder that masks.
+    pub(crate) fn new(mask: Option<Arc<Mask>>) -> Self {
+        let partial = || Partial { masker: mask.clone().map(Masker::new), ..Partial::default() };
+        Self { stdout: partial(), stderr: partial(), mask, ..Self::default() }
+    }
+
     /// Takes bytes as they were read.
     pub(crate) fn write(&mut self, stream: Stream, at: UnixMs, bytes: &[u8]) {
-        let Self { builder, stdout, stderr } = self;
+        let Self { builder, stdout, stderr, .. } = self;
         let partial = if stream == Stream::Stderr { stderr } else { stdout };
-        let mut rest = bytes;
-        while let Some(end) = memchr::memchr(b'\n', rest) {
-            partial.finish_line(builder, stream, at, &rest[..end]);
-            rest = &rest[end + 1..];
+        match &mut partial.masker {
+            None => partial.write(builder, stream, at, bytes),
+            Some(masker) => {
+                let mut masked = Vec::with_capacity(bytes.len());
+                masker.push(bytes, &mut masked);
+                partial.write(builder, stream, at, &masked);
+            }
         }
-        partial.hold(builder, stream, at, rest);
     }
 
     /// Adds a line of the platform's own.
     pub(crate) fn platform(&mut self, at: UnixMs, text: &str) {
-        let text = format!("### runvoy: {text}");
+        let text = format!("### runvoy: {}", self.masked(text));
         for (i, piece) in text.as_bytes().chunks(MAX_RECORD_BYTES).enumerate() {
             let eol = (i + 1) * MAX_RECORD_BYTES >= text.len();
             self.builder.push(Record { at, stream: Stream::Platform, cont: i > 0, eol, bytes: piece });
         }
+    }
+
+    /// A text without secrets.
+    pub(crate) fn masked(&self, text: &str) -> String {
+        self.mask.as_ref().map_or_else(|| text.to_owned(), |mask| mask.text(text))
     }
 
     /// There are records to take, or an unfinished line is held back.
@@ -47,7 +66,19 @@ impl Recorder {
         !self.builder.is_empty() || !self.stdout.bytes.is_empty() || !self.stderr.bytes.is_empty()
     }
 
-    /// The command has fallen silent, or has ended: unfinished lines become records as they are.
+    /// Both streams have ended: whatever is left becomes records.
+    pub(crate) fn finish(&mut self, at: UnixMs) {
+        for (partial, stream) in [(&mut self.stdout, Stream::Stdout), (&mut self.stderr, Stream::Stderr)] {
+            if let Some(masker) = &mut partial.masker {
+                let mut masked = Vec::new();
+                masker.finish(&mut masked);
+                partial.write(&mut self.builder, stream, at, &masked);
+            }
+        }
+        self.release(at);
+    }
+
+    /// The command has fallen silent: unfinished lines become records as they are, but for what may be half a secret.
     pub(crate) fn release(&mut self, at: UnixMs) {
         self.stdout.release(&mut self.builder, Stream::Stdout, at);
         self.stderr.release(&mut self.builder, Stream::Stderr, at);
@@ -60,6 +91,15 @@ impl Recorder {
 }
 
 impl Partial {
+    fn write(&mut self, builder: &mut BlockBuilder, stream: Stream, at: UnixMs, bytes: &[u8]) {
+        let mut rest = bytes;
+        while let Some(end) = memchr::memchr(b'\n', rest) {
+            self.finish_line(builder, stream, at, &rest[..end]);
+            rest = &rest[end + 1..];
+        }
+        self.hold(builder, stream, at, rest);
+    }
+
     fn finish_line(&mut self, builder: &mut BlockBuilder, stream: Stream, at: UnixMs, tail: &[u8]) {
         if self.bytes.is_empty() && tail.len() <= MAX_RECORD_BYTES {
             builder.push(Record { at, stream, cont: self.cont, eol: true, bytes: tail });
@@ -143,6 +183,25 @@ mod tests {
         recorder.write(Stream::Stderr, AT, b"x\n");
         recorder.write(Stream::Stdout, AT, b"b\n");
         assert_eq!(texts(&mut recorder), [("x".into(), false, true), ("ab".into(), false, true)]);
+    }
+
+    #[test]
+    fn a_secret_written_in_two_halves_with_a_silence_between_is_masked() {
+        let mut recorder = Recorder::new(Mask::new(["hunter2-hunter2"]));
+        recorder.write(Stream::Stdout, AT, b"it is hunter2-");
+        recorder.release(AT);
+        recorder.write(Stream::Stderr, AT, b"hunter2-hunter2\n");
+        recorder.write(Stream::Stdout, AT, b"hunter2!\n");
+        recorder.finish(AT);
+        let seen = texts(&mut recorder);
+        assert_eq!(seen, [("it is ".into(), false, false), ("***".into(), false, true), ("***!".into(), true, true)]);
+    }
+
+    #[test]
+    fn the_platforms_own_lines_are_masked() {
+        let mut recorder = Recorder::new(Mask::new(["hunter2-hunter2"]));
+        recorder.platform(AT, "git: fatal: hunter2-hunter2");
+        assert_eq!(texts(&mut recorder)[0].0, "### runvoy: git: fatal: ***");
     }
 
     proptest! {

@@ -49,7 +49,7 @@ impl Publisher {
                 }
                 Err(LeaseError::Lost(_)) => return Err(Unpublished::Lost),
                 Err(LeaseError::LogFull { .. }) => return Err(Unpublished::Full),
-                Err(error @ LeaseError::Gap { .. }) => return Err(Unpublished::Failed(error.to_string())),
+                Err(error @ (LeaseError::Gap { .. } | LeaseError::Refused(_))) => return Err(Unpublished::Failed(error.to_string())),
                 Err(LeaseError::Unavailable(error)) if began.elapsed() > GIVE_UP_AFTER => {
                     return Err(Unpublished::Failed(error.to_string()));
                 }

@@ -14,6 +14,7 @@ use runvoy_ports::runner::{Limits, Runner};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::attempt::Attempt;
+use crate::checkout::Git;
 
 /// What a worker can be told.
 #[derive(Debug, Clone)]
@@ -30,6 +31,8 @@ pub struct Config {
     pub host: String,
     /// Limits of every command.
     pub limits: Limits,
+    /// What may be cloned, and how.
+    pub git: Git,
 }
 
 /// How far a worker has been told to stop.

@@ -33,7 +33,8 @@ pub struct ConfigureArgs {
 
 impl ConfigureArgs {
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
-        let profile = session.global.profile.as_deref().or_else(|| session.environment.get("RUNVOY_PROFILE"));
+        // What is stored is what commands given here will use.
+        let profile = session.settings.profile.value.as_deref();
         let mut file = session.user_file.clone();
         if file.path.as_os_str().is_empty() {
             return Err(Failure::usage("HOME is not set, so there is no place for the configuration"));
@@ -50,7 +51,8 @@ impl ConfigureArgs {
             file.set(profile, "web_url", Some(web_url))?;
         }
         file.save()?;
-        session.note(Tone::Good, &format!("saved {}", file.path.display()));
+        let place = profile.map(|profile| format!(", profile {profile}")).unwrap_or_default();
+        session.note(Tone::Good, &one_line(&format!("saved {}{place}", file.path.display())));
         check(session, endpoint, key).await;
         Ok(0)
     }

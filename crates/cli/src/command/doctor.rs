@@ -1,12 +1,13 @@
 //! `doctor`: what works between here and the server, step by step, and what the server says about itself.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use runvoy_client::{Client, ClientError, Endpoint, Options, Retry, ServerClock};
-use runvoy_wire::{DoctorResponse, Probe, ProbeStatus};
+use runvoy_wire::{DoctorResponse, Probe, ProbeStatus, Rfc3339};
 
 use super::version::VERSION;
+use crate::expiry;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::table::{Cell, render};
@@ -53,14 +54,14 @@ async fn examine(session: &Session) -> Vec<Probe> {
         ..Options::new(endpoint)
     };
     match Client::new(options) {
-        Ok(client) => reach(&client, &mut report).await,
+        Ok(client) => reach(&client, session.now(), &mut report).await,
         Err(error) => report.add("settings", fail(told(&error))),
     }
     report.probes
 }
 
 /// From the name to the server's own probes; what cannot work any more is left out.
-async fn reach(client: &Client, report: &mut Report) {
+async fn reach(client: &Client, now: Rfc3339, report: &mut Report) {
     if let Endpoint::Tcp { tls, .. } = client.endpoint() {
         let name = client.probe_name().await;
         let found = name.is_ok();
@@ -84,8 +85,7 @@ async fn reach(client: &Client, report: &mut Report) {
     match client.probe_health().await {
         Ok((health, clock)) => {
             report.add("version", version_skew(VERSION, &health.version));
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            report.add("clock", clock_skew(clock, now));
+            report.add("clock", clock_skew(clock, Duration::from_millis(now.ms_since(Rfc3339(0)))));
         }
         Err(error) => return report.add("health", fail(told(&error))),
     }
@@ -97,7 +97,12 @@ async fn reach(client: &Client, report: &mut Report) {
             .map_or_else(|error| warn(format!("logs are polled instead: {}", told(&error))), |()| ok("upgrades reach the server")),
     );
     match client.whoami().await {
-        Ok(whoami) => report.add("authentication", ok(format!("{} ({})", whoami.email, whoami.role))),
+        Ok(whoami) => {
+            report.add("authentication", ok(format!("{} ({})", whoami.email, whoami.role)));
+            if let Some(at) = whoami.key_expires_at {
+                report.add("key expiry", expiry::remark(Some(at), now).map_or_else(|| ok(format!("at {at}")), warn));
+            }
+        }
         Err(error) => return report.add("authentication", fail(told(&error))),
     }
     match client.doctor().await {

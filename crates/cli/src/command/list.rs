@@ -1,12 +1,12 @@
 //! `list`: executions, newest first.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use clap::Args;
+use clap_complete::ArgValueCompleter;
 use runvoy_client::{Client, ListQuery};
 use runvoy_wire::{Execution, Rfc3339, Status};
 
 use super::status::{command_line, tone};
+use crate::complete;
 use crate::duration::{Human, Seconds};
 use crate::failure::Failure;
 use crate::session::Session;
@@ -31,10 +31,10 @@ pub struct ListArgs {
     #[arg(short, long, value_name = "STATUS", value_delimiter = ',', ignore_case = true)]
     status: Vec<Status>,
     /// Only this user's
-    #[arg(short, long, value_name = "EMAIL")]
+    #[arg(short, long, value_name = "EMAIL", add = ArgValueCompleter::new(complete::users))]
     user: Option<String>,
     /// Only those with this lock
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::locks))]
     lock: Option<String>,
     /// Only those submitted in this time before now
     #[arg(long, value_name = "DURATION")]
@@ -47,7 +47,7 @@ pub struct ListArgs {
 impl ListArgs {
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let client = session.connect().await?;
-        let now = Rfc3339(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| i64::try_from(now.as_millis()).unwrap_or(i64::MAX)));
+        let now = session.now();
         let executions = self.collect(&client, now).await?;
         let names = || executions.iter().map(|execution| execution.execution_id.clone()).collect();
         let terminal = session.terminal;

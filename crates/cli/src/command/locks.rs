@@ -1,7 +1,9 @@
 //! `locks`: who holds what, and taking it away.
 
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCompleter;
 
+use crate::complete;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::table::render;
@@ -30,6 +32,7 @@ enum LocksCommand {
     #[command(before_help = "Examples:\n  runvoy locks release prod --yes")]
     Release {
         /// Name of the lock
+        #[arg(add = ArgValueCompleter::new(complete::locks))]
         name: String,
     },
 }

@@ -25,6 +25,7 @@ Examples:
   runvoy logs --since 10m --timestamps 0192ab34
   runvoy logs --stream stderr 0192ab34       # only what it wrote to stderr
   runvoy logs --search 'error:' --lines 0192ab34
+  runvoy logs --link 0192ab34                # an address for whoever has no key
   runvoy logs -f --json 0192ab34 | jq .message";
 
 /// Arguments of `logs`.
@@ -61,12 +62,21 @@ pub struct LogsArgs {
     /// Let every escape sequence through to a terminal
     #[arg(long)]
     raw: bool,
+    /// Print an address that opens this log for 48 hours without a key, and nothing else
+    #[arg(long, conflicts_with_all = ["follow", "tail", "since", "timestamps", "lines", "stream", "search", "raw"])]
+    link: bool,
 }
 
 impl LogsArgs {
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let client = session.connect().await?;
         let id = session.resolve(&client, &self.id).await?;
+        if self.link {
+            let link = client.link(&id).await?;
+            session.show(&link, || vec![link.url.expose().to_owned()], || format!("{}\n", link.url.expose()))?;
+            session.note(Tone::Dim, &format!("whoever has it can read the log until {}", link.expires_at));
+            return Ok(0);
+        }
         if let Some(text) = &self.search {
             return self.find(session, &client, &id, text).await;
         }
@@ -138,6 +148,7 @@ impl LogsArgs {
             timestamps: self.timestamps,
             numbers: self.lines,
             json: session.format() == Format::Json,
+            jq: session.jq.clone(),
             guard_stdout: terminal.stdout_tty && !self.raw,
             guard_stderr: terminal.stderr_tty && !self.raw,
             stderr_colour: terminal.stderr_colour,
@@ -151,16 +162,16 @@ impl LogsArgs {
             let mut lines = String::new();
             for hit in &found.hits {
                 match session.format() {
-                    Format::Json => lines.push_str(&serde_json::to_string(hit).expect("plain data")),
+                    Format::Json => lines.push_str(&session.filtered(hit)?),
                     _ => {
                         if self.lines {
                             lines.push_str(&format!("{:>6} ", hit.line));
                         }
                         let shown = if session.terminal.stdout_tty && !self.raw { one_line(&hit.message) } else { hit.message.clone() };
                         lines.push_str(&shown);
+                        lines.push('\n');
                     }
                 }
-                lines.push('\n');
             }
             session.print(&lines)?;
             // A server that does not move on would be asked for ever.

@@ -1,18 +1,33 @@
 //! The commands, one file each, and the way from a parsed command line to an exit code.
 
+pub mod access;
+pub mod audit;
 pub mod backup;
+pub mod claim;
 pub mod completion;
 pub mod config;
 pub mod configure;
 pub mod doctor;
+mod dry_run;
+pub mod groups;
+pub mod health;
+pub mod images;
+pub mod keys;
 pub mod kill;
 pub mod list;
 pub mod locks;
 pub mod logs;
+pub mod playbook;
+pub mod profile;
 pub mod rerun;
+pub mod rules;
 pub mod run;
+pub mod secrets;
 pub mod status;
+pub mod terms;
 pub mod topic;
+pub mod trace;
+pub mod users;
 pub mod version;
 pub mod wait;
 pub mod whoami;
@@ -48,12 +63,39 @@ pub enum ClientCommand {
     Rerun(rerun::RerunArgs),
     /// List locks, or take one away from its holder
     Locks(locks::LocksArgs),
+    /// Stored commands, on the server and in files
+    #[command(visible_alias = "playbooks")]
+    Playbook(playbook::PlaybookArgs),
+    /// Environments that commands may run in
+    Images(images::ImagesArgs),
+    /// Named values that commands get in their environment
+    Secrets(secrets::SecretsArgs),
+    /// Invite users, list them, end their rights
+    Users(users::UsersArgs),
+    /// List, make, end and rotate API keys
+    Keys(keys::KeysArgs),
+    /// Turn the token of an invitation into your API key
+    Claim(claim::ClaimArgs),
+    /// Names for several users
+    Groups(groups::GroupsArgs),
+    /// What narrows a role
+    Rules(rules::RulesArgs),
+    /// Tell who may do what, and why
+    Access(access::AccessArgs),
+    /// What was done by whom, and whether that record is whole
+    Audit(audit::AuditArgs),
+    /// Show everything that one request did
+    Trace(trace::TraceArgs),
+    /// Look for what does not fit on the server, and repair it
+    Health(health::HealthArgs),
     /// Copy the local server's store, logs and keys while it runs
     Backup(backup::BackupArgs),
     /// Store the server's address and your API key
     Configure(configure::ConfigureArgs),
     /// Show the configuration
     Config(config::ConfigArgs),
+    /// Several servers by name, and which one is used
+    Profile(profile::ProfileArgs),
     /// Show who you are to the server
     Whoami(whoami::WhoamiArgs),
     /// Look for what is wrong between here and the server
@@ -100,12 +142,39 @@ impl ClientCommand {
     /// The exit code of failures of our own: where the code is otherwise the command's, it must be told apart.
     fn own_failure(&self) -> u8 {
         match self {
+            Self::Run(args) if args.is_dry() => GENERAL,
             Self::Run(_) | Self::Rerun(_) | Self::Wait(_) => PLATFORM,
+            Self::Playbook(args) => args.own_failure(),
             _ => GENERAL,
         }
     }
 
+    /// The command that lists what this one is about, where that is not executions.
+    fn listed_by(&self) -> Option<&'static str> {
+        match self {
+            Self::Locks(_) => Some("runvoy locks list"),
+            Self::Playbook(_) => Some("runvoy playbook list"),
+            Self::Images(_) => Some("runvoy images list"),
+            Self::Secrets(_) => Some("runvoy secrets list"),
+            Self::Users(_) | Self::Access(_) => Some("runvoy users list"),
+            Self::Keys(_) => Some("runvoy keys list"),
+            Self::Groups(_) => Some("runvoy groups list"),
+            Self::Rules(_) => Some("runvoy rules list"),
+            Self::Audit(_) | Self::Trace(_) => Some("runvoy audit list"),
+            _ => None,
+        }
+    }
+
     async fn carry_out(self, session: &Session) -> Result<u8, Failure> {
+        let listed_by = self.listed_by();
+        let done = self.dispatch(session).await;
+        match listed_by {
+            Some(command) => done.map_err(|failure| failure.listed_by(command)),
+            None => done,
+        }
+    }
+
+    async fn dispatch(self, session: &Session) -> Result<u8, Failure> {
         match self {
             Self::Run(args) => args.execute(session).await,
             Self::Logs(args) => args.execute(session).await,
@@ -115,9 +184,22 @@ impl ClientCommand {
             Self::Wait(args) => args.execute(session).await,
             Self::Rerun(args) => args.execute(session).await,
             Self::Locks(args) => args.execute(session).await,
+            Self::Playbook(args) => args.execute(session).await,
+            Self::Images(args) => args.execute(session).await,
+            Self::Secrets(args) => args.execute(session).await,
+            Self::Users(args) => args.execute(session).await,
+            Self::Keys(args) => args.execute(session).await,
+            Self::Claim(args) => args.execute(session).await,
+            Self::Groups(args) => args.execute(session).await,
+            Self::Rules(args) => args.execute(session).await,
+            Self::Access(args) => args.execute(session).await,
+            Self::Audit(args) => args.execute(session).await,
+            Self::Trace(args) => args.execute(session).await,
+            Self::Health(args) => args.execute(session).await,
             Self::Backup(args) => args.execute(session).await,
             Self::Configure(args) => args.execute(session).await,
             Self::Config(args) => args.execute(session),
+            Self::Profile(args) => args.execute(session),
             Self::Whoami(args) => args.execute(session).await,
             Self::Doctor(args) => args.execute(session).await,
             Self::Version(args) => args.execute(session).await,
@@ -153,20 +235,31 @@ mod tests {
     fn the_help_of_every_command_opens_with_examples_that_parse() {
         let mut root = Root::command();
         root.build();
-        for command in root.get_subcommands_mut().filter(|command| !command.is_hide_set() && command.get_name() != "help") {
+        assert!(check_examples(&mut root, "runvoy") > 50, "subcommands are looked at as well");
+    }
+
+    /// Looks at everything below `command`; gives how many examples there were.
+    fn check_examples(command: &mut clap::Command, path: &str) -> usize {
+        let mut count = 0;
+        for command in command.get_subcommands_mut().filter(|command| !command.is_hide_set() && command.get_name() != "help") {
+            let path = format!("{path} {}", command.get_name());
             let help = command.render_long_help().to_string();
-            assert!(help.starts_with("Examples:\n"), "{}", command.get_name());
+            assert!(help.starts_with("Examples:\n"), "{path}");
+            let shown = command.get_before_help().map(ToString::to_string).unwrap_or_default();
+            assert!(shown.lines().all(|line| line.chars().count() <= 100), "{path}: an example would be wrapped");
             let examples =
                 help.lines().skip(1).take_while(|line| line.starts_with("  ")).map(|line| line.split("  #").next().unwrap_or_default());
-            for example in examples.map(str::trim).filter(|example| example.starts_with("runvoy ") && !example.contains(['|', '$', '<'])) {
+            for example in
+                examples.map(str::trim).filter(|example| example.starts_with("runvoy ") && !example.contains(['|', '$', '<', '>']))
+            {
                 let words = split(example);
-                assert!(
-                    Root::try_parse_from(&words).is_ok(),
-                    "{example}: {:?}",
-                    Root::try_parse_from(&words).err().map(|error| error.to_string())
-                );
+                let error = Root::try_parse_from(&words).err().map(|error| error.to_string());
+                assert_eq!(error, None, "{example}");
+                count += 1;
             }
+            count += check_examples(command, &path);
         }
+        count
     }
 
     /// Words of a shell line, with single quotes only.

@@ -1,14 +1,14 @@
 //! `run`: submit a command and stay with it.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
 use runvoy_client::Submission;
 use runvoy_wire::{RunRequest, RunResponse, Status};
 
+use super::dry_run;
+use super::terms::TermsArgs;
 use crate::attach::{Attach, interrupts};
-use crate::duration::Seconds;
 use crate::environment::Environment;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::global::Format;
@@ -22,6 +22,8 @@ Examples:
   runvoy run -- ls -l 'my file'                  # a program with these very arguments, no shell
   runvoy run --lock prod --wait 10m 'make deploy'
   runvoy run --timeout 5m -e REGION=eu -e TOKEN 'make test'
+  runvoy run --git-repo https://github.com/org/infra.git --git-ref main --secret aws 'make plan'
+  runvoy run --dry-run --lock prod 'make it'     # what would happen, and which rules decide
   id=$(runvoy run -d 'make build')               # only the id; follow it later with: runvoy logs -f";
 
 /// How long a detached submit may take to say what it waits for.
@@ -34,41 +36,19 @@ pub struct RunArgs {
     /// One string is a shell command; several are a program and its arguments. Put -- before them where they begin with a dash
     #[arg(required = true, value_name = "COMMAND")]
     command: Vec<String>,
-    /// Hold this lock while it runs; if it is held, refuse
-    #[arg(long, value_name = "NAME")]
-    lock: Option<String>,
-    /// Wait in line for the lock, at most so long
-    #[arg(long, value_name = "DURATION", requires = "lock")]
-    wait: Option<Seconds>,
-    /// Set an environment variable; NAME alone takes its value from here
-    #[arg(short, long, value_name = "NAME[=VALUE]")]
-    env: Vec<String>,
-    /// End it after this time
-    #[arg(long, value_name = "DURATION")]
-    timeout: Option<Seconds>,
-    /// Queue to wait in
-    #[arg(long, value_name = "NAME")]
-    queue: Option<String>,
-    /// Further attempts after a failure that may pass
-    #[arg(long, value_name = "N")]
-    retries: Option<u32>,
-    /// Mark it with words of your own
-    #[arg(short, long, value_name = "NAME=VALUE")]
-    label: Vec<String>,
-    /// From 1 (first) to 5 (last)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=5))]
-    priority: Option<u8>,
-    /// Registered image to run in
-    #[arg(long, value_name = "IMAGE")]
-    image: Option<String>,
+    #[command(flatten)]
+    terms: TermsArgs,
     /// Two submits with the same key are one execution
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
+    /// Show what would happen, and run nothing
+    #[arg(long, conflicts_with_all = ["idempotency_key", "detach", "kill_on_interrupt", "raw"])]
+    dry_run: bool,
     #[command(flatten)]
     stay: StayArgs,
 }
 
-/// How `run` and `rerun` stay with what they submitted.
+/// How `run`, `rerun` and `playbook run` stay with what they submitted.
 #[derive(Debug, Clone, Args)]
 pub struct StayArgs {
     /// Print only the id, and do not follow
@@ -84,11 +64,34 @@ pub struct StayArgs {
 
 impl RunArgs {
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
+        let request = self.request(&session.environment)?;
+        if self.dry_run {
+            return dry_run::show(session, &session.connect().await?.dry_run(&request).await?);
+        }
+        self.stay.submit(session, &Submission::new(request, self.idempotency_key)).await
+    }
+
+    /// Nothing is run, so that no exit code can be the command's.
+    pub(crate) fn is_dry(&self) -> bool {
+        self.dry_run
+    }
+
+    fn request(&self, environment: &Environment) -> Result<RunRequest, Failure> {
+        let (command, args) = self.command.split_first().expect("clap requires one");
+        let args = (!args.is_empty()).then(|| args.to_vec());
+        let mut request = RunRequest { command: command.clone(), args, ..RunRequest::default() };
+        self.terms.apply(&mut request, environment)?;
+        Ok(request)
+    }
+}
+
+impl StayArgs {
+    /// Submits, and stays with what was submitted.
+    pub(crate) async fn submit(self, session: &Session, submission: &Submission) -> Result<u8, Failure> {
         let mut interrupts = interrupts()?;
-        let submission = Submission::new(self.request(&session.environment)?, self.idempotency_key.clone());
         let submit = async {
             let client = session.connect().await?;
-            let response = client.run(&submission).await?;
+            let response = client.run(submission).await?;
             Ok::<_, Failure>((client, response))
         };
         let (client, response) = tokio::select! {
@@ -100,29 +103,9 @@ impl RunArgs {
                 return Ok(INTERRUPTED);
             }
         };
-        self.stay.stay(session, &client, response, &mut interrupts).await
+        self.stay(session, &client, response, &mut interrupts).await
     }
 
-    fn request(&self, environment: &Environment) -> Result<RunRequest, Failure> {
-        let (command, args) = self.command.split_first().expect("clap requires one");
-        Ok(RunRequest {
-            command: command.clone(),
-            args: (!args.is_empty()).then(|| args.to_vec()),
-            image: self.image.clone(),
-            env: variables(&self.env, environment)?,
-            timeout: self.timeout.map(|timeout| timeout.0),
-            lock: self.lock.clone(),
-            lock_wait: self.wait.map(|wait| wait.0),
-            queue: self.queue.clone(),
-            priority: self.priority,
-            labels: pairs("--label", &self.label)?,
-            retries: self.retries,
-            ..RunRequest::default()
-        })
-    }
-}
-
-impl StayArgs {
     /// Prints the id, or follows to the end.
     pub(crate) async fn stay(
         self,
@@ -154,35 +137,6 @@ async fn note_wait(session: &Session, client: &runvoy_client::Client, id: &str) 
     if let Some(reason) = status.waiting_for {
         session.note(Tone::Warning, &format!("waiting for {}\n  see whether it started: runvoy status {id}", one_line(&reason.message)));
     }
-}
-
-fn variables(given: &[String], environment: &Environment) -> Result<BTreeMap<String, String>, Failure> {
-    let mut variables = BTreeMap::new();
-    for text in given {
-        let (name, value) = match text.split_once('=') {
-            Some((name, value)) => (name, value),
-            None => {
-                let unset = || {
-                    Failure::usage(format!("--env {text}: there is no such variable here"))
-                        .next(format!("set it, or write --env {text}=VALUE"))
-                };
-                (text.as_str(), environment.get_exact(text).ok_or_else(unset)?)
-            }
-        };
-        if name.is_empty() {
-            return Err(Failure::usage(format!("--env {text}: the name is missing")));
-        }
-        variables.insert(name.to_owned(), value.to_owned());
-    }
-    Ok(variables)
-}
-
-fn pairs(flag: &str, given: &[String]) -> Result<BTreeMap<String, String>, Failure> {
-    let pair = |text: &String| match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(Failure::usage(format!("{flag} {text}: expected NAME=VALUE"))),
-    };
-    given.iter().map(pair).collect()
 }
 
 #[cfg(test)]
@@ -217,6 +171,14 @@ mod tests {
     }
 
     #[test]
+    fn secrets_and_a_repository_are_named_and_never_given() {
+        let given = ["--secret", "aws", "--secret", "db", "--git-repo", "https://x/y.git", "--git-path", "a", "--git-token", "gh", "make"];
+        let request = request(&given).expect("parses");
+        assert_eq!(request.secrets, ["aws", "db"]);
+        assert_eq!((request.git_path.as_deref(), request.git_token.as_deref(), request.git_ref), (Some("a"), Some("gh"), None));
+    }
+
+    #[test]
     fn variables_are_given_or_taken_from_here() {
         let env = request(&["-e", "A=1=2", "-e", "TOKEN", "-e", "EMPTY", "true"]).expect("parses").env;
         assert_eq!(env, [("A", "1=2"), ("EMPTY", ""), ("TOKEN", "t")].map(|(name, value)| (name.to_owned(), value.to_owned())).into());
@@ -226,6 +188,8 @@ mod tests {
             &["-l", "novalue", "true"],
             &["--wait", "5m", "true"],
             &["--priority", "6", "true"],
+            &["--git-ref", "main", "true"],
+            &["--dry-run", "--detach", "true"],
             &[],
         ] {
             assert!(request(words).is_err(), "{words:?}");

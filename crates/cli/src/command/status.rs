@@ -50,9 +50,14 @@ pub(crate) fn tone(status: Status) -> Tone {
 
 /// The command as a person would type it.
 pub(crate) fn command_line(execution: &Execution) -> String {
-    match &execution.args {
-        None => execution.command.clone(),
-        Some(args) => std::iter::once(&execution.command).chain(args).map(|word| quote(word)).collect::<Vec<_>>().join(" "),
+    quoted(&execution.command, execution.args.as_deref())
+}
+
+/// A shell command as it is; a program with its arguments, quoted where need be.
+pub(crate) fn quoted(command: &str, args: Option<&[String]>) -> String {
+    match args {
+        None => command.to_owned(),
+        Some(args) => std::iter::once(command).chain(args.iter().map(String::as_str)).map(quote).collect::<Vec<_>>().join(" "),
     }
 }
 

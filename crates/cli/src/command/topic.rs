@@ -4,7 +4,8 @@
 pub const EXIT_CODES: &str = "\
 Exit codes
 
-  `run`, `rerun` and `wait` return the command's own exit code, unchanged:
+  `run`, `rerun`, `playbook run` and `wait` return the command's own exit code,
+  unchanged:
 
     0          it succeeded
     1 to 255   what the command returned; a signal is 128 + its number
@@ -16,7 +17,9 @@ Exit codes
   Every other command:
 
     0          done
-    1          it failed
+    1          it failed; `audit verify`: the record was tampered with;
+               `doctor`, `health reconcile`: something is wrong;
+               `run --dry-run`: the run would be refused
 
   All commands:
 
@@ -42,7 +45,7 @@ Environment and files
     RUNVOY_CA_FILE           certificates to trust beside the system's
     RUNVOY_DATA_DIR          data directory of the local server,
                              default ~/.runvoy/data
-    RUNVOY_PROFILE           profile of the user file
+    RUNVOY_PROFILE           profile of the user file; see `runvoy profile`
     RUNVOY_WEB_URL           address of the web page
     RUNVOY_PROMPT_DISABLED   never ask; fail instead
     NO_COLOR                 no colours
@@ -55,6 +58,12 @@ Environment and files
                              also under profiles.NAME; profile
     .runvoy/project.yaml     project file, here or above: profile, and never an
                              endpoint or a key
+    .runvoy/NAME.yaml        playbook NAME of the project, here or above
+    ~/.runvoy/NAME.yaml      playbook NAME of the user, hidden by the project's
+
+  A key belongs to the server that it was stored with, and is never sent to
+  another one. Keys, tokens and values of secrets are read from files, from
+  stdin or from a hidden prompt; no flag takes one.
 ";
 
 /// `help formatting`.
@@ -69,6 +78,8 @@ Formatting
                  names
     -o yaml      the same in YAML
     -o name      only ids or names, one a line
+    --jq FILTER  JSON through a filter in the language of jq; texts come out
+                 without quotes
 
   Streams (`run --json`, `logs --json`) are written as one JSON object a line,
   flushed as they come. What a command wrote reaches a pipe byte for byte. On a

@@ -4,9 +4,10 @@ use clap::Args;
 use runvoy_wire::Whoami;
 use serde::Serialize;
 
+use crate::expiry;
 use crate::failure::Failure;
 use crate::session::Session;
-use crate::table::{Cell, render};
+use crate::table::facts;
 use crate::terminal::Tone;
 
 const EXAMPLES: &str = "\
@@ -34,6 +35,9 @@ impl WhoamiArgs {
         let whoami = client.whoami().await?;
         let answer = Answer { whoami, endpoint: client.endpoint().to_string(), profile: session.settings.profile.value.clone() };
         session.show(&answer, || vec![answer.whoami.email.clone()], || describe(&answer, session.terminal.stdout_colour))?;
+        if let Some(remark) = expiry::remark(answer.whoami.key_expires_at, session.now()) {
+            session.note(Tone::Warning, &remark);
+        }
         Ok(0)
     }
 }
@@ -45,14 +49,17 @@ fn describe(answer: &Answer, colour: bool) -> String {
         (Some(prefix), None) => format!("{prefix}…, does not expire"),
         (Some(prefix), Some(at)) => format!("{prefix}…, expires {at}"),
     };
-    let facts = [
-        ("user", Some(whoami.email.clone())),
-        ("role", Some(whoami.role.clone())),
-        ("key", Some(key)),
-        ("profile", answer.profile.clone()),
-        ("endpoint", Some(answer.endpoint.clone())),
-        ("server", Some(whoami.server_version.clone()).filter(|version| !version.is_empty())),
-    ];
-    let rows: Vec<Vec<Cell>> = facts.into_iter().filter_map(|(name, fact)| Some(vec![Cell::new(name, Tone::Dim), fact?.into()])).collect();
-    render(&[], &rows, None, colour)
+    facts(
+        [
+            ("user", Some(whoami.email.clone())),
+            ("role", Some(whoami.role.clone())),
+            ("groups", Some(whoami.groups.join(" "))),
+            ("rules", Some(whoami.rules.join(" "))),
+            ("key", Some(key)),
+            ("profile", answer.profile.clone()),
+            ("endpoint", Some(answer.endpoint.clone())),
+            ("server", Some(whoami.server_version.clone())),
+        ],
+        colour,
+    )
 }

@@ -4,6 +4,11 @@
 mod fake;
 mod hint;
 mod interrupt;
+mod people;
 mod pipe;
+mod playbook;
 mod process;
+mod profile;
+mod secret;
+mod terminal;
 mod user;

@@ -140,3 +140,21 @@ pub async fn end(mut child: Child) -> (Option<i32>, String) {
     .await
     .expect("it ends")
 }
+
+/// Runs a command with this on its stdin.
+pub async fn with_stdin(mut command: Command, input: &str) -> Output {
+    let input = input.as_bytes().to_vec();
+    spawn_blocking(move || {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the example is built");
+        // A command that reads nothing may have left.
+        let _ = std::io::Write::write_all(&mut child.stdin.take().expect("piped"), &input);
+        child.wait_with_output().expect("it ends")
+    })
+    .await
+    .expect("it ends")
+}
+
+/// The JSON that a request carried.
+pub fn body(seen: &Seen) -> Value {
+    serde_json::from_slice(&seen.body).expect("JSON")
+}

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use runvoy_model::command::{Answer, Command, Extend, Fence, Refusal};
+use runvoy_model::command::{Answer, Command, Extend, Fence, LeaseTo, Refusal};
 use runvoy_model::event::EventType;
-use runvoy_model::id::LeaseId;
+use runvoy_model::id::{ExecutionId, LeaseId};
+use runvoy_model::spec::Needs;
 use runvoy_model::status::Status;
 
 use crate::harness::Executions;
-use crate::stage::{PASSING_FAILURE, Stage, ended, exit, extend, leased, name, refusal};
+use crate::stage::{PASSING_FAILURE, Stage, ended, exit, extend, in_image, leased, name, refusal, submitted, worker_of};
 
 /// Priority first, then age.
 pub async fn ready_ones_are_leased_by_priority_then_age(harness: Executions<'_>) {
@@ -254,17 +255,17 @@ pub async fn a_retried_one_stands_behind_those_ready_before_it(harness: Executio
 pub async fn the_next_ready_time_is_told(harness: Executions<'_>) {
     let mut stage = Stage::new(harness);
     let queues = [name("default")];
-    assert_eq!(stage.store().next_ready(&queues).await.expect("a time"), None);
+    assert_eq!(stage.store().next_ready(&queues, &Needs::ALL).await.expect("a time"), None);
     let fence = stage.running(|spec| spec.retries = 1).await;
-    assert_eq!(stage.store().next_ready(&queues).await.expect("a time"), None);
+    assert_eq!(stage.store().next_ready(&queues, &Needs::ALL).await.expect("a time"), None);
     stage.end(fence, exit(PASSING_FAILURE)).await;
     let ready_at = stage.get(fence.execution).await.ready_at;
     assert!(ready_at > stage.now);
-    assert_eq!(stage.store().next_ready(&queues).await.expect("a time"), Some(ready_at));
+    assert_eq!(stage.store().next_ready(&queues, &Needs::ALL).await.expect("a time"), Some(ready_at));
     stage.submit(|spec| spec.priority = 5).await;
-    assert_eq!(stage.store().next_ready(&queues).await.expect("a time"), Some(stage.now));
-    assert_eq!(stage.store().next_ready(&[name("other")]).await.expect("a time"), None);
-    assert_eq!(stage.store().next_ready(&[name("other"), name("default")]).await.expect("a time"), Some(stage.now));
+    assert_eq!(stage.store().next_ready(&queues, &Needs::ALL).await.expect("a time"), Some(stage.now));
+    assert_eq!(stage.store().next_ready(&[name("other")], &Needs::ALL).await.expect("a time"), None);
+    assert_eq!(stage.store().next_ready(&[name("other"), name("default")], &Needs::ALL).await.expect("a time"), Some(stage.now));
 }
 
 /// A clock that was set back a day keeps nobody waiting for it.
@@ -277,4 +278,53 @@ pub async fn a_clock_set_back_strands_nobody(harness: Executions<'_>) {
     stage.pass_ms(-3_600_000);
     stage.end(fence, exit(0)).await;
     assert_eq!(stage.get(fence.execution).await.duration_ms(stage.now), Some(0), "a duration is never negative");
+}
+
+/// Leases everything there is for who serves this.
+async fn all_for(stage: &mut Stage<'_>, serves: &[Needs]) -> Vec<ExecutionId> {
+    let mut request = stage.lease_request(1, 10);
+    request.worker.serves = serves.to_vec();
+    leased(stage.play(Command::Lease(request)).await).into_iter().map(|fence| fence.execution).collect()
+}
+
+/// What needs an image is never given to who has none, and the other way round; the time when something can be leased is told by the same rule.
+pub async fn nobody_is_given_what_they_do_not_serve(harness: Executions<'_>) {
+    let mut stage = Stage::new(harness);
+    let queues = [name("default")];
+    let image = stage.submit(in_image).await;
+    assert_eq!(all_for(&mut stage, &[Needs::Process]).await, []);
+    assert_eq!(stage.store().next_ready(&queues, &[Needs::Process]).await.expect("a time"), None);
+    assert_eq!(stage.store().next_ready(&queues, &[Needs::Image]).await.expect("a time"), Some(stage.now));
+    let plain = stage.submit(|_| ()).await;
+    stage.reopen().await;
+    assert_eq!(all_for(&mut stage, &[]).await, []);
+    assert_eq!(all_for(&mut stage, &[Needs::Image]).await, [image]);
+    assert_eq!(stage.store().next_ready(&queues, &[Needs::Image]).await.expect("a time"), None);
+    assert_eq!(all_for(&mut stage, &[Needs::Process]).await, [plain]);
+}
+
+/// For who serves both, priority and age decide, and not what is needed.
+pub async fn priority_goes_before_need(harness: Executions<'_>) {
+    let mut stage = Stage::new(harness);
+    let mut expected = Vec::new();
+    for (priority, image) in [(5, false), (5, true), (1, true), (3, false), (1, false), (3, true)] {
+        stage.pass_ms(10);
+        let mut submit = stage.new_submit(|spec| spec.priority = priority);
+        if image {
+            in_image(&mut submit.spec);
+        }
+        expected.push((priority, submitted(stage.play(Command::Submit(submit)).await)));
+    }
+    expected.sort();
+    let expected: Vec<_> = expected.into_iter().map(|(_, id)| id).collect();
+    assert_eq!(all_for(&mut stage, &[Needs::Image, Needs::Process]).await, expected);
+}
+
+/// A worker that would take a new execution at once takes only what it serves.
+pub async fn a_submit_takes_only_a_slot_that_serves_it(harness: Executions<'_>) {
+    let mut stage = Stage::new(harness);
+    let mut submit = stage.new_submit(in_image);
+    submit.lease_to = Some(LeaseTo { lease: LeaseId::from_bytes([1; 16]), worker: worker_of(1), ttl_ms: 30_000 });
+    let id = submitted(stage.play(Command::Submit(submit)).await);
+    assert_eq!(stage.get(id).await.status, Status::Pending);
 }

@@ -1,5 +1,6 @@
 //! What a submit promises.
 
+use runvoy_model::change::Made;
 use runvoy_model::command::{Answer, Command, LeaseTo, Refusal, SubmitKey};
 use runvoy_model::execution::LockClaim;
 use runvoy_model::id::LeaseId;
@@ -70,9 +71,9 @@ pub async fn the_same_key_gives_the_same_execution(harness: Executions<'_>) {
 pub async fn the_same_key_for_another_request_is_refused(harness: Executions<'_>) {
     let mut stage = Stage::new(harness);
     let first = submitted(stage.submit_keyed("ann@x", "k", 1).await);
-    assert_eq!(refusal(stage.submit_keyed("ann@x", "k", 2).await), Refusal::KeyReused(first));
+    assert_eq!(refusal(stage.submit_keyed("ann@x", "k", 2).await), Refusal::KeyReused(Made::Execution(first)));
     stage.reopen().await;
-    assert_eq!(refusal(stage.submit_keyed("ann@x", "k", 2).await), Refusal::KeyReused(first));
+    assert_eq!(refusal(stage.submit_keyed("ann@x", "k", 2).await), Refusal::KeyReused(Made::Execution(first)));
     assert_eq!(stage.list(ListQuery::default()).await, [first]);
 }
 

@@ -6,16 +6,18 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use runvoy_engine::{Caller, Config, Engine, Ports, RunRequest};
-use runvoy_memory::{MemoryLogStore, MemoryStore};
+use runvoy_memory::{MemoryLogStore, MemorySealKeys, MemoryStore};
 use runvoy_model::chain::AuditKey;
 use runvoy_model::command::{EndAttempt, Fence, LeaseRequest, Outcome, Worker};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::{Id, LeaseId, StepId, WorkerId};
 use runvoy_model::name::Name;
 use runvoy_model::role::Role;
+use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::clock::{Clock, IdSource};
+use runvoy_ports::record::RecordStore;
 use runvoy_ports::store::{ExecutionStore, StoreError};
 
 /// Both clocks; they move only when told to.
@@ -58,6 +60,10 @@ impl IdSource for CountedIds {
         bytes[..8].copy_from_slice(&(self.0.fetch_add(1, Ordering::Relaxed) + 1).to_be_bytes());
         Id::from_bytes(bytes)
     }
+
+    fn random(&self) -> [u8; 32] {
+        [u8::try_from(self.0.fetch_add(1, Ordering::Relaxed) % 251).expect("small"); 32]
+    }
 }
 
 /// An engine and everything under it.
@@ -72,11 +78,18 @@ pub struct Stage {
 
 impl Stage {
     pub fn new(config: Config) -> Self {
+        Self::with_records(config, |store| store)
+    }
+
+    /// An engine that meets the records of its store through something else.
+    pub fn with_records(config: Config, records: impl FnOnce(Arc<MemoryStore>) -> Arc<dyn RecordStore>) -> Self {
         let store = Arc::new(MemoryStore::new(AuditKey::new([7; 32])));
         let (clock, ids) = (Arc::new(HandClock::default()), Arc::new(CountedIds::default()));
         let ports = Ports {
             store: Arc::clone(&store) as _,
-            identity: Arc::clone(&store) as _,
+            records: records(Arc::clone(&store)),
+            trail: Arc::clone(&store) as _,
+            seal_keys: Arc::new(MemorySealKeys::new([6; 32])),
             logs: Arc::new(MemoryLogStore::default()),
             clock: Arc::clone(&clock) as _,
             ids: Arc::clone(&ids) as _,
@@ -124,7 +137,13 @@ impl Stage {
 }
 
 pub fn worker(number: u8, in_process: bool) -> Worker {
-    Worker { id: WorkerId::from_bytes([number; 16]), host: "here".into(), runner: "process".into(), in_process }
+    Worker {
+        id: WorkerId::from_bytes([number; 16]),
+        host: "here".into(),
+        runner: "process".into(),
+        in_process,
+        serves: vec![Needs::Process],
+    }
 }
 
 pub fn fence(execution: &Execution) -> Fence {
@@ -136,6 +155,7 @@ pub fn caller(email: &str, role: Role) -> Caller {
     Caller {
         email: email.into(),
         role,
+        groups: Vec::new(),
         key_prefix: None,
         key_expires_at: None,
         key_hash: None,

@@ -36,14 +36,14 @@ pub(super) fn lease<V: View>(view: &mut V, step: &Step, request: &LeaseRequest) 
 fn ready<V: View>(view: &mut V, step: &Step, request: &LeaseRequest) -> Result<Vec<Execution>, V::Error> {
     let max = request.leases.len();
     let mut ready = Vec::with_capacity(max.min(64));
-    for id in view.ready(&request.queues, step.at, max)? {
+    for id in view.ready(&request.queues, &request.worker.serves, step.at, max)? {
         ready.extend(view.execution(id)?.filter(|execution| execution.ready_key().is_some()));
     }
     if ready.len() < max {
         let beyond_backoff = step.at.plus_ms(BEYOND_BACKOFF_MS);
         let stranded =
             |execution: &Execution| execution.ready_at > step.at && (execution.attempt == 0 || execution.ready_at > beyond_backoff);
-        for id in view.ready(&request.queues, UnixMs(i64::MAX), max)? {
+        for id in view.ready(&request.queues, &request.worker.serves, UnixMs(i64::MAX), max)? {
             ready.extend(view.execution(id)?.filter(|execution| execution.ready_key().is_some() && stranded(execution)));
         }
     }

@@ -5,9 +5,11 @@
 //! first that waits, in the same step; what comes from a lapsed lease is kept as a late event and changes nothing else.
 
 mod end;
+mod identity;
 mod kill;
 mod lease;
 mod lock;
+mod registry;
 mod submit;
 
 use serde_json::{Map, Value, json};
@@ -15,7 +17,9 @@ use serde_json::{Map, Value, json};
 use crate::command::{Answer, Command, Receipt, Refusal};
 use crate::event::EventType;
 use crate::execution::Execution;
+use crate::id::ExecutionId;
 use crate::step::Step;
+use crate::time::UnixMs;
 use crate::view::{View, Writes};
 
 /// What a decision comes to.
@@ -35,6 +39,8 @@ pub fn decide<V: View>(view: &mut V, step: &Step, command: &Command) -> Decision
         Command::ConfirmKill(id) => kill::confirm(view, step, *id),
         Command::ExpireWait(id) => lock::expire_wait(view, step, *id),
         Command::ReleaseLock(name) => lock::release_by_force(view, step, name),
+        Command::NoteLink(id, until) => note_link(view, step, *id, *until),
+        Command::Change(change, key) => registry::change(view, step, change, key.as_ref()),
     }
 }
 
@@ -59,6 +65,10 @@ pub fn replay<V: View>(view: &mut V, receipt: &Receipt) -> Result<Answer, V::Err
             Some(lock) => Answer::Lock(lock),
             None => Answer::Refused(Refusal::NotFound),
         },
+        Receipt::Record(kind, name) => match view.record(*kind, name)? {
+            Some(record) => Answer::Record { record: Box::new(record), repeated: true },
+            None => Answer::Refused(Refusal::NotFound),
+        },
         Receipt::Late(id) => {
             let execution = view.execution(*id)?;
             Answer::Refused(execution.map_or(Refusal::NotFound, |execution| lease::too_late(&execution)))
@@ -80,16 +90,32 @@ fn properties(execution: &Execution, more: Value) -> Value {
     Value::Object(map)
 }
 
+/// Leaves a mark of the link, and changes nothing else.
+fn note_link<V: View>(view: &mut V, step: &Step, id: ExecutionId, until: UnixMs) -> Decision<V::Error> {
+    let Some(execution) = view.execution(id)? else { return refuse(Refusal::NotFound) };
+    let mut writes = Writes::default();
+    audit_change(&mut writes, step, &execution, Some(json!({"linkUntil": until})));
+    let execution = writes.put(execution, step);
+    Ok((writes, Answer::Changed(execution)))
+}
+
 /// Leaves a mark of the call that asked for this step.
 fn audit(writes: &mut Writes, step: &Step, execution: &Execution) {
+    audit_change(writes, step, execution, None);
+}
+
+fn audit_change(writes: &mut Writes, step: &Step, execution: &Execution, change: Option<Value>) {
     if let Some(audit) = &step.audit {
-        let about = json!({
+        let mut about = json!({
             "user": step.actor.name(),
             "action": audit.action,
             "from": audit.from,
             "result": "ok",
             "apiRequestId": step.request_id,
         });
+        if let Some(change) = change {
+            about["change"] = change;
+        }
         writes.event(step, execution.id, EventType::Audit, properties(execution, about));
     }
 }

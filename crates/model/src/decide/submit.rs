@@ -6,6 +6,7 @@ use serde_json::json;
 use super::lease::{grant, start_attempt};
 use super::{Decision, audit, properties, refuse};
 use crate::chain::ChainHead;
+use crate::change::Made;
 use crate::command::{Answer, LockHeld, Refusal, Submit};
 use crate::event::EventType;
 use crate::execution::{Execution, LockClaim};
@@ -16,10 +17,11 @@ use crate::view::{View, Writes};
 
 pub(super) fn submit<V: View>(view: &mut V, step: &Step, submit: &Submit) -> Decision<V::Error> {
     if let Some(key) = &submit.key
-        && let Some((id, fingerprint)) = view.submitted(&key.user, &key.key)?
+        && let Some((made, fingerprint)) = view.submitted(&key.user, &key.key)?
     {
+        let Made::Execution(id) = made else { return refuse(Refusal::KeyReused(made)) };
         if fingerprint != key.fingerprint {
-            return refuse(Refusal::KeyReused(id));
+            return refuse(Refusal::KeyReused(made));
         }
         return match view.execution(id)? {
             Some(execution) => Ok((Writes::default(), Answer::Submitted { execution: Box::new(execution), repeated: true })),
@@ -42,12 +44,12 @@ pub(super) fn submit<V: View>(view: &mut V, step: &Step, submit: &Submit) -> Dec
     let pending = json!({"name": "run", "attempt": 1, "queue": execution.spec.queue});
     writes.event(step, execution.id, EventType::TaskPending, properties(&execution, pending));
     if let Some(to) = &submit.lease_to
-        && execution.ready_key().is_some()
+        && execution.ready_key().is_some_and(|key| to.worker.serves.contains(&key.needs))
     {
         grant(&mut execution, step, to.lease, &to.worker, to.ttl_ms);
         start_attempt(&mut execution, step, &mut writes);
     }
-    writes.key = submit.key.clone().map(|key| (key, execution.id));
+    writes.key = submit.key.clone().map(|key| (key, Made::Execution(execution.id)));
     let execution = writes.put(execution, step);
     Ok((writes, Answer::Submitted { execution, repeated: false }))
 }

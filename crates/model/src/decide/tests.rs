@@ -1,11 +1,17 @@
 //! Named examples of every decision, and random histories that must keep the invariants.
 
+mod cast;
+mod identity;
 mod lock;
+mod people;
 mod property;
+mod registry;
+mod secret;
 mod world;
 
 use world::{World, ended, exit, fence_of, name, reap_of, worker};
 
+use crate::change::Made;
 use crate::command::{Answer, Command, Extended, Fence, Kill, LeaseRequest, LeaseTo, Outcome, Refusal, Submit, SubmitKey};
 use crate::event::EventType;
 use crate::id::{ExecutionId, LeaseId};
@@ -304,7 +310,7 @@ fn the_same_key_gives_the_same_execution_and_another_request_is_a_conflict() {
     let Answer::Submitted { execution: first, repeated: false } = world.try_submit(|_| (), key("ann@x", 1)) else { panic!("new") };
     let Answer::Submitted { execution: again, repeated: true } = world.try_submit(|_| (), key("ann@x", 1)) else { panic!("repeat") };
     assert_eq!(again.id, first.id);
-    assert_eq!(refusal(world.try_submit(|_| (), key("ann@x", 2))), Refusal::KeyReused(first.id));
+    assert_eq!(refusal(world.try_submit(|_| (), key("ann@x", 2))), Refusal::KeyReused(Made::Execution(first.id)));
     assert!(matches!(world.try_submit(|_| (), key("bob@x", 2)), Answer::Submitted { repeated: false, .. }));
     assert_eq!(world.executions.len(), 2);
 }

@@ -33,6 +33,9 @@ pub(crate) fn explain(failure: &Failure, context: &Context<'_>) -> StartError {
             let root = context.work_dir.parent().unwrap_or(context.work_dir).display();
             format!("work directory {directory} could not be made: {why} (the worker must be able to write to {root})")
         }
+        (Step::EnterDirectory, _) if !context.start.directory.is_empty() => {
+            format!("directory {} of the work directory could not be entered: {why}", context.start.directory)
+        }
         (Step::EnterDirectory, libc::EACCES) => {
             let uid = context.run_as.map_or(0, |run_as| run_as.uid);
             format!("uid {uid} may not enter work directory {directory}: every directory above it must let others pass (chmod o+x)")
@@ -93,7 +96,7 @@ fn reason(errno: i32) -> String {
 #[cfg(test)]
 mod tests {
     use runvoy_model::id::ExecutionId;
-    use runvoy_ports::runner::Limits;
+    use runvoy_ports::runner::{Limits, WorkDir};
 
     use super::*;
 
@@ -104,6 +107,8 @@ mod tests {
             argv: vec![program.to_owned()],
             env: [("PATH".to_owned(), "/nowhere".to_owned())].into(),
             limits: Limits::default(),
+            directory: String::new(),
+            work_dir: WorkDir::Kept,
         };
         let run_as = RunAs { uid: 77, gid: 77, groups: vec![] };
         let context = Context { start: &start, work_dir: Path::new("/data/work/x-1"), run_as: Some(&run_as) };

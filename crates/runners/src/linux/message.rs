@@ -6,7 +6,7 @@
 use std::ffi::{CStr, c_char};
 use std::path::PathBuf;
 
-use runvoy_ports::runner::{Containment, Exit, ExitStatus, Limits, Start};
+use runvoy_ports::runner::{Containment, Exit, ExitStatus, Limits, Start, WorkDir};
 use serde::{Deserialize, Serialize};
 
 use super::step::Step;
@@ -103,6 +103,10 @@ pub(crate) struct StartRequest<'a> {
     pub(crate) id: u64,
     pub(crate) name: &'a CStr,
     pub(crate) limits: Limits,
+    /// Where in the work directory it runs.
+    pub(crate) directory: &'a CStr,
+    /// Names and contents of the files in its new work directory; none if it finds the one of an earlier command.
+    pub(crate) files: Option<Files<'a>>,
     /// Paths to try, in order.
     pub(crate) programs: Vec<*const c_char>,
     /// NULL-terminated, as `execve` wants it.
@@ -110,6 +114,9 @@ pub(crate) struct StartRequest<'a> {
     /// NULL-terminated, as `execve` wants it.
     pub(crate) env: Vec<*const c_char>,
 }
+
+/// Names and contents of files.
+pub(crate) type Files<'a> = Vec<(&'a CStr, &'a [u8])>;
 
 /// A packet from a spawner.
 #[derive(Debug, PartialEq, Eq)]
@@ -146,6 +153,8 @@ pub(crate) fn encode_start(id: u64, name: &str, start: &Start) -> Vec<u8> {
         bytes.extend_from_slice(&limit.unwrap_or(u64::MAX).to_le_bytes());
     }
     put_string(&mut bytes, &[name]);
+    put_string(&mut bytes, &[&start.directory]);
+    put_work_dir(&mut bytes, &start.work_dir);
     let programs = command::candidates(start);
     put_count(&mut bytes, programs.len());
     programs.iter().for_each(|program| put_string(&mut bytes, &[program]));
@@ -154,6 +163,17 @@ pub(crate) fn encode_start(id: u64, name: &str, start: &Start) -> Vec<u8> {
     put_count(&mut bytes, start.env.len());
     start.env.iter().for_each(|(key, value)| put_string(&mut bytes, &[key, "=", value]));
     bytes
+}
+
+fn put_work_dir(bytes: &mut Vec<u8>, work_dir: &WorkDir) {
+    let WorkDir::New(files) = work_dir else { return bytes.push(0) };
+    bytes.push(1);
+    put_count(bytes, files.len());
+    for file in files {
+        put_string(bytes, &[&file.name]);
+        bytes.extend_from_slice(&(file.contents.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(&file.contents);
+    }
 }
 
 /// Encodes the packet that announces a start request in a memory file.
@@ -305,18 +325,35 @@ impl<'a> Rest<'a> {
         let id = self.u64()?;
         let mut limit = || self.u64().map(|limit| (limit != u64::MAX).then_some(limit));
         let limits = Limits { memory_bytes: limit()?, pids: limit()?, cpu_millis: limit()?, open_files: limit()?, file_bytes: limit()? };
-        let name = self.string()?;
+        let (name, directory, files) = (self.string()?, self.string()?, self.work_dir()?);
         let programs = self.strings()?;
         let (mut argv, mut env) = (self.strings()?, self.strings()?);
         argv.push(std::ptr::null());
         env.push(std::ptr::null());
-        Some(StartRequest { id, name, limits, programs, argv, env })
+        Some(StartRequest { id, name, limits, directory, files, programs, argv, env })
+    }
+
+    /// The outer `None` is a packet cut short, the inner one a work directory that is kept.
+    fn work_dir(&mut self) -> Option<Option<Files<'a>>> {
+        if self.byte()? == 0 {
+            return Some(None);
+        }
+        let count = self.u32()?;
+        let mut files = Vec::new();
+        for _ in 0..count {
+            let (name, length) = (self.string()?, usize::try_from(self.u64()?).ok()?);
+            let (contents, rest) = self.0.split_at_checked(length)?;
+            self.0 = rest;
+            files.push((name, contents));
+        }
+        Some(Some(files))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use runvoy_model::id::ExecutionId;
+    use runvoy_ports::runner::WorkFile;
 
     use super::*;
 
@@ -327,6 +364,8 @@ mod tests {
             argv: vec!["/bin/echo".to_owned(), String::new(), "ü".to_owned()],
             env: [("A".to_owned(), "x=y".to_owned()), ("B".to_owned(), String::new())].into(),
             limits: Limits { pids: Some(9), ..Limits::default() },
+            directory: "repo/a".to_owned(),
+            work_dir: WorkDir::New(vec![WorkFile { name: ".env".to_owned(), contents: b"A=\0\xff".to_vec() }]),
         }
     }
 
@@ -335,8 +374,15 @@ mod tests {
         let bytes = encode_start(42, "name-3", &start());
         let Some(Request::Start(read)) = Request::decode(&bytes) else { panic!("not a start request") };
         assert_eq!((read.id, read.name, read.limits), (42, c"name-3", start().limits));
+        assert_eq!((read.directory, read.files), (c"repo/a", Some(vec![(c".env", &b"A=\0\xff"[..])])));
         assert_eq!((read.programs.len(), read.argv.len(), read.env.len()), (1, 4, 3));
         assert!(read.argv[3].is_null() && read.env[2].is_null());
+    }
+
+    #[test]
+    fn a_kept_work_directory_is_told_from_a_new_one() {
+        let bytes = encode_start(42, "name-3", &Start { work_dir: WorkDir::Kept, ..start() });
+        assert!(matches!(Request::decode(&bytes), Some(Request::Start(StartRequest { files: None, .. }))));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use runvoy_model::id::ExecutionId;
-use runvoy_ports::runner::{Containment, Exit, ExitStatus, Runner, Start, StartError, Started};
+use runvoy_ports::runner::{Containment, Exit, ExitStatus, Runner, Start, StartError, Started, WorkDir};
 
 use super::failure::{self, Context};
 use super::handle::{Handle, boot_id};
@@ -137,6 +137,12 @@ impl Runner for ProcessRunner {
     async fn start(&self, start: Start) -> Result<Started, StartError> {
         check(&start)?;
         let name = attempt_name(start.execution, start.attempt);
+        if start.work_dir == WorkDir::Kept {
+            if !lock(&self.kept).contains(&name) {
+                return Err(StartError { message: format!("attempt {name} has no work directory here: nothing of it was started before") });
+            }
+            return self.begin(&name, start).await;
+        }
         if !lock(&self.kept).insert(name.clone()) {
             return Err(StartError { message: format!("attempt {name} was started here before: every start needs its own attempt") });
         }

@@ -3,12 +3,12 @@
 #![expect(unsafe_code, reason = "makes processes")]
 
 use std::cell::Cell;
-use std::ffi::CString;
-use std::fs::{self, DirBuilder, File};
-use std::io;
+use std::ffi::{CStr, CString, OsStr};
+use std::fs::{DirBuilder, File};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, lchown};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, lchown};
 use std::path::{Path, PathBuf};
 
 use runvoy_ports::runner::{Exit, ExitStatus};
@@ -16,6 +16,7 @@ use runvoy_ports::runner::{Exit, ExitStatus};
 use super::cgroup::Group;
 use super::child::{self, Plan};
 use super::clone::{Clone, Stack};
+use super::directory;
 use super::init::{self, InitPlan};
 use super::kernel::{self, Pid, Reaped};
 use super::ladder::{self, Ladder};
@@ -41,7 +42,8 @@ pub(crate) struct Running {
     pub(crate) pid: Pid,
     rung: Rung,
     group: Group,
-    work_dir: PathBuf,
+    /// The work directory, if this command was the first in it.
+    new_dir: Option<PathBuf>,
     /// A pipe that ends at exec, or the channel to an init process. A child that shares our memory needs none.
     status: Option<OwnedFd>,
     pub(crate) phase: Phase,
@@ -73,8 +75,11 @@ impl Running {
         };
         let name = request.name.to_str().map_err(|_| Failure::new(Step::Prepare, &io::Error::from_raw_os_error(libc::EINVAL), "name"))?;
         let work_dir = ground.work_root.join(name);
-        make_work_dir(&work_dir, ground.run_as.as_ref())?;
-        let mut group = ground.ladder.make(name, &request.limits).inspect_err(|_| drop(fs::remove_dir(&work_dir)))?;
+        let new_dir = request.files.is_some().then(|| work_dir.clone());
+        if let Some(files) = &request.files {
+            make_work_dir(&work_dir, ground.run_as.as_ref(), files)?;
+        }
+        let mut group = ground.ladder.make(name, &request.limits).inspect_err(|_| discard(new_dir.as_deref()))?;
         let making = Making { ground, request, stdout, stderr, group: &group, work_dir: &work_dir };
         match making.process() {
             Ok(Made { pid, status, failure }) => {
@@ -84,11 +89,11 @@ impl Running {
                     (None, Some(_)) => Phase::Starting,
                     (None, None) => Phase::Executed,
                 };
-                Ok(Self { id, pid, rung, group, work_dir, status, phase, failure, killed: false, ended: None })
+                Ok(Self { id, pid, rung, group, new_dir, status, phase, failure, killed: false, ended: None })
             }
             Err(failure) => {
                 group.remove();
-                drop(fs::remove_dir(&work_dir));
+                discard(new_dir.as_deref());
                 Err(failure)
             }
         }
@@ -169,7 +174,7 @@ impl Running {
             exit.status = ExitStatus::Lost;
         }
         let strays = self.rung == Rung::Weak && self.ended.is_none();
-        Ending { id: self.id, group: self.group, strays, work_dir: self.work_dir, exit, failure: self.failure, killed: false }
+        Ending { id: self.id, group: self.group, strays, new_dir: self.new_dir, exit, failure: self.failure, killed: false }
     }
 }
 
@@ -179,7 +184,7 @@ pub(crate) struct Ending {
     group: Group,
     /// Descendants may have become children of the spawner.
     strays: bool,
-    work_dir: PathBuf,
+    new_dir: Option<PathBuf>,
     exit: Exit,
     failure: Option<Failure>,
     killed: bool,
@@ -199,7 +204,7 @@ impl Ending {
         }
         Some(match self.failure.take() {
             Some(failure) => {
-                drop(fs::remove_dir(&self.work_dir));
+                discard(self.new_dir.as_deref());
                 Err(failure)
             }
             None => Ok(self.exit),
@@ -228,13 +233,28 @@ fn exit(reaped: &Reaped) -> Exit {
 }
 
 /// `mkdir` follows no symlink in its last part, and the directory above belongs to us.
-fn make_work_dir(path: &Path, owner: Option<&RunAs>) -> Result<(), Failure> {
+fn make_work_dir(path: &Path, owner: Option<&RunAs>, files: &[(&CStr, &[u8])]) -> Result<(), Failure> {
     let fail = |error: io::Error| Failure::new(Step::MakeDirectory, &error, "");
     DirBuilder::new().mode(0o700).create(path).map_err(fail)?;
-    if let Some(owner) = owner {
-        lchown(path, Some(owner.uid), Some(owner.gid)).inspect_err(|_| drop(fs::remove_dir(path))).map_err(fail)?;
+    fill_work_dir(path, owner, files).inspect_err(|_| discard(Some(path))).map_err(fail)
+}
+
+/// Only then does the directory become the other user's: until it does nobody else can put anything in the way.
+fn fill_work_dir(path: &Path, owner: Option<&RunAs>, files: &[(&CStr, &[u8])]) -> io::Result<()> {
+    let own = |path: &Path| owner.map_or(Ok(()), |owner| lchown(path, Some(owner.uid), Some(owner.gid)));
+    for (name, contents) in files {
+        let file = path.join(OsStr::from_bytes(name.to_bytes()));
+        File::options().write(true).create_new(true).mode(0o600).open(&file)?.write_all(contents)?;
+        own(&file)?;
     }
-    Ok(())
+    own(path)
+}
+
+/// Takes a new work directory away again. What an earlier command left is not ours to remove.
+fn discard(new_dir: Option<&Path>) {
+    if let Some((root, name)) = new_dir.and_then(|path| Some((path.parent()?, path.file_name()?.to_str()?))) {
+        drop(directory::remove(root, name));
+    }
 }
 
 struct Making<'a> {
@@ -261,7 +281,8 @@ impl Making<'_> {
         let cgroup = self.group.birthplace().filter(|_| born_inside).map(File::open).transpose().map_err(fail(Step::MakeCgroup))?;
         let cgroup = cgroup.as_ref().map(AsFd::as_fd);
         let joins = self.group.joins(born_inside);
-        let directory = CString::new(self.work_dir.as_os_str().as_bytes()).map_err(|error| fail(Step::Prepare)(error.into()))?;
+        let place = self.work_dir.join(OsStr::from_bytes(self.request.directory.to_bytes()));
+        let directory = CString::new(place.into_os_string().into_vec()).map_err(|error| fail(Step::Prepare)(error.into()))?;
         let run_as = self.ground.run_as.as_ref();
         let mut plan = Plan {
             programs: &self.request.programs,

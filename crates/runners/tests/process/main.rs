@@ -9,3 +9,4 @@ mod limit;
 mod privilege;
 mod refusal;
 mod stage;
+mod work_dir;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use runvoy_model::id::ExecutionId;
-use runvoy_ports::runner::{Containment, Exit, Limits, Runner, Start, StartError, Started};
+use runvoy_ports::runner::{Containment, Exit, Limits, Runner, Start, StartError, Started, WorkDir};
 use runvoy_runners::{Config, ProcessRunner, RunAs};
 use tempfile::TempDir;
 
@@ -106,6 +106,8 @@ pub fn marked(mark: &str, argv: &[&str]) -> Start {
         argv: argv.iter().map(|arg| (*arg).to_owned()).collect(),
         env: env.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect::<BTreeMap<_, _>>(),
         limits: Limits::default(),
+        directory: String::new(),
+        work_dir: WorkDir::New(Vec::new()),
     }
 }
 

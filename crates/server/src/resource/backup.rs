@@ -25,6 +25,8 @@ pub(super) fn add(routes: &mut Routes) {
 async fn backup(call: Call) -> Result<Response<Body>, Fault> {
     let caller = call.caller()?;
     let request: BackupRequest = call.json().await?.ok_or_else(|| Fault::invalid("destination", "is missing"))?;
+    // The copy holds the keys of everything: who asked for it is on record before it is begun.
+    call.engine().note_call(caller, "backup.create").await?;
     tracing::info!(destination = request.destination, user = caller.email, "a backup begins");
     call.state.host.backup(PathBuf::from(&request.destination)).await.map_err(fault)?;
     Ok(answer::json(StatusCode::OK, &BackupResponse { destination: request.destination }))

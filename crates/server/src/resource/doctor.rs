@@ -64,7 +64,7 @@ async fn shared_uid(engine: &Engine) -> Probe {
     if !config.shares_uid {
         return probe("uid", ProbeStatus::Ok, "commands run as a user of their own".into());
     }
-    let many = engine.ports().identity.users().await.map_or(true, |users| users.len() > 1);
+    let many = engine.has_many_users().await.unwrap_or(true);
     match (many, config.allow_shared_uid) {
         (false, _) => probe("uid", ProbeStatus::Ok, "commands run as the server's own user, which is for one user only".into()),
         (true, true) => {

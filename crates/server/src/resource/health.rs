@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use http::{HeaderValue, Response, StatusCode};
+use runvoy_model::record::Kind;
 use runvoy_wire::{Code, Health};
 
 use crate::answer;
@@ -44,6 +45,6 @@ async fn readyz(call: Call) -> Result<Response<Body>, Fault> {
         return Err(Fault::Refused { code: Code::ServiceUnavailable, error, details });
     }
     // A key that nobody has: the smallest read there is.
-    call.engine().ports().identity.key([0; 32]).await.map_err(runvoy_engine::EngineError::from)?;
+    call.engine().ports().records.record(Kind::Key, "").await.map_err(runvoy_engine::EngineError::from)?;
     Ok(answer::whole(StatusCode::OK, TEXT, "ready\n"))
 }

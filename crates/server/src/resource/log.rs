@@ -25,6 +25,7 @@ pub(super) fn add(routes: &mut Routes) {
         .query("tail", number(0, None), "The last so many lines; not together with from_line")
         .query("search", text(), "Only lines that hold this text")
         .query("stream", words(&["stdout", "stderr", "platform"]), "Only this stream")
+        .query("token", text(), "A signed link's token, where no header can be sent")
         .query("format", words(&["json", "text", "raw", "ndjson"]), "json where absent")
         .gives::<LogsResponse>(200, "The lines; null while it runs, unless lines were chosen")
         .gives_type(200, "text/plain; charset=utf-8", "The lines")
@@ -32,7 +33,7 @@ pub(super) fn add(routes: &mut Routes) {
         .gives_type(200, "application/x-ndjson", "One event a line")
         .gives_type(206, "application/octet-stream", "A range of the command's very bytes")
         .gives_type(416, "application/json", "The range lies beyond the log");
-    routes.get("/api/v1/executions/{id}/logs", Rule::Key(Action::Read), operation, logs);
+    routes.get("/api/v1/executions/{id}/logs", Rule::KeyOrLink(Action::Read), operation, logs);
 }
 
 async fn logs(call: Call) -> Result<Response<Body>, Fault> {

@@ -1,16 +1,17 @@
-//! Submitting: a new command, or the same one again.
+//! Submitting: a new command, or the same one again; or asking what would come of it.
 
 use axum::body::Body;
 use http::{Response, StatusCode};
 use runvoy_engine as engine;
 use runvoy_model::execution::Execution;
 use runvoy_model::role::Action;
-use runvoy_wire::{Code, RunRequest, RunResponse};
+use runvoy_wire::{Code, DryRunResponse, RunRequest, RunResponse};
 
 use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::Operation;
+use crate::operation::{Operation, flag};
+use crate::resource::dry_run::{self, DRY_RUN};
 use crate::route::{Routes, Rule};
 use crate::view;
 
@@ -18,8 +19,10 @@ pub(super) fn add(routes: &mut Routes) {
     for (path, id) in [("/api/v1/run", "run"), ("/api/v1/executions", "createExecution")] {
         let operation = Operation::new(id, "Run a command")
             .idempotent()
+            .query(DRY_RUN.0, flag(), DRY_RUN.1)
             .takes::<RunRequest>(true)
             .gives::<RunResponse>(202, "It is recorded, durably, and will run")
+            .gives::<DryRunResponse>(200, "What would happen; nothing was recorded")
             .refuses(&[Code::LockHeld, Code::RateLimited]);
         routes.post(path, Rule::Key(Action::Run), operation, run);
     }
@@ -34,6 +37,9 @@ pub(super) fn add(routes: &mut Routes) {
 async fn run(call: Call) -> Result<Response<Body>, Fault> {
     let request: RunRequest = call.json().await?.ok_or_else(|| Fault::invalid("body", "must be a JSON object with a command"))?;
     let request = checked(request, call.idempotency_key()?)?;
+    if dry_run::is_asked(&call)? {
+        return planned(&call, &call.engine().plan(call.caller()?, &request).await?).await;
+    }
     let execution = call.engine().run(call.caller()?, &request).await?;
     submitted(&call, &execution)
 }
@@ -44,7 +50,13 @@ async fn rerun(call: Call) -> Result<Response<Body>, Fault> {
     submitted(&call, &execution)
 }
 
-fn submitted(call: &Call, execution: &Execution) -> Result<Response<Body>, Fault> {
+/// The answer to whoever only asks.
+pub(super) async fn planned(call: &Call, plan: &engine::Plan) -> Result<Response<Body>, Fault> {
+    dry_run::respond(call, plan).await
+}
+
+/// The answer to whoever submitted.
+pub(super) fn submitted(call: &Call, execution: &Execution) -> Result<Response<Body>, Fault> {
     let state = &call.state;
     let ticket = state.tickets.issue(call.caller()?, execution.id, state.engine.now());
     let response = RunResponse {
@@ -59,7 +71,6 @@ fn submitted(call: &Call, execution: &Execution) -> Result<Response<Body>, Fault
 }
 
 fn checked(request: RunRequest, idempotency_key: Option<String>) -> Result<engine::RunRequest, Fault> {
-    check_git(&request)?;
     Ok(engine::RunRequest {
         command: request.command,
         args: request.args,
@@ -74,18 +85,11 @@ fn checked(request: RunRequest, idempotency_key: Option<String>) -> Result<engin
         retries: request.retries.map(i64::from),
         secrets: request.secrets,
         git_repo: request.git_repo,
+        git_ref: request.git_ref,
+        git_path: request.git_path,
+        git_token: request.git_token,
         idempotency_key,
     })
-}
-
-/// What is said about a repository needs one.
-fn check_git(request: &RunRequest) -> Result<(), Fault> {
-    let is_given = |field: &Option<String>| field.as_deref().is_some_and(|text| !text.is_empty());
-    let details = [("git_ref", &request.git_ref), ("git_path", &request.git_path), ("git_token", &request.git_token)];
-    match details.into_iter().find(|(_, field)| is_given(field)) {
-        Some((name, _)) if !is_given(&request.git_repo) => Err(Fault::invalid(name, "means nothing without git_repo")),
-        _ => Ok(()),
-    }
 }
 
 fn seconds(field: &str, value: Option<u64>) -> Result<Option<i64>, Fault> {

@@ -1,8 +1,7 @@
 //! Following a log over a WebSocket: everything that can be refused is refused before the upgrade.
 
 use axum::body::Body;
-use http::request::Parts;
-use http::{Response, header};
+use http::Response;
 use runvoy_model::role::Action;
 use runvoy_wire::Code;
 
@@ -27,7 +26,8 @@ pub(super) fn add(routes: &mut Routes) {
 }
 
 async fn stream(mut call: Call) -> Result<Response<Body>, Fault> {
-    check_origin(&call)?;
+    // A browser names the page that opens a stream, and no page of a stranger may.
+    call.state.cors.guard(&call.parts.headers, call.reached.host())?;
     let query = call.query()?;
     let after = query.number("last_event_id", 0..=u64::MAX)?.unwrap_or(0);
     let events = query.text("events")?.is_some_and(|events| events.split(',').any(|word| word == "status"));
@@ -49,17 +49,4 @@ async fn stream(mut call: Call) -> Result<Response<Body>, Fault> {
         }
     });
     Ok(response)
-}
-
-/// A browser names the page that opens a stream, and no page of a stranger may: same host, or configured.
-fn check_origin(call: &Call) -> Result<(), Fault> {
-    let Some(origin) = origin(&call.parts) else { return Ok(()) };
-    let host = origin.split_once("://").map(|(_, host)| host);
-    let same_host = host.is_some() && host.zip(call.reached.host()).is_some_and(|(a, b)| a.eq_ignore_ascii_case(b));
-    if same_host || call.state.cors.allows(origin) { Ok(()) } else { Err(Fault::foreign_origin()) }
-}
-
-fn origin(parts: &Parts) -> Option<&str> {
-    // An origin that is not text is nobody's.
-    parts.headers.get(header::ORIGIN).map(|origin| origin.to_str().unwrap_or("null"))
 }

@@ -18,11 +18,14 @@ pub(super) fn add(routes: &mut Routes) {
 
 async fn whoami(call: Call) -> Result<Response<Body>, Fault> {
     let caller = call.caller()?;
+    let rules = call.engine().rules_for(caller).await?;
     let whoami = Whoami {
         email: caller.email.clone(),
         role: caller.role.as_str().to_owned(),
         key_prefix: caller.key_prefix.clone(),
         key_expires_at: caller.key_expires_at.map(Into::into),
+        groups: caller.groups.clone(),
+        rules,
         server_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     Ok(answer::json(StatusCode::OK, &whoami))

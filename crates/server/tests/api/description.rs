@@ -12,7 +12,7 @@ async fn document() -> Value {
 }
 
 #[tokio::test]
-async fn every_route_is_described_and_nothing_else() {
+async fn security_06_every_route_is_described_and_nothing_else() {
     let document = document().await;
     let mut described = BTreeSet::new();
     for (path, item) in document["paths"].as_object().expect("paths") {

@@ -4,6 +4,8 @@ use runvoy_model::role::Role;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use serde_json::json;
+
 use crate::app::{TestApp, key_of};
 
 /// Sends bytes as they are and returns the status of the answer; 0 where the connection was just closed.
@@ -96,19 +98,102 @@ async fn no_request_that_is_none_breaks_the_server() {
     assert_eq!(status_of(&served.address, b"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await, 200);
 }
 
+/// What other systems would run, expand or fall over.
+const TEXTS: [&str; 12] = [
+    "'; DROP TABLE executions; --",
+    "\" OR 1=1 --",
+    "$.a[*]",
+    "${jndi:ldap://x}",
+    "<script>",
+    "\u{202e}evil",
+    "\u{0}",
+    "a\nb",
+    "%n%s",
+    "../../etc/passwd",
+    "{{7*7}}",
+    "\u{1F4A9}",
+];
+
 #[tokio::test]
-async fn strings_that_mean_something_elsewhere_are_data_here() {
+async fn security_26_strings_that_mean_something_elsewhere_are_data_in_every_field() {
     let app = TestApp::new().await;
-    for text in ["'; DROP TABLE executions; --", "$.a[*]", "${jndi:ldap://x}", "<script>", "\u{202e}evil", "\u{0}", "a\nb", "%n%s"] {
-        let body = serde_json::json!({
-            "command": text, "args": [text], "image": text, "env": {text: text}, "lock": text, "queue": text, "labels": {text: text},
-            "secrets": [text], "git_repo": text,
-        });
-        for (name, value) in body.as_object().expect("fields") {
-            let mut one = serde_json::json!({"command": "true"});
-            one[name] = value.clone();
-            let status = app.post("/api/v1/run").admin().json(&one).send().await.status.as_u16();
-            assert!(status == 202 || status == 400, "{name} {text:?}: {status}");
+    let bodies = |text: &str| {
+        vec![
+            (
+                "POST",
+                "/api/v1/run",
+                json!({
+                    "command": text, "args": [text], "image": text, "env": {text: text}, "lock": text, "queue": text, "labels": {text: text},
+                    "secrets": [text], "git_repo": text, "git_ref": text, "git_path": text, "git_token": text,
+                }),
+                json!({"command": "true"}),
+            ),
+            (
+                "POST",
+                "/api/v1/users/create",
+                json!({"email": text, "role": text, "api_key": text}),
+                json!({"email": "a@x.com", "role": "viewer"}),
+            ),
+            ("POST", "/api/v1/users/revoke", json!({"email": text}), json!({"email": "nobody@x.com"})),
+            ("POST", "/api/v1/groups", json!({"name": text, "members": [text]}), json!({"name": "g", "members": []})),
+            (
+                "POST",
+                "/api/v1/rules",
+                json!({
+                    "name": text, "effect": text, "users": [text], "groups": [text], "roles": [text], "commands": [text], "images": [text],
+                    "locks": [text], "queues": [text], "secrets": [text], "playbooks": [text], "reason": text,
+                }),
+                json!({"name": "r", "effect": "deny", "users": ["nobody@x.com"], "commands": ["x"]}),
+            ),
+            (
+                "POST",
+                "/api/v1/images/register",
+                json!({"image": text, "runtime_platform": text, "task_role_name": text, "task_execution_role_name": text}),
+                json!({"image": "alpine"}),
+            ),
+            (
+                "POST",
+                "/api/v1/secrets",
+                json!({"name": text, "key_name": text, "value": text, "description": text, "use_by": [text]}),
+                json!({"name": "s", "key_name": "S", "value": "v"}),
+            ),
+            (
+                "PUT",
+                "/api/v1/playbooks/p",
+                json!({"command": text, "description": text, "args": [text], "image": text, "env": {text: text}, "parameters": {text: {"type": text}}}),
+                json!({"command": "true"}),
+            ),
+        ]
+    };
+    for text in TEXTS {
+        for (method, path, fields, sound) in bodies(text) {
+            for (name, value) in fields.as_object().expect("fields") {
+                let mut one = sound.clone();
+                one[name] = value.clone();
+                let method = method.parse().expect("a method");
+                let answer = app.ask(method, path).admin().json(&one).send().await;
+                assert!(answer.status.as_u16() < 500, "{path} {name} {text:?}: {}", answer.text());
+            }
         }
+    }
+}
+
+#[tokio::test]
+async fn security_26_strings_that_mean_something_elsewhere_are_data_in_every_query_and_path() {
+    let app = TestApp::new().await;
+    for text in TEXTS {
+        let coded: String = text.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        for path in
+            ["executions?user=", "executions?lock=", "executions?cursor=", "audit?user=", "audit?action=", "audit?since=", "audit?cursor="]
+        {
+            let answer = app.get(&format!("/api/v1/{path}{coded}")).admin().send().await;
+            assert!(answer.status.as_u16() < 500, "{path} {text:?}: {}", answer.text());
+        }
+        for path in ["executions", "images", "secrets", "playbooks", "trace", "claim", "logs", "users/a@x.com/keys"] {
+            let answer = app.get(&format!("/api/v1/{path}/{coded}")).admin().send().await;
+            assert!(answer.status.as_u16() < 500, "{path} {text:?}: {}", answer.text());
+        }
+        let explain = format!("/api/v1/access/explain?user=admin@example.com&action=run&command={coded}&image={coded}&secret={coded}");
+        assert!(app.get(&explain).admin().send().await.status.as_u16() < 500, "{text:?}");
     }
 }

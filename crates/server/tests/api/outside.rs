@@ -71,7 +71,7 @@ async fn each_request_is_one_line_without_secrets() {
             ("POST", "/api/v1/run", 202),
             ("GET", "/api/v1/executions/{id}/stream", 401),
             ("GET", "/api/v1/executions/{id}/status", 200),
-            ("GET", "unknown", 404),
+            ("GET", "/api/v1/claim/{token}", 400),
             ("GET", "/api/v1/whoami", 401),
         ]
     );
@@ -113,4 +113,23 @@ async fn requests_are_counted_by_route_and_never_by_what_a_client_invents() {
         assert!(text.contains(expected), "{expected} in\n{text}");
     }
     assert!(!text.contains("FROB"), "{text}");
+}
+
+#[tokio::test]
+async fn security_04_neither_a_claim_token_nor_a_key_is_in_any_log_line() {
+    begin();
+    let app = TestApp::new().await;
+    let token = crate::people::invite(&app, "ana@example.com", "viewer").await;
+    let path = format!("/api/v1/claim/{token}");
+    let claimed = app.post(&path).send().await.json();
+    let key = claimed["api_key"].as_str().expect("a key").to_owned();
+    app.get(&path).send().await;
+    app.store.set(Some(crate::app::Trouble::Away));
+    app.get(&path).send().await;
+    app.store.set(None);
+    app.get("/api/v1/whoami").header("x-api-key", &key).send().await;
+    app.get("/api/v1/whoami").header("x-api-key", &format!("{key}x")).send().await;
+    let logged = logged();
+    assert!(requests().iter().any(|line| line["route"] == "/api/v1/claim/{token}"), "{logged}");
+    assert!(!logged.contains(&token) && !logged.contains(&key[12..]), "{logged}");
 }

@@ -34,6 +34,13 @@ impl Disk {
         Self { files: [File::default(), File::default()], dice: seed }
     }
 
+    /// A disk that holds a database already.
+    pub fn holding(seed: u64, database: Vec<u8>) -> Self {
+        let mut disk = Self::new(seed);
+        disk.file(FileKind::Database).durable = database;
+        disk
+    }
+
     /// What the store did.
     pub fn apply(&mut self, op: &Op) {
         match op {

@@ -6,6 +6,7 @@ mod fixture;
 mod image;
 #[path = "../store/invariant.rs"]
 mod invariant;
+mod migration;
 mod recorder;
 
 use std::sync::Arc;

@@ -51,10 +51,11 @@ struct Recording {
     ops: Vec<Op>,
     syncs: usize,
     refuse: Option<(Refuse, usize)>,
+    hold: Option<usize>,
 }
 
 fn recording() -> MutexGuard<'static, Recording> {
-    static RECORDING: Mutex<Recording> = Mutex::new(Recording { directory: None, ops: Vec::new(), syncs: 0, refuse: None });
+    static RECORDING: Mutex<Recording> = Mutex::new(Recording { directory: None, ops: Vec::new(), syncs: 0, refuse: None, hold: None });
     RECORDING.lock().expect("no panic while recording")
 }
 
@@ -84,6 +85,28 @@ pub fn push(op: Op) {
 /// Refuses the `number`th such sync from now on, and no other.
 pub fn refuse(which: Refuse, number: usize) {
     recording().refuse = Some((which, number));
+}
+
+/// What a process says when it is held.
+pub const HELD: &str = "held before the next thing that the disk sees";
+
+/// Holds whoever comes to the `number`th thing that the disk sees from now on, for ever, and says so.
+pub fn hold_at(number: usize) {
+    recording().hold = Some(number);
+}
+
+fn pass() {
+    let mut recording = recording();
+    let Some(left) = &mut recording.hold else { return };
+    *left -= 1;
+    if *left > 0 {
+        return;
+    }
+    drop(recording);
+    println!("{HELD}");
+    loop {
+        std::thread::park();
+    }
 }
 
 /// How many syncs there were.
@@ -183,6 +206,7 @@ unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, buffer: *const c_void, 
     // SAFETY: SQLite calls this for a file that `open` opened, with a buffer of `len` bytes.
     unsafe {
         if let Some(file) = kind(file) {
+            pass();
             let bytes = std::slice::from_raw_parts(buffer.cast::<u8>(), usize::try_from(len).expect("a length"));
             let offset = usize::try_from(offset).expect("an offset");
             recording().ops.push(Op::Write { file, offset, bytes: bytes.to_vec() });
@@ -195,6 +219,7 @@ unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, size: i64) -> c_int 
     // SAFETY: SQLite calls this for a file that `open` opened.
     unsafe {
         if let Some(file) = kind(file) {
+            pass();
             recording().ops.push(Op::Truncate { file, len: usize::try_from(size).expect("a length") });
         }
         truncate_below(file, size)
@@ -205,6 +230,7 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     // SAFETY: SQLite calls this for a file that `open` opened.
     unsafe {
         if let Some(kind) = kind(file) {
+            pass();
             let mut recording = recording();
             recording.syncs += 1;
             if let Some((which, left)) = &mut recording.refuse

@@ -83,7 +83,7 @@ pub fn spoil(path: &std::path::Path, sql: &str) {
     conn.execute_batch(sql).expect("a change");
 }
 
-fn read(path: &std::path::Path, sql: &str) -> i64 {
+pub fn read(path: &std::path::Path, sql: &str) -> i64 {
     let conn = rusqlite::Connection::open(path).expect("a connection");
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).expect("a setting");
     conn.query_row(sql, [], |row| row.get(0)).expect("a number")

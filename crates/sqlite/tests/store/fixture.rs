@@ -8,7 +8,7 @@ use runvoy_model::command::{EndAttempt, Fence, LeaseTo, Outcome, Submit, Worker}
 use runvoy_model::execution::Execution;
 use runvoy_model::id::{ExecutionId, LeaseId, StepId, WorkerId};
 use runvoy_model::name::Name;
-use runvoy_model::spec::Spec;
+use runvoy_model::spec::{Needs, Spec};
 use runvoy_model::step::{Actor, Audit, Step};
 use runvoy_model::time::UnixMs;
 use runvoy_ports::store::{ExecutionStore, StoreError};
@@ -61,6 +61,9 @@ pub fn spec(command: &str) -> Spec {
         priority: 3,
         labels: BTreeMap::new(),
         retries: 0,
+        secrets: Vec::new(),
+        git: None,
+        playbook: None,
     }
 }
 
@@ -69,7 +72,13 @@ pub fn submit(command: &str) -> Submit {
 }
 
 pub fn worker() -> Worker {
-    Worker { id: WorkerId::from_bytes([9; 16]), host: "host-1".into(), runner: "process".into(), in_process: true }
+    Worker {
+        id: WorkerId::from_bytes([9; 16]),
+        host: "host-1".into(),
+        runner: "process".into(),
+        in_process: true,
+        serves: vec![Needs::Process],
+    }
 }
 
 pub fn lease_to() -> LeaseTo {

@@ -4,12 +4,14 @@ use std::path::Path;
 
 use runvoy_model::id::ExecutionId;
 use runvoy_model::name::Name;
-use runvoy_model::role::Role;
-use runvoy_ports::identity::{IdentityStore, NewUser};
+use runvoy_model::record::{Kind, hash_name};
+use runvoy_model::spec::Needs;
+use runvoy_ports::record::RecordStore;
 use runvoy_ports::store::{EventQuery, ExecutionStore, ListQuery, StoreError};
 use runvoy_sqlite::{OpenError, SqliteStore};
 
 use crate::fixture::{count, cycle, open, options, step, submit, submitted};
+use crate::golden::first_admin;
 
 /// Small numbers that look random and are the same at every run.
 struct Dice(u64);
@@ -43,9 +45,12 @@ async fn read_all(store: &SqliteStore, ids: &[ExecutionId]) -> Vec<Read> {
     add(store.events(EventQuery { limit: 10_000, ..EventQuery::default() }).await.map(|found| format!("{found:?}")));
     add(store.open_leases().await.map(|found| format!("{found:?}")));
     add(store.locks().await.map(|found| format!("{found:?}")));
-    add(store.next_ready(&[Name::new("default").expect("a name")]).await.map(|found| format!("{found:?}")));
-    add(store.users().await.map(|found| format!("{found:?}")));
-    add(store.key([5; 32]).await.map(|found| format!("{found:?}")));
+    add(store.next_ready(&[Name::new("default").expect("a name")], &Needs::ALL).await.map(|found| format!("{found:?}")));
+    for kind in Kind::ALL {
+        add(store.records(kind).await.map(|found| format!("{found:?}")));
+    }
+    add(store.record(Kind::Key, &hash_name(&[5; 32])).await.map(|found| format!("{found:?}")));
+    add(store.key_uses(&[[5; 32]]).await.map(|found| format!("{found:?}")));
     add(store.find(&ids[0].to_string()[20..], 100).await.map(|found| format!("{found:?}")));
     add(store.counts().await.map(|found| format!("{:?}", (found.pending, found.active, found.executions, found.events))));
     reads
@@ -53,8 +58,8 @@ async fn read_all(store: &SqliteStore, ids: &[ExecutionId]) -> Vec<Read> {
 
 async fn sample(path: &Path) -> (Vec<ExecutionId>, Vec<String>) {
     let store = open(path);
-    let admin = NewUser { email: "admin@localhost".into(), role: Role::Admin, key_hash: [5; 32], key_prefix: "rv_1".into() };
-    assert!(store.create_first_user(step(), admin).await.expect("made"));
+    store.change(step(), first_admin(), None).await.expect("made");
+    store.touch_key([5; 32], step().at).await.expect("touched");
     let mut ids = Vec::new();
     for i in 0..30 {
         ids.push(cycle(&store, "true").await.expect("a life").id);

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use runvoy_model::chain::{AuditKey, ChainHead};
-use runvoy_model::event::Entity;
+use runvoy_model::event::{Entity, Event};
 use runvoy_model::execution::LockClaim;
 use runvoy_model::fold::{TaskState, fold};
 use runvoy_model::id::ExecutionId;
+use runvoy_model::record::{Body, Kind};
 use runvoy_model::status::Status;
+use runvoy_ports::record::RecordStore;
 use runvoy_ports::store::{EventQuery, ExecutionStore, ListQuery};
 use runvoy_sqlite::SqliteStore;
 
@@ -17,14 +19,7 @@ pub async fn check(store: &SqliteStore, key: &AuditKey) -> Vec<ExecutionId> {
     let executions = store.list(ListQuery { limit: usize::MAX, ..ListQuery::default() }).await.expect("a list");
     let mut holders = BTreeMap::new();
     for execution in &executions {
-        let query = EventQuery { entity: Some(Entity::task(execution.id)), limit: usize::MAX, ..EventQuery::default() };
-        let events: Vec<_> = store.events(query).await.expect("events").into_iter().map(|stored| stored.event).collect();
-        let mut head = ChainHead::default();
-        for event in events.iter().filter(|event| event.kind.is_chained()) {
-            head = key.link(&head, &event.canonical());
-            assert_eq!((event.number, event.mac), (head.count, head.mac), "the chain of {}", execution.id);
-        }
-        assert_eq!(head, execution.chain, "the head of {}", execution.id);
+        let events = check_chain(store, key, Entity::task(execution.id), execution.chain).await;
         let expected = match execution.status {
             Status::Pending | Status::Starting => TaskState::Pending,
             Status::Running | Status::Terminating => TaskState::Processing,
@@ -42,5 +37,32 @@ pub async fn check(store: &SqliteStore, key: &AuditKey) -> Vec<ExecutionId> {
         assert_eq!(holders.remove(&line.lock.name), Some((holder, line.lock.fence)));
     }
     assert_eq!(holders, BTreeMap::new(), "locks that only their holders know of");
+    check_records(store, key).await;
     executions.into_iter().map(|execution| execution.id).collect()
+}
+
+/// Every record's events are the chain that it names, and every key is somebody's.
+async fn check_records(store: &SqliteStore, key: &AuditKey) {
+    for kind in Kind::ALL {
+        for record in store.records(kind).await.expect("records") {
+            if let Some(entity) = record.entity() {
+                check_chain(store, key, entity, record.chain).await;
+            }
+            if let Some(Body::Key(owner)) = &record.body {
+                assert!(store.record(Kind::User, owner).await.expect("a read").is_some(), "key {} is nobody's", record.name);
+            }
+        }
+    }
+}
+
+async fn check_chain(store: &SqliteStore, key: &AuditKey, entity: Entity, named: ChainHead) -> Vec<Event> {
+    let query = EventQuery { entity: Some(entity.clone()), limit: usize::MAX, ..EventQuery::default() };
+    let events: Vec<_> = store.events(query).await.expect("events").into_iter().map(|stored| stored.event).collect();
+    let mut head = ChainHead::default();
+    for event in events.iter().filter(|event| event.kind.is_chained()) {
+        head = key.link(&head, &event.canonical());
+        assert_eq!((event.number, event.mac), (head.count, head.mac), "the chain of {entity:?}");
+    }
+    assert_eq!(head, named, "the head of {entity:?}");
+    events
 }

@@ -6,6 +6,7 @@ mod concurrent;
 mod durable;
 mod fixture;
 mod flip;
+mod golden;
 mod invariant;
 mod opening;
 mod retention;

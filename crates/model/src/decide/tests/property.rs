@@ -41,6 +41,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         1 => Just(Outcome::OutOfMemory),
         1 => Just(Outcome::WorkerStopped),
         1 => Just(Outcome::StartFailed { message: "no shell".into() }),
+        1 => Just(Outcome::GitFailed { message: "no such branch".into() }),
     ]
 }
 

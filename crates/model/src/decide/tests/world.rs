@@ -4,16 +4,21 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 
 use crate::chain::AuditKey;
-use crate::command::{Answer, Command, EndAttempt, Extend, Fence, Kill, LeaseRequest, Outcome, Reap, Receipt, Submit, SubmitKey, Worker};
+use crate::change::{Change, Made};
+use crate::command::{
+    Answer, Command, EndAttempt, Extend, Fence, Kill, LeaseRequest, Outcome, Reap, Receipt, Refusal, Submit, SubmitKey, Worker,
+};
 use crate::decide::{decide, replay};
 use crate::event::{Entity, Event, EventType};
 use crate::execution::{Execution, LockClaim};
 use crate::id::{ExecutionId, LeaseId, StepId, WorkerId};
 use crate::lock::Lock;
 use crate::name::Name;
-use crate::spec::Spec;
+use crate::record::{Body, Kind, ONLY, Record, hash_name};
+use crate::spec::{Needs, Spec};
 use crate::step::{Actor, Audit, Step};
 use crate::time::UnixMs;
+use crate::user::User;
 use crate::view::{View, Writes};
 
 pub const KEY: AuditKey = AuditKey::new([7; 32]);
@@ -23,7 +28,8 @@ pub struct World {
     pub executions: HashMap<ExecutionId, Execution>,
     pub locks: HashMap<Name, Lock>,
     pub events: Vec<Event>,
-    submits: HashMap<(String, String), (ExecutionId, [u8; 32])>,
+    submits: HashMap<(String, String), (Made, [u8; 32])>,
+    pub records: HashMap<(Kind, String), Record>,
     pub receipts: HashMap<StepId, Receipt>,
     pub now: UnixMs,
     counter: u64,
@@ -44,13 +50,17 @@ impl View for World {
         Ok(self.waiters(lock).first().copied())
     }
 
-    fn submitted(&mut self, user: &str, key: &str) -> Result<Option<(ExecutionId, [u8; 32])>, Infallible> {
-        Ok(self.submits.get(&(user.to_owned(), key.to_owned())).copied())
+    fn submitted(&mut self, user: &str, key: &str) -> Result<Option<(Made, [u8; 32])>, Infallible> {
+        Ok(self.submits.get(&(user.to_owned(), key.to_owned())).cloned())
     }
 
-    fn ready(&mut self, queues: &[Name], now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, Infallible> {
+    fn record(&mut self, kind: Kind, name: &str) -> Result<Option<Record>, Infallible> {
+        Ok(self.records.get(&(kind, name.to_owned())).cloned())
+    }
+
+    fn ready(&mut self, queues: &[Name], serves: &[Needs], now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, Infallible> {
         let mut keys: Vec<_> = self.executions.values().filter_map(Execution::ready_key).collect();
-        keys.retain(|key| queues.contains(&key.queue) && key.ready_at <= now);
+        keys.retain(|key| queues.contains(&key.queue) && serves.contains(&key.needs) && key.ready_at <= now);
         keys.sort_by_key(|key| (key.priority, key.ready_at, key.id));
         Ok(keys.into_iter().take(max).map(|key| key.id).collect())
     }
@@ -108,8 +118,53 @@ impl World {
     fn write(&mut self, writes: Writes) {
         self.executions.extend(writes.executions.into_iter().map(|execution| (execution.id, execution)));
         self.locks.extend(writes.locks.into_iter().map(|lock| (lock.name.clone(), lock)));
+        self.records.extend(writes.records.into_iter().map(|record| ((record.kind, record.name.clone()), record)));
         self.events.extend(writes.events);
         self.submits.extend(writes.key.map(|(key, id)| ((key.user, key.key), (id, key.fingerprint))));
+    }
+
+    /// A change that is taken, and what is there afterwards.
+    pub fn changed(&mut self, change: Change) -> Record {
+        match self.play(Command::Change(change, None)) {
+            Answer::Record { record, repeated: false } => *record,
+            other => panic!("not changed: {other:?}"),
+        }
+    }
+
+    /// A change that is refused and writes nothing.
+    pub fn refused(&mut self, change: Change) -> Refusal {
+        let (events, records) = (self.events.len(), self.records.clone());
+        let answer = self.play(Command::Change(change, None));
+        assert_eq!((self.events.len(), &self.records), (events, &records), "a refusal wrote something");
+        super::refusal(answer)
+    }
+
+    /// A record that was not removed.
+    pub fn live(&self, kind: Kind, name: &str) -> Option<&Record> {
+        self.records.get(&(kind, name.to_owned())).filter(|record| record.body.is_some())
+    }
+
+    pub fn user(&self, email: &str) -> Option<&User> {
+        self.live(Kind::User, email).and_then(Record::user)
+    }
+
+    /// Whom a key lets in now.
+    pub fn opens(&self, hash: &[u8; 32]) -> Option<&User> {
+        let Some(Body::Key(email)) = &self.live(Kind::Key, &hash_name(hash))?.body else { return None };
+        self.user(email).filter(|user| user.revoked_at.is_none() && user.key(hash).is_some_and(|key| key.works(self.now)))
+    }
+
+    pub fn admins(&self) -> Vec<String> {
+        match self.live(Kind::Admins, ONLY).and_then(|record| record.body.as_ref()) {
+            Some(Body::Admins(admins)) => admins.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The events about a record.
+    pub fn events_about(&self, kind: Kind, name: &str) -> Vec<&Event> {
+        let entity = Record::new(kind, name).entity();
+        self.events.iter().filter(|event| Some(&event.entity) == entity.as_ref()).collect()
     }
 
     pub fn get(&self, id: ExecutionId) -> &Execution {
@@ -202,7 +257,13 @@ pub fn fence_of(execution: &Execution) -> Fence {
 }
 
 pub fn worker(number: u8) -> Worker {
-    Worker { id: WorkerId::from_bytes([number; 16]), host: format!("host-{number}"), runner: "process".into(), in_process: false }
+    Worker {
+        id: WorkerId::from_bytes([number; 16]),
+        host: format!("host-{number}"),
+        runner: "process".into(),
+        in_process: false,
+        serves: vec![Needs::Process],
+    }
 }
 
 pub fn name(text: &str) -> Name {
@@ -226,5 +287,8 @@ pub fn spec() -> Spec {
         priority: 3,
         labels: Default::default(),
         retries: 0,
+        secrets: Vec::new(),
+        git: None,
+        playbook: None,
     }
 }

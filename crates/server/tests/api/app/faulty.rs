@@ -1,6 +1,5 @@
-//! A store whose next answers can be made to fail, and whose keys can be revoked.
+//! A store whose next answers can be made to fail.
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
@@ -10,9 +9,11 @@ use runvoy_model::command::{Answer, Command};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::name::Name;
+use runvoy_model::record::{Kind, Record};
+use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
-use runvoy_ports::identity::{IdentityStore, Key, NewUser, User};
+use runvoy_ports::record::RecordStore;
 use runvoy_ports::store::{Counts, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, StoreError, StoredEvent};
 
 /// What is wrong with the store.
@@ -27,17 +28,17 @@ pub struct Faulty {
     inner: MemoryStore,
     trouble: Mutex<Option<Trouble>>,
     identity_away: Mutex<bool>,
-    revoked: Mutex<HashSet<[u8; 32]>>,
     /// Every list query's limit, to see how much was read at once.
     pub list_limits: Mutex<Vec<usize>>,
     /// How many executions were looked up.
     pub gets: AtomicUsize,
+    record_reads: AtomicUsize,
 }
 
 impl Faulty {
     pub fn new(inner: MemoryStore) -> Self {
-        let (trouble, identity_away, revoked, list_limits, gets) = Default::default();
-        Self { inner, trouble, identity_away, revoked, list_limits, gets }
+        let (trouble, identity_away, list_limits, gets, record_reads) = Default::default();
+        Self { inner, trouble, identity_away, list_limits, gets, record_reads }
     }
 
     /// Executions, locks and events fail like this from now on.
@@ -50,8 +51,9 @@ impl Faulty {
         *self.identity_away.lock() = away;
     }
 
-    pub fn revoke(&self, hash: [u8; 32]) {
-        self.revoked.lock().insert(hash);
+    /// How often what people manage was read.
+    pub fn record_reads(&self) -> usize {
+        self.record_reads.load(Ordering::Relaxed)
     }
 
     fn check(&self) -> Result<(), StoreError> {
@@ -100,8 +102,8 @@ impl ExecutionStore for Faulty {
         self.inner.waits_ended(at).await
     }
 
-    async fn next_ready(&self, queues: &[Name]) -> Result<Option<UnixMs>, StoreError> {
-        self.inner.next_ready(queues).await
+    async fn next_ready(&self, queues: &[Name], serves: &[Needs]) -> Result<Option<UnixMs>, StoreError> {
+        self.inner.next_ready(queues, serves).await
     }
 
     async fn locks(&self) -> Result<Vec<LockLine>, StoreError> {
@@ -125,28 +127,28 @@ impl ExecutionStore for Faulty {
 }
 
 #[async_trait]
-impl IdentityStore for Faulty {
-    async fn create_first_user(&self, step: Step, user: NewUser) -> Result<bool, StoreError> {
-        self.inner.create_first_user(step, user).await
-    }
-
-    async fn create_user(&self, step: Step, user: NewUser) -> Result<bool, StoreError> {
-        self.inner.create_user(step, user).await
-    }
-
-    async fn key(&self, hash: [u8; 32]) -> Result<Option<(Key, User)>, StoreError> {
+impl RecordStore for Faulty {
+    async fn record(&self, kind: Kind, name: &str) -> Result<Option<Record>, StoreError> {
         self.check_identity()?;
-        let found = self.inner.key(hash).await?;
-        let revoked = self.revoked.lock().contains(&hash);
-        Ok(found.map(|(key, user)| (Key { revoked: key.revoked || revoked, ..key }, user)))
+        self.record_reads.fetch_add(1, Ordering::Relaxed);
+        self.inner.record(kind, name).await
+    }
+
+    async fn records(&self, kind: Kind) -> Result<Vec<Record>, StoreError> {
+        self.check_identity()?;
+        self.inner.records(kind).await
+    }
+
+    fn authority(&self) -> Option<u64> {
+        // Without the store nothing that was remembered counts.
+        if *self.identity_away.lock() { None } else { self.inner.authority() }
     }
 
     async fn touch_key(&self, hash: [u8; 32], at: UnixMs) -> Result<(), StoreError> {
         self.inner.touch_key(hash, at).await
     }
 
-    async fn users(&self) -> Result<Vec<User>, StoreError> {
-        self.check_identity()?;
-        self.inner.users().await
+    async fn key_uses(&self, hashes: &[[u8; 32]]) -> Result<Vec<Option<UnixMs>>, StoreError> {
+        self.inner.key_uses(hashes).await
     }
 }

@@ -15,16 +15,18 @@ use futures_util::future::BoxFuture;
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use runvoy_engine::{Config, Engine, Ports};
-use runvoy_memory::{MemoryLogStore, MemoryStore};
+use runvoy_memory::{MemoryLogStore, MemorySealKeys, MemoryStore};
 use runvoy_model::chain::AuditKey;
+use runvoy_model::change::{Change, Invitation, InvitedBy, NewKey, NewUser};
 use runvoy_model::command::Worker;
 use runvoy_model::id::{Id, StepId, WorkerId};
 use runvoy_model::key::{key_hash, key_prefix, key_text};
 use runvoy_model::role::Role;
+use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::clock::{Clock, IdSource};
-use runvoy_ports::identity::{IdentityStore as _, NewUser};
+use runvoy_ports::store::ExecutionStore as _;
 use runvoy_server::{App, BackupFault, Connection, Host, Limits, Listener, ServerConfig, ServerParts, serve};
 use runvoy_wire::{Probe, ProbeStatus};
 use serde_json::Value;
@@ -68,6 +70,14 @@ impl IdSource for CountedIds {
         bytes[12..].copy_from_slice(&u32::try_from(n).expect("few").to_be_bytes());
         Id::from_bytes(bytes)
     }
+
+    fn random(&self) -> [u8; 32] {
+        let n = self.0.fetch_add(1, Ordering::Relaxed);
+        let mut bytes = [0x5a; 32];
+        // The digits that differ come first: keys are told apart by how they begin.
+        bytes[..8].copy_from_slice(&n.to_le_bytes());
+        bytes
+    }
 }
 
 pub struct Probes;
@@ -108,7 +118,13 @@ pub fn email_of(role: Role) -> String {
 pub const ROLES: [Role; 4] = [Role::Admin, Role::Operator, Role::Developer, Role::Viewer];
 
 fn edge(ports: Ports, config: Config, server: ServerConfig) -> (Arc<Engine>, App) {
-    let worker = Worker { id: WorkerId::from_bytes([9; 16]), host: "host".into(), runner: "process".into(), in_process: true };
+    let worker = Worker {
+        id: WorkerId::from_bytes([9; 16]),
+        host: "host".into(),
+        runner: "process".into(),
+        in_process: true,
+        serves: vec![Needs::Process],
+    };
     let engine = Engine::new(ports, config, worker);
     let metrics = Arc::new(|| "runvoy_up 1\n".to_owned());
     let app = App::new(ServerParts { engine: Arc::clone(&engine), config: server, metrics, host: Arc::new(Probes) });
@@ -123,19 +139,26 @@ impl TestApp {
     pub async fn with(change: impl FnOnce(&mut Config), change_server: impl FnOnce(&mut ServerConfig)) -> Self {
         let clock = Arc::new(StillClock { ms: AtomicI64::new(NOW), monotonic_ms: AtomicU64::new(0) });
         let ids = Arc::new(CountedIds(AtomicU64::new(1)));
-        let store = Arc::new(Faulty::new(MemoryStore::new(AuditKey::new([3; 32]))));
+        let memory = MemoryStore::new(AuditKey::new([3; 32]));
+        let store = Arc::new(Faulty::new(memory.clone()));
         let logs = MemoryLogStore::default();
         for role in ROLES {
             let (email, key) = (email_of(role), key_of(role));
-            let user = NewUser { email, role, key_hash: key_hash(&key), key_prefix: key_prefix(&key) };
+            let key = NewKey { hash: key_hash(&key), prefix: key_prefix(&key), name: None, expires_at: None };
+            let change = match role {
+                Role::Admin => Change::CreateFirstAdmin(NewUser { email, role, key }),
+                _ => Change::InviteUser(Invitation { email, role, by: InvitedBy::Key(key) }),
+            };
             let step = Step::system(StepId(ids.next_id()), clock.now(), "test");
-            assert!(store.create_user(step, user).await.expect("a memory store"));
+            store.change(step, change, None).await.expect("a memory store");
         }
         let mut config = Config { shares_uid: false, ..Config::default() };
         change(&mut config);
         let ports = Ports {
             store: Arc::clone(&store) as _,
-            identity: Arc::clone(&store) as _,
+            records: Arc::clone(&store) as _,
+            trail: Arc::new(memory),
+            seal_keys: Arc::new(MemorySealKeys::new([6; 32])),
             logs: Arc::new(logs.clone()),
             clock: Arc::clone(&clock) as _,
             ids: Arc::clone(&ids) as _,
@@ -144,6 +167,17 @@ impl TestApp {
         change_server(&mut server);
         let (engine, app) = edge(ports, config, server);
         Self { app, engine, clock, store, logs }
+    }
+
+    /// Changes what people manage, past the API.
+    pub async fn change(&self, change: Change) {
+        let step = Step::system(StepId(self.engine.ports().ids.next_id()), self.clock.now(), "test");
+        self.store.change(step, change, None).await.expect("a memory store");
+    }
+
+    /// Takes a user's keys away.
+    pub async fn revoke(&self, role: Role) {
+        self.change(Change::RevokeUser(email_of(role))).await;
     }
 
     /// The same records over a log store that knows nothing of their logs.

@@ -1,0 +1,93 @@
+//! What a run would be, for a person: shared by `run --dry-run` and `playbook run --dry-run`.
+
+use runvoy_wire::{DryRunResponse, Effect};
+
+use super::status::quoted;
+use crate::duration::Human;
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::table::{Cell, facts, render};
+use crate::terminal::{Tone, paint};
+
+/// The exit code where the run would be refused.
+const REFUSED: u8 = 1;
+
+/// Shows it; the code says whether the run would be taken.
+pub(crate) fn show(session: &Session, plan: &DryRunResponse) -> Result<u8, Failure> {
+    session.show(plan, || vec![plan.image_id.clone()], || describe(plan, session.terminal.stdout_colour))?;
+    Ok(if plan.allowed { 0 } else { REFUSED })
+}
+
+fn describe(plan: &DryRunResponse, colour: bool) -> String {
+    let seconds = |seconds: u64| Human::from_ms(seconds.saturating_mul(1_000)).to_string();
+    let held = plan.lock_held.as_ref().map(|held| format!(", held by {} since {}", held.held_by, held.since)).unwrap_or_default();
+    let secrets = plan.secrets.iter().map(|secret| format!("{} as {}", secret.name, secret.key_name)).collect::<Vec<_>>();
+    let git = [&plan.git_repo, &plan.git_ref, &plan.git_path].into_iter().flatten().cloned().collect::<Vec<_>>();
+    let limits = &plan.limits;
+    let limits = [
+        limits.cpu.map(|cpu| format!("{cpu} CPU units")),
+        limits.memory.map(|memory| format!("{memory} MiB memory")),
+        limits.processes.map(|processes| format!("{processes} processes")),
+        limits.log_bytes.map(|bytes| format!("{bytes} bytes of log")),
+    ];
+    let heading = if plan.allowed { paint("it would run", Tone::Good, colour) } else { paint("it would be refused", Tone::Bad, colour) };
+    let image = if plan.image.is_empty() || plan.image == plan.image_id {
+        plan.image_id.clone()
+    } else {
+        format!("{} ({})", plan.image, plan.image_id)
+    };
+    let described = facts(
+        [
+            ("playbook", plan.playbook.clone()),
+            ("command", Some(quoted(&plan.command, plan.args.as_deref()))),
+            ("image", Some(image)),
+            ("git", Some(git.join(" "))),
+            ("env", Some(plan.env.join(" "))),
+            ("secrets", Some(secrets.join(", "))),
+            ("lock", plan.lock.as_ref().map(|lock| format!("{lock}{held}"))),
+            ("lock wait", plan.lock_wait.map(seconds)),
+            ("queue", Some(format!("{}, priority {}", plan.queue, plan.priority))),
+            ("retries", Some(plan.retries.to_string())),
+            ("timeout", plan.timeout.map(seconds)),
+            ("limits", Some(limits.into_iter().flatten().collect::<Vec<_>>().join(", "))),
+            ("cost", plan.cost_usd_per_hour.map(|cost| format!("${cost:.4} an hour"))),
+        ],
+        colour,
+    );
+    let verdict = |verdict: &runvoy_wire::Verdict| {
+        let tone = if verdict.effect == Effect::Deny { Tone::Bad } else { Tone::Good };
+        vec![Cell::new(verdict.effect.as_str(), tone), (&verdict.rule).into(), (&verdict.why).into()]
+    };
+    let rules = render(&[], &plan.rules.iter().map(verdict).collect::<Vec<_>>(), None, colour);
+    format!("{heading}\n{described}{rules}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_sees_everything_that_would_play_a_part() {
+        let text = r#"{"allowed":false,"image_id":"alpine:3-a1b2","image":"alpine:3","command":"make deploy","env":["REGION"],
+            "secrets":[{"name":"aws","key_name":"AWS_KEY"}],"git_repo":"https://example.com/x.git","git_ref":"main","lock":"prod",
+            "lock_held":{"lock_name":"prod","held_by":"bo@example.com","since":"2026-01-03T14:22:19Z","execution_id":"0192","log_url":""},
+            "queue":"default","priority":3,"retries":0,"timeout":300,"limits":{"cpu":256,"memory":512},
+            "rules":[{"rule":"no-prod","effect":"deny","why":"lock prod matches prod*"}],"cost_usd_per_hour":0.0123}"#;
+        let plan: DryRunResponse = serde_json::from_str(text).expect("the contract's fields");
+        insta::assert_snapshot!(describe(&plan, false), @r"
+        it would be refused
+        command  make deploy
+        image    alpine:3 (alpine:3-a1b2)
+        git      https://example.com/x.git main
+        env      REGION
+        secrets  aws as AWS_KEY
+        lock     prod, held by bo@example.com since 2026-01-03T14:22:19.000Z
+        queue    default, priority 3
+        retries  0
+        timeout  5m 00s
+        limits   256 CPU units, 512 MiB memory
+        cost     $0.0123 an hour
+        deny  no-prod  lock prod matches prod*
+        ");
+    }
+}

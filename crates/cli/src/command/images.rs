@@ -1,0 +1,181 @@
+//! `images`: the registered environments that commands may run in.
+
+use clap::{Args, Subcommand};
+use clap_complete::ArgValueCompleter;
+use runvoy_wire::{Image, RegisterImageRequest};
+
+use crate::complete;
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::table::{Cell, facts, list};
+use crate::terminal::Tone;
+
+const EXAMPLES: &str = "\
+Examples:
+  runvoy images register alpine:3.20 --set-default
+  runvoy images register ghcr.io/org/tools:1 --cpu 512 --memory 1024 --runtime-platform Linux/ARM64
+  runvoy images list
+  runvoy images show alpine:3.20
+  runvoy images unregister alpine:3.20";
+
+/// Arguments of `images`.
+#[derive(Debug, Clone, Args)]
+#[command(before_help = EXAMPLES)]
+pub struct ImagesArgs {
+    #[command(subcommand)]
+    command: ImagesCommand,
+}
+
+/// What to do with images.
+#[derive(Debug, Clone, Subcommand)]
+enum ImagesCommand {
+    /// Register an image, so that commands may run in it
+    #[command(
+        before_help = "Examples:\n  runvoy images register alpine:3.20 --set-default\n  runvoy images register ghcr.io/org/tools:1 --cpu 512 --memory 1024"
+    )]
+    Register(RegisterArgs),
+    /// List the images
+    #[command(visible_alias = "ls", before_help = "Examples:\n  runvoy images list --json")]
+    List,
+    /// Show one image
+    #[command(before_help = "Examples:\n  runvoy images show alpine:3.20")]
+    Show {
+        /// Name or id of the image
+        #[arg(add = ArgValueCompleter::new(complete::images))]
+        image: String,
+    },
+    /// Unregister an image
+    #[command(before_help = "Examples:\n  runvoy images unregister alpine:3.20 --yes")]
+    Unregister {
+        /// Name or id of the image
+        #[arg(add = ArgValueCompleter::new(complete::images))]
+        image: String,
+    },
+}
+
+/// What an image is to be.
+#[derive(Debug, Clone, Args)]
+struct RegisterArgs {
+    /// Image as a registry knows it: [HOST/]NAME[:TAG]
+    image: String,
+    /// Make it the one for commands that name none
+    #[arg(long)]
+    set_default: bool,
+    /// CPU units; 1024 are one core
+    #[arg(long, value_name = "UNITS")]
+    cpu: Option<u32>,
+    /// Memory in MiB
+    #[arg(long, value_name = "MIB")]
+    memory: Option<u32>,
+    /// Operating system and architecture, such as Linux/ARM64
+    #[arg(long, value_name = "PLATFORM")]
+    runtime_platform: Option<String>,
+    /// Role that commands have in the cloud
+    #[arg(long, value_name = "NAME")]
+    task_role: Option<String>,
+    /// Role that starts the container in the cloud
+    #[arg(long, value_name = "NAME")]
+    task_exec_role: Option<String>,
+}
+
+impl ImagesArgs {
+    pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
+        match self.command {
+            ImagesCommand::Register(args) => {
+                let answer = session.connect().await?.register_image(&args.request()).await?;
+                session.report(&answer, answer.image_id.as_deref().unwrap_or(&answer.image), &answer.message)
+            }
+            ImagesCommand::List => show_all(session).await,
+            ImagesCommand::Show { image } => {
+                let image = session.connect().await?.image(&image).await?;
+                session.show(&image, || vec![image.image_id.clone()], || describe(&image, session.terminal.stdout_colour))?;
+                Ok(0)
+            }
+            ImagesCommand::Unregister { image } => {
+                session.confirm(&format!("unregister image {image}"))?;
+                let answer = session.connect().await?.unregister_image(&image).await?;
+                session.report(&answer, &answer.image, &answer.message)
+            }
+        }
+    }
+}
+
+impl RegisterArgs {
+    fn request(self) -> RegisterImageRequest {
+        RegisterImageRequest {
+            image: self.image,
+            is_default: self.set_default.then_some(true),
+            task_role_name: self.task_role,
+            task_execution_role_name: self.task_exec_role,
+            cpu: self.cpu,
+            memory: self.memory,
+            runtime_platform: self.runtime_platform,
+        }
+    }
+}
+
+async fn show_all(session: &Session) -> Result<u8, Failure> {
+    let images = session.connect().await?.images().await?;
+    let table = || {
+        let rows: Vec<Vec<Cell>> = images.iter().map(row).collect();
+        list(&["", "IMAGE", "CPU", "MEMORY", "PLATFORM", "RUNNERS", "ID"], &rows, session.terminal)
+    };
+    session.show(&images, || images.iter().map(|image| image.image_id.clone()).collect(), table)?;
+    if images.is_empty() {
+        session.note(Tone::Dim, "no images");
+    }
+    Ok(0)
+}
+
+fn row(image: &Image) -> Vec<Cell> {
+    let or_dash = |text: Option<String>| text.filter(|text| !text.is_empty()).unwrap_or_else(|| "-".to_owned());
+    let mark = if image.is_default == Some(true) { Cell::new("*", Tone::Good) } else { Cell::from("") };
+    vec![
+        mark,
+        (&image.image).into(),
+        or_dash(image.cpu.map(|cpu| cpu.to_string())).into(),
+        or_dash(image.memory.map(|memory| memory.to_string())).into(),
+        or_dash(image.runtime_platform.clone()).into(),
+        or_dash(Some(image.runners.join(" "))).into(),
+        (&image.image_id).into(),
+    ]
+}
+
+fn describe(image: &Image, colour: bool) -> String {
+    facts(
+        [
+            ("image", Some(image.image.clone())),
+            ("id", Some(image.image_id.clone())),
+            ("default", (image.is_default == Some(true)).then(|| "yes".to_owned())),
+            ("registry", image.image_registry.clone()),
+            ("cpu", image.cpu.map(|cpu| cpu.to_string())),
+            ("memory", image.memory.map(|memory| format!("{memory} MiB"))),
+            ("platform", image.runtime_platform.clone()),
+            ("task role", image.task_role_name.clone()),
+            ("task exec role", image.task_execution_role_name.clone()),
+            ("runners", Some(image.runners.join(" "))),
+            ("created by", image.created_by.clone()),
+            ("owned by", Some(image.owned_by.join(" "))),
+            ("created", Some(image.created_at.to_string())),
+        ],
+        colour,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_marked_and_gaps_are_dashes() {
+        let text = r#"[{"image_id":"local","image":"local","is_default":true,"owned_by":[],"created_at":"2026-01-03T14:22:19Z","runners":["process"]},
+            {"image_id":"alpine:3-a1","image":"alpine:3","cpu":256,"memory":512,"owned_by":null,"created_at":"2026-01-03T14:22:19Z"}]"#;
+        let images: Vec<Image> = serde_json::from_str(text).expect("the contract's fields");
+        let rows: Vec<Vec<Cell>> = images.iter().map(row).collect();
+        insta::assert_snapshot!(crate::table::render(&["", "IMAGE", "CPU", "MEMORY", "PLATFORM", "RUNNERS", "ID"], &rows, None, false), @r"
+           IMAGE     CPU  MEMORY  PLATFORM  RUNNERS  ID
+        *  local     -    -       -         process  local
+           alpine:3  256  512     -         -        alpine:3-a1
+        ");
+    }
+}

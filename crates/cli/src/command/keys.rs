@@ -1,0 +1,221 @@
+//! `keys`: the API keys of a user. Rotating the key that is in use makes the new one, saves it, and only then ends the old one with it:
+//! whatever breaks off in between, one of the two still works and is in the user file.
+
+use clap::{Args, Subcommand};
+use runvoy_client::Client;
+use runvoy_wire::{CreateKeyRequest, CreateKeyResponse, Key, Rfc3339};
+
+use crate::duration::{Human, Seconds};
+use crate::failure::Failure;
+use crate::sanitize::one_line;
+use crate::session::Session;
+use crate::settings::Origin;
+use crate::table::{Cell, list};
+use crate::terminal::Tone;
+
+const EXAMPLES: &str = "\
+Examples:
+  runvoy keys list
+  runvoy keys create --name ci --expires 90d   # prints the key, once
+  runvoy keys rotate                           # replace the key in use, and save the new one
+  runvoy keys revoke rv_1a2b3c --user ana@example.com";
+
+/// Arguments of `keys`.
+#[derive(Debug, Clone, Args)]
+#[command(before_help = EXAMPLES)]
+pub struct KeysArgs {
+    #[command(subcommand)]
+    command: KeysCommand,
+    /// Whose keys; only admins may name somebody else
+    #[arg(short, long, global = true, value_name = "EMAIL", add = clap_complete::ArgValueCompleter::new(crate::complete::users))]
+    user: Option<String>,
+}
+
+/// What to do with keys.
+#[derive(Debug, Clone, Subcommand)]
+enum KeysCommand {
+    /// List the keys
+    #[command(visible_alias = "ls", before_help = "Examples:\n  runvoy keys list\n  runvoy keys list --user ana@example.com --json")]
+    List,
+    /// Make one more key: prints it, once
+    #[command(before_help = "Examples:\n  runvoy keys create --name laptop\n  runvoy keys create --name ci --expires 90d")]
+    Create(NewKeyArgs),
+    /// End a key
+    #[command(before_help = "Examples:\n  runvoy keys revoke rv_1a2b3c")]
+    Revoke {
+        /// First characters of the key, as `keys list` shows them
+        prefix: String,
+    },
+    /// Replace a key by a new one
+    #[command(before_help = "Examples:\n  runvoy keys rotate                # the key in use; the new one is saved, not shown\n  \
+        runvoy keys rotate rv_1a2b3c      # another one; the new one is printed, once")]
+    Rotate {
+        /// First characters of the key [default: the key in use]
+        prefix: Option<String>,
+        #[command(flatten)]
+        new: NewKeyArgs,
+    },
+}
+
+/// What a new key is to be.
+#[derive(Debug, Clone, Default, Args)]
+struct NewKeyArgs {
+    /// What to call it
+    #[arg(long)]
+    name: Option<String>,
+    /// When it ends, counted from now [default: never; of a rotated key: after as long as the old one]
+    #[arg(long, value_name = "DURATION")]
+    expires: Option<Seconds>,
+}
+
+impl KeysArgs {
+    pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
+        let client = session.connect().await?;
+        let email = match self.user {
+            Some(email) => email,
+            None => client.whoami().await?.email,
+        };
+        match self.command {
+            KeysCommand::List => show_all(session, &client, &email).await,
+            KeysCommand::Create(new) => {
+                let made = client.create_key(&email, &new.request(None)).await?;
+                hand_over(session, &email, &made)
+            }
+            KeysCommand::Revoke { prefix } => {
+                session.confirm(&format!("end key {prefix} of {email}"))?;
+                let answer = client.revoke_key(&email, &prefix).await?;
+                session.report(&answer, &answer.prefix, &answer.message)
+            }
+            KeysCommand::Rotate { prefix, new } => Rotation { session, client: &client, email: &email }.run(prefix, new).await,
+        }
+    }
+}
+
+impl NewKeyArgs {
+    /// The request; what is not said is as it was with the old key.
+    fn request(self, old: Option<&Key>) -> CreateKeyRequest {
+        let lifetime = old.and_then(|old| Some(old.expires_at?.ms_since(old.created_at) / 1_000));
+        CreateKeyRequest {
+            name: self.name.or_else(|| old.and_then(|old| old.name.clone())),
+            expires_in: self.expires.map(|expires| expires.0).or(lifetime),
+        }
+    }
+}
+
+/// Prints a key that is given once.
+fn hand_over(session: &Session, email: &str, made: &CreateKeyResponse) -> Result<u8, Failure> {
+    session.show(made, || vec![made.key.prefix.clone()], || format!("{}\n", made.api_key.expose()))?;
+    session.note(Tone::Plain, &one_line(&format!("this key of {email} is shown once; keep it in a safe place")));
+    Ok(0)
+}
+
+struct Rotation<'a> {
+    session: &'a Session,
+    client: &'a Client,
+    email: &'a str,
+}
+
+impl Rotation<'_> {
+    async fn run(&self, prefix: Option<String>, new: NewKeyArgs) -> Result<u8, Failure> {
+        let whoami = self.client.whoami().await?;
+        let own = whoami.key_prefix.filter(|_| whoami.email == self.email);
+        let is_own = own.is_some() && prefix.as_ref().is_none_or(|prefix| own.as_ref() == Some(prefix));
+        let Some(prefix) = prefix.or(own) else {
+            return Err(Failure::usage("which key to rotate is not clear: none of theirs is in use here").next("name it: runvoy keys list"));
+        };
+        let keys = self.client.keys(self.email).await?;
+        let request = new.request(keys.iter().find(|key| key.prefix == prefix));
+        if is_own { self.own(&prefix, &request).await } else { self.other(&prefix, &request).await }
+    }
+
+    /// A key that is used elsewhere: the server exchanges it in one step, and whoever asked gets the new one.
+    async fn other(&self, prefix: &str, request: &CreateKeyRequest) -> Result<u8, Failure> {
+        let made = self.client.rotate_key(self.email, prefix, request).await?;
+        hand_over(self.session, self.email, &made)
+    }
+
+    /// The key in use. It must be one of the user file, for nowhere else could the new one be put.
+    async fn own(&self, old: &str, request: &CreateKeyRequest) -> Result<u8, Failure> {
+        let session = self.session;
+        let Origin::User { profile, .. } = &session.settings.api_key.origin else {
+            let origin = &session.settings.api_key.origin;
+            return Err(Failure::usage("the key in use is not stored in the user file, so that a new one could not be put in its place")
+                .why(format!("it comes from: {origin}"))
+                .next("make a new one, put it there, then end the old one: runvoy keys create, runvoy keys revoke"));
+        };
+        let mut file = session.user_file.clone();
+        // Whether the file can be written is found out before there is a key to lose.
+        file.save()?;
+        let made = self.client.create_key(self.email, request).await?;
+        file.set(profile.as_deref(), "api_key", Some(made.api_key.expose()))?;
+        if let Err(failure) = file.save() {
+            // Nobody has the new key, so that it is no use to anybody; the old one is as it was.
+            let _ = self.client.revoke_key(self.email, &made.key.prefix).await;
+            return Err(failure.why("the key was not rotated"));
+        }
+        let ended = self.client.with_key(made.api_key.expose())?.revoke_key(self.email, old).await;
+        let kept = format!("the new key {} is saved in {}", made.key.prefix, file.path.display());
+        match ended {
+            Ok(_) => session.report(&made.key, &made.key.prefix, &format!("{kept}; the old key {old} is ended")),
+            Err(error) => {
+                session.note(Tone::Warning, &one_line(&kept));
+                Err(Failure::from(error).next(format!("the old key still works; end it: runvoy keys revoke {old}")))
+            }
+        }
+    }
+}
+
+async fn show_all(session: &Session, client: &Client, email: &str) -> Result<u8, Failure> {
+    let keys = client.keys(email).await?;
+    let now = session.now();
+    let table = || {
+        let rows: Vec<Vec<Cell>> = keys.iter().map(|key| row(key, now)).collect();
+        list(&["PREFIX", "STATE", "CREATED", "LAST USED", "NAME"], &rows, session.terminal)
+    };
+    session.show(&keys, || keys.iter().map(|key| key.prefix.clone()).collect(), table)?;
+    if keys.is_empty() {
+        session.note(Tone::Dim, &one_line(&format!("{email} has no keys")));
+    }
+    Ok(0)
+}
+
+fn row(key: &Key, now: Rfc3339) -> Vec<Cell> {
+    let state = match key.expires_at {
+        _ if key.revoked => Cell::new("revoked", Tone::Bad),
+        Some(at) if at <= now => Cell::new("expired", Tone::Bad),
+        Some(at) => Cell::new(format!("expires in {}", Human::from_ms(at.ms_since(now))), Tone::Warning),
+        None => Cell::new("active", Tone::Good),
+    };
+    let used = key.last_used.map_or_else(|| "-".to_owned(), |at| at.to_string());
+    let name = key.name.clone().unwrap_or_else(|| "-".to_owned());
+    vec![(&key.prefix).into(), state, key.created_at.to_string().into(), used.into(), name.into()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(expires_at: Option<i64>) -> Key {
+        let name = Some("ci".to_owned());
+        Key {
+            prefix: "rv_a".into(),
+            name,
+            created_at: Rfc3339(1_000),
+            expires_at: expires_at.map(Rfc3339),
+            last_used: None,
+            revoked: false,
+        }
+    }
+
+    #[test]
+    fn a_new_key_is_as_the_old_one_unless_told() {
+        let (lasting, ending) = (key(None), key(Some(91_000)));
+        let request = |new: NewKeyArgs, old| new.request(old);
+        let untold = NewKeyArgs::default();
+        assert_eq!(request(untold.clone(), None), CreateKeyRequest::default());
+        assert_eq!(request(untold.clone(), Some(&lasting)), CreateKeyRequest { name: Some("ci".into()), expires_in: None });
+        assert_eq!(request(untold, Some(&ending)), CreateKeyRequest { name: Some("ci".into()), expires_in: Some(90) });
+        let told = NewKeyArgs { name: Some("x".into()), expires: Some(Seconds(5)) };
+        assert_eq!(request(told, Some(&ending)), CreateKeyRequest { name: Some("x".into()), expires_in: Some(5) });
+    }
+}

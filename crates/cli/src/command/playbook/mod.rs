@@ -1,0 +1,119 @@
+//! `playbook`: stored commands. Those on the server are versioned, have checked parameters, and are what rules can limit people to; those
+//! in files of the client are only a convenience of whoever has the file. A name that is both means the one on the server, unless `--local` says otherwise.
+
+mod list;
+mod push;
+mod run;
+mod show;
+
+use clap::{Args, Subcommand};
+use clap_complete::ArgValueCompleter;
+
+use crate::complete;
+use crate::failure::{Failure, GENERAL, PLATFORM};
+use crate::session::Session;
+
+const EXAMPLES: &str = "\
+Examples:
+  runvoy playbook list
+  runvoy playbook run deploy -p region=eu              # on the server: parameters
+  runvoy playbook run plan --git-ref my-branch         # of a file: flags of `run` instead
+  runvoy playbook run plan -- --git-ref my-branch      # the same
+  runvoy playbook push .runvoy/deploy.yaml
+  runvoy playbook show deploy@3
+
+Files are .runvoy/NAME.yaml of the project, then ~/.runvoy/NAME.yaml:
+  description: Plan the infrastructure
+  image: terraform:1.9
+  git_repo: https://github.com/org/infra.git
+  git_ref: main
+  git_path: prod
+  secrets: [aws]
+  env: {REGION: eu}
+  commands:              # one shell runs them in order, after `set -eu`
+    - terraform init
+    - terraform plan
+  timeout: 10m
+  lock: prod
+Also git_token, lock_wait, queue, priority, retries, labels, command and args; and, for
+the server only, parameters.";
+
+/// Arguments of `playbook`.
+#[derive(Debug, Clone, Args)]
+#[command(before_help = EXAMPLES)]
+pub struct PlaybookArgs {
+    #[command(subcommand)]
+    command: PlaybookCommand,
+}
+
+/// What to do with playbooks.
+#[derive(Debug, Clone, Subcommand)]
+enum PlaybookCommand {
+    /// List the playbooks on the server and in files
+    #[command(
+        visible_alias = "ls",
+        before_help = "Examples:\n  runvoy playbook list\n  runvoy playbook list --local   # files only, without asking the server"
+    )]
+    List(list::ListArgs),
+    /// Show a playbook
+    #[command(
+        before_help = "Examples:\n  runvoy playbook show deploy\n  runvoy playbook show deploy@3 --json\n  runvoy playbook show plan --local"
+    )]
+    Show(show::ShowArgs),
+    /// Run a playbook, follow its output and return its exit code
+    #[command(before_help = run::EXAMPLES)]
+    Run(Box<run::RunArgs>),
+    /// Store a file as the next version of a playbook on the server
+    #[command(before_help = "Examples:\n  runvoy playbook push .runvoy/deploy.yaml\n  runvoy playbook push deploy.yaml --name deploy-eu")]
+    Push(push::PushArgs),
+    /// Remove a playbook with all its versions from the server
+    #[command(before_help = "Examples:\n  runvoy playbook remove deploy --yes")]
+    Remove {
+        /// Name of the playbook
+        #[arg(add = ArgValueCompleter::new(complete::playbooks))]
+        name: String,
+    },
+}
+
+impl PlaybookArgs {
+    /// The exit code of failures of our own: a run's code is otherwise the command's.
+    pub(crate) fn own_failure(&self) -> u8 {
+        match &self.command {
+            PlaybookCommand::Run(args) if !args.is_dry() => PLATFORM,
+            _ => GENERAL,
+        }
+    }
+
+    pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
+        match self.command {
+            PlaybookCommand::List(args) => args.execute(session).await,
+            PlaybookCommand::Show(args) => args.execute(session).await,
+            PlaybookCommand::Run(args) => args.execute(session).await,
+            PlaybookCommand::Push(args) => args.execute(session).await,
+            PlaybookCommand::Remove { name } => {
+                session.confirm(&format!("remove playbook {name} with all its versions from the server"))?;
+                let answer = session.connect().await?.remove_playbook(&name).await?;
+                session.report(&answer, &answer.name, &answer.message)
+            }
+        }
+    }
+}
+
+/// A name, and the version of it that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Named {
+    name: String,
+    version: Option<u32>,
+}
+
+impl std::str::FromStr for Named {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, version) = match text.rsplit_once('@') {
+            None => (text, None),
+            Some((name, version)) => (name, Some(version.parse().map_err(|_| "what follows @ is the number of a version")?)),
+        };
+        if name.is_empty() { Err("the name is missing") } else { Ok(Self { name: name.to_owned(), version }) }
+    }
+}

@@ -1,0 +1,168 @@
+//! `playbook show`: what a playbook says, wherever it is.
+
+use std::path::Path;
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use runvoy_client::ClientError;
+use runvoy_wire::{Parameter, PlaybookTerms};
+use serde::Serialize;
+
+use super::Named;
+use crate::complete;
+use crate::duration::Human;
+use crate::failure::Failure;
+use crate::playbook::{Found, Place, Shelf};
+use crate::sanitize::one_line;
+use crate::session::Session;
+use crate::table::{Cell, facts, render};
+use crate::terminal::{Tone, paint};
+
+/// Arguments of `playbook show`.
+#[derive(Debug, Clone, Args)]
+pub struct ShowArgs {
+    /// Name of the playbook; on the server also NAME@VERSION
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete::playbooks))]
+    named: Named,
+    /// The one in a file, also where the server has one of this name
+    #[arg(long)]
+    local: bool,
+}
+
+#[derive(Serialize)]
+struct Local<'a> {
+    name: &'a str,
+    #[serde(rename = "where")]
+    place: Place,
+    path: &'a Path,
+    #[serde(flatten)]
+    terms: &'a PlaybookTerms,
+}
+
+impl ShowArgs {
+    pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
+        let colour = session.terminal.stdout_colour;
+        let shelf = Shelf::of(&session.environment);
+        let Named { name, version } = &self.named;
+        let found = shelf.find(name)?;
+        if self.local {
+            return show_file(session, &must_be_there(found, &self.named)?);
+        }
+        match session.connect().await?.playbook(name, *version).await {
+            Ok(playbook) => {
+                let heading = [
+                    ("playbook", Some(format!("{}@{}", playbook.name, playbook.version))),
+                    ("where", Some("server".to_owned())),
+                    ("pushed", Some(format!("{} by {}", playbook.created_at, playbook.created_by))),
+                ];
+                session.show(&playbook, || vec![playbook.name.clone()], || facts(heading, colour) + &describe(&playbook.terms, colour))?;
+                note_hidden(session, found);
+                Ok(0)
+            }
+            Err(ClientError::NotFound(_)) if found.is_some() && version.is_none() => {
+                show_file(session, &must_be_there(found, &self.named)?)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The file of a playbook that must be in one.
+pub(super) fn must_be_there(found: Option<&Found>, named: &Named) -> Result<Found, Failure> {
+    if named.version.is_some() {
+        return Err(Failure::usage("a playbook in a file has no versions").next("leave out --local, or what follows @"));
+    }
+    let missing = || Failure::usage(format!("no file is playbook {}", named.name)).next("see what there is: runvoy playbook list");
+    found.cloned().ok_or_else(missing)
+}
+
+/// Says that a file of the same name was passed over.
+pub(super) fn note_hidden(session: &Session, found: Option<&Found>) {
+    if let Some(found) = found {
+        session
+            .note(Tone::Warning, &format!("this is the server's; {} has the same name, and is meant with --local", found.path.display()));
+    }
+}
+
+fn show_file(session: &Session, found: &Found) -> Result<u8, Failure> {
+    let colour = session.terminal.stdout_colour;
+    let terms = found.read()?.terms();
+    let shown = Local { name: &found.name, place: found.place, path: &found.path, terms: &terms };
+    let heading = [
+        ("playbook", Some(found.name.clone())),
+        ("where", Some(found.place.to_string())),
+        ("file", Some(found.path.display().to_string())),
+    ];
+    session.show(&shown, || vec![found.name.clone()], || facts(heading, colour) + &describe(&terms, colour))?;
+    Ok(0)
+}
+
+fn describe(terms: &PlaybookTerms, colour: bool) -> String {
+    let seconds = |seconds: u64| Human::from_ms(seconds.saturating_mul(1_000)).to_string();
+    let pairs = |pairs: &std::collections::BTreeMap<String, String>| {
+        Some(pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" "))
+    };
+    let git = [&terms.git_repo, &terms.git_ref, &terms.git_path].into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
+    let described = facts(
+        [
+            ("description", terms.description.clone()),
+            ("image", terms.image.clone()),
+            ("git", Some(git)),
+            ("git token", terms.git_token.clone()),
+            ("secrets", Some(terms.secrets.join(" "))),
+            ("env", pairs(&terms.env)),
+            ("timeout", terms.timeout.map(seconds)),
+            ("lock", terms.lock.clone()),
+            ("lock wait", terms.lock_wait.map(seconds)),
+            ("queue", terms.queue.clone()),
+            ("priority", terms.priority.map(|priority| priority.to_string())),
+            ("retries", terms.retries.map(|retries| retries.to_string())),
+            ("labels", pairs(&terms.labels)),
+            ("arguments", terms.args.as_ref().map(|args| args.join(" "))),
+        ],
+        colour,
+    );
+    let command: String = terms.command.lines().map(|line| format!("  {}\n", one_line(line))).collect();
+    let rows: Vec<Vec<Cell>> = terms.parameters.iter().map(|(name, parameter)| row(name, parameter)).collect();
+    let parameters = match rows.as_slice() {
+        [] => String::new(),
+        rows => paint("parameters", Tone::Dim, colour) + "\n" + &render(&[], rows, None, colour),
+    };
+    format!("{described}{}\n{command}{parameters}", paint("command", Tone::Dim, colour))
+}
+
+fn row(name: &str, parameter: &Parameter) -> Vec<Cell> {
+    let mut limits = vec![parameter.kind.to_string()];
+    limits.extend((!parameter.choices.is_empty()).then(|| format!("of {}", parameter.choices.join(", "))));
+    limits.extend(parameter.pattern.as_ref().map(|pattern| format!("like {pattern}")));
+    limits.extend(parameter.max_length.map(|length| format!("at most {length} characters")));
+    limits.extend(parameter.min.map(|min| format!("from {min}")));
+    limits.extend(parameter.max.map(|max| format!("to {max}")));
+    let default = parameter.default.as_ref().map_or_else(|| "required".to_owned(), |default| format!("default {default}"));
+    vec![format!("  {name}").into(), limits.join(" ").into(), default.into(), parameter.description.as_deref().unwrap_or_default().into()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_sees_the_commands_as_they_are_and_each_parameter_with_its_limits() {
+        let text = r#"{"description":"Deploy","command":"set -eu\nmake build\nmake deploy","env":{"REGION":"eu"},"timeout":600,"lock":"prod",
+            "parameters":{"count":{"type":"integer","default":3,"min":1,"max":9},"region":{"type":"choice","choices":["eu","us"],"description":"where"}}}"#;
+        let terms: PlaybookTerms = serde_json::from_str(text).expect("the contract's fields");
+        insta::assert_snapshot!(describe(&terms, false), @r"
+        description  Deploy
+        env          REGION=eu
+        timeout      10m 00s
+        lock         prod
+        command
+          set -eu
+          make build
+          make deploy
+        parameters
+          count   integer from 1 to 9  default 3
+          region  choice of eu, us     required   where
+        ");
+    }
+}

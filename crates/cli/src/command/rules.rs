@@ -1,0 +1,154 @@
+//! `rules`: what narrows a role. A file is checked as a whole before any of its rules is sent.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use clap_complete::ArgValueCompleter;
+use runvoy_wire::{Effect, Rule, RuleResponse};
+
+use crate::complete;
+use crate::document::Document;
+use crate::failure::Failure;
+use crate::global::Format;
+use crate::rule_file;
+use crate::sanitize::one_line;
+use crate::session::Session;
+use crate::table::{Cell, facts, list};
+use crate::terminal::Tone;
+
+const EXAMPLES: &str = "\
+Examples:
+  runvoy rules apply rules.yaml
+  runvoy rules list
+  runvoy rules show no-prod -o yaml
+  runvoy rules delete no-prod --yes
+
+A rule as it is written, alone in its file or in a list:
+  name: no-prod
+  effect: deny            # or allow: then only what allow rules list is allowed
+  groups: [interns]       # users, groups, roles; none of them: everybody but admins
+  locks: ['prod*']        # commands, images, locks, queues, secrets, playbooks
+  reason: ask ops first";
+
+/// Arguments of `rules`.
+#[derive(Debug, Clone, Args)]
+#[command(before_help = EXAMPLES)]
+pub struct RulesArgs {
+    #[command(subcommand)]
+    command: RulesCommand,
+}
+
+/// What to do with rules.
+#[derive(Debug, Clone, Subcommand)]
+enum RulesCommand {
+    /// List the rules
+    #[command(visible_alias = "ls", before_help = "Examples:\n  runvoy rules list --json")]
+    List,
+    /// Show one rule
+    #[command(before_help = "Examples:\n  runvoy rules show no-prod")]
+    Show {
+        /// Name of the rule
+        #[arg(add = ArgValueCompleter::new(complete::rules))]
+        name: String,
+    },
+    /// Make or replace the rules of a file, in YAML or JSON
+    #[command(before_help = "Examples:\n  runvoy rules apply rules.yaml\n  runvoy rules apply -   # from stdin")]
+    Apply {
+        /// File with one rule or a list of them; - is stdin
+        file: PathBuf,
+    },
+    /// Delete a rule
+    #[command(before_help = "Examples:\n  runvoy rules delete no-prod --yes")]
+    Delete {
+        /// Name of the rule
+        #[arg(add = ArgValueCompleter::new(complete::rules))]
+        name: String,
+    },
+}
+
+impl RulesArgs {
+    pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
+        match self.command {
+            RulesCommand::List => show_all(session).await,
+            RulesCommand::Show { name } => show(session, &name).await,
+            RulesCommand::Apply { file } => apply(session, &Document::open(&file)?).await,
+            RulesCommand::Delete { name } => {
+                session.confirm(&format!("delete rule {name}, and with it what it forbids"))?;
+                let answer = session.connect().await?.remove_rule(&name).await?;
+                session.report(&answer, &answer.name, &answer.message)
+            }
+        }
+    }
+}
+
+async fn apply(session: &Session, document: &Document) -> Result<u8, Failure> {
+    let rules = rule_file::rules(document)?;
+    let client = session.connect().await?;
+    let mut answers: Vec<RuleResponse> = Vec::new();
+    for rule in &rules {
+        let put = client.put_rule(rule).await.map_err(|error| {
+            let done = answers.iter().map(|answer| answer.name.as_str()).collect::<Vec<_>>().join(", ");
+            let failure = Failure::from(error).why(format!("this was rule {}", rule.name));
+            if done.is_empty() { failure } else { failure.why(format!("in force since before it: {done}")) }
+        })?;
+        if session.format() == Format::Table {
+            session.note(Tone::Plain, &one_line(&put.message));
+        }
+        answers.push(put);
+    }
+    if session.format() != Format::Table {
+        session.show(&answers, || answers.iter().map(|answer| answer.name.clone()).collect(), String::new)?;
+    }
+    Ok(0)
+}
+
+async fn show(session: &Session, name: &str) -> Result<u8, Failure> {
+    let rules = session.connect().await?.rules().await?;
+    let Some(rule) = rules.into_iter().find(|rule| rule.name == name) else {
+        return Err(Failure::other(format!("there is no rule {name}")).next("see what there is: runvoy rules list"));
+    };
+    let names = || vec![rule.name.clone()];
+    session.show(&rule, names, || facts(described(&rule), session.terminal.stdout_colour))?;
+    Ok(0)
+}
+
+fn described(rule: &Rule) -> Vec<(&'static str, Option<String>)> {
+    let words = |words: &[String]| Some(words.join(", "));
+    vec![
+        ("rule", Some(rule.name.clone())),
+        ("effect", Some(rule.effect.to_string())),
+        ("users", words(&rule.users)),
+        ("groups", words(&rule.groups)),
+        ("roles", words(&rule.roles)),
+        ("commands", words(&rule.commands)),
+        ("images", words(&rule.images)),
+        ("locks", words(&rule.locks)),
+        ("queues", words(&rule.queues)),
+        ("secrets", words(&rule.secrets)),
+        ("playbooks", words(&rule.playbooks)),
+        ("reason", rule.reason.clone()),
+    ]
+}
+
+async fn show_all(session: &Session) -> Result<u8, Failure> {
+    let rules = session.connect().await?.rules().await?;
+    let table = || list(&["RULE", "EFFECT", "FOR", "WHAT"], &rules.iter().map(row).collect::<Vec<_>>(), session.terminal);
+    session.show(&rules, || rules.iter().map(|rule| rule.name.clone()).collect(), table)?;
+    if rules.is_empty() {
+        session.note(Tone::Dim, "no rules; the roles alone decide");
+    }
+    Ok(0)
+}
+
+fn row(rule: &Rule) -> Vec<Cell> {
+    let tone = if rule.effect == Effect::Deny { Tone::Bad } else { Tone::Good };
+    let lists = |names: &[&str]| {
+        let named = described(rule).into_iter().filter(|(name, _)| names.contains(name));
+        let said = named.filter_map(|(name, words)| Some(format!("{name}: {}", words.filter(|words| !words.is_empty())?)));
+        said.collect::<Vec<_>>().join("; ")
+    };
+    let subjects = lists(&["users", "groups", "roles"]);
+    let subjects = if subjects.is_empty() { "everybody but admins".to_owned() } else { subjects };
+    let what = lists(&["commands", "images", "locks", "queues", "secrets", "playbooks"]);
+    vec![(&rule.name).into(), Cell::new(rule.effect.as_str(), tone), subjects.into(), what.into()]
+}

@@ -1,0 +1,72 @@
+//! `trace`: everything that one request did.
+
+use clap::Args;
+use runvoy_wire::{RelatedResources, Rfc3339, TraceResponse};
+
+use crate::failure::Failure;
+use crate::session::Session;
+use crate::table::{Cell, render};
+use crate::terminal::Tone;
+
+const EXAMPLES: &str = "\
+Examples:
+  runvoy trace 0192ab34c56d7e8f9a0b1c2d3e4f5a6b   # the request id of an error, or of an audit event
+  runvoy trace --json 0192ab34c56d7e8f9a0b1c2d3e4f5a6b";
+
+/// Arguments of `trace`.
+#[derive(Debug, Clone, Args)]
+#[command(before_help = EXAMPLES)]
+pub struct TraceArgs {
+    /// Id of the request
+    #[arg(value_name = "REQUEST_ID")]
+    id: String,
+}
+
+impl TraceArgs {
+    pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
+        let trace = session.connect().await?.trace_request(&self.id).await?;
+        let related = related(&trace.related_resources);
+        let names = || related.iter().map(|(_, name)| name.clone()).collect();
+        session.show(&trace, names, || describe(&trace, &related, session.terminal.stdout_colour))?;
+        if trace.logs.is_empty() && related.is_empty() {
+            session.note(Tone::Dim, "nothing is known of this request");
+        }
+        Ok(0)
+    }
+}
+
+/// What the request touched: its kind and its name.
+fn related(resources: &RelatedResources) -> Vec<(&'static str, String)> {
+    let mut related = Vec::new();
+    related.extend(resources.executions.iter().map(|item| ("execution", item.execution_id.clone())));
+    related.extend(resources.secrets.iter().map(|item| ("secret", item.name.clone())));
+    related.extend(resources.users.iter().map(|item| ("user", item.email.clone())));
+    related.extend(resources.images.iter().map(|item| ("image", item.image_id.clone())));
+    related.extend(resources.groups.iter().map(|item| ("group", item.name.clone())));
+    related.extend(resources.rules.iter().map(|item| ("rule", item.name.clone())));
+    related.extend(resources.playbooks.iter().map(|item| ("playbook", format!("{}@{}", item.name, item.version))));
+    related
+}
+
+fn describe(trace: &TraceResponse, related: &[(&'static str, String)], colour: bool) -> String {
+    let lines = trace.logs.iter().map(|log| vec![Cell::new(Rfc3339(log.timestamp).to_string(), Tone::Dim), (&log.message).into()]);
+    let things = related.iter().map(|(kind, name)| vec![Cell::new(kind, Tone::Dim), name.into()]);
+    let (lines, things): (Vec<_>, Vec<_>) = (lines.collect(), things.collect());
+    render(&[], &lines, None, colour) + &render(&[], &things, None, colour)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_first_and_then_what_was_touched() {
+        let text = r#"{"logs":[{"event_id":"e1","timestamp":1767450139640,"message":"POST /api/v1/users/create 201"}],
+            "related_resources":{"users":[{"email":"ana@example.com","created_at":"2026-01-03T14:22:19Z"}]}}"#;
+        let trace: TraceResponse = serde_json::from_str(text).expect("the contract's fields");
+        insta::assert_snapshot!(describe(&trace, &related(&trace.related_resources), false), @r"
+        2026-01-03T14:22:19.640Z  POST /api/v1/users/create 201
+        user  ana@example.com
+        ");
+    }
+}

@@ -1,0 +1,146 @@
+//! `users`: who there is, whom to invite, whose rights end, who is what.
+
+use clap::{Args, Subcommand};
+use clap_complete::ArgValueCompleter;
+use runvoy_wire::{CreateUserRequest, Rfc3339, User};
+
+use crate::complete;
+use crate::failure::Failure;
+use crate::sanitize::one_line;
+use crate::session::Session;
+use crate::table::{Cell, list};
+use crate::terminal::Tone;
+
+const EXAMPLES: &str = "\
+Examples:
+  runvoy users create ana@example.com --role developer
+  runvoy users list
+  runvoy users role ana@example.com operator
+  runvoy users revoke ana@example.com --kill   # and end what they have running";
+
+/// What a user may be.
+const ROLES: [&str; 4] = ["admin", "operator", "developer", "viewer"];
+
+/// Arguments of `users`.
+#[derive(Debug, Clone, Args)]
+#[command(before_help = EXAMPLES)]
+pub struct UsersArgs {
+    #[command(subcommand)]
+    command: UsersCommand,
+}
+
+/// What to do with users.
+#[derive(Debug, Clone, Subcommand)]
+enum UsersCommand {
+    /// Invite a user: prints the token that they claim their key with
+    #[command(before_help = "Examples:\n  runvoy users create ana@example.com --role developer")]
+    Create {
+        /// E-mail of the user
+        email: String,
+        /// What they may do
+        #[arg(long, value_parser = ROLES)]
+        role: String,
+    },
+    /// List the users
+    #[command(visible_alias = "ls", before_help = "Examples:\n  runvoy users list\n  runvoy users list --json")]
+    List,
+    /// End all rights of a user
+    #[command(before_help = "Examples:\n  runvoy users revoke ana@example.com\n  runvoy users revoke ana@example.com --kill --yes")]
+    Revoke {
+        /// E-mail of the user
+        #[arg(add = ArgValueCompleter::new(complete::users))]
+        email: String,
+        /// Kill their open executions too; otherwise those go on
+        #[arg(long)]
+        kill: bool,
+    },
+    /// Make a user something else
+    #[command(before_help = "Examples:\n  runvoy users role ana@example.com operator")]
+    Role {
+        /// E-mail of the user
+        #[arg(add = ArgValueCompleter::new(complete::users))]
+        email: String,
+        /// What they may do
+        #[arg(value_parser = ROLES)]
+        role: String,
+    },
+}
+
+impl UsersArgs {
+    pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
+        match self.command {
+            UsersCommand::Create { email, role } => create(session, email, role).await,
+            UsersCommand::List => show_all(session).await,
+            UsersCommand::Revoke { email, kill } => {
+                let fate = if kill { "and kill their open executions" } else { "and leave their open executions running" };
+                session.confirm(&format!("end all rights of {email} {fate}"))?;
+                let answer = session.connect().await?.revoke_user(&email, kill).await?;
+                session.report(&answer, &answer.email, &answer.message)
+            }
+            UsersCommand::Role { email, role } => {
+                let answer = session.connect().await?.set_role(&email, &role).await?;
+                session.report(&answer, &answer.email, &answer.message)
+            }
+        }
+    }
+}
+
+async fn create(session: &Session, email: String, role: String) -> Result<u8, Failure> {
+    let client = session.connect().await?;
+    let made = client.create_user(&CreateUserRequest { email, role, api_key: None }).await?;
+    let token = made.claim_token.expose();
+    session.show(&made, || vec![made.user.email.clone()], || format!("{token}\n"))?;
+    // Where stdout goes elsewhere the token is not written a second time: whoever keeps stderr may be somebody else.
+    let shown = if session.terminal.stdout_tty { token } else { "TOKEN" };
+    let until = made.user.claim_expires_at.map(|at| format!(" until {at}")).unwrap_or_default();
+    let text = format!("{} ({}) is invited; the token is good once{until}", made.user.email, made.user.role);
+    session.note(
+        Tone::Plain,
+        &format!("{}\n  they claim their key with: runvoy claim {shown} --endpoint {}", one_line(&text), client.endpoint()),
+    );
+    Ok(0)
+}
+
+async fn show_all(session: &Session) -> Result<u8, Failure> {
+    let users = session.connect().await?.users().await?;
+    let table = || {
+        let rows: Vec<Vec<Cell>> = users.iter().map(row).collect();
+        list(&["EMAIL", "ROLE", "STATE", "KEYS", "LAST USED", "GROUPS"], &rows, session.terminal)
+    };
+    session.show(&users, || users.iter().map(|user| user.email.clone()).collect(), table)?;
+    Ok(0)
+}
+
+fn row(user: &User) -> Vec<Cell> {
+    let time = |at: Option<Rfc3339>| at.map_or_else(|| "-".to_owned(), |at| at.to_string());
+    let state = match user.claim_expires_at {
+        _ if user.revoked => Cell::new("revoked", Tone::Bad),
+        Some(_) => Cell::new("invited", Tone::Warning),
+        None => Cell::new("active", Tone::Good),
+    };
+    let keys = user.keys.iter().filter(|key| !key.revoked).count();
+    let groups = if user.groups.is_empty() { "-".to_owned() } else { user.groups.join(" ") };
+    vec![(&user.email).into(), (&user.role).into(), state, keys.to_string().into(), time(user.last_used).into(), groups.into()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_s_state_is_told() {
+        let text = r#"[{"email":"ana@example.com","role":"admin","created_at":"2026-01-03T14:22:19Z","last_used":"2026-01-04T10:00:00Z",
+            "keys":[{"prefix":"rv_a","created_at":"2026-01-03T14:22:19Z"},{"prefix":"rv_b","created_at":"2026-01-03T14:22:19Z","revoked":true}],
+            "groups":["ops","dev"]},
+            {"email":"bo@example.com","role":"viewer","created_at":"2026-01-03T14:22:19Z","claim_expires_at":"2026-01-03T14:37:19Z"},
+            {"email":"cy@example.com","role":"viewer","created_at":"2026-01-03T14:22:19Z","revoked":true}]"#;
+        let users: Vec<User> = serde_json::from_str(text).expect("the contract's fields");
+        let rows: Vec<Vec<Cell>> = users.iter().map(row).collect();
+        insta::assert_snapshot!(crate::table::render(&["EMAIL", "ROLE", "STATE", "KEYS", "LAST USED", "GROUPS"], &rows, None, false), @r"
+        EMAIL            ROLE    STATE    KEYS  LAST USED                 GROUPS
+        ana@example.com  admin   active   1     2026-01-04T10:00:00.000Z  ops dev
+        bo@example.com   viewer  invited  0     -                         -
+        cy@example.com   viewer  revoked  0     -                         -
+        ");
+    }
+}

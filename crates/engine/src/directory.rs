@@ -1,0 +1,133 @@
+//! What people manage, remembered while it is true: lists of records and who a key belongs to. The store's own number of changes says how long that
+//! is; where the store has none, nothing is remembered.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use runvoy_model::group::Group;
+use runvoy_model::record::{Body, Kind, ONLY, Record, hash_name};
+use runvoy_model::rule::Rule;
+use runvoy_model::user::User;
+
+use crate::Engine;
+use crate::access::Caller;
+use crate::error::EngineError;
+
+/// Somebody, as far as a request needs to know them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Person {
+    pub(crate) user: User,
+    pub(crate) groups: Vec<String>,
+}
+
+/// What was read while the store's number stood.
+#[derive(Default)]
+pub(crate) struct Directory {
+    remembered: Mutex<Remembered>,
+}
+
+#[derive(Default)]
+struct Remembered {
+    authority: u64,
+    lists: HashMap<Kind, Arc<Vec<Record>>>,
+    /// By the hash of a key.
+    owners: HashMap<[u8; 32], Arc<Person>>,
+}
+
+/// More keys than this are not remembered at once.
+const MOST_OWNERS: usize = 10_000;
+
+impl Directory {
+    fn look<T>(&self, authority: Option<u64>, find: impl FnOnce(&Remembered) -> Option<T>) -> Option<T> {
+        let remembered = self.remembered.lock();
+        if Some(remembered.authority) == authority { find(&remembered) } else { None }
+    }
+
+    /// Remembers something that was read after the number was.
+    fn keep(&self, authority: Option<u64>, put: impl FnOnce(&mut Remembered)) {
+        let Some(authority) = authority else { return };
+        let mut remembered = self.remembered.lock();
+        if remembered.authority != authority {
+            *remembered = Remembered { authority, ..Remembered::default() };
+        }
+        put(&mut remembered);
+    }
+}
+
+impl Engine {
+    /// Every record of a kind.
+    pub(crate) async fn all(&self, kind: Kind) -> Result<Arc<Vec<Record>>, EngineError> {
+        let authority = self.ports.records.authority();
+        if let Some(list) = self.directory.look(authority, |remembered| remembered.lists.get(&kind).cloned()) {
+            return Ok(list);
+        }
+        let list = Arc::new(self.ports.records.records(kind).await?);
+        self.directory.keep(authority, |remembered| drop(remembered.lists.insert(kind, Arc::clone(&list))));
+        Ok(list)
+    }
+
+    /// Every rule, by name.
+    pub(crate) async fn rules(&self) -> Result<Vec<Rule>, EngineError> {
+        Ok(self.all(Kind::Rule).await?.iter().filter_map(Record::rule).cloned().collect())
+    }
+
+    /// The names of the rules that apply to a caller.
+    pub async fn rules_for(&self, caller: &Caller) -> Result<Vec<String>, EngineError> {
+        let subject = caller.subject();
+        let rules = self.all(Kind::Rule).await?;
+        Ok(rules.iter().filter_map(Record::rule).filter(|rule| rule.applies_to(&subject)).map(|rule| rule.name.clone()).collect())
+    }
+
+    /// The groups that somebody is in.
+    pub(crate) async fn groups_of(&self, email: &str) -> Result<Vec<String>, EngineError> {
+        let groups = self.all(Kind::Group).await?;
+        let member = |group: &&Group| group.members.iter().any(|member| member == email);
+        Ok(groups.iter().filter_map(Record::group).filter(member).map(|group| group.name.to_string()).collect())
+    }
+
+    /// Somebody by their e-mail, unless nobody should hear of them any more.
+    pub(crate) async fn person(&self, email: &str) -> Result<Option<Person>, EngineError> {
+        let record = self.ports.records.record(Kind::User, email).await?;
+        let Some(user) = record.as_ref().and_then(Record::user).filter(|user| user.exists(self.now())) else { return Ok(None) };
+        Ok(Some(Person { user: user.clone(), groups: self.groups_of(email).await? }))
+    }
+
+    /// Whose the key with this hash is, or was.
+    pub(crate) async fn owner(&self, hash: [u8; 32]) -> Result<Option<Arc<Person>>, EngineError> {
+        let authority = self.ports.records.authority();
+        if let Some(person) = self.directory.look(authority, |remembered| remembered.owners.get(&hash).cloned()) {
+            return Ok(Some(person));
+        }
+        let record = self.ports.records.record(Kind::Key, &hash_name(&hash)).await?;
+        let Some(Body::Key(email)) = record.and_then(|record| record.body) else { return Ok(None) };
+        let Some(person) = self.person(&email).await? else { return Ok(None) };
+        let person = Arc::new(person);
+        self.directory.keep(authority, |remembered| {
+            if remembered.owners.len() >= MOST_OWNERS {
+                remembered.owners.clear();
+            }
+            remembered.owners.insert(hash, Arc::clone(&person));
+        });
+        Ok(Some(person))
+    }
+
+    /// The first of the admins: the one that the server made for its own user, while they are one.
+    pub(crate) async fn first_admin(&self) -> Result<Option<Person>, EngineError> {
+        let admins = self.all(Kind::Admins).await?;
+        let record = admins.iter().find(|record| record.name == ONLY);
+        let Some(Body::Admins(admins)) = record.and_then(|record| record.body.as_ref()) else { return Ok(None) };
+        match admins.first() {
+            Some(email) => self.person(email).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Whether more than one person can run commands here.
+    pub async fn has_many_users(&self) -> Result<bool, EngineError> {
+        let now = self.now();
+        let users = self.all(Kind::User).await?;
+        let active = |user: &&User| user.revoked_at.is_none() && user.exists(now);
+        Ok(users.iter().filter_map(Record::user).filter(active).nth(1).is_some())
+    }
+}

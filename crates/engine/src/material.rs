@@ -1,0 +1,62 @@
+//! The values of secrets, for the one attempt that may have them. They leave this file only towards a worker that holds the lease.
+
+use runvoy_model::command::Fence;
+use runvoy_model::execution::Execution;
+use runvoy_model::name::Name;
+use runvoy_model::record::{Kind, Record};
+use runvoy_model::secret::{SecretUse, SecretUser};
+use runvoy_ports::lease::{LeaseError, Material, Materials};
+
+use crate::Engine;
+use crate::error::EngineError;
+
+impl Engine {
+    /// What an attempt needs, for whoever holds its lease.
+    pub(crate) async fn materials(&self, fence: Fence) -> Result<Materials, LeaseError> {
+        let execution = self.ports.store.get(fence.execution).await.map_err(|error| LeaseError::Unavailable(Box::new(error)))?;
+        let holds = |execution: &Execution| {
+            execution.lease.as_ref().is_some_and(|lease| lease.id == fence.lease && lease.attempt == fence.attempt && lease.begun)
+        };
+        let execution = execution.filter(holds).ok_or_else(|| LeaseError::Lost("it is another worker's by now".into()))?;
+        let mut materials = Materials::default();
+        for name in &execution.spec.secrets {
+            materials.secrets.push(self.material(&execution, name).await?);
+        }
+        if let Some(token) = execution.spec.git.as_ref().and_then(|git| git.token.as_ref()) {
+            materials.git_token = Some(self.material(&execution, token).await?);
+        }
+        Ok(materials)
+    }
+
+    async fn material(&self, execution: &Execution, name: &Name) -> Result<Material, LeaseError> {
+        match self.open_for(execution, name).await {
+            Ok(material) => Ok(material),
+            Err(EngineError::Unavailable(source)) => Err(LeaseError::Unavailable(source)),
+            Err(error) => Err(LeaseError::Refused(error.to_string())),
+        }
+    }
+
+    /// Opens a secret for an execution. Who submitted it may have lost the right since: then it does not start.
+    async fn open_for(&self, execution: &Execution, name: &Name) -> Result<Material, EngineError> {
+        let record = self.ports.records.record(Kind::Secret, name.as_str()).await?;
+        let missing = || EngineError::Conflict(format!("secret {name} is gone, or may no longer be used by {}", execution.created_by));
+        let secret = record.as_ref().and_then(Record::secret).ok_or_else(missing)?;
+        if execution.spec.playbook.is_none() {
+            let person = self.person(&execution.created_by).await?.ok_or_else(missing)?;
+            let user = SecretUser { email: &person.user.email, role: person.user.role, groups: &person.groups };
+            if !secret.allows(user, SecretUse::Inject) {
+                return Err(missing());
+            }
+        }
+        let value = self.open_secret(secret)?;
+        Ok(Material { name: name.clone(), key_name: secret.key_name.clone(), value })
+    }
+
+    /// The value of a secret.
+    pub(crate) fn open_secret(&self, secret: &runvoy_model::secret::Secret) -> Result<String, EngineError> {
+        let key = self.ports.seal_keys.by_id(&secret.sealed.key_id)?;
+        let value = key.open(secret.name.as_str(), &secret.sealed);
+        let value = value.map_err(|error| EngineError::Internal(format!("secret {}: {error}", secret.name)))?;
+        String::from_utf8(value.to_vec()).map_err(|_| EngineError::Internal(format!("secret {} is no text", secret.name)))
+    }
+}

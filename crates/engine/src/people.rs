@@ -1,0 +1,251 @@
+//! People as admins manage them: who there is, who is invited, what they are, whose rights end and what becomes of their work.
+
+use runvoy_model::change::{Change, Denied, Invitation, InvitedBy, NewUser};
+use runvoy_model::command::Refusal;
+use runvoy_model::hex::hex;
+use runvoy_model::id::ExecutionId;
+use runvoy_model::key::{key_hash, key_text, looks_like_key};
+use runvoy_model::record::{Kind, Record};
+use runvoy_model::role::{Action, Role};
+use runvoy_model::status::Status;
+use runvoy_model::time::UnixMs;
+use runvoy_model::user::{CLAIM_LIVES_MS, User, email as checked_email};
+use runvoy_ports::store::{ListQuery, StoreError};
+use serde_json::json;
+
+use crate::Engine;
+use crate::access::Caller;
+use crate::claim::{ClaimedKey, claim_token};
+use crate::error::EngineError;
+use crate::key::new_key;
+use crate::repeat::submit_key;
+
+/// How many open executions are looked at in one page.
+const PAGE: usize = 200;
+/// How many keys are looked up at once.
+const KEYS_AT_ONCE: usize = 500;
+
+/// Somebody, with what is known beside their record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// The record.
+    pub user: User,
+    /// The groups they are in.
+    pub groups: Vec<String>,
+    /// When each of their keys was last used, in the order of the keys.
+    pub key_uses: Vec<Option<UnixMs>>,
+}
+
+impl Account {
+    /// When any key of theirs was last used.
+    pub fn last_used(&self) -> Option<UnixMs> {
+        self.key_uses.iter().flatten().max().copied()
+    }
+}
+
+/// Somebody to invite.
+#[derive(Clone, PartialEq, Eq)]
+pub struct InviteRequest {
+    /// Who.
+    pub email: String,
+    /// What they will be: the word.
+    pub role: String,
+    /// A key that they have already; else they claim one.
+    pub api_key: Option<String>,
+    /// The client's own key for the request.
+    pub idempotency_key: Option<String>,
+}
+
+/// Somebody who was invited.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Invited {
+    /// Who.
+    pub account: Account,
+    /// What they claim their key with; absent where they brought one.
+    pub token: Option<String>,
+}
+
+/// Somebody whose rights ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RevokedUser {
+    /// Who.
+    pub email: String,
+    /// How many of their executions go on.
+    pub open: u64,
+    /// How many of their executions are being ended.
+    pub killed: u64,
+}
+
+/// What becomes of an execution of somebody whose rights ended.
+enum Work {
+    GoesOn,
+    IsKilled,
+    HasEnded,
+}
+
+/// What a key is called that brought an admin back in.
+const RECOVERED: &str = "recovered";
+
+impl Engine {
+    /// Everybody there is, by e-mail.
+    pub async fn users(&self, caller: &Caller) -> Result<Vec<Account>, EngineError> {
+        caller.may(Action::ManageUsers)?;
+        let now = self.now();
+        let records = self.all(Kind::User).await?;
+        let users: Vec<User> = records.iter().filter_map(Record::user).filter(|user| user.exists(now)).cloned().collect();
+        self.accounts(users).await
+    }
+
+    /// Invites somebody: they claim their key with the token in the answer, unless they bring one.
+    pub async fn invite(&self, caller: &Caller, request: &InviteRequest) -> Result<Invited, EngineError> {
+        caller.may(Action::ManageUsers)?;
+        let email = checked_email(&request.email).map_err(|error| EngineError::invalid("email", error.to_string()))?;
+        let role = role("role", &request.role)?;
+        let brought = request.api_key.as_deref().filter(|key| !key.is_empty());
+        if brought.is_some_and(|key| !looks_like_key(key)) {
+            return Err(EngineError::invalid("api_key", "is no key that a runvoy server made; leave it out, and they claim one"));
+        }
+        let asked = json!({"email": email, "role": role, "key": brought.map(|key| hex(&key_hash(key)))});
+        let key = submit_key(caller, request.idempotency_key.as_deref(), "users.create", &asked)?;
+        let (by, token) = match brought {
+            Some(text) => (InvitedBy::Key(new_key(text, None, None)), None),
+            None => {
+                let token = claim_token(&self.ports.ids.random());
+                (InvitedBy::Token(key_hash(&token), self.now().plus_ms(CLAIM_LIVES_MS)), Some(token))
+            }
+        };
+        let change = Change::InviteUser(Invitation { email: email.clone(), role, by });
+        let (record, repeated) = self.ports.store.change(self.user_step(caller, "users.create"), change, key).await?;
+        if repeated && token.is_some() {
+            return Err(EngineError::ShownOnce(format!("the invitation of {email}")));
+        }
+        let user = record.user().cloned().ok_or_else(|| no_user(&email))?;
+        Ok(Invited { account: self.account(user).await?, token })
+    }
+
+    /// Ends somebody's rights, and says what becomes of their open executions: they go on, or are killed one by one. Asking again with
+    /// `kill` ends what went on the first time.
+    pub async fn revoke_user(&self, caller: &Caller, email: &str, kill: bool) -> Result<RevokedUser, EngineError> {
+        caller.may(Action::ManageUsers)?;
+        let email = checked_email(email).map_err(|error| EngineError::invalid("email", error.to_string()))?;
+        let revoked = self.ports.store.change(self.user_step(caller, "users.revoke"), Change::RevokeUser(email.clone()), None).await;
+        match revoked {
+            Ok(_) => {}
+            Err(StoreError::Refused(Refusal::Missing(..))) if kill && self.is_revoked(&email).await? => {}
+            Err(error) => return Err(error.into()),
+        }
+        let open = self.open_executions(&email).await?;
+        let (mut going_on, mut killed) = (0, 0);
+        for id in open {
+            match self.end_work(caller, id, kill).await {
+                Work::GoesOn => going_on += 1,
+                Work::IsKilled => killed += 1,
+                Work::HasEnded => {}
+            }
+        }
+        Ok(RevokedUser { email, open: going_on, killed })
+    }
+
+    async fn end_work(&self, caller: &Caller, id: ExecutionId, kill: bool) -> Work {
+        if !kill {
+            return Work::GoesOn;
+        }
+        match self.kill(caller, &id.to_string(), false).await {
+            Ok(_) => Work::IsKilled,
+            Err(EngineError::Ended(_) | EngineError::NotFound { .. }) => Work::HasEnded,
+            // The rights have ended, and that is what is answered; this one still runs, and is counted as such.
+            Err(error) => {
+                tracing::warn!(execution = %id, %error, "an execution of a revoked user was not killed");
+                Work::GoesOn
+            }
+        }
+    }
+
+    /// The way back in for whoever owns the machine: somebody is an admin afterwards, with one more key. Without an e-mail it is the first of the
+    /// admins. The edge lets nobody call this but the server's own user, over its socket.
+    pub async fn recover_admin(&self, caller: &Caller, email: Option<&str>) -> Result<ClaimedKey, EngineError> {
+        caller.may(Action::ManageUsers)?;
+        let email = checked_email(email.unwrap_or(&caller.email)).map_err(|error| EngineError::invalid("email", error.to_string()))?;
+        let api_key = key_text(&self.ports.ids.random());
+        let key = new_key(&api_key, Some(RECOVERED.to_owned()), None);
+        let change = Change::RecoverAdmin(NewUser { email: email.clone(), role: Role::Admin, key });
+        self.ports.store.change(self.user_step(caller, "admin.recover"), change, None).await?;
+        Ok(ClaimedKey { email, api_key })
+    }
+
+    /// Makes somebody something else.
+    pub async fn set_role(&self, caller: &Caller, email: &str, word: &str) -> Result<User, EngineError> {
+        caller.may(Action::ManageUsers)?;
+        let email = checked_email(email).map_err(|_| no_user(email))?;
+        let change = Change::SetRole(email.clone(), role("role", word)?);
+        let (record, _) = self.ports.store.change(self.user_step(caller, "users.role"), change, None).await?;
+        record.user().cloned().ok_or_else(|| no_user(&email))
+    }
+
+    /// Keeps that somebody called for what leaves no other mark.
+    pub async fn note_call(&self, caller: &Caller, action: &str) -> Result<(), EngineError> {
+        let change = Change::NoteCall(caller.email.clone());
+        self.ports.store.change(self.user_step(caller, action), change, None).await?;
+        Ok(())
+    }
+
+    /// Keeps that somebody wanted what they may not. An error means that it could not be kept, and then that is the answer.
+    pub async fn note_denied(&self, caller: &Caller, action: &str, why: &str) -> Result<(), EngineError> {
+        let denied = Denied { email: caller.email.clone(), why: why.to_owned() };
+        self.ports.store.change(self.user_step(caller, action), Change::NoteDenied(denied), None).await?;
+        Ok(())
+    }
+
+    async fn is_revoked(&self, email: &str) -> Result<bool, EngineError> {
+        Ok(self.person(email).await?.is_some_and(|person| person.user.revoked_at.is_some()))
+    }
+
+    /// The executions that somebody submitted and that have not ended.
+    async fn open_executions(&self, email: &str) -> Result<Vec<ExecutionId>, EngineError> {
+        let statuses: Vec<Status> = Status::ALL.into_iter().filter(|status| !status.is_terminal()).collect();
+        let mut query = ListQuery { statuses, created_by: Some(email.to_owned()), limit: PAGE, ..ListQuery::default() };
+        let mut open = Vec::new();
+        loop {
+            let page = self.ports.store.list(query.clone()).await?;
+            open.extend(page.iter().map(|execution| execution.id));
+            match page.last() {
+                Some(last) if page.len() == PAGE => query.after = Some(last.id),
+                _ => return Ok(open),
+            }
+        }
+    }
+
+    /// A user with what is known beside their record.
+    pub(crate) async fn account(&self, user: User) -> Result<Account, EngineError> {
+        let mut accounts = self.accounts(vec![user]).await?;
+        Ok(accounts.pop().expect("one account for each user"))
+    }
+
+    async fn accounts(&self, users: Vec<User>) -> Result<Vec<Account>, EngineError> {
+        let hashes: Vec<[u8; 32]> = users.iter().flat_map(|user| user.keys.iter().map(|key| key.hash)).collect();
+        let mut uses = Vec::with_capacity(hashes.len());
+        for some in hashes.chunks(KEYS_AT_ONCE) {
+            uses.extend(self.ports.records.key_uses(some).await?);
+        }
+        let mut uses = uses.into_iter();
+        let mut accounts = Vec::with_capacity(users.len());
+        for user in users {
+            let key_uses = uses.by_ref().take(user.keys.len()).collect();
+            let groups = self.groups_of(&user.email).await?;
+            accounts.push(Account { user, groups, key_uses });
+        }
+        Ok(accounts)
+    }
+}
+
+/// No such user, or not one that the caller may hear of: both look the same.
+pub(crate) fn no_user(email: &str) -> EngineError {
+    EngineError::NotFound { what: format!("user {}", email.escape_default()) }
+}
+
+fn role(field: &str, word: &str) -> Result<Role, EngineError> {
+    Role::parse(word).ok_or_else(|| {
+        let words: Vec<&str> = Role::ALL.iter().map(|role| role.as_str()).collect();
+        EngineError::invalid(field, format!("must be one of {}", words.join(", ")))
+    })
+}

@@ -1,0 +1,181 @@
+//! What a request would do, before it does anything: the image, the secrets, what the rules say. A run and a dry run ask the same.
+
+use runvoy_model::command::LockHeld;
+use runvoy_model::git;
+use runvoy_model::image::{Image, Reference};
+use runvoy_model::name::Name;
+use runvoy_model::record::{Body, Kind, Record};
+use runvoy_model::role::Action;
+use runvoy_model::rule::{Asked, Verdict, judge};
+use runvoy_model::secret::SecretUse;
+use runvoy_model::spec::{LOCAL_IMAGE, Spec};
+
+use crate::Engine;
+use crate::access::Caller;
+use crate::config::RunLimits;
+use crate::error::EngineError;
+use crate::request::{RunRequest, check_env};
+
+const MS_PER_HOUR: u64 = 3_600_000;
+
+/// What a request would do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// What would be recorded.
+    pub spec: Spec,
+    /// The registered image; absent for the worker's own environment.
+    pub image: Option<Image>,
+    /// The variables that secrets become, in the order of the spec's secrets.
+    pub secret_keys: Vec<String>,
+    /// What the rules say.
+    pub verdict: Verdict,
+}
+
+/// What a plan would come to now, beside what it says itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DryRun {
+    /// Who holds the lock that it would want.
+    pub lock_held: Option<LockHeld>,
+    /// What it would be held to.
+    pub limits: RunLimits,
+    /// What an hour of it would cost, in millionths of a dollar; absent where nothing here could run it.
+    pub cost_micro_usd_per_hour: Option<u64>,
+}
+
+impl Engine {
+    /// What a plan would come to, without a trace of it in the store: what rules forbid is told, and not kept as an attempt.
+    pub async fn dry_run(&self, plan: &Plan) -> Result<DryRun, EngineError> {
+        self.refuse_shared_uid().await?;
+        let lock_held = match &plan.spec.lock {
+            Some(name) => self.holder_of(name).await?,
+            None => None,
+        };
+        let own = self.config.limits;
+        let limits = match &plan.image {
+            None => own,
+            Some(image) => RunLimits { cpu_units: image.settings.cpu, memory_mib: image.settings.memory, processes: None, ..own },
+        };
+        let served = self.worker.serves.contains(&plan.spec.needs());
+        let cost_micro_usd_per_hour = served.then(|| self.config.cost_micro_usd(MS_PER_HOUR));
+        Ok(DryRun { lock_held, limits, cost_micro_usd_per_hour })
+    }
+
+    async fn holder_of(&self, name: &Name) -> Result<Option<LockHeld>, EngineError> {
+        let lines = self.ports.store.locks().await?;
+        let holder = lines.into_iter().find(|line| line.lock.name == *name).and_then(|line| line.lock.holder);
+        Ok(holder.map(|holder| LockHeld { name: name.clone(), holder }))
+    }
+
+    /// What a request would do for this caller. An error where it cannot be done at all; what rules forbid is in the plan.
+    pub async fn plan(&self, caller: &Caller, request: &RunRequest) -> Result<Plan, EngineError> {
+        caller.may(Action::Run)?;
+        let image = self.image_for(request.image.as_deref()).await?;
+        let image_id = image.as_ref().map_or(LOCAL_IMAGE, |image| image.image_id.as_str());
+        let spec = request.check(caller.role, image_id, self.git_reach())?;
+        self.plan_spec(caller, spec, image).await
+    }
+
+    /// Where repositories may be cloned from.
+    pub(crate) fn git_reach(&self) -> git::Reach {
+        if self.config.git_private { git::Reach::Private } else { git::Reach::Public }
+    }
+
+    /// The same for what was recorded before.
+    pub(crate) async fn plan_again(&self, caller: &Caller, spec: Spec) -> Result<Plan, EngineError> {
+        match &spec.playbook {
+            // A playbook that was removed is not to be run any more.
+            Some(playbook) => drop(self.playbook(caller, playbook.name.as_str(), Some(playbook.version)).await?),
+            // What an admin may set, whoever runs it again may not.
+            None => check_env(&spec.env, caller.role)?,
+        }
+        let image = self.image_for(Some(&spec.image)).await?;
+        self.plan_spec(caller, spec, image).await
+    }
+
+    pub(crate) async fn plan_spec(&self, caller: &Caller, spec: Spec, image: Option<Image>) -> Result<Plan, EngineError> {
+        let secret_keys = self.secret_keys(caller, &spec).await?;
+        let rules = self.rules().await?;
+        // A token is given away as well, to whoever serves the repository.
+        let token = spec.git.as_ref().and_then(|git| git.token.as_ref());
+        let secrets: Vec<Name> = spec.secrets.iter().chain(token).cloned().collect();
+        let asked = Asked {
+            command: &spec.command,
+            args: spec.args.as_deref(),
+            image: &spec.image,
+            lock: spec.lock.as_ref().map(Name::as_str),
+            queue: spec.queue.as_str(),
+            secrets: &secrets,
+            playbook: spec.playbook.as_ref().map(|playbook| playbook.name.as_str()),
+        };
+        let verdict = judge(&rules, &caller.subject(), &asked);
+        Ok(Plan { spec, image, secret_keys, verdict })
+    }
+
+    /// The variables of the secrets that an execution asks for. What a playbook asks for was granted by whoever pushed it.
+    async fn secret_keys(&self, caller: &Caller, spec: &Spec) -> Result<Vec<String>, EngineError> {
+        let token = spec.git.as_ref().and_then(|git| git.token.as_ref());
+        let mut keys: Vec<String> = Vec::with_capacity(spec.secrets.len());
+        for (place, name) in spec.secrets.iter().chain(token).enumerate() {
+            let missing = || {
+                EngineError::invalid(if place < spec.secrets.len() { "secrets" } else { "git_token" }, format!("there is no secret {name}"))
+            };
+            let record = self.ports.records.record(Kind::Secret, name.as_str()).await?;
+            let secret = record.as_ref().and_then(Record::secret).ok_or_else(missing)?;
+            if spec.playbook.is_none() && !secret.allows(caller.secret_user(), SecretUse::Inject) {
+                return Err(missing());
+            }
+            if place >= spec.secrets.len() {
+                continue;
+            }
+            if keys.contains(&secret.key_name) || spec.env.contains_key(&secret.key_name) {
+                let message = format!("secret {name} becomes {}, which is set by something else too", secret.key_name);
+                return Err(EngineError::invalid("secrets", message));
+            }
+            keys.push(secret.key_name.clone());
+        }
+        Ok(keys)
+    }
+
+    /// The image that a text names: an id, a reference, or nothing for the default. `None` is the worker's own environment.
+    pub(crate) async fn image_for(&self, text: Option<&str>) -> Result<Option<Image>, EngineError> {
+        let text = match text.filter(|text| !text.is_empty()) {
+            Some(text) => text.to_owned(),
+            None => match self.default_image().await? {
+                Some(id) => id,
+                None => return Ok(None),
+            },
+        };
+        if text == LOCAL_IMAGE {
+            return Ok(None);
+        }
+        match self.find_image(&text).await? {
+            Some(image) => Ok(Some(image)),
+            None => {
+                let text = text.escape_default();
+                let message = format!("{text} is not registered: an operator registers it with `runvoy images register {text}`");
+                Err(EngineError::invalid("image", message))
+            }
+        }
+    }
+
+    /// The id of the default image, where one was set.
+    pub(crate) async fn default_image(&self) -> Result<Option<String>, EngineError> {
+        let pointer = self.all(Kind::DefaultImage).await?;
+        Ok(pointer.iter().find_map(|record| match &record.body {
+            Some(Body::DefaultImage(id)) => Some(id.clone()),
+            _ => None,
+        }))
+    }
+
+    /// A registered image by its id, or by its reference; of several with the same reference the default goes first, then the newest.
+    pub(crate) async fn find_image(&self, text: &str) -> Result<Option<Image>, EngineError> {
+        let images = self.all(Kind::Image).await?;
+        if let Some(image) = images.iter().filter_map(Record::image).find(|image| image.image_id == text) {
+            return Ok(Some(image.clone()));
+        }
+        let Ok(reference) = Reference::parse(text) else { return Ok(None) };
+        let default = self.default_image().await?;
+        let fits = images.iter().filter_map(Record::image).filter(|image| image.reference == reference);
+        Ok(fits.max_by_key(|image| (default.as_ref() == Some(&image.image_id), image.created_at)).cloned())
+    }
+}

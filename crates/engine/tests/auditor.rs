@@ -1,0 +1,137 @@
+//! The auditor over memory adapters: it writes down what happened, once, and tells it outside, whatever is lost in between.
+
+mod stage;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use runvoy_engine::{AuditFilter, Auditor, Config};
+use runvoy_model::event::EventType;
+use runvoy_model::role::Role;
+use runvoy_model::witness::Witness;
+use runvoy_ports::store::{EventQuery, ExecutionStore as _};
+use runvoy_ports::trail::{AuditTrail as _, WitnessError, Witnesses};
+
+use self::stage::{Stage, caller, command};
+
+/// Witnesses who can be made to hear nothing.
+#[derive(Default)]
+struct Heard {
+    lines: Mutex<Vec<Witness>>,
+    deaf: AtomicBool,
+}
+
+impl Heard {
+    fn numbers(&self) -> Vec<u64> {
+        self.lines.lock().iter().map(|witness| witness.number).collect()
+    }
+}
+
+#[async_trait]
+impl Witnesses for Heard {
+    async fn last(&self) -> Result<Option<Witness>, WitnessError> {
+        Ok(self.lines.lock().last().cloned())
+    }
+
+    async fn tell(&self, witnesses: Vec<Witness>) -> Result<(), WitnessError> {
+        if self.deaf.load(Ordering::Relaxed) {
+            return Err(WitnessError { message: "nobody hears".into(), source: None });
+        }
+        self.lines.lock().extend(witnesses);
+        Ok(())
+    }
+}
+
+fn audited(stage: &Stage) -> (Auditor, Arc<Heard>) {
+    let heard = Arc::new(Heard::default());
+    (Auditor::new(Arc::clone(&stage.engine), Arc::clone(&heard) as _), heard)
+}
+
+async fn checkpoints(stage: &Stage) -> usize {
+    let query = EventQuery { kind: Some(EventType::AuditCheckpoint), limit: 1_000, ..EventQuery::default() };
+    stage.store.events(query).await.expect("events").len()
+}
+
+#[tokio::test]
+async fn a_server_at_rest_writes_no_checkpoint() {
+    let stage = Stage::new(Config::default());
+    let (auditor, heard) = audited(&stage);
+    assert!(!auditor.checkpoint().await.expect("nothing"), "nothing ever happened");
+    stage.run(command("true")).await;
+    assert!(auditor.checkpoint().await.expect("a checkpoint"));
+    for _ in 0..5 {
+        assert!(!auditor.checkpoint().await.expect("nothing"), "only the checkpoint itself is new");
+    }
+    assert_eq!((checkpoints(&stage).await, heard.numbers()), (1, vec![1]));
+    stage.run(command("true")).await;
+    assert!(auditor.checkpoint().await.expect("a checkpoint"));
+    assert_eq!(heard.numbers(), [1, 2]);
+    let verdict = stage.store.verify().await.expect("a verdict");
+    assert!(verdict.is_whole(), "{verdict:?}");
+    assert_eq!(verdict.checkpoint_at, Some(heard.lines.lock()[1].time));
+}
+
+#[tokio::test]
+async fn after_a_restart_the_tree_goes_on_where_it_was() {
+    let mut stage = Stage::new(Config::default());
+    let heard = Arc::new(Heard::default());
+    for round in 1..=6 {
+        for _ in 0..round {
+            stage.run(command("true")).await;
+        }
+        let auditor = Auditor::new(Arc::clone(&stage.engine), Arc::clone(&heard) as _);
+        assert!(auditor.checkpoint().await.expect("a checkpoint"));
+        let idle = Auditor::new(Arc::clone(&stage.engine), Arc::clone(&heard) as _);
+        assert!(!idle.checkpoint().await.expect("nothing"), "a restart alone is nothing new");
+        stage.restart(round);
+    }
+    assert_eq!(heard.numbers(), [1, 2, 3, 4, 5, 6]);
+    assert!(stage.store.verify().await.expect("a verdict").is_whole(), "a tree from the beginning has the same roots");
+}
+
+#[tokio::test]
+async fn what_could_not_be_told_is_told_later_and_once() {
+    let stage = Stage::new(Config::default());
+    let (auditor, heard) = audited(&stage);
+    heard.deaf.store(true, Ordering::Relaxed);
+    for _ in 0..3 {
+        stage.run(command("true")).await;
+        auditor.checkpoint().await.expect_err("nobody hears");
+    }
+    assert_eq!((checkpoints(&stage).await, heard.numbers()), (3, vec![]), "written all the same");
+    heard.deaf.store(false, Ordering::Relaxed);
+    assert!(!auditor.checkpoint().await.expect("nothing new"));
+    assert_eq!(heard.numbers(), [1, 2, 3]);
+    // Somebody took the last line away: the next start tells it again.
+    heard.lines.lock().pop();
+    let again = Auditor::new(Arc::clone(&stage.engine), Arc::clone(&heard) as _);
+    again.catch_up().await.expect("told");
+    again.catch_up().await.expect("nothing to tell");
+    assert_eq!(heard.numbers(), [1, 2, 3]);
+}
+
+#[tokio::test]
+async fn the_trail_is_read_in_pages_whatever_is_looked_for() {
+    let stage = Stage::new(Config::default());
+    let (ada, admin) = (caller("ada@example.com", Role::Admin), caller("root@example.com", Role::Admin));
+    let rare = stage.engine.run(&admin, &command("true")).await.expect("taken").id;
+    for _ in 0..5_600 {
+        stage.engine.run(&ada, &command("true")).await.expect("taken");
+    }
+    let filter = AuditFilter { user: Some("root@example.com".into()), limit: 10, ..AuditFilter::default() };
+    let first = stage.engine.audit(&admin, &filter).await.expect("a page");
+    assert_eq!(first.events.len(), 0, "it lies further back than one call looks");
+    let second = stage.engine.audit(&admin, &AuditFilter { after: first.next, ..filter.clone() }).await.expect("a page");
+    assert_eq!(second.events.iter().map(|stored| stored.event.entity.id.clone()).collect::<Vec<_>>(), [rare.to_string()]);
+    assert_eq!(second.next, None);
+    let refused = stage.engine.audit(&caller("ada@example.com", Role::Operator), &filter).await;
+    assert!(refused.is_err(), "only admins read the trail");
+    // A past as long as this is written down in steps.
+    let (auditor, heard) = audited(&stage);
+    assert!(auditor.checkpoint().await.expect("checkpoints"));
+    assert_eq!(heard.numbers(), [1, 2]);
+    assert!(!auditor.checkpoint().await.expect("nothing"));
+    assert!(stage.store.verify().await.expect("a verdict").is_whole());
+}

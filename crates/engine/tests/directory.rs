@@ -1,0 +1,238 @@
+//! What the engine remembers of people is never older than what was acknowledged: a key that was revoked is refused, at once and for ever.
+
+mod stage;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use runvoy_engine::{Caller, Config, Credential, EngineError, Origin};
+use runvoy_memory::MemoryStore;
+use runvoy_model::change::{Change, Invitation, InvitedBy, NewKey, NewUser};
+use runvoy_model::group::Group;
+use runvoy_model::id::StepId;
+use runvoy_model::key::{key_hash, key_prefix, key_text};
+use runvoy_model::name::Name;
+use runvoy_model::record::{Kind, Record};
+use runvoy_model::role::Role;
+use runvoy_model::rule::{Effect, Rule};
+use runvoy_model::step::Step;
+use runvoy_model::time::UnixMs;
+use runvoy_ports::clock::{Clock, IdSource};
+use runvoy_ports::record::RecordStore;
+use runvoy_ports::store::{ExecutionStore, StoreError};
+use tokio::sync::Semaphore;
+
+use self::stage::Stage;
+
+/// Records that are counted as they are read, that can be made to wait, and whose number of changes can be left out.
+struct Watched {
+    store: Arc<MemoryStore>,
+    has_authority: bool,
+    reads: AtomicUsize,
+    /// Whoever has read a user waits here before they may go on with what they saw.
+    gate: Semaphore,
+}
+
+impl Watched {
+    fn over(store: Arc<MemoryStore>, has_authority: bool) -> Arc<Self> {
+        Arc::new(Self { store, has_authority, reads: AtomicUsize::new(0), gate: Semaphore::new(Semaphore::MAX_PERMITS) })
+    }
+
+    fn reads(&self) -> usize {
+        self.reads.load(Ordering::Relaxed)
+    }
+}
+
+#[async_trait]
+impl RecordStore for Watched {
+    async fn record(&self, kind: Kind, name: &str) -> Result<Option<Record>, StoreError> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        let record = self.store.record(kind, name).await;
+        if kind == Kind::User {
+            let _passed = self.gate.acquire().await.expect("the gate is never closed");
+        }
+        record
+    }
+
+    async fn records(&self, kind: Kind) -> Result<Vec<Record>, StoreError> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.store.records(kind).await
+    }
+
+    fn authority(&self) -> Option<u64> {
+        self.store.authority().filter(|_| self.has_authority)
+    }
+
+    async fn touch_key(&self, hash: [u8; 32], at: UnixMs) -> Result<(), StoreError> {
+        self.store.touch_key(hash, at).await
+    }
+
+    async fn key_uses(&self, hashes: &[[u8; 32]]) -> Result<Vec<Option<UnixMs>>, StoreError> {
+        self.store.key_uses(hashes).await
+    }
+}
+
+fn watched(has_authority: bool) -> (Stage, Arc<Watched>) {
+    let mut records = None;
+    let stage = Stage::with_records(Config::default(), |store| {
+        let watched = Watched::over(store, has_authority);
+        records = Some(Arc::clone(&watched));
+        watched
+    });
+    (stage, records.expect("just made"))
+}
+
+fn key(number: u8) -> String {
+    key_text(&[number; 32])
+}
+
+fn new_key(number: u8) -> NewKey {
+    NewKey { hash: key_hash(&key(number)), prefix: key_prefix(&key(number)), name: None, expires_at: None }
+}
+
+fn invited(email: &str, key: NewKey) -> Change {
+    Change::InviteUser(Invitation { email: email.into(), role: Role::Developer, by: InvitedBy::Key(key) })
+}
+
+/// Changes the store beside the engine, as another process would.
+async fn change(stage: &Stage, change: Change) {
+    let step = Step::system(StepId(stage.ids.next_id()), stage.clock.now(), "test");
+    stage.store.change(step, change, None).await.expect("it is taken");
+}
+
+/// A root admin with key 1 and a developer with key 2.
+async fn two_people(stage: &Stage) {
+    change(stage, Change::CreateFirstAdmin(NewUser { email: "root@x".into(), role: Role::Admin, key: new_key(1) })).await;
+    change(stage, invited("bob@x", new_key(2))).await;
+}
+
+async fn enter(stage: &Stage, number: u8) -> Result<Caller, EngineError> {
+    stage.engine.authenticate(Credential::Key(key(number)), "10.0.0.9".into(), "request".into()).await
+}
+
+async fn enter_again(stage: &Stage, email: &str, number: u8) -> Result<Caller, EngineError> {
+    let origin = Origin { from: "10.0.0.9".into(), request_id: "request".into() };
+    stage.engine.admit_again(email, Some(key_hash(&key(number))), origin).await
+}
+
+#[tokio::test]
+async fn who_is_known_is_not_looked_up_again_while_nothing_changes() {
+    let (stage, records) = watched(true);
+    two_people(&stage).await;
+    let caller = enter(&stage, 2).await.expect("the key works");
+    assert_eq!((caller.email.as_str(), caller.role), ("bob@x", Role::Developer));
+    let reads = records.reads();
+    for _ in 0..10 {
+        enter(&stage, 2).await.expect("the key works");
+        enter_again(&stage, "bob@x", 2).await.expect("the key works");
+    }
+    assert_eq!(records.reads(), reads);
+}
+
+#[tokio::test]
+async fn a_revocation_that_was_acknowledged_is_seen_by_the_next_call() {
+    let bob = || "bob@x".to_owned();
+    let ways = [
+        Change::RevokeUser(bob()),
+        Change::RevokeKey(bob(), key_prefix(&key(2))),
+        Change::RotateKey(bob(), key_prefix(&key(2)), new_key(3)),
+    ];
+    for (has_authority, way) in [true, false].into_iter().flat_map(|has| ways.clone().map(|way| (has, way))) {
+        let (stage, _) = watched(has_authority);
+        two_people(&stage).await;
+        for _ in 0..3 {
+            enter(&stage, 2).await.expect("the key works");
+        }
+        change(&stage, way.clone()).await;
+        for _ in 0..3 {
+            assert!(matches!(enter(&stage, 2).await, Err(EngineError::RevokedKey)), "{way:?}");
+            assert!(matches!(enter_again(&stage, "bob@x", 2).await, Err(EngineError::RevokedKey)), "{way:?}");
+        }
+        enter(&stage, 1).await.expect("another one's key works");
+    }
+}
+
+#[tokio::test]
+async fn what_was_read_before_a_revocation_is_not_remembered_after_it() {
+    let (stage, records) = watched(true);
+    two_people(&stage).await;
+    records.gate.forget_permits(Semaphore::MAX_PERMITS);
+    let (entering, revoking) = tokio::join!(enter(&stage, 2), async {
+        // The first read shows bob as he was; before it is made use of, he is revoked.
+        while records.reads() < 2 {
+            tokio::task::yield_now().await;
+        }
+        change(&stage, Change::RevokeUser("bob@x".into())).await;
+        records.gate.add_permits(10);
+    });
+    assert!(entering.is_ok(), "he came before he was revoked");
+    let () = revoking;
+    for _ in 0..3 {
+        assert!(matches!(enter(&stage, 2).await, Err(EngineError::RevokedKey)));
+    }
+}
+
+#[tokio::test]
+async fn where_others_change_the_records_too_nothing_is_remembered() {
+    let (stage, records) = watched(false);
+    two_people(&stage).await;
+    enter(&stage, 2).await.expect("the key works");
+    for _ in 0..5 {
+        let reads = records.reads();
+        enter(&stage, 2).await.expect("the key works");
+        assert!(records.reads() >= reads + 2, "the key and its owner are looked up each time");
+    }
+    let reads = records.reads();
+    let caller = enter(&stage, 2).await.expect("the key works");
+    stage.engine.rules_for(&caller).await.expect("rules");
+    let once = records.reads();
+    stage.engine.rules_for(&caller).await.expect("rules");
+    assert!(once > reads && records.reads() > once, "and so are rules");
+}
+
+#[tokio::test]
+async fn a_key_that_expires_is_refused_then_though_it_was_remembered() {
+    let (stage, _) = watched(true);
+    two_people(&stage).await;
+    let expires_at = Some(stage.clock.now().plus_ms(10_000));
+    change(&stage, Change::AddKey("bob@x".into(), NewKey { expires_at, ..new_key(3) })).await;
+    stage.clock.pass(9_999);
+    assert_eq!(enter(&stage, 3).await.expect("it works until then").key_expires_at, expires_at);
+    stage.clock.pass(1);
+    assert!(matches!(enter(&stage, 3).await, Err(EngineError::RevokedKey)));
+    enter(&stage, 2).await.expect("the other key works on");
+}
+
+#[tokio::test]
+async fn whoever_comes_back_comes_with_new_keys_only() {
+    let (stage, _) = watched(true);
+    two_people(&stage).await;
+    enter(&stage, 2).await.expect("the key works");
+    change(&stage, Change::RevokeUser("bob@x".into())).await;
+    change(&stage, invited("bob@x", new_key(3))).await;
+    enter(&stage, 3).await.expect("the new key works");
+    assert!(enter(&stage, 2).await.is_err());
+    assert!(enter_again(&stage, "bob@x", 2).await.is_err());
+}
+
+#[tokio::test]
+async fn role_groups_and_rules_are_those_of_the_last_change() {
+    let (stage, _) = watched(true);
+    two_people(&stage).await;
+    let caller = enter(&stage, 2).await.expect("the key works");
+    assert_eq!((caller.role, caller.groups.len()), (Role::Developer, 0));
+    assert!(stage.engine.rules_for(&caller).await.expect("rules").is_empty());
+    let name = Name::new("ops").expect("a name");
+    let group = |members| Group { name: name.clone(), members, created_at: UnixMs(0), created_by: "root@x".into() };
+    change(&stage, Change::PutGroup(group(vec!["bob@x".into()]))).await;
+    change(&stage, Change::SetRole("bob@x".into(), Role::Operator)).await;
+    let rule = Rule { groups: vec!["ops".into()], locks: vec!["prod".into()], ..Rule::new("no-prod", Effect::Deny) };
+    change(&stage, Change::PutRule(Box::new(rule))).await;
+    let caller = enter(&stage, 2).await.expect("the key works");
+    assert_eq!((caller.role, caller.groups.as_slice()), (Role::Operator, &["ops".to_owned()][..]));
+    assert_eq!(stage.engine.rules_for(&caller).await.expect("rules"), ["no-prod"]);
+    change(&stage, Change::PutGroup(group(Vec::new()))).await;
+    let caller = enter(&stage, 2).await.expect("the key works");
+    assert!(caller.groups.is_empty() && stage.engine.rules_for(&caller).await.expect("rules").is_empty());
+}

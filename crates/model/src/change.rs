@@ -1,0 +1,214 @@
+//! The verbs by which people manage what they manage: users, keys, groups, rules, images, secrets, playbooks. Each is one atomic step.
+
+use serde::{Deserialize, Serialize};
+
+use crate::group::Group;
+use crate::id::ExecutionId;
+use crate::image::{ImageSettings, Reference};
+use crate::name::Name;
+use crate::playbook::PlaybookBody;
+use crate::record::Kind;
+use crate::role::Role;
+use crate::rule::Rule;
+use crate::secret::Sealed;
+use crate::time::UnixMs;
+
+/// A change of what people manage.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// The first admin of an empty store.
+    CreateFirstAdmin(NewUser),
+    /// Somebody who may claim a key, or who brings one.
+    InviteUser(Invitation),
+    /// An invitation is answered.
+    ClaimKey(ClaimKey),
+    /// No key of theirs works any more.
+    RevokeUser(String),
+    /// They become something else.
+    SetRole(String, Role),
+    /// One more key.
+    AddKey(String, NewKey),
+    /// A key of theirs works no longer, by the part of it that is shown.
+    RevokeKey(String, String),
+    /// A new key takes the place of an old one.
+    RotateKey(String, String, NewKey),
+    /// The way back in for whoever owns the machine.
+    RecoverAdmin(NewUser),
+    /// An invitation that nobody answered in time is forgotten.
+    ForgetUnclaimed(String),
+    /// A group as it is from now on.
+    PutGroup(Group),
+    /// No such group any more.
+    RemoveGroup(Name),
+    /// A rule as it is from now on.
+    PutRule(Box<Rule>),
+    /// No such rule any more.
+    RemoveRule(Name),
+    /// An image that commands may run in.
+    RegisterImage(NewImage),
+    /// No such image any more.
+    UnregisterImage(String),
+    /// A new secret.
+    CreateSecret(Box<NewSecret>),
+    /// Another value, or another description.
+    UpdateSecret(Box<SecretUpdate>),
+    /// The same value under another sealing key.
+    ResealSecret(Name, Sealed, Sealed),
+    /// No such secret any more.
+    DeleteSecret(Name),
+    /// A new version of a playbook.
+    PushPlaybook(Name, Box<PlaybookBody>),
+    /// No such playbook any more.
+    RemovePlaybook(Name),
+    /// What the whole log of events comes to.
+    Checkpoint(Checkpoint),
+    /// Somebody wanted what they may not.
+    NoteDenied(Denied),
+    /// This user called for something that leaves no other mark.
+    NoteCall(String),
+    /// Somebody reads the value of a secret.
+    NoteRevealed(Name),
+    /// This user has a new sealing key made.
+    NoteRotated(String),
+}
+
+/// A user and their first key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewUser {
+    /// Who.
+    pub email: String,
+    /// What they are.
+    pub role: Role,
+    /// Their key.
+    pub key: NewKey,
+}
+
+/// A key, without the key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewKey {
+    /// SHA-256 of its text.
+    pub hash: [u8; 32],
+    /// The part of it that may be shown.
+    pub prefix: String,
+    /// What its owner calls it.
+    pub name: Option<String>,
+    /// It works until then.
+    pub expires_at: Option<UnixMs>,
+}
+
+/// Somebody who may claim a key, or who brings one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invitation {
+    /// Who.
+    pub email: String,
+    /// What they will be.
+    pub role: Role,
+    /// How they get their key.
+    pub by: InvitedBy,
+}
+
+/// How somebody who is invited gets their key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InvitedBy {
+    /// With a token, by its hash, until then.
+    Token([u8; 32], UnixMs),
+    /// They have it.
+    Key(NewKey),
+}
+
+/// An invitation is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimKey {
+    /// SHA-256 of the token.
+    pub token_hash: [u8; 32],
+    /// The key to give.
+    pub key: NewKey,
+    /// The address it is answered from.
+    pub from: String,
+}
+
+/// An image that commands may run in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewImage {
+    /// As it was written.
+    pub image: String,
+    /// Its parts.
+    pub reference: Reference,
+    /// What it is run with.
+    pub settings: ImageSettings,
+    /// Make it the default.
+    pub is_default: bool,
+}
+
+/// A new secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSecret {
+    /// Its name.
+    pub name: Name,
+    /// The environment variable that it becomes.
+    pub key_name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Who else may give it to their commands.
+    pub use_by: Vec<String>,
+    /// The value.
+    pub sealed: Sealed,
+}
+
+/// What is new about a secret; what is absent stays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretUpdate {
+    /// Which.
+    pub name: Name,
+    /// The environment variable.
+    pub key_name: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Who else may give it to their commands.
+    pub use_by: Option<Vec<String>>,
+    /// The value.
+    pub sealed: Option<Sealed>,
+}
+
+/// What the whole log of events comes to at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Checkpoint {
+    /// The place of the last event that it covers.
+    pub up_to: u64,
+    /// How many chained events it covers.
+    pub leaves: u64,
+    /// The root of the tree over them.
+    #[serde(with = "crate::hex")]
+    pub root: [u8; 32],
+    /// The peaks of that tree, from which it can be gone on with.
+    pub peaks: Vec<String>,
+}
+
+/// Somebody wanted what they may not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denied {
+    /// Who.
+    pub email: String,
+    /// Why not.
+    pub why: String,
+}
+
+/// What an idempotency key was used to make.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Made {
+    /// An execution.
+    Execution(ExecutionId),
+    /// A record.
+    Record(Kind, String),
+}
+
+impl std::fmt::Display for Made {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Execution(id) => write!(f, "execution {id}"),
+            Self::Record(kind, name) => write!(f, "{} {name}", kind.as_str()),
+        }
+    }
+}

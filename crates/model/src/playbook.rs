@@ -1,0 +1,349 @@
+//! Playbooks on the server: commands that somebody trusted wrote down, with parameters that are checked and passed as data. Whoever is limited to
+//! named ones can run those and nothing else.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::git::GitSource;
+use crate::name::Name;
+use crate::pattern;
+use crate::time::UnixMs;
+
+/// One version of a playbook.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Playbook {
+    /// Its name.
+    pub name: Name,
+    /// Rises by one with every push.
+    pub version: u32,
+    /// What it does.
+    pub steps: PlaybookBody,
+    /// Who pushed it.
+    pub created_by: String,
+    /// When.
+    pub created_at: UnixMs,
+    /// The request that pushed it.
+    pub created_by_request_id: String,
+}
+
+/// What a playbook does.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlaybookBody {
+    /// For people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// A shell command; or, where there are `args`, a program.
+    pub command: String,
+    /// Arguments; one that is just `{{name}}` is that parameter's value, whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args: Option<Vec<String>>,
+    /// The image; absent means the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// Environment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Secrets to inject.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<Name>,
+    /// A repository to clone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<GitSource>,
+    /// Seconds that an attempt may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<i64>,
+    /// The lock to hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock: Option<String>,
+    /// Seconds to wait for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock_wait: Option<i64>,
+    /// The queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// 1 to 5.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<i64>,
+    /// Further attempts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<i64>,
+    /// Words to find its executions by.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// What a run may be told, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, Parameter>,
+}
+
+/// Something that a run may be told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameter {
+    /// What it may be.
+    #[serde(rename = "type")]
+    pub kind: ParameterKind,
+    /// For people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What it is when nobody says; without one it must be said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    /// For texts: what they must look like, `*` and `?` as in rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// For texts: the most characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_length: Option<u32>,
+    /// For numbers: the least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<i64>,
+    /// For numbers: the most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<i64>,
+    /// For choices: which.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<String>,
+}
+
+/// What a parameter may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ParameterKind {
+    /// A text.
+    String,
+    /// A whole number.
+    Integer,
+    /// Yes or no.
+    Boolean,
+    /// One of a list.
+    Choice,
+}
+
+/// A playbook has at most this many parameters.
+pub const MOST_PARAMETERS: usize = 64;
+/// The longest text that a parameter takes.
+pub const MOST_VALUE_BYTES: usize = 32 * 1024;
+const ENV_PREFIX: &str = "RUNVOY_PARAM_";
+
+/// What is wrong with a playbook or with what a run of it was told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {message}")]
+pub struct InvalidPlaybook {
+    /// Which part.
+    pub field: String,
+    /// What, and what would be right.
+    pub message: String,
+}
+
+/// The parameters of one run, ready to be passed as data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bound {
+    /// The arguments, each parameter in its place.
+    pub args: Option<Vec<String>>,
+    /// Every parameter as an environment variable: `region` is `RUNVOY_PARAM_REGION`.
+    pub env: BTreeMap<String, String>,
+}
+
+impl PlaybookBody {
+    /// Whether its parameters make sense. The rest is checked as a run is.
+    pub fn check(&self) -> Result<(), InvalidPlaybook> {
+        if self.parameters.len() > MOST_PARAMETERS {
+            return Err(invalid("parameters", format!("at most {MOST_PARAMETERS}")));
+        }
+        for (name, parameter) in &self.parameters {
+            let field = format!("parameters.{}", name.escape_default());
+            if !is_parameter_name(name) {
+                return Err(invalid(&field, "names must match [a-z][a-z0-9_]{0,63}"));
+            }
+            parameter.check(&field)?;
+        }
+        for arg in self.args.iter().flatten() {
+            if let Some(name) = placeholder(arg)
+                && !self.parameters.contains_key(name)
+            {
+                return Err(invalid("args", format!("there is no parameter {}", name.escape_default())));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks what a run was told, and fills in the defaults.
+    pub fn bind(&self, given: &BTreeMap<String, Value>) -> Result<Bound, InvalidPlaybook> {
+        if let Some(unknown) = given.keys().find(|name| !self.parameters.contains_key(*name)) {
+            let known: Vec<&str> = self.parameters.keys().map(String::as_str).collect();
+            let message = if known.is_empty() { "it takes no parameters".to_owned() } else { format!("it takes {}", known.join(", ")) };
+            return Err(invalid(&format!("parameters.{}", unknown.escape_default()), message));
+        }
+        let mut values = BTreeMap::new();
+        for (name, parameter) in &self.parameters {
+            let field = format!("parameters.{name}");
+            let value = match given.get(name).or(parameter.default.as_ref()) {
+                Some(value) => parameter.text_of(&field, value)?,
+                None => return Err(invalid(&field, "must be given")),
+            };
+            values.insert(name.as_str(), value);
+        }
+        let fill = |arg: &String| match placeholder(arg) {
+            Some(name) => values.get(name).unwrap_or(arg).clone(),
+            None => arg.clone(),
+        };
+        let args = self.args.as_ref().map(|args| args.iter().map(fill).collect());
+        let env = values.iter().map(|(name, value)| (format!("{ENV_PREFIX}{}", name.to_ascii_uppercase()), value.clone())).collect();
+        Ok(Bound { args, env })
+    }
+}
+
+impl Parameter {
+    fn check(&self, field: &str) -> Result<(), InvalidPlaybook> {
+        let texts = self.pattern.is_some() || self.max_length.is_some();
+        let numbers = self.min.is_some() || self.max.is_some();
+        let misplaced = match self.kind {
+            ParameterKind::String if numbers => Some("min and max are for integers"),
+            ParameterKind::Integer if texts => Some("pattern and max_length are for strings"),
+            ParameterKind::Boolean | ParameterKind::Choice if texts || numbers => {
+                Some("pattern, max_length, min and max mean nothing here")
+            }
+            _ if self.kind != ParameterKind::Choice && !self.choices.is_empty() => Some("choices are for the type choice"),
+            ParameterKind::Choice if self.choices.is_empty() || self.choices.len() > 256 => Some("1 to 256 choices are needed"),
+            ParameterKind::Integer if self.min.zip(self.max).is_some_and(|(min, max)| min > max) => Some("min is greater than max"),
+            _ => None,
+        };
+        if let Some(message) = misplaced {
+            return Err(invalid(field, message));
+        }
+        if let Some(text) = &self.pattern {
+            pattern::check(text).map_err(|error| invalid(field, error.to_string()))?;
+        }
+        if let Some(default) = &self.default {
+            self.text_of(&format!("{field}.default"), default)?;
+        }
+        Ok(())
+    }
+
+    /// A value as text, if it is one that this parameter takes. A text is read as what the parameter is.
+    fn text_of(&self, field: &str, value: &Value) -> Result<String, InvalidPlaybook> {
+        let wrong = |message: &str| invalid(field, message);
+        match (self.kind, value) {
+            (ParameterKind::String, Value::String(text)) => self.checked_text(field, text),
+            (ParameterKind::Choice, Value::String(text)) if self.choices.contains(text) => Ok(text.clone()),
+            (ParameterKind::Choice, _) => Err(invalid(field, format!("must be one of {}", self.choices.join(", ")))),
+            (ParameterKind::Boolean, Value::Bool(flag)) => Ok(flag.to_string()),
+            (ParameterKind::Boolean, Value::String(text)) if matches!(text.as_str(), "true" | "false") => Ok(text.clone()),
+            (ParameterKind::Boolean, _) => Err(wrong("must be true or false")),
+            (ParameterKind::Integer, value) => {
+                let number = value.as_i64().or_else(|| value.as_str().and_then(|text| text.parse().ok()));
+                let number = number.ok_or_else(|| wrong("must be a whole number"))?;
+                if self.min.is_some_and(|min| number < min) || self.max.is_some_and(|max| number > max) {
+                    let bound = |bound: Option<i64>, open: &str| bound.map_or_else(|| open.to_owned(), |bound| bound.to_string());
+                    return Err(invalid(field, format!("must be from {} to {}", bound(self.min, "any"), bound(self.max, "any"))));
+                }
+                Ok(number.to_string())
+            }
+            (ParameterKind::String, _) => Err(wrong("must be a text")),
+        }
+    }
+
+    fn checked_text(&self, field: &str, text: &str) -> Result<String, InvalidPlaybook> {
+        if text.contains('\0') || text.len() > MOST_VALUE_BYTES {
+            return Err(invalid(field, format!("must not contain NUL and be at most {MOST_VALUE_BYTES} bytes")));
+        }
+        if let Some(most) = self.max_length.filter(|most| text.chars().count() > *most as usize) {
+            return Err(invalid(field, format!("at most {most} characters")));
+        }
+        if let Some(wanted) = self.pattern.as_deref().filter(|wanted| !pattern::matches(wanted, text)) {
+            return Err(invalid(field, format!("must match {wanted}")));
+        }
+        Ok(text.to_owned())
+    }
+}
+
+fn invalid(field: &str, message: impl Into<String>) -> InvalidPlaybook {
+    InvalidPlaybook { field: field.to_owned(), message: message.into() }
+}
+
+/// The parameter that an argument stands for.
+fn placeholder(arg: &str) -> Option<&str> {
+    arg.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")).map(str::trim)
+}
+
+fn is_parameter_name(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes.next().is_some_and(|b| b.is_ascii_lowercase())
+        && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+        && text.len() <= 64
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn playbook(parameters: Value) -> PlaybookBody {
+        let args = json!(["deploy", "{{ region }}", "x{{region}}"]);
+        serde_json::from_value(json!({"command": "tool", "args": args, "parameters": parameters})).expect("a playbook")
+    }
+
+    fn given(values: Value) -> BTreeMap<String, Value> {
+        serde_json::from_value(values).expect("a map")
+    }
+
+    #[test]
+    fn a_value_is_one_whole_argument_and_a_variable_and_never_part_of_a_text() {
+        let body = playbook(json!({"region": {"type": "string"}, "count": {"type": "integer", "default": 2}}));
+        body.check().expect("it makes sense");
+        let hostile = "eu; rm -rf / $(id) `id` \n\"'";
+        let bound = body.bind(&given(json!({"region": hostile}))).expect("any text");
+        assert_eq!(bound.args, Some(vec!["deploy".into(), hostile.into(), "x{{region}}".into()]));
+        assert_eq!(bound.env["RUNVOY_PARAM_REGION"], hostile);
+        assert_eq!(bound.env["RUNVOY_PARAM_COUNT"], "2");
+    }
+
+    #[test]
+    fn values_are_what_their_parameter_says() {
+        let body = playbook(json!({
+            "region": {"type": "choice", "choices": ["eu", "us"], "default": "eu"},
+            "n": {"type": "integer", "min": 1, "max": 5, "default": 1},
+            "sure": {"type": "boolean", "default": false},
+            "tag": {"type": "string", "pattern": "v*", "max_length": 4, "default": "v1"},
+        }));
+        body.check().expect("it makes sense");
+        for good in [json!({}), json!({"region": "us", "n": "5", "sure": "true", "tag": "v123"}), json!({"n": 3, "sure": true})] {
+            body.bind(&given(good)).expect("good values");
+        }
+        let refused = [
+            (json!({"region": "asia"}), "parameters.region"),
+            (json!({"n": 6}), "parameters.n"),
+            (json!({"n": "2x"}), "parameters.n"),
+            (json!({"n": 1.5}), "parameters.n"),
+            (json!({"sure": "yes"}), "parameters.sure"),
+            (json!({"tag": "1"}), "parameters.tag"),
+            (json!({"tag": "v1234"}), "parameters.tag"),
+            (json!({"tag": 1}), "parameters.tag"),
+            (json!({"other": 1}), "parameters.other"),
+        ];
+        for (values, field) in refused {
+            assert_eq!(body.bind(&given(values.clone())).expect_err("a bad value").field, field, "{values}");
+        }
+        let needed = playbook(json!({"region": {"type": "string"}}));
+        assert_eq!(needed.bind(&given(json!({}))).expect_err("it must be given").field, "parameters.region");
+    }
+
+    #[test]
+    fn a_playbook_that_makes_no_sense_is_refused() {
+        for parameters in [
+            json!({}),
+            json!({"Region": {"type": "string"}}),
+            json!({"region": {"type": "choice"}}),
+            json!({"region": {"type": "string", "min": 1}}),
+            json!({"region": {"type": "integer", "min": 2, "max": 1}}),
+            json!({"region": {"type": "integer", "default": "x"}}),
+            json!({"region": {"type": "boolean", "choices": ["a"]}}),
+        ] {
+            assert!(playbook(parameters.clone()).check().is_err(), "{parameters}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What people manage, as stores keep it: a record of a kind, under a name, with the head of its chain of events. A record that was removed stays
+//! as a tombstone, because its chain must go on when the name is used again. How records may change is in [`crate::decide`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::chain::ChainHead;
+use crate::event::{Entity, EntityType};
+use crate::group::Group;
+use crate::hex::hex;
+use crate::image::Image;
+use crate::playbook::Playbook;
+use crate::rule::Rule;
+use crate::secret::Secret;
+use crate::user::{Claim, User};
+
+/// What a record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A user, by e-mail.
+    User,
+    /// Whose a key is, by the digits of its hash.
+    Key,
+    /// An invitation, by the digits of its token's hash.
+    Claim,
+    /// The one list of admins.
+    Admins,
+    /// A group, by name.
+    Group,
+    /// A rule, by name.
+    Rule,
+    /// An image, by id.
+    Image,
+    /// The one pointer to the default image.
+    DefaultImage,
+    /// A secret, by name.
+    Secret,
+    /// The newest version of a playbook, by name.
+    Playbook,
+    /// One version of a playbook, by `name@version`.
+    PlaybookVersion,
+    /// The one line of checkpoints.
+    Ledger,
+}
+
+/// The name of a record of which there is one.
+pub const ONLY: &str = "only";
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 12] = [
+        Self::User,
+        Self::Key,
+        Self::Claim,
+        Self::Admins,
+        Self::Group,
+        Self::Rule,
+        Self::Image,
+        Self::DefaultImage,
+        Self::Secret,
+        Self::Playbook,
+        Self::PlaybookVersion,
+        Self::Ledger,
+    ];
+
+    /// The word for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Key => "key",
+            Self::Claim => "claim",
+            Self::Admins => "admins",
+            Self::Group => "group",
+            Self::Rule => "rule",
+            Self::Image => "image",
+            Self::DefaultImage => "default image",
+            Self::Secret => "secret",
+            Self::Playbook => "playbook",
+            Self::PlaybookVersion => "playbook version",
+            Self::Ledger => "ledger",
+        }
+    }
+
+    /// The kind of the events about it; keys, claims, pointers and versions have theirs with what they belong to.
+    pub const fn entity(self) -> Option<EntityType> {
+        match self {
+            Self::User => Some(EntityType::User),
+            Self::Group => Some(EntityType::Group),
+            Self::Rule => Some(EntityType::Rule),
+            Self::Image => Some(EntityType::Image),
+            Self::Secret => Some(EntityType::Secret),
+            Self::Playbook => Some(EntityType::Playbook),
+            Self::Ledger => Some(EntityType::Ledger),
+            Self::Key | Self::Claim | Self::Admins | Self::DefaultImage | Self::PlaybookVersion => None,
+        }
+    }
+
+    /// The kind whose events have this entity.
+    pub fn of(entity: EntityType) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.entity() == Some(entity))
+    }
+}
+
+/// One thing that people manage.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// What it is.
+    pub kind: Kind,
+    /// Its name among its kind.
+    pub name: String,
+    /// Rises by one with every change.
+    pub version: u64,
+    /// The head of its chain of events.
+    pub chain: ChainHead,
+    /// What it says; absent after it was removed.
+    pub body: Option<Body>,
+}
+
+/// What a record says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Body {
+    /// See [`Kind::User`].
+    User(User),
+    /// See [`Kind::Key`]: the owner's e-mail.
+    Key(String),
+    /// See [`Kind::Claim`].
+    Claim(Claim),
+    /// See [`Kind::Admins`]: e-mails, in the order in which they became admins.
+    Admins(Vec<String>),
+    /// See [`Kind::Group`].
+    Group(Group),
+    /// See [`Kind::Rule`].
+    Rule(Rule),
+    /// See [`Kind::Image`].
+    Image(Image),
+    /// See [`Kind::DefaultImage`]: its id.
+    DefaultImage(String),
+    /// See [`Kind::Secret`].
+    Secret(Box<Secret>),
+    /// See [`Kind::Playbook`] and [`Kind::PlaybookVersion`].
+    Playbook(Box<Playbook>),
+    /// See [`Kind::Ledger`]: how many checkpoints there are.
+    Ledger(u64),
+}
+
+impl Record {
+    /// A record that is not there yet.
+    pub fn new(kind: Kind, name: impl Into<String>) -> Self {
+        Self { kind, name: name.into(), version: 0, chain: ChainHead::default(), body: None }
+    }
+
+    /// What its events are about.
+    pub fn entity(&self) -> Option<Entity> {
+        self.kind.entity().map(|kind| Entity { kind, id: self.name.clone() })
+    }
+
+    /// The user it is.
+    pub fn user(&self) -> Option<&User> {
+        match &self.body {
+            Some(Body::User(user)) => Some(user),
+            _ => None,
+        }
+    }
+
+    /// The group it is.
+    pub fn group(&self) -> Option<&Group> {
+        match &self.body {
+            Some(Body::Group(group)) => Some(group),
+            _ => None,
+        }
+    }
+
+    /// The rule it is.
+    pub fn rule(&self) -> Option<&Rule> {
+        match &self.body {
+            Some(Body::Rule(rule)) => Some(rule),
+            _ => None,
+        }
+    }
+
+    /// The image it is.
+    pub fn image(&self) -> Option<&Image> {
+        match &self.body {
+            Some(Body::Image(image)) => Some(image),
+            _ => None,
+        }
+    }
+
+    /// The secret it is.
+    pub fn secret(&self) -> Option<&Secret> {
+        match &self.body {
+            Some(Body::Secret(secret)) => Some(secret),
+            _ => None,
+        }
+    }
+
+    /// The playbook it is.
+    pub fn playbook(&self) -> Option<&Playbook> {
+        match &self.body {
+            Some(Body::Playbook(playbook)) => Some(playbook),
+            _ => None,
+        }
+    }
+}
+
+/// The name of the record that knows whose a key is, or what a token claims.
+pub fn hash_name(hash: &[u8; 32]) -> String {
+    hex(hash)
+}

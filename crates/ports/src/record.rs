@@ -1,0 +1,28 @@
+//! What people manage: users and keys, groups, rules, images, secrets, playbooks. They change by steps of the same store as executions do; this
+//! port reads them.
+
+use async_trait::async_trait;
+use runvoy_model::record::{Kind, Record};
+use runvoy_model::time::UnixMs;
+
+use crate::store::StoreError;
+
+/// The records of the transactional store.
+#[async_trait]
+pub trait RecordStore: Send + Sync {
+    /// One record; `None` if it is not there or was removed.
+    async fn record(&self, kind: Kind, name: &str) -> Result<Option<Record>, StoreError>;
+
+    /// Every record of a kind that was not removed, by name.
+    async fn records(&self, kind: Kind) -> Result<Vec<Record>, StoreError>;
+
+    /// A number that is another one after every change of any record, before that change is acknowledged: what was read while it stood
+    /// is still true. `None` where others change the records too; then nothing may be remembered.
+    fn authority(&self) -> Option<u64>;
+
+    /// Remembers that a key was used, to the minute. A hint: it may be lost.
+    async fn touch_key(&self, hash: [u8; 32], at: UnixMs) -> Result<(), StoreError>;
+
+    /// When these keys were last used, as far as is known.
+    async fn key_uses(&self, hashes: &[[u8; 32]]) -> Result<Vec<Option<UnixMs>>, StoreError>;
+}

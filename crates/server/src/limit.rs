@@ -1,0 +1,176 @@
+//! How often somebody may fail to show who they are: per address, and per beginning of a key. Only failures count, so that whoever has a key that works
+//! never meets this, except behind an address from which others keep guessing. A valid key is never refused because others guess at its prefix.
+//!
+//! A bucket is one time: when the last of its failures will have been forgotten. What has been forgotten takes no memory, and there are never
+//! more than a fixed number of buckets.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::net::{IpAddr, Ipv6Addr};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::fault::Fault;
+use crate::peer::Peer;
+
+const WINDOW: Duration = Duration::from_secs(60);
+/// So many buckets of each kind at most.
+const MOST_BUCKETS: usize = 10_000;
+/// So much of a key is looked at: what is shown of it, without what can be written in more than one way.
+const PREFIX_CHARS: usize = 10;
+
+/// Failed attempts at one kind of thing.
+#[derive(Debug)]
+pub(crate) struct Attempts {
+    /// What one failure costs; `None` where failures cost nothing.
+    cost: Option<Duration>,
+    addresses: Mutex<Buckets<IpAddr>>,
+    prefixes: Mutex<Buckets<String>>,
+}
+
+impl Attempts {
+    /// So many failures in a minute; 0 is any number.
+    pub(crate) fn new(per_minute: u32) -> Self {
+        let cost = (per_minute > 0).then(|| WINDOW / per_minute);
+        Self { cost, addresses: Mutex::default(), prefixes: Mutex::default() }
+    }
+
+    /// Refuses whoever has failed too often from this address, before anything is looked at.
+    pub(crate) fn check(&self, peer: Peer, now: Duration) -> Result<(), Fault> {
+        let (Some(cost), Some(address)) = (self.cost, address(peer)) else { return Ok(()) };
+        self.addresses.lock().wait(&address, cost, now).map_or(Ok(()), |wait| Err(Fault::TooManyAttempts(wait)))
+    }
+
+    /// Counts a failure; an error where it is one too many.
+    pub(crate) fn failed(&self, peer: Peer, key: Option<&str>, now: Duration) -> Result<(), Fault> {
+        let Some(cost) = self.cost.filter(|_| !matches!(peer, Peer::Unix { .. })) else { return Ok(()) };
+        let by_address = address(peer).and_then(|address| self.addresses.lock().take(address, cost, now));
+        let by_prefix = key.and_then(|key| self.prefixes.lock().take(prefix(key), cost, now));
+        by_address.max(by_prefix).map_or(Ok(()), |wait| Err(Fault::TooManyAttempts(wait)))
+    }
+}
+
+/// What counts as one address. Whoever has one address of IPv6 has the 2^64 beside it; the local socket is nobody's guess.
+fn address(peer: Peer) -> Option<IpAddr> {
+    match peer {
+        Peer::Tcp(address) => Some(match address.ip().to_canonical() {
+            IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX))),
+            ip @ IpAddr::V4(_) => ip,
+        }),
+        Peer::Unix { .. } | Peer::Unknown => None,
+    }
+}
+
+/// The beginning of a key in one form, however it was written.
+fn prefix(key: &str) -> String {
+    key.chars().filter(char::is_ascii_alphanumeric).take(PREFIX_CHARS).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// By whose failures are counted: when the last of them will have been forgotten.
+#[derive(Debug)]
+struct Buckets<K>(HashMap<K, Duration>);
+
+impl<K> Default for Buckets<K> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<K: Hash + Eq + Clone> Buckets<K> {
+    /// How long until one more failure is allowed; `None` if it is now.
+    fn wait(&self, key: &K, cost: Duration, now: Duration) -> Option<Duration> {
+        let forgotten = self.0.get(key)?;
+        (*forgotten + cost).checked_sub(now + WINDOW).filter(|wait| !wait.is_zero())
+    }
+
+    /// Counts a failure, unless it is one too many: then how long until one is allowed.
+    fn take(&mut self, key: K, cost: Duration, now: Duration) -> Option<Duration> {
+        if let Some(wait) = self.wait(&key, cost, now) {
+            return Some(wait);
+        }
+        if self.0.len() >= MOST_BUCKETS && !self.0.contains_key(&key) {
+            self.make_room(now);
+        }
+        let forgotten = self.0.entry(key).or_default();
+        *forgotten = (*forgotten).max(now) + cost;
+        None
+    }
+
+    fn make_room(&mut self, now: Duration) {
+        self.0.retain(|_, forgotten| *forgotten > now);
+        if self.0.len() >= MOST_BUCKETS {
+            // Whoever failed least is forgotten first: whoever guesses must not be able to clear their own name with many others.
+            let least = self.0.iter().min_by_key(|(_, forgotten)| **forgotten).map(|(key, _)| key.clone());
+            least.map(|key| self.0.remove(&key));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tcp(ip: &str) -> Peer {
+        Peer::Tcp((ip.parse::<IpAddr>().expect("an address"), 4711).into())
+    }
+
+    const START: Duration = Duration::from_secs(1_000);
+
+    #[test]
+    fn a_minute_allows_so_many_failures_and_then_one_at_a_time() {
+        let attempts = Attempts::new(6);
+        let peer = tcp("10.0.0.1");
+        for _ in 0..6 {
+            attempts.check(peer, START).expect("not yet");
+            attempts.failed(peer, None, START).expect("not yet");
+        }
+        assert!(matches!(attempts.check(peer, START), Err(Fault::TooManyAttempts(wait)) if wait == Duration::from_secs(10)));
+        assert!(attempts.failed(peer, None, START).is_err(), "also for those who were let in at the same time");
+        let later = START + Duration::from_secs(10);
+        attempts.check(peer, later).expect("one is forgotten");
+        attempts.failed(peer, None, later).expect("one is forgotten");
+        assert!(attempts.check(peer, later).is_err());
+        assert!(attempts.check(tcp("10.0.0.2"), START).is_ok(), "others have their own");
+    }
+
+    #[test]
+    fn nobody_is_limited_without_a_limit_and_the_local_socket_never() {
+        let (none, one) = (Attempts::new(0), Attempts::new(1));
+        for _ in 0..100 {
+            none.failed(tcp("10.0.0.1"), Some("k"), START).expect("no limit");
+            one.failed(Peer::Unix { uid: 7, owner: false }, Some("k"), START).expect("the local socket");
+        }
+    }
+
+    #[test]
+    fn neighbours_of_one_network_of_ipv6_and_mapped_addresses_are_one() {
+        assert_eq!(address(tcp("2001:db8::1")), address(tcp("2001:db8::ffff:2")));
+        assert_ne!(address(tcp("2001:db8::1")), address(tcp("2001:db8:0:1::1")));
+        assert_eq!(address(tcp("::ffff:10.0.0.1")), address(tcp("10.0.0.1")));
+    }
+
+    #[test]
+    fn security_03_case_space_and_unicode_do_not_make_another_prefix() {
+        let one = prefix("rv_AbCdEfGhIjKlMn");
+        for same in ["RV_abcdefghij", " rv_ AbCd EfGh", "rv-abcdefgh", "rv_\u{200b}AbCdEfGh", "rv_AbCdEfGhXYZ"] {
+            assert_eq!(prefix(same), one, "{same}");
+        }
+        assert_ne!(prefix("rv_AbCdEfGx"), one);
+    }
+
+    #[test]
+    fn there_are_never_more_buckets_than_so_many_and_the_worst_stays() {
+        let attempts = Attempts::new(4);
+        let worst = tcp("10.255.0.1");
+        for _ in 0..4 {
+            attempts.failed(worst, None, START).expect("not yet");
+        }
+        for n in 0..u32::try_from(MOST_BUCKETS).expect("few") + 500 {
+            let ip = IpAddr::from(std::net::Ipv4Addr::from_bits(0x0b00_0000 + n));
+            attempts.failed(Peer::Tcp((ip, 1).into()), None, START).expect("their first");
+        }
+        assert!(attempts.addresses.lock().0.len() <= MOST_BUCKETS);
+        assert!(attempts.check(worst, START).is_err(), "nobody clears their name with many others");
+    }
+}

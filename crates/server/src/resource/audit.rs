@@ -1,0 +1,147 @@
+//! The trail of what was done: a page of it, all of it for another system, and the proof that it is whole.
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Response, StatusCode};
+use runvoy_engine::{AuditFilter, EngineError};
+use runvoy_model::role::Action;
+use runvoy_model::verify::label;
+use runvoy_ports::store::StoredEvent;
+use runvoy_wire::{AuditEvent, AuditVerification, Rfc3339};
+use serde_json::{Map, Value};
+
+use crate::answer::{self, Pieces};
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::operation::{Operation, number, text, time};
+use crate::query::Query;
+use crate::route::{Routes, Rule};
+
+const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
+const NDJSON: HeaderValue = HeaderValue::from_static("application/x-ndjson");
+const DEFAULT_LIMIT: u64 = 100;
+const MOST: u64 = 1_000;
+/// How many are written at once where all are.
+const PAGE: usize = 500;
+/// The properties that have a field of their own, and the one that only repeats the entity.
+const OWN_FIELDS: [&str; 6] = ["user", "action", "from", "result", "apiRequestId", "requestId"];
+
+pub(super) fn add(routes: &mut Routes) {
+    let operation = filtered(Operation::new("listAudit", "What was done and by whom, newest first"))
+        .query("limit", number(1, Some(MOST)), "At most so many")
+        .query("cursor", text(), "Go on where the page with this X-Next-Cursor ended")
+        .header("X-Next-Cursor", "Where the next page begins; absent after the last one. A page may be empty and not the last")
+        .gives_array::<AuditEvent>(200, "The events");
+    routes.get("/api/v1/audit", Rule::Key(Action::ReadAudit), operation, list);
+    let operation = Operation::new("verifyAudit", "Look at every event and name the first that was altered, removed or reordered")
+        .gives::<AuditVerification>(200, "What was found");
+    routes.get("/api/v1/audit/verify", Rule::Key(Action::ReadAudit), operation, verify);
+    let operation = filtered(Operation::new("exportAudit", "All that was done, oldest first, an event a line")).gives_type(
+        200,
+        "application/x-ndjson",
+        "The events",
+    );
+    routes.get("/api/v1/audit/export", Rule::Key(Action::ReadAudit), operation, export);
+}
+
+fn filtered(operation: Operation) -> Operation {
+    operation
+        .query("user", text(), "Only what this user did")
+        .query("action", text(), "Only this action, or all of a resource: executions.kill, or executions")
+        .query("since", time(), "Only at this time or later")
+        .query("until", time(), "Only before this time")
+}
+
+fn filter(query: &Query) -> Result<AuditFilter, Fault> {
+    Ok(AuditFilter {
+        user: query.text("user")?.map(str::to_owned),
+        action: query.text("action")?.map(str::to_owned),
+        since: query.parsed::<Rfc3339>("since")?.map(Into::into),
+        until: query.parsed::<Rfc3339>("until")?.map(Into::into),
+        ..AuditFilter::default()
+    })
+}
+
+async fn list(call: Call) -> Result<Response<Body>, Fault> {
+    let query = call.query()?;
+    let limit = query.number("limit", 1..=MOST)?.unwrap_or(DEFAULT_LIMIT);
+    let after = query.number("cursor", 1..=u64::MAX)?;
+    let filter = AuditFilter { after, limit: usize::try_from(limit).expect("at most a thousand"), ..filter(&query)? };
+    let page = call.engine().audit(call.caller()?, &filter).await?;
+    let shown: Vec<AuditEvent> = page.events.iter().map(audit_event).collect();
+    let mut response = answer::json(StatusCode::OK, &shown);
+    if let Some(next) = page.next {
+        response.headers_mut().insert(NEXT_CURSOR, HeaderValue::from(next));
+    }
+    Ok(response)
+}
+
+async fn verify(call: Call) -> Result<Response<Body>, Fault> {
+    let verdict = call.engine().verify_audit(call.caller()?).await?;
+    Ok(answer::json(StatusCode::OK, &AuditVerification::from(verdict)))
+}
+
+async fn export(call: Call) -> Result<Response<Body>, Fault> {
+    let filter = AuditFilter { ascending: true, limit: PAGE, ..filter(&call.query()?)? };
+    Ok(answer::streamed(Lines { call, filter, ended: false }, NDJSON).await?)
+}
+
+/// All events, page by page.
+struct Lines {
+    call: Call,
+    filter: AuditFilter,
+    ended: bool,
+}
+
+impl Pieces for Lines {
+    async fn next(&mut self) -> Result<Option<Bytes>, EngineError> {
+        let caller = self.call.caller.as_ref().ok_or(EngineError::NoKey)?;
+        let mut out = Vec::new();
+        // A page may hold nothing that was asked for, and an empty piece says nothing.
+        while out.is_empty() && !self.ended {
+            let page = self.call.engine().audit(caller, &self.filter).await?;
+            for stored in &page.events {
+                serde_json::to_writer(&mut out, &audit_event(stored)).expect("wire types are plain data");
+                out.push(b'\n');
+            }
+            self.ended = page.next.is_none();
+            self.filter.after = page.next;
+        }
+        Ok((!out.is_empty()).then(|| out.into()))
+    }
+}
+
+fn audit_event(stored: &StoredEvent) -> AuditEvent {
+    let event = &stored.event;
+    let property = |name: &str| event.properties.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    AuditEvent {
+        event_id: event.id.to_string(),
+        at: event.at.into(),
+        user: property("user"),
+        action: property("action"),
+        entity: label(&event.entity),
+        number: event.number,
+        result: property("result"),
+        address: Some(property("from")).filter(|address| !address.is_empty()),
+        request_id: property("apiRequestId"),
+        details: details(&event.properties),
+    }
+}
+
+/// What a change says of itself, or whatever else is known.
+fn details(properties: &Value) -> Option<Value> {
+    let Value::Object(all) = properties else { return None };
+    let mut rest: Map<String, Value> = all.iter().filter(|(name, _)| !OWN_FIELDS.contains(&name.as_str())).map(owned).collect();
+    match rest.remove("change") {
+        Some(change) if rest.is_empty() => Some(change),
+        Some(change) => {
+            rest.insert("change".into(), change);
+            Some(Value::Object(rest))
+        }
+        None => (!rest.is_empty()).then_some(Value::Object(rest)),
+    }
+}
+
+fn owned((name, value): (&String, &Value)) -> (String, Value) {
+    (name.clone(), value.clone())
+}

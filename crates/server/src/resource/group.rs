@@ -1,0 +1,55 @@
+//! Groups: names for several users.
+
+use axum::body::Body;
+use http::{Response, StatusCode};
+use runvoy_model::role::Action;
+use runvoy_wire::{Code, Group, GroupResponse, GroupsResponse, PutGroupRequest};
+
+use crate::answer;
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::operation::{Operation, text};
+use crate::route::{Routes, Rule};
+
+pub(super) fn add(routes: &mut Routes) {
+    let rule = Rule::Key(Action::ManageUsers);
+    let operation = Operation::new("listGroups", "Every group").gives::<GroupsResponse>(200, "The groups, by name");
+    routes.get("/api/v1/groups", rule, operation, list);
+    let operation = Operation::new("putGroup", "Make a group what it is to be, new or instead of what it was")
+        .idempotent()
+        .takes::<PutGroupRequest>(true)
+        .gives::<GroupResponse>(200, "It is");
+    routes.post("/api/v1/groups", rule, operation, put);
+    let operation = Operation::new("removeGroup", "Remove a group")
+        .path("name", text(), "The group; its name may hold slashes")
+        .gives::<GroupResponse>(200, "It is gone")
+        .refuses(&[Code::NotFound]);
+    routes.delete("/api/v1/groups/{*name}", rule, operation, remove);
+}
+
+async fn list(call: Call) -> Result<Response<Body>, Fault> {
+    let groups = call.engine().groups(call.caller()?).await?;
+    let shown = |group: runvoy_model::group::Group| Group {
+        name: group.name.to_string(),
+        members: group.members,
+        created_at: group.created_at.into(),
+        created_by: group.created_by,
+    };
+    Ok(answer::json(StatusCode::OK, &GroupsResponse { groups: groups.into_iter().map(shown).collect() }))
+}
+
+async fn put(call: Call) -> Result<Response<Body>, Fault> {
+    let key = call.idempotency_key()?;
+    let request: PutGroupRequest = call.body_of("a name and members").await?;
+    call.engine().put_group(call.caller()?, &request.name, &request.members, key.as_deref()).await?;
+    let members = request.members.len();
+    let message = format!("it has {members} member{}", if members == 1 { "" } else { "s" });
+    Ok(answer::json(StatusCode::OK, &GroupResponse { name: request.name, message }))
+}
+
+async fn remove(call: Call) -> Result<Response<Body>, Fault> {
+    let name = call.params.get("name");
+    call.engine().remove_group(call.caller()?, name).await?;
+    let message = "it was removed; rules and secrets that name it speak of nobody now".to_owned();
+    Ok(answer::json(StatusCode::OK, &GroupResponse { name: name.to_owned(), message }))
+}

@@ -1,0 +1,124 @@
+//! Images: the registered environments that commands may run in.
+
+use axum::body::Body;
+use http::{Response, StatusCode};
+use runvoy_engine::{ImageRequest, KnownImage};
+use runvoy_model::image::ImageSettings;
+use runvoy_model::role::Action;
+use runvoy_model::spec::LOCAL_IMAGE;
+use runvoy_wire::{Code, Image, ImageResponse, ImagesResponse, RegisterImageRequest};
+
+use crate::answer;
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::operation::{Operation, text};
+use crate::route::{Routes, Rule};
+
+const NAMED: &str = "The image: its id, or its name with or without a tag; it may hold slashes and colons";
+
+pub(super) fn add(routes: &mut Routes) {
+    let operation = Operation::new("registerImage", "Register an image that commands may run in")
+        .idempotent()
+        .takes::<RegisterImageRequest>(true)
+        .gives::<ImageResponse>(201, "It is registered");
+    routes.post("/api/v1/images/register", Rule::Key(Action::ManageImages), operation, register);
+    let operation = Operation::new("listImages", "Every image, the built-in one first").gives::<ImagesResponse>(200, "The images");
+    routes.get("/api/v1/images", Rule::Key(Action::ReadImages), operation, list);
+    let operation = Operation::new("getImage", "One image")
+        .path("image", text(), NAMED)
+        .gives::<Image>(200, "The image")
+        .refuses(&[Code::NotFound, Code::InvalidRequest]);
+    routes.get("/api/v1/images/{*image}", Rule::Key(Action::ReadImages), operation, show);
+    let operation = Operation::new("unregisterImage", "Unregister an image; the built-in one stays")
+        .path("image", text(), NAMED)
+        .gives::<ImageResponse>(200, "It is no longer registered")
+        .refuses(&[Code::NotFound, Code::Conflict, Code::InvalidRequest]);
+    routes.delete("/api/v1/images/{*image}", Rule::Key(Action::ManageImages), operation, unregister);
+}
+
+async fn register(call: Call) -> Result<Response<Body>, Fault> {
+    let request: RegisterImageRequest = call.json().await?.ok_or_else(|| Fault::invalid("image", "is missing"))?;
+    let asked = ImageRequest {
+        image: request.image.clone(),
+        is_default: request.is_default.unwrap_or(false),
+        settings: ImageSettings {
+            cpu: request.cpu,
+            memory: request.memory,
+            runtime_platform: request.runtime_platform,
+            task_role_name: request.task_role_name,
+            task_execution_role_name: request.task_execution_role_name,
+        },
+        idempotency_key: call.idempotency_key()?,
+    };
+    let registered = call.engine().register_image(call.caller()?, &asked).await?;
+    let mut message = if asked.is_default { "it is registered, and the default" } else { "it is registered" }.to_owned();
+    if !registered.served {
+        message.push_str("; no worker here can run it yet, so what names it waits");
+    }
+    let response = ImageResponse { image: request.image, message, image_id: Some(registered.image_id) };
+    Ok(answer::json(StatusCode::CREATED, &response))
+}
+
+async fn list(call: Call) -> Result<Response<Body>, Fault> {
+    let images = call.engine().images(call.caller()?).await?;
+    Ok(answer::json(StatusCode::OK, &ImagesResponse { images: images.into_iter().map(view).collect() }))
+}
+
+async fn show(call: Call) -> Result<Response<Body>, Fault> {
+    let image = call.engine().image(call.caller()?, call.params.get("image")).await?;
+    Ok(answer::json(StatusCode::OK, &view(image)))
+}
+
+async fn unregister(call: Call) -> Result<Response<Body>, Fault> {
+    let image = call.engine().unregister_image(call.caller()?, call.params.get("image")).await?;
+    let response = ImageResponse { image: image.image, message: "it is no longer registered".into(), image_id: Some(image.image_id) };
+    Ok(answer::json(StatusCode::OK, &response))
+}
+
+pub(super) fn view(known: KnownImage) -> Image {
+    let created_at = known.since.into();
+    let is_default = Some(known.is_default);
+    let runners = known.runners.into_iter().map(str::to_owned).collect();
+    match known.registered {
+        Some(image) => Image {
+            image_id: image.image_id,
+            image: image.image,
+            is_default,
+            cpu: image.settings.cpu,
+            memory: image.settings.memory,
+            runtime_platform: image.settings.runtime_platform,
+            task_definition_name: None,
+            task_role_name: image.settings.task_role_name,
+            task_execution_role_name: image.settings.task_execution_role_name,
+            image_registry: Some(image.reference.registry),
+            image_name: Some(image.reference.name),
+            image_tag: Some(image.reference.tag),
+            created_by: Some(image.created_by),
+            owned_by: image.owned_by,
+            created_at,
+            created_by_request_id: image.created_by_request_id,
+            modified_by_request_id: image.modified_by_request_id,
+            runners,
+        },
+        None => Image {
+            image_id: LOCAL_IMAGE.to_owned(),
+            image: LOCAL_IMAGE.to_owned(),
+            is_default,
+            cpu: None,
+            memory: None,
+            runtime_platform: None,
+            task_definition_name: None,
+            task_role_name: None,
+            task_execution_role_name: None,
+            image_registry: None,
+            image_name: None,
+            image_tag: None,
+            created_by: None,
+            owned_by: Vec::new(),
+            created_at,
+            created_by_request_id: String::new(),
+            modified_by_request_id: String::new(),
+            runners,
+        },
+    }
+}

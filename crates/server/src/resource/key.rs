@@ -1,0 +1,99 @@
+//! Keys of a user: their own matter, or an admin's. Somebody else's keys are not there.
+
+use axum::body::Body;
+use http::{Response, StatusCode};
+use runvoy_engine::{Account, KeyRequest, MadeKey};
+use runvoy_model::role::Action;
+use runvoy_model::time::UnixMs;
+use runvoy_model::user::ApiKey;
+use runvoy_wire::{Code, CreateKeyRequest, CreateKeyResponse, Key, KeysResponse, RevokeKeyResponse};
+
+use crate::answer;
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::operation::{Operation, text};
+use crate::route::{Routes, Rule};
+
+const WHOSE: &str = "Whose: one's own e-mail, or for an admin anybody's";
+const WHICH: &str = "Its first characters, as the list shows them";
+
+pub(super) fn add(routes: &mut Routes) {
+    let rule = Rule::Key(Action::ManageKeys);
+    let operation = Operation::new("listKeys", "The keys of a user")
+        .path("email", text(), WHOSE)
+        .gives::<KeysResponse>(200, "The keys, oldest first")
+        .refuses(&[Code::NotFound]);
+    routes.get("/api/v1/users/{email}/keys", rule, operation, list);
+    let operation = Operation::new("createKey", "One more key")
+        .path("email", text(), WHOSE)
+        .idempotent()
+        .takes::<CreateKeyRequest>(false)
+        .gives::<CreateKeyResponse>(201, "The key, which is shown only here")
+        .refuses(&[Code::NotFound]);
+    routes.post("/api/v1/users/{email}/keys", rule, operation, create);
+    let operation = Operation::new("revokeKey", "End one key")
+        .path("email", text(), WHOSE)
+        .path("prefix", text(), WHICH)
+        .gives::<RevokeKeyResponse>(200, "It works no longer")
+        .refuses(&[Code::NotFound, Code::Conflict]);
+    routes.delete("/api/v1/users/{email}/keys/{prefix}", rule, operation, revoke);
+    let operation = Operation::new("rotateKey", "A new key in the place of an old one, which ends in the same step")
+        .path("email", text(), WHOSE)
+        .path("prefix", text(), WHICH)
+        .idempotent()
+        .takes::<CreateKeyRequest>(false)
+        .gives::<CreateKeyResponse>(201, "The key, which is shown only here")
+        .refuses(&[Code::NotFound]);
+    routes.post("/api/v1/users/{email}/keys/{prefix}/rotate", rule, operation, rotate);
+}
+
+async fn list(call: Call) -> Result<Response<Body>, Fault> {
+    let account = call.engine().keys(call.caller()?, call.params.get("email")).await?;
+    Ok(answer::json(StatusCode::OK, &KeysResponse { keys: shown(&account) }))
+}
+
+async fn create(call: Call) -> Result<Response<Body>, Fault> {
+    let request = asked(&call).await?;
+    let made = call.engine().create_key(call.caller()?, call.params.get("email"), &request).await?;
+    Ok(given(&made, "keep it safe: it is shown only here".into()))
+}
+
+async fn rotate(call: Call) -> Result<Response<Body>, Fault> {
+    let (request, prefix) = (asked(&call).await?, call.params.get("prefix"));
+    let made = call.engine().rotate_key(call.caller()?, call.params.get("email"), prefix, &request).await?;
+    Ok(given(&made, format!("{prefix} works no longer; keep this one safe: it is shown only here")))
+}
+
+async fn revoke(call: Call) -> Result<Response<Body>, Fault> {
+    let (email, prefix) = (call.params.get("email"), call.params.get("prefix"));
+    call.engine().revoke_key(call.caller()?, email, prefix).await?;
+    let message = "it works no longer, and what was open with it is closed".to_owned();
+    Ok(answer::json(StatusCode::OK, &RevokeKeyResponse { prefix: prefix.to_owned(), message }))
+}
+
+async fn asked(call: &Call) -> Result<KeyRequest, Fault> {
+    let idempotency_key = call.idempotency_key()?;
+    let request: CreateKeyRequest = call.json().await?.unwrap_or_default();
+    Ok(KeyRequest { name: request.name, expires_in: request.expires_in, idempotency_key })
+}
+
+fn given(made: &MadeKey, message: String) -> Response<Body> {
+    let response = CreateKeyResponse { api_key: made.api_key.as_str().into(), key: view(&made.kept, None), message };
+    answer::json(StatusCode::CREATED, &response)
+}
+
+/// The keys of an account.
+pub(super) fn shown(account: &Account) -> Vec<Key> {
+    account.user.keys.iter().zip(&account.key_uses).map(|(key, used)| view(key, *used)).collect()
+}
+
+fn view(key: &ApiKey, last_used: Option<UnixMs>) -> Key {
+    Key {
+        prefix: key.prefix.clone(),
+        name: key.name.clone(),
+        created_at: key.created_at.into(),
+        expires_at: key.expires_at.map(Into::into),
+        last_used: last_used.map(Into::into),
+        revoked: key.revoked_at.is_some(),
+    }
+}

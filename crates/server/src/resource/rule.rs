@@ -1,0 +1,75 @@
+//! Rules that narrow roles.
+
+use axum::body::Body;
+use http::{Response, StatusCode};
+use runvoy_model::role::{Action, Role};
+use runvoy_model::rule::{Effect, Rule as KeptRule};
+use runvoy_wire::{Code, Rule as ShownRule, RuleResponse, RulesResponse};
+
+use crate::answer;
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::operation::{Operation, text};
+use crate::route::{Routes, Rule};
+
+pub(super) fn add(routes: &mut Routes) {
+    let rule = Rule::Key(Action::ManageUsers);
+    let operation = Operation::new("listRules", "Every rule").gives::<RulesResponse>(200, "The rules, by name; deny wins");
+    routes.get("/api/v1/rules", rule, operation, list);
+    let operation = Operation::new("putRule", "Make a rule what it is to be, new or instead of what it was")
+        .idempotent()
+        .takes::<ShownRule>(true)
+        .gives::<RuleResponse>(200, "It is, from the next run on");
+    routes.post("/api/v1/rules", rule, operation, put);
+    let operation = Operation::new("removeRule", "Remove a rule")
+        .path("name", text(), "The rule; its name may hold slashes")
+        .gives::<RuleResponse>(200, "It is gone")
+        .refuses(&[Code::NotFound]);
+    routes.delete("/api/v1/rules/{*name}", rule, operation, remove);
+}
+
+async fn list(call: Call) -> Result<Response<Body>, Fault> {
+    let rules = call.engine().list_rules(call.caller()?).await?;
+    Ok(answer::json(StatusCode::OK, &RulesResponse { rules: rules.into_iter().map(shown).collect() }))
+}
+
+async fn put(call: Call) -> Result<Response<Body>, Fault> {
+    let key = call.idempotency_key()?;
+    // Read as the model has it, which refuses fields that it does not know: a slip in a rule must not make it a wider one.
+    let rule: KeptRule = call.body_of("a name and an effect").await?;
+    let name = rule.name.clone();
+    call.engine().put_rule(call.caller()?, rule, key.as_deref()).await?;
+    let message = "it holds from the next run on; what runs already goes on".to_owned();
+    Ok(answer::json(StatusCode::OK, &RuleResponse { name, message }))
+}
+
+async fn remove(call: Call) -> Result<Response<Body>, Fault> {
+    let name = call.params.get("name");
+    call.engine().remove_rule(call.caller()?, name).await?;
+    Ok(answer::json(StatusCode::OK, &RuleResponse { name: name.to_owned(), message: "it was removed".to_owned() }))
+}
+
+pub(super) fn shown(rule: KeptRule) -> ShownRule {
+    ShownRule {
+        name: rule.name,
+        effect: effect(rule.effect),
+        users: rule.users,
+        groups: rule.groups,
+        roles: rule.roles.into_iter().map(Role::as_str).map(str::to_owned).collect(),
+        commands: rule.commands,
+        images: rule.images,
+        locks: rule.locks,
+        queues: rule.queues,
+        secrets: rule.secrets,
+        playbooks: rule.playbooks,
+        reason: rule.reason,
+    }
+}
+
+/// The effect's word.
+pub(super) const fn effect(effect: Effect) -> runvoy_wire::Effect {
+    match effect {
+        Effect::Allow => runvoy_wire::Effect::Allow,
+        Effect::Deny => runvoy_wire::Effect::Deny,
+    }
+}

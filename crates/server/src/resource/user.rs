@@ -1,0 +1,111 @@
+//! Users: who there is, whom to invite, what they are, whose rights end.
+
+use axum::body::Body;
+use http::{Response, StatusCode};
+use runvoy_engine::{Account, InviteRequest, RevokedUser};
+use runvoy_model::role::Action;
+use runvoy_wire::{
+    Code, CreateUserRequest, CreateUserResponse, RevokeUserRequest, RevokeUserResponse, SetRoleRequest, SetRoleResponse, User,
+    UsersResponse,
+};
+
+use super::key;
+use crate::answer;
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::operation::{Operation, text};
+use crate::route::{Routes, Rule};
+
+pub(super) fn add(routes: &mut Routes) {
+    let rule = Rule::Key(Action::ManageUsers);
+    let operation = Operation::new("listUsers", "Everybody there is").gives::<UsersResponse>(200, "The users, by e-mail");
+    routes.get("/api/v1/users", rule, operation, list);
+    let operation = Operation::new("createUser", "Invite somebody, who claims a key with the token in the answer")
+        .idempotent()
+        .takes::<CreateUserRequest>(true)
+        .gives::<CreateUserResponse>(201, "They are invited; the token is shown only here");
+    routes.post("/api/v1/users/create", rule, operation, create);
+    let operation = Operation::new("revokeUser", "End somebody's rights, and their executions where asked to")
+        .takes::<RevokeUserRequest>(true)
+        .gives::<RevokeUserResponse>(200, "No key of theirs works any more")
+        .refuses(&[Code::NotFound, Code::Conflict]);
+    routes.post("/api/v1/users/revoke", rule, operation, revoke);
+    let operation = Operation::new("setRole", "Make somebody something else")
+        .path("email", text(), "Who")
+        .takes::<SetRoleRequest>(true)
+        .gives::<SetRoleResponse>(200, "They are")
+        .refuses(&[Code::NotFound, Code::Conflict]);
+    routes.post("/api/v1/users/{email}/role", rule, operation, set_role);
+}
+
+async fn list(call: Call) -> Result<Response<Body>, Fault> {
+    let accounts = call.engine().users(call.caller()?).await?;
+    Ok(answer::json(StatusCode::OK, &UsersResponse { users: accounts.iter().map(shown).collect() }))
+}
+
+async fn create(call: Call) -> Result<Response<Body>, Fault> {
+    let idempotency_key = call.idempotency_key()?;
+    let request: CreateUserRequest = call.body_of("an e-mail and a role").await?;
+    let api_key = request.api_key.map(runvoy_wire::Sensitive::into_exposed);
+    let request = InviteRequest { email: request.email, role: request.role, api_key, idempotency_key };
+    let invited = call.engine().invite(call.caller()?, &request).await?;
+    let claim_token = invited.token.unwrap_or_default().into();
+    Ok(answer::json(StatusCode::CREATED, &CreateUserResponse { user: shown(&invited.account), claim_token }))
+}
+
+async fn revoke(call: Call) -> Result<Response<Body>, Fault> {
+    let request: RevokeUserRequest = call.body_of("an e-mail").await?;
+    let revoked = call.engine().revoke_user(call.caller()?, &request.email, request.kill).await?;
+    let message = revoked_message(&revoked);
+    let RevokedUser { email, open, killed } = revoked;
+    Ok(answer::json(StatusCode::OK, &RevokeUserResponse { message, email, open_executions: open, killed_executions: killed }))
+}
+
+async fn set_role(call: Call) -> Result<Response<Body>, Fault> {
+    let request: SetRoleRequest = call.body_of("a role").await?;
+    let user = call.engine().set_role(call.caller()?, call.params.get("email"), &request.role).await?;
+    let message = format!("{} is now {}", user.email, user.role.as_str());
+    Ok(answer::json(StatusCode::OK, &SetRoleResponse { email: user.email, role: user.role.as_str().to_owned(), message }))
+}
+
+fn revoked_message(revoked: &RevokedUser) -> String {
+    let executions = |count: u64| if count == 1 { "1 execution".to_owned() } else { format!("{count} executions") };
+    let work = match (revoked.open, revoked.killed) {
+        (0, 0) => "nothing of theirs runs".to_owned(),
+        (open, 0) => format!("{} of theirs {} on", executions(open), if open == 1 { "goes" } else { "go" }),
+        (0, killed) => format!("{} of theirs {} being killed", executions(killed), if killed == 1 { "is" } else { "are" }),
+        (open, killed) => format!("{} of theirs are being killed, {open} could not be and go on", executions(killed)),
+    };
+    format!("{} was revoked; {work}", revoked.email)
+}
+
+pub(super) fn shown(account: &Account) -> User {
+    let user = &account.user;
+    User {
+        email: user.email.clone(),
+        role: user.role.as_str().to_owned(),
+        created_at: user.created_at.into(),
+        revoked: user.revoked_at.is_some(),
+        last_used: account.last_used().map(Into::into),
+        created_by_request_id: user.created_by_request_id.clone(),
+        modified_by_request_id: user.modified_by_request_id.clone(),
+        created_by: Some(user.created_by.clone()),
+        keys: key::shown(account),
+        groups: account.groups.clone(),
+        claim_expires_at: user.claim.as_ref().map(|claim| claim.expires_at.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn revoking_says_what_becomes_of_running_work() {
+        let message = |open, killed| revoked_message(&RevokedUser { email: "ana@x".into(), open, killed });
+        assert_eq!(message(0, 0), "ana@x was revoked; nothing of theirs runs");
+        assert_eq!(message(1, 0), "ana@x was revoked; 1 execution of theirs goes on");
+        assert_eq!(message(0, 2), "ana@x was revoked; 2 executions of theirs are being killed");
+        assert_eq!(message(1, 2), "ana@x was revoked; 2 executions of theirs are being killed, 1 could not be and go on");
+    }
+}

@@ -1,0 +1,120 @@
+//! Signed links open one log, for a while, and end with the key or the user that made them.
+
+use http::StatusCode;
+use runvoy_model::role::Role;
+use serde_json::{Value, json};
+
+use crate::app::{TestApp, email_of, key_of};
+
+async fn link(app: &TestApp, role: Role, id: &str) -> Value {
+    let answer = app.post(&format!("/api/v1/executions/{id}/link")).role(role).send().await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text());
+    answer.json()
+}
+
+async fn status(app: &TestApp, path: &str, token: &str) -> u16 {
+    app.get(path).header("authorization", &format!("Bearer {token}")).send().await.status.as_u16()
+}
+
+fn token(link: &Value) -> String {
+    link["token"].as_str().expect("a token").to_owned()
+}
+
+#[tokio::test]
+async fn a_link_opens_one_log_without_a_key() {
+    let app = TestApp::new().await;
+    let id = app.submit_as(Role::Developer, json!({"command": "true"})).await;
+    let mut played = app.play().await;
+    played.write(&["one", "two"]).await;
+    played.exit(0).await;
+    app.clock.advance(5_000);
+    let link = link(&app, Role::Developer, &id).await;
+    let url = link["url"].as_str().expect("an address");
+    assert!(url.contains(&format!("execution_id={id}#token=")), "the token stands behind the fragment: {url}");
+    let token = token(&link);
+    for path in [format!("/api/v1/logs/{id}"), format!("/api/logs/{id}")] {
+        let answer = app.get(&path).header("authorization", &format!("Bearer {token}")).send().await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+        let log = answer.json();
+        assert_eq!((&log["execution_id"], &log["status"], &log["completed"]), (&json!(id), &json!("SUCCEEDED"), &json!(true)));
+        assert!(log["logs"].as_str().is_some_and(|text| text.contains("one\ntwo\n")), "{log}");
+        let last = log["last_timestamp"].as_str().expect("a time");
+        let answer = app.get(&format!("{path}?since={last}&token={token}")).send().await;
+        assert_eq!(answer.json()["logs"], "", "nothing came after");
+    }
+    let lines = app.get(&format!("/api/v1/executions/{id}/logs?token={token}")).send().await;
+    assert_eq!(lines.status, StatusCode::OK, "the page reads lines by the same link");
+}
+
+#[tokio::test]
+async fn a_link_opens_nothing_else() {
+    let app = TestApp::new().await;
+    let id = app.submit_as(Role::Admin, json!({"command": "true"})).await;
+    let other = app.submit_as(Role::Admin, json!({"command": "true"})).await;
+    let token = token(&link(&app, Role::Admin, &id).await);
+    assert_eq!(status(&app, &format!("/api/v1/logs/{other}"), &token).await, 401);
+    assert_eq!(status(&app, &format!("/api/v1/executions/{other}/logs"), &token).await, 401);
+    for path in ["/api/v1/executions", "/api/v1/whoami", "/api/v1/locks", &format!("/api/v1/executions/{id}")] {
+        assert_eq!(status(&app, path, &token).await, 401, "{path}");
+    }
+    let kill = app.delete(&format!("/api/v1/executions/{id}")).header("authorization", &format!("Bearer {token}")).send().await;
+    assert_eq!(kill.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(status(&app, &format!("/api/v1/logs/{id}"), &format!("{token}x")).await, 401);
+    assert_eq!(status(&app, &format!("/api/v1/logs/{id}"), "eyJ.e30.x").await, 401);
+}
+
+#[tokio::test]
+async fn a_link_ends_after_two_days_and_with_whoever_made_it() {
+    let app = TestApp::new().await;
+    let id = app.submit_as(Role::Developer, json!({"command": "true"})).await;
+    let (own, operators) = (link(&app, Role::Developer, &id).await, link(&app, Role::Operator, &id).await);
+    let path = format!("/api/v1/logs/{id}");
+    app.revoke(Role::Developer).await;
+    assert_eq!(status(&app, &path, &token(&own)).await, 401, "its maker was revoked");
+    assert_eq!(status(&app, &path, &token(&operators)).await, 200);
+    app.clock.advance(48 * 3600 * 1000 - 1_000);
+    assert_eq!(status(&app, &path, &token(&operators)).await, 200);
+    app.clock.advance(1_000);
+    assert_eq!(status(&app, &path, &token(&operators)).await, 401);
+}
+
+#[tokio::test]
+async fn a_link_ends_with_the_key_that_made_it_also_if_its_user_stays() {
+    let app = TestApp::new().await;
+    let id = app.submit_as(Role::Operator, json!({"command": "true"})).await;
+    let token = token(&link(&app, Role::Operator, &id).await);
+    let prefix = runvoy_model::key::key_prefix(&key_of(Role::Operator));
+    app.change(runvoy_model::change::Change::RevokeKey(email_of(Role::Operator), prefix)).await;
+    assert_eq!(status(&app, &format!("/api/v1/logs/{id}"), &token).await, 401);
+}
+
+#[tokio::test]
+async fn only_who_may_read_makes_a_link() {
+    let app = TestApp::new().await;
+    let id = app.submit_as(Role::Admin, json!({"command": "true"})).await;
+    let path = format!("/api/v1/executions/{id}/link");
+    assert_eq!(app.post(&path).role(Role::Developer).send().await.code(), (404, "NOT_FOUND".into()));
+    assert_eq!(app.post(&path).send().await.code(), (401, "UNAUTHORIZED".into()));
+    assert_eq!(app.post(&path).role(Role::Viewer).send().await.status, StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn lines_of_the_same_millisecond_are_not_lost_between_two_looks() {
+    let app = TestApp::new().await;
+    let id = app.submit_as(Role::Admin, json!({"command": "true"})).await;
+    let token = token(&link(&app, Role::Admin, &id).await);
+    let look = async |since: Option<&str>| {
+        let since = since.map_or(String::new(), |since| format!("&since={since}"));
+        app.get(&format!("/api/v1/logs/{id}?token={token}{since}")).send().await.json()
+    };
+    app.clock.advance(10);
+    let mut played = app.play().await;
+    played.write(&["a"]).await;
+    let early = look(None).await;
+    assert!(!early["logs"].as_str().expect("a text").contains("a\n"), "its millisecond may not be over: {early}");
+    played.write(&["b"]).await;
+    app.clock.advance(2_000);
+    let late = look(early["last_timestamp"].as_str()).await;
+    assert_eq!(late["logs"], "a\nb\n");
+    assert_eq!(late["completed"], false);
+}

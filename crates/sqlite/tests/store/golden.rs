@@ -1,0 +1,267 @@
+//! Stores as earlier versions wrote them. They never change: every later version must be able to read them, bring them up to date and go on.
+
+use std::path::{Path, PathBuf};
+
+use runvoy_model::change::{Change, Checkpoint, ClaimKey, Invitation, InvitedBy, NewImage, NewKey, NewSecret, NewUser};
+use runvoy_model::command::{Answer, Command, Submit, SubmitKey};
+use runvoy_model::group::Group;
+use runvoy_model::id::{ExecutionId, StepId};
+use runvoy_model::image::{ImageSettings, Reference};
+use runvoy_model::name::Name;
+use runvoy_model::playbook::PlaybookBody;
+use runvoy_model::record::{Body, Kind, ONLY, Record, hash_name};
+use runvoy_model::role::Role;
+use runvoy_model::rule::{Effect, Rule};
+use runvoy_model::secret::Sealed;
+use runvoy_model::spec::Needs;
+use runvoy_model::status::Status;
+use runvoy_model::step::Step;
+use runvoy_model::time::UnixMs;
+use runvoy_model::user::User;
+use runvoy_ports::record::RecordStore;
+use runvoy_ports::store::{EventQuery, ExecutionStore, ListQuery};
+use runvoy_sqlite::{KNOWN_VERSION, SqliteStore};
+use tempfile::TempDir;
+
+use crate::batch::{read, spoil};
+use crate::fixture::{START, cycle, lease_to, open, options, step, submit, submitted};
+use crate::invariant;
+
+fn golden(version: u32) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/store_v{version}.sqlite"))
+}
+
+fn copy(version: u32) -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    std::fs::copy(golden(version), &path).expect("the golden store");
+    (directory, path)
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).expect("a name")
+}
+
+/// A key without the key.
+fn key(number: u8, prefix: &str) -> NewKey {
+    NewKey { hash: [number; 32], prefix: prefix.into(), name: None, expires_at: None }
+}
+
+/// The first admin, with key 5.
+pub fn first_admin() -> Change {
+    Change::CreateFirstAdmin(NewUser { email: "admin@localhost".into(), role: Role::Admin, key: key(5, "rv_12345678") })
+}
+
+async fn user(store: &SqliteStore, email: &str) -> User {
+    let record = store.record(Kind::User, email).await.expect("a read").expect("a record");
+    record.user().expect("a user").clone()
+}
+
+async fn body(store: &SqliteStore, kind: Kind, name: &str) -> Option<Body> {
+    store.record(kind, name).await.expect("a read").and_then(|record| record.body)
+}
+
+/// What both versions hold of executions, and that it goes on.
+async fn check_executions(store: &SqliteStore, events: usize) {
+    let all = store.list(ListQuery { limit: 10, ..ListQuery::default() }).await.expect("a list");
+    let statuses: Vec<_> = all.iter().map(|execution| execution.status).collect();
+    assert_eq!(statuses, [Status::Running, Status::Pending, Status::Succeeded, Status::Pending]);
+    assert_eq!(all[2].spec.command, "make deploy");
+    assert_eq!(store.locks().await.expect("locks")[0].lock.name.as_str(), "infra-prod");
+    assert_eq!(store.events(EventQuery { limit: 100, ..EventQuery::default() }).await.expect("events").len(), events);
+    assert!(store.next_ready(&[name("default")], &[Needs::Process]).await.expect("a time").is_some());
+    let repeat = store.submit(step(), golden_submit(&all[3].id)).await.expect("known by its key");
+    assert_eq!((repeat.0.id, repeat.1), (all[3].id, true));
+    cycle(store, "true").await.expect("it goes on");
+}
+
+fn golden_submit(id: &ExecutionId) -> Submit {
+    let key = SubmitKey { user: "ana@example.com".into(), key: "k1".into(), fingerprint: [4; 32] };
+    let mut asked = Submit { id: *id, key: Some(key), ..submit("terraform apply") };
+    asked.spec.lock = Some(name("infra-prod"));
+    asked.spec.lock_wait_ms = Some(60_000);
+    asked
+}
+
+#[tokio::test]
+async fn a_store_of_version_1_is_read_and_goes_on() {
+    let (_directory, path) = copy(1);
+    assert_eq!(read(&path, "PRAGMA user_version"), 1);
+    let store = open(&path);
+    assert_eq!(read(&path, "PRAGMA user_version"), i64::from(KNOWN_VERSION));
+    assert_eq!(invariant::check(&store, &options().audit_key).await.len(), 4);
+    let admin = user(&store, "admin@localhost").await;
+    assert_eq!((admin.role, admin.keys[0].hash, admin.keys[0].prefix.as_str()), (Role::Admin, [5; 32], "rv_12345678"));
+    assert!(admin.has_key(UnixMs(START)));
+    check_executions(&store, 11).await;
+    invariant::check(&store, &options().audit_key).await;
+}
+
+/// Version 1 could hold more than its golden store does: several users, some revoked, keys that expire, uses of keys.
+const MORE_OF_VERSION_1: &str = "
+    INSERT INTO users VALUES ('zoe@example.com', 'admin', 1000, 0), ('bob@example.com', 'developer', 2000, 0),
+                             ('eve@example.com', 'admin', 500, 1), ('o''neil@example.com', 'viewer', 4000, 0);
+    INSERT INTO keys VALUES (x'0101010101010101010101010101010101010101010101010101010101010101', 'rv_zoe', 'zoe@example.com', 1000, 0, NULL, 60000),
+                            (x'0202020202020202020202020202020202020202020202020202020202020202', 'rv_bob1', 'bob@example.com', 2000, 1, NULL, NULL),
+                            (x'0303030303030303030303030303030303030303030303030303030303030303', 'rv_bob2', 'bob@example.com', 3000, 0, 9000, 120000),
+                            (x'abababababababababababababababababababababababababababababababab', 'rv_eve', 'eve@example.com', 500, 1, NULL, NULL);";
+
+#[tokio::test]
+async fn every_user_and_key_of_version_1_is_there_afterwards() {
+    let (_directory, path) = copy(1);
+    spoil(&path, MORE_OF_VERSION_1);
+    let store = open(&path);
+    invariant::check(&store, &options().audit_key).await;
+    let users: Vec<_> = store.records(Kind::User).await.expect("users").into_iter().map(|record| (record.name, record.version)).collect();
+    let emails = ["admin@localhost", "bob@example.com", "eve@example.com", "o'neil@example.com", "zoe@example.com"];
+    assert_eq!(users, emails.map(|email| (email.to_owned(), 1)));
+    let bob = user(&store, "bob@example.com").await;
+    assert_eq!((bob.role, bob.created_at, bob.revoked_at), (Role::Developer, UnixMs(2000), None));
+    let works = |at| bob.keys.iter().map(|key| (key.prefix.as_str(), key.works(UnixMs(at)))).collect::<Vec<_>>();
+    assert_eq!(works(8999), [("rv_bob1", false), ("rv_bob2", true)], "oldest first");
+    assert_eq!(works(9000), [("rv_bob1", false), ("rv_bob2", false)]);
+    let eve = user(&store, "eve@example.com").await;
+    assert!(eve.revoked_at.is_some() && !eve.has_key(UnixMs(START)));
+    assert!(user(&store, "o'neil@example.com").await.keys.is_empty());
+    assert_eq!(body(&store, Kind::Key, &hash_name(&[0xab; 32])).await, Some(Body::Key("eve@example.com".into())));
+    // In the order of their making, and without those who were revoked.
+    let admins = Body::Admins(vec!["zoe@example.com".into(), "admin@localhost".into()]);
+    assert_eq!(body(&store, Kind::Admins, ONLY).await, Some(admins));
+    let uses = store.key_uses(&[[1; 32], [2; 32], [3; 32]]).await.expect("uses");
+    assert_eq!(uses, [Some(UnixMs(60_000)), None, Some(UnixMs(120_000))]);
+    // They change like those that were made today.
+    store.change(step(), Change::RevokeUser("zoe@example.com".into()), None).await.expect("another admin is left");
+    let last = store.change(step(), Change::RevokeUser("admin@localhost".into()), None).await;
+    assert!(last.is_err(), "{last:?}");
+    store.change(step(), Change::AddKey("bob@example.com".into(), key(9, "rv_new")), None).await.expect("a key");
+    let again = Change::InviteUser(Invitation { email: "eve@example.com".into(), role: Role::Viewer, by: InvitedBy::Key(key(10, "rv_e")) });
+    store.change(step(), again, None).await.expect("whoever was revoked can come back");
+    invariant::check(&store, &options().audit_key).await;
+}
+
+#[tokio::test]
+async fn a_store_of_version_1_without_users_can_still_have_its_first_admin() {
+    let (_directory, path) = copy(1);
+    spoil(&path, "DELETE FROM users; DELETE FROM keys;");
+    let store = open(&path);
+    assert_eq!(body(&store, Kind::Admins, ONLY).await, None);
+    store.change(step(), first_admin(), None).await.expect("the first admin of an empty store");
+}
+
+#[tokio::test]
+async fn a_step_of_version_1_is_still_answered_as_before() {
+    let (_directory, path) = copy(1);
+    let conn = rusqlite::Connection::open(&path).expect("a connection");
+    let sql = "SELECT id FROM receipts WHERE body LIKE '%Submitted%' ORDER BY id LIMIT 1";
+    let id: [u8; 16] = conn.query_row(sql, [], |row| row.get(0)).expect("a receipt");
+    drop(conn);
+    let store = open(&path);
+    let again = Step { id: StepId::from_bytes(id), ..step() };
+    let answer = store.apply(again, Command::Submit(submit("another"))).await.expect("an answer");
+    let Answer::Submitted { execution, repeated: true } = answer else { panic!("{answer:?}") };
+    assert_eq!(execution.spec.command, "terraform apply");
+}
+
+#[tokio::test]
+async fn a_store_of_version_2_is_read_and_goes_on() {
+    if std::env::var_os("RUNVOY_WRITE_GOLDEN").is_some() {
+        write_version_2().await;
+    }
+    let (_directory, path) = copy(2);
+    assert_eq!(read(&path, "PRAGMA user_version"), 2);
+    let store = open(&path);
+    assert_eq!(invariant::check(&store, &options().audit_key).await.len(), 4);
+    let admin = user(&store, "admin@localhost").await;
+    assert!(admin.role == Role::Admin && admin.has_key(UnixMs(START)));
+    let bob = user(&store, "bob@example.com").await;
+    assert_eq!((bob.role, bob.keys.len(), bob.keys[0].revoked_at.is_some()), (Role::Developer, 2, true));
+    assert!(user(&store, "ida@example.com").await.claim.is_some());
+    assert_eq!(body(&store, Kind::Admins, ONLY).await, Some(Body::Admins(vec!["admin@localhost".into()])));
+    assert_eq!(store.key_uses(&[[5; 32]]).await.expect("uses")[0], Some(UnixMs(START - START.rem_euclid(60_000))));
+    let Some(Body::DefaultImage(image)) = body(&store, Kind::DefaultImage, ONLY).await else { panic!("a default image") };
+    let image = store.record(Kind::Image, &image).await.expect("a read").expect("an image");
+    assert_eq!(image.image().expect("an image").image, "alpine:3.20");
+    let secret = store.record(Kind::Secret, "db").await.expect("a read").expect("a secret");
+    assert_eq!(secret.secret().expect("a secret").sealed, Sealed { key_id: "k1".into(), data: "c2VhbGVk".into() });
+    assert!(store.record(Kind::Secret, "old").await.expect("a read").is_none());
+    let playbook = store.record(Kind::Playbook, "deploy").await.expect("a read").expect("a playbook");
+    assert_eq!(playbook.playbook().expect("a playbook").version, 2);
+    assert_eq!(store.records(Kind::PlaybookVersion).await.expect("versions").len(), 2);
+    assert_eq!(store.records(Kind::Group).await.expect("groups").iter().filter_map(Record::group).count(), 1);
+    assert_eq!(store.records(Kind::Rule).await.expect("rules").iter().filter_map(Record::rule).count(), 1);
+    assert_eq!(body(&store, Kind::Ledger, ONLY).await, Some(Body::Ledger(1)));
+    check_executions(&store, 27).await;
+    let (again, repeated) = store.change(step(), secret_of("db"), keyed()).await.expect("known by its key");
+    assert_eq!((again.name.as_str(), repeated), ("db", true));
+    let anew = store.change(step(), secret_of("old"), None).await.expect("the name is free").0;
+    assert_eq!(anew.chain.count, 3, "its chain goes on");
+    invariant::check(&store, &options().audit_key).await;
+}
+
+fn keyed() -> Option<SubmitKey> {
+    Some(SubmitKey { user: "ana@example.com".into(), key: "k2".into(), fingerprint: [4; 32] })
+}
+
+fn secret_of(text: &str) -> Change {
+    Change::CreateSecret(Box::new(NewSecret {
+        name: name(text),
+        key_name: "DB_URL".into(),
+        description: Some("the database".into()),
+        use_by: vec!["group:ops".into()],
+        sealed: Sealed { key_id: "k1".into(), data: "c2VhbGVk".into() },
+    }))
+}
+
+/// Only for a version that has not been published yet: what is published stays as it is.
+async fn write_version_2() {
+    let path = golden(2);
+    let _ = std::fs::remove_file(&path);
+    let store = open(&path);
+    let token = |email: &str, number: u8| {
+        let by = InvitedBy::Token([number; 32], UnixMs(START + 900_000));
+        Change::InviteUser(Invitation { email: email.into(), role: Role::Developer, by })
+    };
+    let image = NewImage {
+        image: "alpine:3.20".into(),
+        reference: Reference::parse("alpine:3.20").expect("a reference"),
+        settings: ImageSettings { cpu: Some(512), ..ImageSettings::default() },
+        is_default: true,
+    };
+    let push = |command: &str| {
+        let body = PlaybookBody { command: command.into(), secrets: vec![name("db")], ..PlaybookBody::default() };
+        Change::PushPlaybook(name("deploy"), Box::new(body))
+    };
+    let members = vec!["bob@example.com".into()];
+    let expiring = NewKey { name: Some("ci".into()), expires_at: Some(UnixMs(START * 2)), ..key(7, "rv_bob2") };
+    for change in [
+        first_admin(),
+        token("bob@example.com", 20),
+        Change::ClaimKey(ClaimKey { token_hash: [20; 32], key: key(6, "rv_bob1"), from: "10.0.0.9".into() }),
+        Change::RotateKey("bob@example.com".into(), "rv_bob1".into(), expiring),
+        token("ida@example.com", 21),
+        Change::PutGroup(Group { name: name("ops"), members, created_at: UnixMs(START), created_by: "admin@localhost".into() }),
+        Change::PutRule(Box::new(Rule { commands: vec!["rm *".into()], ..Rule::new("no-rm", Effect::Deny) })),
+        Change::RegisterImage(image),
+        secret_of("old"),
+        Change::DeleteSecret(name("old")),
+        push("make one"),
+        push("make two"),
+        Change::Checkpoint(Checkpoint { up_to: 12, leaves: 12, root: [7; 32], peaks: vec!["07".into()] }),
+        Change::RecoverAdmin(NewUser { email: "zoe@example.com".into(), role: Role::Admin, key: key(8, "rv_zoe") }),
+        Change::RevokeUser("zoe@example.com".into()),
+    ] {
+        store.change(step(), change, None).await.expect("taken");
+    }
+    store.change(step(), secret_of("db"), keyed()).await.expect("taken");
+    store.touch_key([5; 32], UnixMs(START)).await.expect("touched");
+    store.submit(step(), golden_submit(&submit("").id)).await.expect("taken");
+    cycle(&store, "make deploy").await.expect("a life");
+    submitted(&store, "sleep 1").await;
+    store.submit(step(), Submit { lease_to: Some(lease_to()), ..submit("sleep 2") }).await.expect("taken");
+    store.close().await.expect("a clean end");
+    drop(store);
+    for beside in ["-wal", "-shm"] {
+        // Empty by now; only the one file is kept.
+        let _ = std::fs::remove_file(format!("{}{beside}", path.display()));
+    }
+}

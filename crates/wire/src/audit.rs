@@ -1,0 +1,91 @@
+//! The audit record: what was done by whom, and whether the record is whole.
+
+use runvoy_model::verify::Verdict;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::time::Rfc3339;
+
+/// One call that changed something, or was refused. An item of `GET /audit` and a line of `GET /audit/export`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AuditEvent {
+    /// Its id.
+    pub event_id: String,
+    /// When.
+    pub at: Rfc3339,
+    /// Who: an e-mail, or the part of the platform that acted by itself.
+    #[serde(default)]
+    pub user: String,
+    /// What they did: `user.invite`, `execution.kill`, …
+    pub action: String,
+    /// What it was done to: `USER:ana@example.com`, `TASK:0192ab…`.
+    pub entity: String,
+    /// Its number among the events of that entity.
+    #[serde(default)]
+    pub number: u64,
+    /// `ok`, or why not.
+    #[serde(default)]
+    pub result: String,
+    /// From where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// The request.
+    #[serde(default)]
+    pub request_id: String,
+    /// What else is to be known; no value of a secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    pub details: Option<Value>,
+}
+
+/// Answer to `GET /audit/verify`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AuditVerification {
+    /// Nothing was altered, removed or reordered.
+    pub ok: bool,
+    /// How many events were looked at.
+    pub checked: u64,
+    /// The first that is not as it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_bad: Option<BadEvent>,
+    /// The time of the newest signed checkpoint that was compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint_at: Option<Rfc3339>,
+}
+
+/// An event that is not as it was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct BadEvent {
+    /// What it is about: `USER:ana@example.com`, `TASK:0192ab…`.
+    pub entity: String,
+    /// Its number among the events of that entity; 0 where the whole entity is concerned.
+    #[serde(default)]
+    pub number: u64,
+    /// Its id, where it is still known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_id: Option<String>,
+    /// `altered`, `removed`, `reordered` or `unreadable`.
+    pub problem: String,
+    /// What was found, for a person.
+    pub message: String,
+}
+
+impl From<Verdict> for AuditVerification {
+    fn from(verdict: Verdict) -> Self {
+        Self {
+            ok: verdict.is_whole(),
+            checked: verdict.checked,
+            first_bad: verdict.first_bad.map(|bad| BadEvent {
+                entity: bad.entity,
+                number: bad.number,
+                event_id: bad.event_id.map(|id| id.to_string()),
+                problem: bad.problem.as_str().to_owned(),
+                message: bad.message,
+            }),
+            checkpoint_at: verdict.checkpoint_at.map(Into::into),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Everything that one request did.
+
+use serde::{Deserialize, Serialize};
+
+use crate::execution::Execution;
+use crate::group::Group;
+use crate::image::Image;
+use crate::null_is_empty;
+use crate::playbook::Playbook;
+use crate::rule::Rule;
+use crate::secret::Secret;
+use crate::user::User;
+
+/// Answer to `GET /trace/{request_id}`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct TraceResponse {
+    /// What the server noted of it, in order.
+    #[serde(default, deserialize_with = "null_is_empty")]
+    pub logs: Vec<TraceLog>,
+    /// What it made or changed last.
+    #[serde(default)]
+    pub related_resources: RelatedResources,
+}
+
+/// One thing that the server noted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct TraceLog {
+    /// The event's id.
+    #[serde(default)]
+    pub event_id: String,
+    /// Unix milliseconds.
+    pub timestamp: i64,
+    /// What happened, for a person.
+    pub message: String,
+}
+
+/// What a request made or changed last. Secrets are without their values.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RelatedResources {
+    /// Executions.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    pub executions: Vec<Execution>,
+    /// Secrets.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<Secret>,
+    /// Users.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    pub users: Vec<User>,
+    /// Images.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+    /// Groups.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Group>,
+    /// Rules.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
+    /// Playbooks.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    pub playbooks: Vec<Playbook>,
+}

@@ -1,0 +1,245 @@
+//! The watch over one command: what it writes, its lease, its timeout, a kill.
+//!
+//! Nothing here waits for one thing alone: records on their way to the store, an extend on its way and the command itself are
+//! watched together, so that a slow store delays neither a kill nor a timeout nor the next extend. While records are on their way the
+//! pipes are not read, and the command waits instead of memory growing.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use runvoy_model::command::{Extend, Extended};
+use runvoy_model::log::{Block, Stream};
+use runvoy_ports::lease::LeaseError;
+use runvoy_ports::runner::{Exit, Started};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use super::Attempt;
+use crate::report::{Publisher, Unpublished};
+use crate::running::{Cause, Running};
+use crate::worker::Stopping;
+
+/// A command that writes no newline for this long has its line shown as it is.
+const SILENCE: Duration = Duration::from_millis(200);
+/// A pipe that somebody else holds open is read for this long after the command has ended.
+const LINGER: Duration = Duration::from_secs(2);
+const READ_BYTES: usize = 64 * 1024;
+
+type Publishing = Pin<Box<dyn Future<Output = (Publisher, u64, Result<(), Unpublished>)> + Send>>;
+type Extending<'a> = Pin<Box<dyn Future<Output = Result<Extended, LeaseError>> + Send + 'a>>;
+
+impl<'a> Attempt<'a> {
+    /// Sees a command through to its end.
+    pub(super) async fn supervise(&mut self, started: Started, began: Instant) -> (Running, Option<Exit>) {
+        let Started { stdout, stderr, exit, control, pid, .. } = started;
+        let mut running = Running::new(control, pid, began);
+        let pipes = pipe::Receiver::from_owned_fd(stdout).and_then(|out| Ok((out, pipe::Receiver::from_owned_fd(stderr)?)));
+        let exit = match pipes {
+            Ok(pipes) => self.attend(&mut running, pipes, exit).await,
+            Err(error) => {
+                running.end(Cause::OutputFailed(error.to_string()), None);
+                exit.await.ok()
+            }
+        };
+        running.ended();
+        (running, exit)
+    }
+
+    async fn attend(
+        &mut self,
+        running: &mut Running,
+        (mut stdout, mut stderr): (pipe::Receiver, pipe::Receiver),
+        mut exit: tokio::sync::oneshot::Receiver<Exit>,
+    ) -> Option<Exit> {
+        let (mut from_stdout, mut from_stderr) = (Vec::with_capacity(READ_BYTES), Vec::with_capacity(READ_BYTES));
+        let (mut stopping, nudge) = (self.stopping.clone(), Arc::clone(&self.nudge));
+        let (mut stdout_open, mut stderr_open) = (true, true);
+        let mut exited: Option<Option<Exit>> = None;
+        let mut linger_until: Option<Instant> = None;
+        let mut publishing: Option<Publishing> = None;
+        let mut extending: Option<Extending<'_>> = None;
+        let extend_every = self.worker.config.lease_ttl / 3;
+        let mut timeout_at = self.execution.spec.timeout_ms.map(|ms| running.began + Duration::from_millis(ms));
+        let mut release_at = Instant::now() + SILENCE;
+        let mut stop_seen = false;
+        loop {
+            if publishing.is_none() && exited.is_some() && !stdout_open && !stderr_open {
+                self.end_of_output();
+                return exited.flatten();
+            }
+            let (alive, may_read) = (exited.is_none(), publishing.is_none());
+            tokio::select! {
+                // What the command did comes before what is done to it.
+                biased;
+                status = &mut exit, if alive => {
+                    exited = Some(status.ok());
+                    linger_until = Some(Instant::now() + LINGER);
+                }
+                (publisher, raw_len, published) = resolve(&mut publishing), if !may_read => {
+                    publishing = None;
+                    self.publisher = Some(publisher);
+                    self.published(running, raw_len, published);
+                }
+                read = stdout.read_buf(&mut from_stdout), if stdout_open && may_read => {
+                    stdout_open = self.take(running, Stream::Stdout, read, &mut from_stdout);
+                    publishing = self.publish_news();
+                    release_at = Instant::now() + SILENCE;
+                }
+                read = stderr.read_buf(&mut from_stderr), if stderr_open && may_read => {
+                    stderr_open = self.take(running, Stream::Stderr, read, &mut from_stderr);
+                    publishing = self.publish_news();
+                    release_at = Instant::now() + SILENCE;
+                }
+                extended = resolve(&mut extending), if extending.is_some() => {
+                    extending = None;
+                    self.extended(running, extended);
+                }
+                () = until(timeout_at), if alive => {
+                    timeout_at = None;
+                    running.end(Cause::Timeout, Some(self.worker.config.grace));
+                }
+                () = until(running.kill_at()), if alive => running.force(),
+                () = told_to_end_all(&mut stopping), if alive && !stop_seen => {
+                    stop_seen = true;
+                    running.end(Cause::WorkerStop, Some(self.worker.config.grace));
+                }
+                () = nudge.notified(), if extending.is_none() => extending = Some(self.send_extend(running)),
+                () = sleep_until(self.extend_at), if extending.is_none() => {
+                    self.extend_at = Instant::now() + extend_every;
+                    extending = Some(self.send_extend(running));
+                }
+                () = sleep_until(release_at), if may_read && self.recorder.has_news() => {
+                    self.recorder.release(self.worker.clock.now());
+                    publishing = self.publish_news();
+                }
+                () = until(linger_until), if may_read && (stdout_open || stderr_open) => {
+                    (stdout_open, stderr_open) = (false, false);
+                    self.recorder.platform(self.worker.clock.now(), "somebody else holds the output open; what is written from now on is not kept");
+                }
+            }
+        }
+    }
+
+    /// Takes what was read; `false` at the end of the stream.
+    fn take(&mut self, running: &mut Running, stream: Stream, read: std::io::Result<usize>, buffer: &mut Vec<u8>) -> bool {
+        match read {
+            Ok(0) => false,
+            Ok(_) => {
+                let now = self.worker.clock.now();
+                self.last_output_at = Some(now);
+                match &mut self.transcript {
+                    Some(transcript) => transcript.push(stream, buffer).iter().for_each(|line| self.recorder.platform(now, line)),
+                    None => self.recorder.write(stream, now, buffer),
+                }
+                buffer.clear();
+                true
+            }
+            Err(error) => {
+                running.end(Cause::OutputFailed(error.to_string()), None);
+                false
+            }
+        }
+    }
+
+    /// Nothing more will be written: what was held back is recorded.
+    fn end_of_output(&mut self) {
+        let now = self.worker.clock.now();
+        if let Some(transcript) = &mut self.transcript {
+            transcript.finish().iter().for_each(|line| self.recorder.platform(now, line));
+        }
+        self.recorder.finish(now);
+    }
+
+    /// Sends what was recorded on its way, or counts what a full log does not take.
+    fn publish_news(&mut self) -> Option<Publishing> {
+        let block: Block = self.recorder.take()?;
+        if self.unkept.full || self.unkept.failed {
+            self.unkept.bytes += block.raw_len;
+            return None;
+        }
+        let mut publisher = self.publisher.take().expect("one block is on its way at a time");
+        Some(Box::pin(async move {
+            let raw_len = block.raw_len;
+            let published = publisher.publish(block).await;
+            (publisher, raw_len, published)
+        }))
+    }
+
+    fn published(&mut self, running: &mut Running, raw_len: u64, published: Result<(), Unpublished>) {
+        match published {
+            Ok(()) => {}
+            Err(Unpublished::Lost) => running.end(Cause::LeaseLost, None),
+            Err(Unpublished::Full) => {
+                self.unkept.full = true;
+                self.unkept.bytes += raw_len;
+            }
+            Err(Unpublished::Failed(why)) => {
+                self.unkept.failed = true;
+                self.unkept.bytes += raw_len;
+                running.end(Cause::OutputFailed(why), None);
+            }
+        }
+    }
+
+    fn send_extend(&self, running: &Running) -> Extending<'a> {
+        let extend = self.extend_request(running.pid);
+        Box::pin(self.worker.leases.extend(extend))
+    }
+
+    pub(super) fn extend_request(&self, pid: Option<u32>) -> Extend {
+        Extend {
+            fence: self.fence,
+            ttl_ms: u64::try_from(self.worker.config.lease_ttl.as_millis()).unwrap_or(u64::MAX),
+            process_id: pid,
+            rss_bytes: pid.and_then(resident_bytes),
+            last_output_at: self.last_output_at,
+        }
+    }
+
+    fn extended(&self, running: &mut Running, extended: Result<Extended, LeaseError>) {
+        match extended {
+            Ok(Extended { kill: Some(kill), .. }) => running.obey(kill, self.worker.config.grace),
+            Ok(_) => {}
+            Err(LeaseError::Lost(why)) => {
+                tracing::warn!(execution = %self.execution.id, why, "the lease is lost: the command is ended");
+                running.end(Cause::LeaseLost, None);
+            }
+            // The next extend tries again; the lease outlives two that fail.
+            Err(error) => tracing::warn!(execution = %self.execution.id, %error, "a lease was not extended"),
+        }
+    }
+}
+
+/// The end of a future that may not be there; a branch that uses it checks that first.
+async fn resolve<F: Future + Unpin>(pending: &mut Option<F>) -> F::Output {
+    match pending {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn told_to_end_all(stopping: &mut watch::Receiver<Stopping>) {
+    let told = stopping.wait_for(|stopping| *stopping == Stopping::EndAll).await.is_ok();
+    if !told {
+        // The worker is gone without a word; its runtime ends this task too.
+        std::future::pending::<()>().await;
+    }
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Resident memory of a process, where the system tells it cheaply.
+fn resident_bytes(pid: u32) -> Option<u64> {
+    let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let pages: u64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * 4096)
+}

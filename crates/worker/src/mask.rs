@@ -1,0 +1,235 @@
+//! Masks secrets in what a command writes, before anything else sees it: every occurrence of a value, plain or in one of its
+//! encoded forms, becomes `***`, however the bytes are cut into chunks.
+//!
+//! Two automata run over each stream, one over the forms that are written as they are, one over those that tools wrap (base64, hex),
+//! which looks past line breaks. What either of them could still complete is held back, through silences too, so half a
+//! secret is never shown; that is never more than the longest form. Overlapping occurrences are masked together.
+
+mod automaton;
+mod form;
+
+use std::sync::Arc;
+
+use self::automaton::{Automaton, REST, State};
+use self::form::Forms;
+
+/// What stands for a secret.
+pub(crate) const STARS: &[u8] = b"***";
+/// A value of fewer characters has no encoded forms: they would be found in ordinary text.
+const SHORTEST_ENCODED: usize = 6;
+/// A value of fewer characters is not masked: every second line would hold it.
+const SHORTEST: usize = 3;
+/// So much of a wrapped form before a line break is no coincidence.
+const BRIDGE_DEPTH: usize = 8;
+/// Tools that wrap write lines at least this long.
+const BRIDGE_RUN: usize = 40;
+
+/// How well a value can be masked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Strength {
+    /// In all its forms.
+    Full,
+    /// Only as it is.
+    PlainOnly,
+    /// Not at all.
+    None,
+}
+
+/// How well a value can be masked.
+pub(crate) fn strength(value: &str) -> Strength {
+    match value.trim().chars().count() {
+        0..SHORTEST => Strength::None,
+        SHORTEST..SHORTEST_ENCODED => Strength::PlainOnly,
+        _ => Strength::Full,
+    }
+}
+
+/// The secrets of one attempt, ready to be looked for.
+pub(crate) struct Mask {
+    plain: Automaton,
+    wrapped: Automaton,
+    /// Whether each byte begins a form.
+    begins: [bool; 256],
+}
+
+impl Mask {
+    /// A mask of these values; `None` if there is nothing to mask.
+    pub(crate) fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Option<Arc<Self>> {
+        let mut forms = Forms::default();
+        for value in values {
+            match strength(value) {
+                Strength::Full => forms.add(value, SHORTEST_ENCODED),
+                Strength::PlainOnly => forms.add_plain(value.trim()),
+                Strength::None => {}
+            }
+        }
+        let (plain, wrapped) = (Automaton::new(forms.plain), Automaton::new(forms.wrapped));
+        if plain.is_empty() {
+            return None;
+        }
+        let mut begins = [false; 256];
+        for byte in 0..=u8::MAX {
+            begins[usize::from(byte)] = plain.begins_with(byte) || wrapped.begins_with(byte);
+        }
+        Some(Arc::new(Self { plain, wrapped, begins }))
+    }
+
+    /// Masks a text that is whole.
+    pub(crate) fn text(self: &Arc<Self>, text: &str) -> String {
+        let (mut masker, mut masked) = (Masker::new(Arc::clone(self)), Vec::with_capacity(text.len()));
+        masker.push(text.as_bytes(), &mut masked);
+        masker.finish(&mut masked);
+        String::from_utf8_lossy(&masked).into_owned()
+    }
+}
+
+/// Masks one stream.
+pub(crate) struct Masker {
+    mask: Arc<Mask>,
+    plain: State,
+    wrapped: State,
+    /// What is not decided yet.
+    held: Vec<u8>,
+    /// Where `held` is masked: apart, in order.
+    spans: Vec<Span>,
+    /// The last that was given out stands for a secret that ends where `held` begins.
+    masking: bool,
+    /// How many bytes of an encoded form's alphabet were given out last, at most [`BRIDGE_RUN`].
+    run: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Span {
+    start: usize,
+    end: usize,
+}
+
+impl Masker {
+    /// A masker at the beginning of a stream.
+    pub(crate) fn new(mask: Arc<Mask>) -> Self {
+        Self { mask, plain: REST, wrapped: REST, held: Vec::new(), spans: Vec::new(), masking: false, run: 0 }
+    }
+
+    /// Takes bytes of the stream and gives out, masked, what is decided by now.
+    pub(crate) fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        let from = self.held.len();
+        self.held.extend_from_slice(bytes);
+        self.scan(from);
+        let plain_from = self.held.len().saturating_sub(self.mask.plain.depth(self.plain));
+        let wrapped_from = letters_back(&self.held, self.mask.wrapped.depth(self.wrapped));
+        self.give_out(plain_from.min(wrapped_from), out);
+    }
+
+    /// The stream has ended: gives out the rest. What looks like the better part of a secret is masked too.
+    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
+        let letters: Vec<usize> = (0..self.held.len()).filter(|at| !is_break(self.held[*at])).collect();
+        let joined: Vec<u8> = letters.iter().map(|at| self.held[*at]).collect();
+        let plain = self.mask.plain.cut_off_at(&self.held);
+        let wrapped = self.mask.wrapped.cut_off_at(&joined).map(|at| letters[at]);
+        if let Some(start) = plain.into_iter().chain(wrapped).min() {
+            self.cover(start, self.held.len());
+        }
+        self.give_out(self.held.len(), out);
+        (self.plain, self.wrapped, self.masking, self.run) = (REST, REST, false, 0);
+    }
+
+    /// Moves both automata over the bytes from `from` on.
+    fn scan(&mut self, from: usize) {
+        let mask = Arc::clone(&self.mask);
+        // Out of `self` while nothing happens, which is most of the time.
+        let held = std::mem::take(&mut self.held);
+        let (mut plain, mut wrapped, mut at) = (self.plain, self.wrapped, from);
+        while at < held.len() {
+            let byte = held[at];
+            if plain == REST && wrapped == REST && !mask.begins[usize::from(byte)] {
+                at += 1;
+                continue;
+            }
+            plain = mask.plain.step(plain, byte);
+            let length = mask.plain.found(plain);
+            if length > 0 {
+                self.cover((at + 1).saturating_sub(length), at + 1);
+            }
+            if !is_break(byte) {
+                wrapped = mask.wrapped.step(wrapped, byte);
+                let length = mask.wrapped.found(wrapped);
+                if length > 0 {
+                    self.cover(letters_back(&held[..=at], length), at + 1);
+                }
+            } else if wrapped != REST && !self.bridges(&held[..at], wrapped) {
+                wrapped = REST;
+            }
+            at += 1;
+        }
+        (self.held, self.plain, self.wrapped) = (held, plain, wrapped);
+    }
+
+    /// Whether a wrapped form may go on after a line break here. Otherwise the last letter of many an ordinary line would be held
+    /// back until the next.
+    fn bridges(&self, before: &[u8], wrapped: State) -> bool {
+        let line = before.strip_suffix(b"\r").unwrap_or(before);
+        if line.last().is_some_and(|byte| is_break(*byte)) {
+            // An empty line ends it.
+            return false;
+        }
+        let run = line.iter().rev().take(BRIDGE_RUN).take_while(|byte| is_encoded(**byte)).count();
+        let run = if run == line.len() { run + self.run } else { run };
+        run >= BRIDGE_RUN || self.mask.wrapped.depth(wrapped) >= BRIDGE_DEPTH
+    }
+
+    /// Masks a part of `held`, together with what it touches.
+    fn cover(&mut self, mut start: usize, end: usize) {
+        while let Some(last) = self.spans.last().filter(|last| last.end >= start) {
+            start = start.min(last.start);
+            self.spans.pop();
+        }
+        self.spans.push(Span { start, end });
+    }
+
+    /// Gives out the first `upto` bytes, masked.
+    fn give_out(&mut self, upto: usize, out: &mut Vec<u8>) {
+        if upto == 0 {
+            return;
+        }
+        let mut at = 0;
+        let mut masking = self.masking;
+        for span in self.spans.iter().take_while(|span| span.start < upto) {
+            out.extend_from_slice(&self.held[at..span.start]);
+            // A span from the very beginning goes on with what was masked before.
+            if span.start > 0 || !masking {
+                out.extend_from_slice(STARS);
+            }
+            at = span.end.min(upto);
+            masking = true;
+        }
+        out.extend_from_slice(&self.held[at..upto]);
+        self.masking = masking && at == upto;
+        let run = self.held[..upto].iter().rev().take(BRIDGE_RUN).take_while(|byte| is_encoded(**byte)).count();
+        self.run = if run == upto { (self.run + run).min(BRIDGE_RUN) } else { run };
+        self.held.drain(..upto);
+        self.spans.retain_mut(|span| {
+            (span.start, span.end) = (span.start.saturating_sub(upto), span.end.saturating_sub(upto));
+            span.end > 0
+        });
+    }
+}
+
+/// Where the last `count` bytes that are no line breaks begin.
+fn letters_back(bytes: &[u8], count: usize) -> usize {
+    let mut letters = (0..bytes.len()).rev().filter(|at| !is_break(bytes[*at]));
+    match count {
+        0 => bytes.len(),
+        count => letters.nth(count - 1).unwrap_or(0),
+    }
+}
+
+fn is_break(byte: u8) -> bool {
+    byte == b'\n' || byte == b'\r'
+}
+
+fn is_encoded(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/=_-".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! Random secrets in random forms, cut into random chunks: nothing of them comes out, and everything else does. The encoders here
+//! are written apart from those that are tested. `RUNVOY_PROVE` asks for the full counts.
+
+use std::time::Instant;
+
+use super::*;
+
+mod encoder;
+
+use self::encoder::{Chance, Written, random_secret};
+
+fn mask(values: &[&str]) -> Arc<Mask> {
+    Mask::new(values.iter().copied()).expect("something to mask")
+}
+
+/// Sends pieces through one masker, each a chunk of its own.
+fn through(mask: &Arc<Mask>, chunks: &[&[u8]]) -> String {
+    let (mut masker, mut out) = (Masker::new(Arc::clone(mask)), Vec::new());
+    chunks.iter().for_each(|chunk| masker.push(chunk, &mut out));
+    masker.finish(&mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// Text between secrets: never six bytes of anything in a row, often the beginning of a secret.
+fn filler(chance: &mut Chance, secrets: &[String]) -> Vec<u8> {
+    let mut text = vec![1];
+    for _ in 0..chance.below(6) {
+        let piece: Vec<u8> = match chance.below(3) {
+            0 => secrets[chance.below(secrets.len())].bytes().take(chance.below(3)).collect(),
+            1 => vec![b'\n'; chance.below(3)],
+            _ => (0..chance.below(5)).map(|_| b"abXY09 %\\\"'+/="[chance.below(14)]).collect(),
+        };
+        text.extend(piece);
+        text.push(1);
+    }
+    text.push(1);
+    text
+}
+
+fn random_chunks<'a>(chance: &mut Chance, mut stream: &'a [u8]) -> Vec<&'a [u8]> {
+    let longest = [1, 2, 7, 64, 4096][chance.below(5)];
+    let mut chunks = Vec::new();
+    while !stream.is_empty() {
+        let (chunk, rest) = stream.split_at((1 + chance.below(longest)).min(stream.len()));
+        chunks.push(chunk);
+        stream = rest;
+    }
+    chunks
+}
+
+#[test]
+fn security_12_no_secret_leaks_in_any_form_or_chunking() {
+    let cases = if std::env::var_os("RUNVOY_PROVE").is_some() { 100_000 } else { 2_000 };
+    for seed in 0..cases {
+        let chance = &mut Chance::new(seed);
+        let secrets: Vec<String> = (0..=chance.below(2)).map(|_| random_secret(chance)).collect();
+        let mask = mask(&secrets.iter().map(String::as_str).collect::<Vec<_>>());
+        let (mut stream, mut expected) = (filler(chance, &secrets), Vec::new());
+        expected.extend_from_slice(&stream);
+        let mut written = Vec::new();
+        for _ in 0..=chance.below(3) {
+            let one = Written::random(chance, &secrets);
+            stream.extend_from_slice(&one.bytes);
+            expected.extend_from_slice(&one.bytes[..one.secret.start]);
+            expected.extend_from_slice(STARS);
+            expected.extend_from_slice(&one.bytes[one.secret.end..]);
+            let after = filler(chance, &secrets);
+            stream.extend_from_slice(&after);
+            expected.extend_from_slice(&after);
+            written.push(one);
+        }
+        let out = through(&mask, &random_chunks(chance, &stream));
+        let how: Vec<_> = written.iter().map(|one| one.how).collect();
+        for one in &written {
+            let text = &one.bytes[one.secret.clone()];
+            for part in text.windows(6.min(text.len())) {
+                let leak = memchr::memmem::find(out.as_bytes(), part);
+                assert!(leak.is_none(), "seed {seed}: {how:?} of {secrets:?} leaked {out:?}");
+            }
+        }
+        // Around base64 in the middle of something else a neighbouring character may happen to belong to the secret.
+        if written.iter().all(|one| one.exact) {
+            assert_eq!(out, String::from_utf8_lossy(&expected), "seed {seed}: {how:?} of {secrets:?}");
+        }
+    }
+    println!("masking: {cases} random secrets, forms and chunkings: 0 leaks");
+}
+
+#[test]
+fn text_without_secrets_comes_through_byte_for_byte_and_its_pace_is_printed() {
+    let mask = mask(&["s3cr3t-T0ken/with+chars", "correct horse battery", "AKIAIOSFODNN7EXAMPLE", "line one of key\nline two of key"]);
+    let mut chance = Chance::new(1);
+    let mut text = Vec::new();
+    while text.len() < 8 << 20 {
+        let number = chance.number();
+        text.extend(format!("2026-11-16T01:45:08Z INFO request {number:x} GET /api/v1/things/{} 200 in 12 ms\n", number % 1000).bytes());
+    }
+    let (mut masker, mut out) = (Masker::new(mask), Vec::with_capacity(text.len()));
+    let began = Instant::now();
+    text.chunks(64 * 1024).for_each(|chunk| masker.push(chunk, &mut out));
+    masker.finish(&mut out);
+    let pace = text.len() as f64 / 1e6 / began.elapsed().as_secs_f64();
+    assert!(out == text, "something was changed");
+    println!("masking: {pace:.0} MB/s of log lines with four secrets");
+}
+
+#[test]
+fn random_bytes_come_through_byte_for_byte() {
+    let mask = mask(&["hunter2-hunter2"]);
+    for seed in 0..200 {
+        let chance = &mut Chance::new(seed);
+        let text: Vec<u8> = (0..chance.below(2000)).map(|_| u8::try_from(chance.below(256)).expect("a byte")).collect();
+        let (mut masker, mut out) = (Masker::new(Arc::clone(&mask)), Vec::new());
+        random_chunks(chance, &text).iter().for_each(|chunk| masker.push(chunk, &mut out));
+        masker.finish(&mut out);
+        assert!(out == text, "seed {seed}");
+    }
+}
+
+#[test]
+fn half_a_secret_waits_for_the_other_half() {
+    let mask = mask(&["hunter2-hunter2"]);
+    let (mut masker, mut out) = (Masker::new(mask), Vec::new());
+    masker.push(b"password: hunter2-", &mut out);
+    assert_eq!(out, b"password: ");
+    masker.push(b"hunter2\nnext", &mut out);
+    assert_eq!(out, b"password: ***\nnext");
+}
+
+#[test]
+fn what_can_be_no_secret_any_more_is_given_out_at_once() {
+    let mask = mask(&["hunter2-hunter2"]);
+    let (mut masker, mut out) = (Masker::new(mask), Vec::new());
+    masker.push(b"hunter2-h", &mut out);
+    assert_eq!(out, b"");
+    masker.push(b"!", &mut out);
+    assert_eq!(out, b"hunter2-h!");
+}
+
+#[test]
+fn a_stream_that_ends_within_a_secret_shows_none_of_it() {
+    let mask = mask(&["hunter2-hunter2"]);
+    assert_eq!(through(&mask, &[b"it is hunter2-hun"]), "it is ***");
+    assert_eq!(through(&mask, &[b"it is hunt"]), "it is hunt");
+    // The base64 of it, cut off.
+    assert_eq!(through(&mask, &[b"it is aHVudGVyM"]), "it is ***");
+}
+
+#[test]
+fn overlapping_secrets_are_masked_together() {
+    let mask = mask(&["abcdef", "defghijk", "ghi"]);
+    assert_eq!(through(&mask, &[b"<abcde", b"fghijk>"]), "<***>");
+    assert_eq!(through(&mask, &[b"<abcdefabcdef>ghi>"]), "<***>***>");
+}
+
+#[test]
+fn a_key_of_several_lines_is_masked_whole_and_line_by_line() {
+    let key = "-----BEGIN KEY-----\nMIIEpAIBAAKCAQEA\n  wJalrXUtnFEMI\nab\n-----END KEY-----\n";
+    let mask = mask(&[key]);
+    assert_eq!(through(&mask, &[b"a ", key.as_bytes(), b"b"]), "a ***b");
+    assert_eq!(through(&mask, &[b"one MIIEpAIBAAKCAQEA two wJalrXUtnFEMI\nab"]), "one *** two ***\nab");
+    assert_eq!(through(&mask, &[key.replace('\n', "\r\n").as_bytes()]), "***");
+}
+
+#[test]
+fn short_values_are_masked_as_they_are_or_not_at_all() {
+    assert_eq!(
+        [strength("ab\n"), strength("abc"), strength("abcde"), strength("abcdef")],
+        [Strength::None, Strength::PlainOnly, Strength::PlainOnly, Strength::Full]
+    );
+    assert!(Mask::new(["ab", ""]).is_none());
+    let mask = mask(&["pin42"]);
+    assert_eq!(through(&mask, &[b"pin42 PIN42 cGluNDI="]), "*** PIN42 cGluNDI=");
+}
+
+#[test]
+fn an_ordinary_line_is_not_held_back_because_of_its_last_letter() {
+    // `a` begins the base64 of the secret.
+    let mask = mask(&["hunter2-hunter2"]);
+    let (mut masker, mut out) = (Masker::new(mask), Vec::new());
+    masker.push(b"schema\n", &mut out);
+    assert_eq!(out, b"schema\n");
+}
+
+#[test]
+fn a_long_secret_is_masked_whole_and_holds_back_little() {
+    let secret: String = (0..20_000usize).map(|i| char::from(b'a' + u8::try_from(i * i % 23 + i / 7 % 3).expect("a letter"))).collect();
+    let mask = mask(&[&secret]);
+    let (mut masker, mut out) = (Masker::new(mask), Vec::new());
+    for chunk in secret.as_bytes().chunks(777) {
+        masker.push(chunk, &mut out);
+        assert!(masker.held.len() < 16 * 1024);
+    }
+    masker.finish(&mut out);
+    assert_eq!(out, STARS);
+}
+
+#[test]
+fn a_whole_text_is_masked_in_one_go() {
+    assert_eq!(mask(&["hunter2-hunter2"]).text("fatal: hunter2-hunter2 is wrong"), "fatal: *** is wrong");
+}

@@ -1,0 +1,7 @@
+//! Whole attempts: a worker, real processes, a real git and a real server of repositories.
+
+mod git;
+mod runner;
+mod secret;
+mod server;
+mod stage;

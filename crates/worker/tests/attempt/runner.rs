@@ -1,0 +1,87 @@
+//! A runner of plain process groups: enough for a worker's tests, which must not depend on another crate's containment.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use runvoy_model::id::ExecutionId;
+use runvoy_ports::runner::{Containment, Control, Exit, ExitStatus, Runner, Start, StartError, Started, WorkDir};
+use tokio::sync::oneshot;
+
+pub struct GroupRunner {
+    pub root: PathBuf,
+    /// How many commands were started.
+    pub starts: AtomicUsize,
+}
+
+struct Group(u32);
+
+impl Group {
+    fn signal(&self, name: &str) {
+        // A group that is gone cannot be signalled, which is as good.
+        drop(Command::new("/bin/kill").args([name, "--", &format!("-{}", self.0)]).stderr(Stdio::null()).status());
+    }
+}
+
+impl Control for Group {
+    fn terminate(&self) {
+        self.signal("-TERM");
+    }
+
+    fn kill(&self) {
+        self.signal("-KILL");
+    }
+}
+
+#[async_trait]
+impl Runner for GroupRunner {
+    fn name(&self) -> &'static str {
+        "process"
+    }
+
+    fn containment(&self) -> Containment {
+        Containment::Weak
+    }
+
+    async fn start(&self, start: Start) -> Result<Started, StartError> {
+        self.starts.fetch_add(1, Ordering::SeqCst);
+        let fail = |error: std::io::Error| StartError { message: error.to_string() };
+        let work_dir = self.root.join(format!("{}-{}", start.execution, start.attempt));
+        if let WorkDir::New(files) = &start.work_dir {
+            DirBuilder::new().mode(0o700).create(&work_dir).map_err(fail)?;
+            for file in files {
+                let mut open = File::options().write(true).create_new(true).mode(0o600).open(work_dir.join(&file.name)).map_err(fail)?;
+                open.write_all(&file.contents).map_err(fail)?;
+            }
+        }
+        let mut command = Command::new(&start.argv[0]);
+        command.args(&start.argv[1..]).env_clear().envs(&start.env).current_dir(work_dir.join(&start.directory)).process_group(0);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(fail)?;
+        let (stdout, stderr) = (child.stdout.take().expect("asked for"), child.stderr.take().expect("asked for"));
+        let (pid, (sender, exit)) = (child.id(), oneshot::channel());
+        std::thread::spawn(move || {
+            let status = child
+                .wait()
+                .ok()
+                .and_then(|status| status.code().map(ExitStatus::Code).or_else(|| status.signal().map(ExitStatus::Signal)));
+            // Whoever does not wait for the end does not want it.
+            let _ = sender.send(Exit { status: status.unwrap_or(ExitStatus::Lost), oom_killed: false, cpu_ms: 0, max_rss_bytes: 0 });
+        });
+        let (stdout, stderr) = (OwnedFd::from(stdout), OwnedFd::from(stderr));
+        Ok(Started { handle: String::new(), pid: Some(pid), work_dir, stdout, stderr, exit, control: Box::new(Group(pid)) })
+    }
+
+    async fn sweep(&self) -> Result<usize, StartError> {
+        Ok(0)
+    }
+
+    async fn clean_up(&self, execution: ExecutionId, attempt: u32) {
+        drop(fs::remove_dir_all(self.root.join(format!("{execution}-{attempt}"))));
+    }
+}

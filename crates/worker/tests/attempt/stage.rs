@@ -1,0 +1,262 @@
+//! A worker with one execution to run, and whoever hands it out and keeps what comes of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use runvoy_model::chain::ChainHead;
+use runvoy_model::command::{EndAttempt, Extend, Extended, Fence, Outcome};
+use runvoy_model::execution::{Execution, KillRequest, Lease, LockClaim};
+use runvoy_model::git::{GitSource, Reach};
+use runvoy_model::id::{ExecutionId, LeaseId, WorkerId};
+use runvoy_model::log::{Block, Stream};
+use runvoy_model::name::Name;
+use runvoy_model::spec::{DEFAULT_PRIORITY, LOCAL_IMAGE, Spec};
+use runvoy_model::status::Status;
+use runvoy_model::time::UnixMs;
+use runvoy_ports::clock::Clock;
+use runvoy_ports::lease::{LeaseError, Leases, Material, Materials};
+use runvoy_ports::runner::Limits;
+use runvoy_worker::{Config, Git, Worker};
+use tempfile::TempDir;
+use tokio::sync::{Mutex, oneshot};
+
+use crate::runner::GroupRunner;
+
+/// What came of an attempt.
+pub struct Played {
+    pub outcome: Outcome,
+    /// Every record with its stream, a line each.
+    pub log: String,
+    /// How many commands were started.
+    pub starts: usize,
+}
+
+impl Played {
+    pub fn git_failure(&self) -> &str {
+        match &self.outcome {
+            Outcome::GitFailed { message } => message,
+            other => panic!("not a failure of git: {other:?}\n{}", self.log),
+        }
+    }
+
+    pub fn assert_exit(&self, code: i32) -> &Self {
+        assert_eq!(self.outcome, Outcome::Exited { code, after_kill: false }, "{}", self.log);
+        self
+    }
+}
+
+/// An execution to play, and the world it is played in.
+pub struct Stage {
+    pub spec: Spec,
+    pub git: Git,
+    pub materials: Result<Materials, String>,
+    /// Asked for as soon as the log holds this.
+    pub kill_at: Option<&'static str>,
+}
+
+impl Stage {
+    pub fn new(command: &str) -> Self {
+        let spec = Spec {
+            command: command.to_owned(),
+            args: None,
+            image: LOCAL_IMAGE.to_owned(),
+            env: BTreeMap::new(),
+            timeout_ms: None,
+            lock: None,
+            lock_wait_ms: None,
+            queue: name("default"),
+            priority: DEFAULT_PRIORITY,
+            labels: BTreeMap::new(),
+            retries: 0,
+            secrets: Vec::new(),
+            git: None,
+            playbook: None,
+        };
+        Self { spec, git: Git { reach: Reach::Private, ca_file: None }, materials: Ok(Materials::default()), kill_at: None }
+    }
+
+    pub fn repo(mut self, repo: &str) -> Self {
+        self.spec.git = Some(GitSource { repo: repo.to_owned(), reference: None, path: None, token: None });
+        self
+    }
+
+    pub fn reference(mut self, reference: &str) -> Self {
+        self.spec.git.as_mut().expect("a repository").reference = Some(reference.to_owned());
+        self
+    }
+
+    pub fn path(mut self, path: &str) -> Self {
+        self.spec.git.as_mut().expect("a repository").path = Some(path.to_owned());
+        self
+    }
+
+    pub fn env(mut self, key: &str, value: &str) -> Self {
+        self.spec.env.insert(key.to_owned(), value.to_owned());
+        self
+    }
+
+    pub fn secret(mut self, secret: &str, key_name: &str, value: &str) -> Self {
+        self.spec.secrets.push(name(secret));
+        self.materials.as_mut().expect("materials").secrets.push(material(secret, key_name, value));
+        self
+    }
+
+    pub fn token(mut self, value: &str) -> Self {
+        self.spec.git.as_mut().expect("a repository").token = Some(name("tok"));
+        self.materials.as_mut().expect("materials").git_token = Some(material("tok", "TOK", value));
+        self
+    }
+
+    pub async fn play(self) -> Played {
+        let root = TempDir::new().expect("a directory");
+        let runner = Arc::new(GroupRunner { root: root.path().to_owned(), starts: 0.into() });
+        let (done, ended) = oneshot::channel();
+        let execution = execution(self.spec);
+        let leases = Arc::new(Desk {
+            execution: execution.clone(),
+            materials: self.materials,
+            kill_at: self.kill_at,
+            log: Mutex::default(),
+            done: Mutex::new(Some(done)),
+        });
+        let config = Config {
+            concurrency: 1,
+            lease_ttl: Duration::from_millis(300),
+            grace: Duration::from_secs(1),
+            home: root.path().display().to_string(),
+            host: "test".to_owned(),
+            limits: Limits::default(),
+            git: self.git,
+        };
+        let worker = Worker::new(Arc::clone(&leases) as Arc<dyn Leases>, Arc::clone(&runner) as _, Arc::new(Still), config);
+        worker.slots().reserve().expect("a free slot").start(execution);
+        let outcome = tokio::time::timeout(Duration::from_secs(60), ended).await.expect("it ends").expect("it is told");
+        worker.stop(Duration::from_secs(10)).await;
+        let left = std::fs::read_dir(root.path()).expect("the root").filter_map(Result::ok).filter(|entry| entry.path().is_dir()).count();
+        assert_eq!(left, 0, "the work directory is gone");
+        let log = leases.log.lock().await.clone();
+        Played { outcome, log, starts: runner.starts.load(Ordering::SeqCst) }
+    }
+}
+
+pub fn name(text: &str) -> Name {
+    Name::new(text).expect("a name")
+}
+
+fn material(secret: &str, key_name: &str, value: &str) -> Material {
+    Material { name: name(secret), key_name: key_name.to_owned(), value: value.to_owned() }
+}
+
+/// A clock that stands still: nothing here depends on the time of day.
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> UnixMs {
+        UnixMs(1_000)
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+struct Desk {
+    execution: Execution,
+    materials: Result<Materials, String>,
+    kill_at: Option<&'static str>,
+    log: Mutex<String>,
+    done: Mutex<Option<oneshot::Sender<Outcome>>>,
+}
+
+#[async_trait]
+impl Leases for Desk {
+    async fn wait_for_work(&self) {
+        std::future::pending().await
+    }
+
+    async fn lease(&self, _: usize) -> Result<Vec<Execution>, LeaseError> {
+        Ok(Vec::new())
+    }
+
+    async fn materials(&self, fence: Fence) -> Result<Materials, LeaseError> {
+        assert_eq!(fence.execution, self.execution.id);
+        self.materials.clone().map_err(LeaseError::Refused)
+    }
+
+    async fn extend(&self, extend: Extend) -> Result<Extended, LeaseError> {
+        let is_time = match self.kill_at {
+            Some(text) => self.log.lock().await.contains(text),
+            None => false,
+        };
+        let kill = is_time.then(|| KillRequest { by: "ana@example.com".to_owned(), at: UnixMs(0), force: false });
+        Ok(Extended { ttl_ms: extend.ttl_ms, kill })
+    }
+
+    async fn append(&self, _: Fence, first_seq: u64, block: Block) -> Result<u64, LeaseError> {
+        let mut log = self.log.lock().await;
+        let mut next = first_seq;
+        for record in block.records() {
+            let record = record.expect("a good record");
+            let stream = match record.stream {
+                Stream::Stdout => "out",
+                Stream::Stderr => "err",
+                Stream::Platform => "platform",
+            };
+            log.push_str(&format!("{stream}: {}\n", String::from_utf8_lossy(record.bytes)));
+            next += 1;
+        }
+        Ok(next)
+    }
+
+    async fn finish(&self, ended: EndAttempt) -> Result<Execution, LeaseError> {
+        if let Some(done) = self.done.lock().await.take() {
+            drop(done.send(ended.outcome));
+        }
+        Ok(self.execution.clone())
+    }
+}
+
+fn execution(spec: Spec) -> Execution {
+    let at = UnixMs(1_000);
+    let lease = Lease {
+        id: LeaseId::from_bytes([2; 16]),
+        attempt: 1,
+        worker: WorkerId::from_bytes([3; 16]),
+        in_process: true,
+        ttl_ms: 1_000,
+        deadline: at,
+        begun: true,
+        extensions: 0,
+        heartbeat_at: None,
+        heartbeats: 0,
+    };
+    Execution {
+        id: ExecutionId::from_bytes([1; 16]),
+        spec,
+        created_by: "ana@example.com".to_owned(),
+        owned_by: Vec::new(),
+        created_by_request_id: String::new(),
+        modified_by_request_id: String::new(),
+        submitted_at: at,
+        status: Status::Running,
+        attempt: 1,
+        ready_at: at,
+        started_at: Some(at),
+        attempt_started_at: Some(at),
+        completed_at: None,
+        exit_code: None,
+        end_reason: None,
+        lease: Some(lease),
+        ran_on: None,
+        kill: None,
+        lock: LockClaim::None,
+        log_end: None,
+        cost_micro_usd: None,
+        dead: false,
+        chain: ChainHead::default(),
+        version: 1,
+    }
+}
