@@ -12,6 +12,7 @@ mod link;
 mod mask;
 mod name;
 mod package;
+mod proof;
 mod purity;
 mod sql;
 mod trace;
@@ -36,6 +37,7 @@ pub fn run() -> Result<()> {
 
     let mut findings: Vec<Finding> = files.iter().flat_map(|file| FILE_RULES.iter().flat_map(|rule| rule(file))).collect();
     findings.extend(files.iter().flat_map(|file| link::check(file, |path| tool::root().join(path).exists())));
+    findings.extend(proof::check(&files));
     findings.extend(layer::check(&layer::manifests(&metadata, &files)?));
     if let Some(lock) = files.iter().find(|file| file.path == "Cargo.lock") {
         findings.extend(package::check(&lock.text, &default_build));

@@ -53,7 +53,7 @@ fn a_user_of_their_own_has_no_rights_left() {
 }
 
 #[test]
-fn a_kill_leaves_no_descendant_whatever_it_did() {
+fn security_30_a_kill_leaves_no_descendant_whatever_it_did() {
     let server = Setup::default().arg("--grace").arg("300ms").start();
     let hostile = "trap '' TERM HUP INT; (setsid sh -c 'trap \"\" TERM; (sleep 1000 &) ; sleep 1000' &) ; nohup sleep 1000 >/dev/null 2>&1 & sleep 1000";
     let id = server.run(hostile);
@@ -74,7 +74,7 @@ fn what_a_command_leaves_in_the_background_ends_with_it() {
 }
 
 #[test]
-fn limits_hold_and_say_so() {
+fn security_29_limits_hold_and_say_so() {
     let server = Setup::default().env("RUNVOY_LIMIT_MEMORY_BYTES", "64MiB").env("RUNVOY_LIMIT_PIDS", "40").start();
     let id = server.run("tail /dev/zero");
     let status = server.wait(&id);

@@ -103,7 +103,7 @@ async fn each_attempt_has_a_private_work_directory_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_symlink_left_behind_is_not_followed_by_the_cleanup() {
+async fn security_25_a_symlink_left_behind_is_not_followed_by_the_cleanup() {
     let stage = Stage::new().await;
     let treasure = stage.root.path().join("treasure");
     fs::create_dir(&treasure).unwrap();

@@ -9,7 +9,7 @@ use runvoy_runners::{ProcessRunner, RunAs};
 use crate::stage::{ALL, Stage, living, nobody, start_and_settle, unique};
 
 #[tokio::test]
-async fn a_command_of_another_user_has_no_privilege_left() {
+async fn security_28_a_command_of_another_user_has_no_privilege_left() {
     for containment in ALL {
         let stage = Stage::with(|config| {
             config.run_as = Some(nobody());

@@ -20,7 +20,7 @@ async fn status_of(address: &str, request: &[u8]) -> u16 {
 }
 
 #[tokio::test]
-async fn no_path_or_id_breaks_the_server_or_leads_out_of_its_place() {
+async fn security_25_no_path_or_id_breaks_the_server_or_leads_out_of_its_place() {
     let app = TestApp::new().await;
     let served = app.listen().await;
     let key = key_of(Role::Admin);
