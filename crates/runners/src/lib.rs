@@ -4,6 +4,7 @@
 
 mod command;
 mod config;
+mod uid;
 mod user;
 
 #[cfg(target_os = "linux")]
@@ -12,7 +13,8 @@ mod linux;
 #[cfg(any(not(target_os = "linux"), test))]
 mod portable;
 
-pub use config::{Config, RunAs};
+pub use config::{Config, RunAs, User};
+pub use uid::{UidRange, UnfitUids};
 pub use user::{UnknownUser, lookup_user};
 
 #[cfg(target_os = "linux")]

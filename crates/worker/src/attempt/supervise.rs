@@ -30,7 +30,7 @@ const LINGER: Duration = Duration::from_secs(2);
 const READ_BYTES: usize = 64 * 1024;
 
 type Publishing = Pin<Box<dyn Future<Output = (Publisher, u64, Result<(), Unpublished>)> + Send>>;
-type Extending<'a> = Pin<Box<dyn Future<Output = Result<Extended, LeaseError>> + Send + 'a>>;
+pub(super) type Extending<'a> = Pin<Box<dyn Future<Output = Result<Extended, LeaseError>> + Send + 'a>>;
 
 impl<'a> Attempt<'a> {
     /// Sees a command through to its end.
@@ -69,6 +69,10 @@ impl<'a> Attempt<'a> {
         loop {
             if publishing.is_none() && exited.is_some() && !stdout_open && !stderr_open {
                 self.end_of_output();
+                if extending.is_some() {
+                    // Its answer is not heard any more: whoever watches next asks again.
+                    nudge.notify_one();
+                }
                 return exited.flatten();
             }
             let (alive, may_read) = (exited.is_none(), publishing.is_none());
@@ -107,10 +111,10 @@ impl<'a> Attempt<'a> {
                     stop_seen = true;
                     running.end(Cause::WorkerStop, Some(self.worker.config.grace));
                 }
-                () = nudge.notified(), if extending.is_none() => extending = Some(self.send_extend(running)),
+                () = nudge.notified(), if extending.is_none() => extending = Some(self.send_extend(running.pid)),
                 () = sleep_until(self.extend_at), if extending.is_none() => {
                     self.extend_at = Instant::now() + extend_every;
-                    extending = Some(self.send_extend(running));
+                    extending = Some(self.send_extend(running.pid));
                 }
                 () = sleep_until(release_at), if may_read && self.recorder.has_news() => {
                     self.recorder.release(self.worker.clock.now());
@@ -185,8 +189,8 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    fn send_extend(&self, running: &Running) -> Extending<'a> {
-        let extend = self.extend_request(running.pid);
+    pub(super) fn send_extend(&self, pid: Option<u32>) -> Extending<'a> {
+        let extend = self.extend_request(pid);
         Box::pin(self.worker.leases.extend(extend))
     }
 
@@ -215,14 +219,14 @@ impl<'a> Attempt<'a> {
 }
 
 /// The end of a future that may not be there; a branch that uses it checks that first.
-async fn resolve<F: Future + Unpin>(pending: &mut Option<F>) -> F::Output {
+pub(super) async fn resolve<F: Future + Unpin>(pending: &mut Option<F>) -> F::Output {
     match pending {
         Some(future) => future.await,
         None => std::future::pending().await,
     }
 }
 
-async fn told_to_end_all(stopping: &mut watch::Receiver<Stopping>) {
+pub(super) async fn told_to_end_all(stopping: &mut watch::Receiver<Stopping>) {
     let told = stopping.wait_for(|stopping| *stopping == Stopping::EndAll).await.is_ok();
     if !told {
         // The worker is gone without a word; its runtime ends this task too.

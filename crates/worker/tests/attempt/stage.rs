@@ -21,7 +21,7 @@ use runvoy_ports::lease::{LeaseError, Leases, Material, Materials};
 use runvoy_ports::runner::Limits;
 use runvoy_worker::{Config, Git, Worker};
 use tempfile::TempDir;
-use tokio::sync::{Mutex, oneshot};
+use tokio::sync::{Mutex, oneshot, watch};
 
 use crate::runner::GroupRunner;
 
@@ -37,9 +37,13 @@ pub struct Played {
 impl Played {
     pub fn git_failure(&self) -> &str {
         match &self.outcome {
-            Outcome::GitFailed { message } => message,
+            Outcome::GitFailed { message, .. } => message,
             other => panic!("not a failure of git: {other:?}\n{}", self.log),
         }
+    }
+
+    pub fn was_ended_before_its_start(&self) -> bool {
+        matches!(&self.outcome, Outcome::StartFailed { message } if message == "ana@example.com ended it before its command was started")
     }
 
     pub fn assert_exit(&self, code: i32) -> &Self {
@@ -55,6 +59,10 @@ pub struct Stage {
     pub materials: Result<Materials, String>,
     /// Asked for as soon as the log holds this.
     pub kill_at: Option<&'static str>,
+    /// Materials are handed out after so many extends.
+    pub extends_before_materials: usize,
+    /// Something in every command goes over its memory limit.
+    pub oom_kills: bool,
 }
 
 impl Stage {
@@ -75,7 +83,8 @@ impl Stage {
             git: None,
             playbook: None,
         };
-        Self { spec, git: Git { reach: Reach::Private, ca_file: None }, materials: Ok(Materials::default()), kill_at: None }
+        let git = Git { reach: Reach::Private, ca_file: None };
+        Self { spec, git, materials: Ok(Materials::default()), kill_at: None, extends_before_materials: 0, oom_kills: false }
     }
 
     pub fn repo(mut self, repo: &str) -> Self {
@@ -112,13 +121,15 @@ impl Stage {
 
     pub async fn play(self) -> Played {
         let root = TempDir::new().expect("a directory");
-        let runner = Arc::new(GroupRunner { root: root.path().to_owned(), starts: 0.into() });
+        let runner = Arc::new(GroupRunner { root: root.path().to_owned(), starts: 0.into(), oom_kills: self.oom_kills });
         let (done, ended) = oneshot::channel();
         let execution = execution(self.spec);
         let leases = Arc::new(Desk {
             execution: execution.clone(),
             materials: self.materials,
             kill_at: self.kill_at,
+            extends_before_materials: self.extends_before_materials,
+            extends: watch::Sender::new(0),
             log: Mutex::default(),
             done: Mutex::new(Some(done)),
         });
@@ -167,6 +178,8 @@ struct Desk {
     execution: Execution,
     materials: Result<Materials, String>,
     kill_at: Option<&'static str>,
+    extends_before_materials: usize,
+    extends: watch::Sender<usize>,
     log: Mutex<String>,
     done: Mutex<Option<oneshot::Sender<Outcome>>>,
 }
@@ -183,10 +196,13 @@ impl Leases for Desk {
 
     async fn materials(&self, fence: Fence) -> Result<Materials, LeaseError> {
         assert_eq!(fence.execution, self.execution.id);
+        let enough = |extends: &usize| *extends >= self.extends_before_materials;
+        self.extends.subscribe().wait_for(enough).await.expect("it is not dropped");
         self.materials.clone().map_err(LeaseError::Refused)
     }
 
     async fn extend(&self, extend: Extend) -> Result<Extended, LeaseError> {
+        self.extends.send_modify(|extends| *extends += 1);
         let is_time = match self.kill_at {
             Some(text) => self.log.lock().await.contains(text),
             None => false,
