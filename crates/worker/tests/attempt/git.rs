@@ -67,6 +67,20 @@ async fn the_command_runs_in_the_directory_asked_for() {
 }
 
 #[tokio::test]
+async fn security_24_a_directory_that_leads_out_of_the_repository_is_refused() {
+    let server = GitServer::start().await;
+    server.fill(&[&[("sub/inner", "in"), ("out@", "/"), ("within@", "sub")]]);
+    let repo = format!("{}/public/a.git", server.url);
+    for path in ["out", "out/etc"] {
+        let played = play(&server, Stage::new("pwd").repo(&repo).path(path)).await;
+        assert!(played.git_failure().contains("leads out of the repository"), "{}", played.log);
+        assert_eq!(played.starts, 1, "the command did not run");
+    }
+    let played = play(&server, Stage::new("cat inner").repo(&repo).path("within")).await;
+    played.assert_exit(0);
+}
+
+#[tokio::test]
 async fn what_cannot_be_cloned_ends_the_attempt_with_gits_words() {
     let server = GitServer::start().await;
     server.fill(&FILES);
