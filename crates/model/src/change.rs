@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::group::Group;
-use crate::id::ExecutionId;
+use crate::id::{ExecutionId, JobId};
 use crate::image::{ImageSettings, Reference};
 use crate::name::Name;
 use crate::playbook::PlaybookBody;
@@ -200,6 +200,8 @@ pub struct Denied {
 pub enum Made {
     /// An execution.
     Execution(ExecutionId),
+    /// A job.
+    Job(JobId),
     /// A record.
     Record(Kind, String),
 }
@@ -208,6 +210,7 @@ impl std::fmt::Display for Made {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Execution(id) => write!(f, "execution {id}"),
+            Self::Job(id) => write!(f, "job {id}"),
             Self::Record(kind, name) => write!(f, "{} {name}", kind.as_str()),
         }
     }

@@ -90,6 +90,7 @@ fn missing_spec() -> Spec {
         retries: 0,
         secrets: Vec::new(),
         git: None,
+        task: None,
         playbook: None,
     }
 }

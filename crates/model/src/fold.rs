@@ -48,7 +48,14 @@ pub fn fold<'a>(events: impl IntoIterator<Item = &'a Event>) -> Result<Option<Ta
         let late = event.properties.get("late").and_then(serde_json::Value::as_bool).unwrap_or(false);
         let next = match event.kind {
             _ if late => continue,
-            EventType::TaskHeartbeat | EventType::Audit | EventType::AuditCheckpoint => continue,
+            EventType::TaskHeartbeat
+            | EventType::TaskHealthCheck
+            | EventType::JobCreated
+            | EventType::JobTasksAdded
+            | EventType::JobCompleted
+            | EventType::JobFailureDetected
+            | EventType::Audit
+            | EventType::AuditCheckpoint => continue,
             EventType::TaskPending => TaskState::Pending,
             EventType::TaskProcessingStarted | EventType::TaskProcessingFailed => TaskState::Processing,
             EventType::TaskCompleted => TaskState::Completed,

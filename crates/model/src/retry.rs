@@ -1,21 +1,28 @@
 //! What an outcome means: whether another attempt could help, and when it may begin.
 
+use serde::{Deserialize, Serialize};
+
 use crate::command::Outcome;
 use crate::id::ExecutionId;
 
 /// What kind of failure it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Category {
     /// It took too long.
     Timeout,
     /// Something could not be reached.
     Network,
+    /// Somebody beyond asks to come less often.
+    RateLimit,
     /// Something beyond failed, or nobody can tell.
     ServerError,
     /// It may not.
     Auth,
     /// What it was given is wrong.
     Validation,
+    /// What it read cannot be understood.
+    Parse,
     /// Something is not there.
     NotFound,
     /// It is broken.
@@ -28,6 +35,8 @@ impl Category {
         match self {
             Self::Timeout => "timeout",
             Self::Network => "network",
+            Self::RateLimit => "rate-limit",
+            Self::Parse => "parse",
             Self::ServerError => "server-error",
             Self::Auth => "auth",
             Self::Validation => "validation",
@@ -38,7 +47,7 @@ impl Category {
 
     /// Another attempt could help.
     pub const fn is_retryable(self) -> bool {
-        matches!(self, Self::Timeout | Self::Network | Self::ServerError)
+        matches!(self, Self::Timeout | Self::Network | Self::RateLimit | Self::ServerError)
     }
 }
 

@@ -6,7 +6,8 @@ use crate::change::Made;
 use crate::command::{Answer, Receipt, SubmitKey};
 use crate::event::{Entity, Event, EventType};
 use crate::execution::Execution;
-use crate::id::ExecutionId;
+use crate::id::{ExecutionId, JobId};
+use crate::job::{Job, Node, Phase};
 use crate::lock::Lock;
 use crate::name::Name;
 use crate::record::{Kind, Record};
@@ -34,8 +35,36 @@ pub trait View {
     /// The first executions that can be leased now by who serves this, by [`crate::execution::ReadyKey`], `max` in all.
     fn ready(&mut self, queues: &[Name], serves: &[Needs], now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, Self::Error>;
 
+    /// One job.
+    fn job(&mut self, id: JobId) -> Result<Option<Job>, Self::Error>;
+
+    /// One task of a job.
+    fn node(&mut self, job: JobId, task: &str) -> Result<Option<Node>, Self::Error>;
+
+    /// Tasks of a job that stand like this, by place, `max` at most.
+    fn nodes(&mut self, job: JobId, standing: Standing, max: usize) -> Result<Vec<Node>, Self::Error>;
+
+    /// The children of a task that have not been told that it is done, `max` at most.
+    fn children(&mut self, job: JobId, parent: &str, max: usize) -> Result<Vec<Name>, Self::Error>;
+
+    /// Where every opened task of a job stands, by place.
+    fn phases(&mut self, job: JobId) -> Result<Vec<(Name, Phase)>, Self::Error>;
+
     /// One record, also after it was removed.
     fn record(&mut self, kind: Kind, name: &str) -> Result<Option<Record>, Self::Error>;
+}
+
+/// How tasks of a job stand, for a look at those that have something to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Written with this batch, and not looked at yet.
+    Staged(u64),
+    /// Could be released.
+    Ready,
+    /// Ended otherwise than well in a generation before this one.
+    FailedBefore(u32),
+    /// Done, and its children have not all been told.
+    Marked,
 }
 
 /// What a decision writes, all of it or nothing.
@@ -47,6 +76,16 @@ pub struct Writes {
     pub locks: Vec<Lock>,
     /// Records as they are afterwards. One that is new has version 1.
     pub records: Vec<Record>,
+    /// Jobs as they are afterwards. One that is new has version 1.
+    pub jobs: Vec<Job>,
+    /// Tasks as they are afterwards.
+    pub nodes: Vec<Node>,
+    /// Edges that are new: parent and child.
+    pub edges: Vec<(JobId, Name, Name)>,
+    /// Edges that are gone: the child has been told.
+    pub told_edges: Vec<(JobId, Name, Name)>,
+    /// Jobs of which everything goes, as much as one step may take.
+    pub forgotten: Vec<JobId>,
     /// New events, in order.
     pub events: Vec<Event>,
     /// The client's own key for this, and what it made.
@@ -59,7 +98,11 @@ pub struct Writes {
 impl Writes {
     /// Nothing to write.
     pub fn is_empty(&self) -> bool {
-        self.executions.is_empty() && self.locks.is_empty() && self.records.is_empty() && self.events.is_empty() && self.key.is_none()
+        self.executions.is_empty() && self.locks.is_empty() && self.records.is_empty()
+            && self.jobs.is_empty()
+            && self.nodes.is_empty()
+            && self.forgotten.is_empty()
+            && self.events.is_empty() && self.key.is_none()
     }
 
     /// Adds an event about an execution.
@@ -89,6 +132,14 @@ impl Writes {
         Box::new(execution)
     }
 
+    /// Writes a job, raising its version, and gives it back as written.
+    pub fn put_job(&mut self, mut job: Job, step: &Step) -> Box<Job> {
+        job.version += 1;
+        job.modified_by_request_id.clone_from(&step.request_id);
+        self.jobs.push(job.clone());
+        Box::new(job)
+    }
+
     /// Writes a record, raising its version, and gives it back as written.
     pub fn put_record(&mut self, mut record: Record) -> Box<Record> {
         record.version += 1;
@@ -101,13 +152,20 @@ impl Writes {
         for event in &mut self.events {
             let execution = self.executions.iter_mut().find(|execution| event.entity == Entity::task(execution.id));
             let record = self.records.iter_mut().find(|record| record.entity().as_ref() == Some(&event.entity));
+            let job = self.jobs.iter_mut().find(|job| event.entity == Entity::job(job.id));
             let chain = execution.map(|execution| &mut execution.chain).or(record.map(|record| &mut record.chain));
+            let chain = chain.or(job.map(|job| &mut job.chain));
             let chain = chain.expect("an event is written together with what it is about");
             if event.kind.is_chained() {
                 *chain = key.link(chain, &event.canonical());
                 event.mac = chain.mac;
             }
             event.number = chain.count;
+        }
+        if let Answer::Job { job, .. } = answer
+            && let Some(written) = self.jobs.iter().find(|written| written.id == job.id)
+        {
+            job.chain = written.chain;
         }
         if let Answer::Record { record, .. } = answer
             && let Some(written) = self.records.iter().find(|written| written.kind == record.kind && written.name == record.name)
@@ -133,6 +191,7 @@ impl Writes {
             Answer::Ended(execution) => Some(Receipt::Ended(execution.id)),
             Answer::Changed(execution) => Some(Receipt::Changed(execution.id)),
             Answer::Lock(lock) => Some(Receipt::Lock(lock.name.clone())),
+            Answer::Job { job, .. } => Some(Receipt::Job(job.id)),
             Answer::Record { record, .. } => Some(Receipt::Record(record.kind, record.name.clone())),
             Answer::Refused(_) => self.executions.first().map(|execution| Receipt::Late(execution.id)),
             Answer::Begun(_) | Answer::Extended(_) | Answer::Unchanged => None,

@@ -3,11 +3,12 @@
 use serde_json::json;
 
 use super::lease::{Fenced, fenced, return_to_line, too_late};
-use super::{Decision, lock, properties, refuse};
-use crate::command::{Answer, EndAttempt, Outcome, Reap, Refusal};
+use super::{Decision, job, lock, properties, refuse};
+use crate::command::{Answer, EndAttempt, ErrorMark, Outcome, Reap, Refusal};
 use crate::event::EventType;
 use crate::execution::{Execution, KillRequest};
-use crate::retry::{Category, backoff_ms, classify};
+use crate::job::Payload;
+use crate::retry::{Category, LONGEST_BACKOFF_MS, backoff_ms, classify};
 use crate::status::{EXIT_KILLED, EXIT_PLATFORM, EXIT_TIMEOUT, EndCode, EndReason, Status};
 use crate::step::Step;
 use crate::view::{View, Writes};
@@ -22,8 +23,10 @@ pub(super) struct Verdict {
 }
 
 /// What is known of an attempt beside its outcome.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Facts {
+    pub output: Option<Payload>,
+    pub said: Option<ErrorMark>,
     pub log_end: Option<u64>,
     pub duration_ms: Option<u64>,
     pub process_id: Option<u32>,
@@ -32,6 +35,8 @@ pub(super) struct Facts {
 
 pub(super) fn end_attempt<V: View>(view: &mut V, step: &Step, ended: &EndAttempt) -> Decision<V::Error> {
     let facts = Facts {
+        output: ended.output.clone(),
+        said: ended.said.clone(),
         log_end: Some(ended.log_end),
         duration_ms: Some(ended.duration_ms),
         process_id: ended.process_id,
@@ -40,7 +45,7 @@ pub(super) fn end_attempt<V: View>(view: &mut V, step: &Step, ended: &EndAttempt
     match fenced(view, ended.fence)? {
         Fenced::Unknown => refuse(Refusal::NotFound),
         Fenced::Valid(execution, lease) if lease.begun => {
-            let verdict = judge(&ended.outcome, execution.kill.as_ref());
+            let verdict = heard(judge(&ended.outcome, execution.kill.as_ref()), ended.said.as_ref());
             conclude(view, step, *execution, &ended.outcome, verdict, facts)
         }
         Fenced::Valid(execution, _) | Fenced::Lapsed(execution) => Ok(keep_late(step, *execution, ended)),
@@ -88,6 +93,15 @@ pub(super) fn judge(outcome: &Outcome, kill: Option<&KillRequest>) -> Verdict {
         Some(kill) if !ended_by_itself => stopped(kill, &own.reason.message),
         _ => own,
     }
+}
+
+/// What the command itself says about its failure goes before what its exit code could mean.
+fn heard(mut verdict: Verdict, said: Option<&ErrorMark>) -> Verdict {
+    if let (Some(said), Status::Failed, EndCode::Exit | EndCode::Signal) = (said, verdict.status, verdict.reason.code) {
+        verdict.category = Some(said.category);
+        verdict.reason.message = format!("{}: {}", verdict.reason.message, said.message);
+    }
+    verdict
 }
 
 pub(super) fn stopped(kill: &KillRequest, how: &str) -> Verdict {
@@ -160,7 +174,8 @@ fn conclude<V: View>(
 
 fn retry(step: &Step, mut execution: Execution, verdict: &Verdict, facts: Facts) -> (Writes, Answer) {
     let mut writes = Writes::default();
-    let wait_ms = backoff_ms(execution.id, execution.attempt);
+    let asked_ms = facts.said.as_ref().and_then(|said| said.retry_after_ms).unwrap_or(0).min(LONGEST_BACKOFF_MS);
+    let wait_ms = backoff_ms(execution.id, execution.attempt).max(asked_ms);
     execution.status = Status::Pending;
     execution.lease = None;
     execution.ready_at = step.at.plus_ms(i64::try_from(wait_ms).unwrap_or(i64::MAX));
@@ -172,7 +187,7 @@ fn retry(step: &Step, mut execution: Execution, verdict: &Verdict, facts: Facts)
     });
     writes.event(step, execution.id, EventType::TaskProcessingFailed, properties(&execution, failed));
     let again = json!({
-        "name": "run",
+        "name": task_name(&execution),
         "attempt": execution.attempt + 1,
         "queue": execution.spec.queue,
         "notBefore": execution.ready_at,
@@ -192,22 +207,30 @@ pub(super) fn finish<V: View>(
     facts: Facts,
 ) -> Decision<V::Error> {
     let mut writes = Writes::default();
-    let ended = end_properties(&execution, step, outcome, &verdict, facts);
+    let ended = end_properties(&execution, step, outcome, &verdict, &facts);
     writes.event(step, execution.id, event_type(&verdict), properties(&execution, ended));
     lock::release(view, step, &mut execution, &mut writes)?;
     execution.status = verdict.status;
     execution.exit_code = Some(verdict.exit_code);
     execution.end_reason = Some(verdict.reason);
-    execution.completed_at = Some(ended_at(&execution, step, facts));
+    execution.completed_at = Some(ended_at(&execution, step, &facts));
     execution.lease = None;
     execution.log_end = facts.log_end.or(execution.log_end);
     execution.cost_micro_usd = Some(execution.cost_micro_usd.unwrap_or(0).saturating_add(facts.cost_micro_usd));
     let execution = writes.put(execution, step);
+    if execution.spec.task.is_some() {
+        job::task_ended(view, step, &execution, facts.output, &mut writes)?;
+    }
     Ok((writes, Answer::Ended(execution)))
 }
 
+/// What a task is called in its events.
+fn task_name(execution: &Execution) -> &str {
+    execution.spec.task.as_ref().map_or("run", |task| task.task.as_str())
+}
+
 /// When the command ended, not when that could be written down.
-fn ended_at(execution: &Execution, step: &Step, facts: Facts) -> crate::time::UnixMs {
+fn ended_at(execution: &Execution, step: &Step, facts: &Facts) -> crate::time::UnixMs {
     match (execution.attempt_started_at, facts.duration_ms) {
         (Some(started), Some(ms)) => started.plus_ms(i64::try_from(ms).unwrap_or(i64::MAX)).min(step.at.max(started)),
         _ => step.at,
@@ -223,7 +246,7 @@ fn event_type(verdict: &Verdict) -> EventType {
     }
 }
 
-fn end_properties(execution: &Execution, step: &Step, outcome: &Outcome, verdict: &Verdict, facts: Facts) -> serde_json::Value {
+fn end_properties(execution: &Execution, step: &Step, outcome: &Outcome, verdict: &Verdict, facts: &Facts) -> serde_json::Value {
     let elapsed = execution.attempt_started_at.map_or(0, |at| step.at.ms_since(at));
     let duration_ms = facts.duration_ms.map_or(elapsed, |ms| i64::try_from(ms).unwrap_or(i64::MAX));
     let mut ended = json!({"attempt": execution.attempt, "exitCode": verdict.exit_code, "durationMs": duration_ms});
@@ -245,6 +268,16 @@ fn end_properties(execution: &Execution, step: &Step, outcome: &Outcome, verdict
             ended["source"] = if execution.dead { "dlq" } else { "worker" }.into();
             ended["reason"] = verdict.reason.code.as_str().into();
         }
+        EventType::TaskCompleted => match &facts.output {
+            Some(Payload::Inline(output)) => {
+                ended["output"] = output.clone();
+                if let Some(usage) = output.get("usage") {
+                    ended["usage"] = usage.clone();
+                }
+            }
+            Some(Payload::Blob { key, bytes }) => ended["_s3Overflow"] = json!({"key": key, "bytes": bytes, "fields": ["output"]}),
+            None => {}
+        },
         EventType::TaskStopped => ended["error"] = verdict.reason.message.clone().into(),
         _ => {}
     }
