@@ -30,6 +30,19 @@ pub enum Category {
 }
 
 impl Category {
+    /// Every category.
+    pub const ALL: [Self; 9] = [
+        Self::Timeout,
+        Self::Network,
+        Self::RateLimit,
+        Self::ServerError,
+        Self::Auth,
+        Self::Validation,
+        Self::Parse,
+        Self::NotFound,
+        Self::Programming,
+    ];
+
     /// The word in events.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -4,6 +4,7 @@
 
 mod command;
 mod config;
+mod leftover;
 mod user;
 
 #[cfg(target_os = "linux")]

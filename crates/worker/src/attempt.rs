@@ -1,6 +1,8 @@
 //! One attempt from its begin to its recorded end: get what it needs, clone its repository, start the command, and say truthfully how
 //! it ended. What happens while a command runs is the watch's.
 
+mod activity;
+mod gather;
 mod supervise;
 
 use std::sync::Arc;
@@ -15,9 +17,11 @@ use runvoy_ports::runner::{Exit, ExitStatus, Start, StartError, Started, WorkDir
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 
+use self::activity::Activity;
 use crate::checkout::Checkout;
 use crate::dotenv::dotenv;
 use crate::environment::environment;
+use crate::exchange;
 use crate::material::{NotHad, fetch, mask, warnings};
 use crate::output::Recorder;
 use crate::report::{Publisher, Unpublished, report_end};
@@ -44,6 +48,7 @@ pub(crate) struct Attempt<'a> {
     publisher: Option<Publisher>,
     unkept: Unkept,
     last_output_at: Option<UnixMs>,
+    activity: Activity,
     extend_at: Instant,
 }
 
@@ -76,6 +81,7 @@ impl<'a> Attempt<'a> {
             publisher: Some(Publisher::new(Arc::clone(&worker.leases), fence)),
             unkept: Unkept::default(),
             last_output_at: None,
+            activity: Activity::default(),
             extend_at: Instant::now() + worker.config.lease_ttl / 3,
         }
     }
@@ -97,7 +103,8 @@ impl<'a> Attempt<'a> {
         }
         self.recorder = Recorder::new(mask(&self.materials));
         let files = dotenv(&self.execution.spec.env, &self.materials.secrets);
-        let files = files.map(|contents| WorkFile { name: ".env".to_owned(), contents }).into_iter().collect();
+        let files = files.map(|contents| WorkFile { name: ".env".to_owned(), contents });
+        let files = files.into_iter().chain(exchange::files(&self.materials)).collect();
         let (work_dir, directory) = match self.execution.spec.git.clone() {
             Some(source) => match self.clone_repository(&source, files, began).await {
                 Ok(directory) => (WorkDir::Kept, directory),
@@ -105,7 +112,8 @@ impl<'a> Attempt<'a> {
             },
             None => (WorkDir::New(files), String::new()),
         };
-        let env = environment(&self.execution, &self.worker.config.home, &self.materials.secrets);
+        let place = self.worker.runner.work_dir(self.execution.id, self.fence.attempt);
+        let env = environment(&self.execution, &self.worker.config.home, &place, &self.materials.secrets);
         match self.start(self.execution.spec.argv(), env, directory, work_dir).await {
             Err(error) => (Some(Outcome::StartFailed { message: self.recorder.masked(&error.message) }), None),
             Ok(started) => {
@@ -198,9 +206,11 @@ impl<'a> Attempt<'a> {
     }
 
     /// Writes the last lines of the log and records the end, keeping the lease until that is done.
-    async fn conclude(&mut self, outcome: Outcome, running: Option<&Running>, ran: Duration) {
-        let last_line = describe(&outcome, running.and_then(Running::kill_request), ran);
-        self.publish_last_lines(&last_line).await;
+    async fn conclude(&mut self, mut outcome: Outcome, running: Option<&Running>, ran: Duration) {
+        let gathered = self.gather(&mut outcome).await;
+        let mut last_lines = gathered.remarks;
+        last_lines.push(describe(&outcome, running.and_then(Running::kill_request), ran));
+        self.publish_last_lines(&last_lines).await;
         let pid = running.and_then(|running| running.pid);
         let ended = EndAttempt {
             fence: self.fence,
@@ -209,6 +219,8 @@ impl<'a> Attempt<'a> {
             duration_ms: u64::try_from(ran.as_millis()).unwrap_or(u64::MAX),
             process_id: pid,
             cost_micro_usd: 0,
+            output: gathered.output,
+            said: gathered.said,
         };
         report_end(&*self.worker.leases, ended, &self.extend_request(pid), self.worker.config.lease_ttl / 3).await;
     }
@@ -216,13 +228,13 @@ impl<'a> Attempt<'a> {
 
 impl Attempt<'_> {
     /// Publishes what is left of the output and the platform's last lines. A full log takes only the latter.
-    async fn publish_last_lines(&mut self, last_line: &str) {
+    async fn publish_last_lines(&mut self, last_lines: &[String]) {
         let Some(publisher) = self.publisher.as_mut().filter(|_| !self.unkept.failed) else { return };
         let now = self.worker.clock.now();
         if self.unkept.full {
             self.unkept.bytes += self.recorder.take().map_or(0, |block| block.raw_len);
         } else {
-            self.recorder.platform(now, last_line);
+            last_lines.iter().for_each(|line| self.recorder.platform(now, line));
             let block = self.recorder.take().expect("a line was just written");
             let raw_len = block.raw_len;
             match publisher.publish(block).await {
@@ -232,7 +244,7 @@ impl Attempt<'_> {
             }
         }
         self.recorder.platform(now, &format!("the log is full: {} bytes of output were not kept", self.unkept.bytes));
-        self.recorder.platform(now, last_line);
+        last_lines.iter().for_each(|line| self.recorder.platform(now, line));
         if let Some(block) = self.recorder.take()
             && let Err(error) = publisher.publish(block).await
         {

@@ -1,4 +1,4 @@
-//! The secrets of an attempt: fetched when it begins, kept for as long as it runs, told to nobody but its own process.
+//! What an attempt is given, its secrets above all: fetched when it begins, kept for as long as it runs, told to nobody but its own process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use crate::mask::{Mask, Strength, strength};
 
 const PAUSE: Duration = Duration::from_millis(250);
-/// Secrets that cannot be had for this long end the attempt.
+/// What cannot be had for this long ends the attempt.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
 
 /// Why there are no materials.
@@ -25,7 +25,7 @@ pub(crate) enum NotHad {
 
 /// Gets what an attempt needs, if it needs anything.
 pub(crate) async fn fetch(leases: &dyn Leases, fence: Fence, spec: &Spec) -> Result<Materials, NotHad> {
-    if spec.secrets.is_empty() && spec.git.as_ref().is_none_or(|git| git.token.is_none()) {
+    if spec.task.is_none() && spec.secrets.is_empty() && spec.git.as_ref().is_none_or(|git| git.token.is_none()) {
         return Ok(Materials::default());
     }
     let began = Instant::now();
@@ -34,9 +34,11 @@ pub(crate) async fn fetch(leases: &dyn Leases, fence: Fence, spec: &Spec) -> Res
             Ok(materials) => return Ok(materials),
             Err(LeaseError::Lost(_)) => return Err(NotHad::Lost),
             Err(LeaseError::Unavailable(error)) if began.elapsed() < GIVE_UP_AFTER => {
-                tracing::warn!(execution = %fence.execution, %error, "an attempt waits for its secrets");
+                tracing::warn!(execution = %fence.execution, %error, "an attempt waits for what it needs");
             }
-            Err(LeaseError::Unavailable(error)) => return Err(NotHad::Refused(format!("its secrets could not be had: {error}"))),
+            Err(LeaseError::Unavailable(error)) => {
+                return Err(NotHad::Refused(format!("its secrets and its input could not be had: {error}")));
+            }
             Err(error) => return Err(NotHad::Refused(error.to_string())),
         }
         sleep(PAUSE).await;
@@ -77,7 +79,7 @@ mod tests {
     #[test]
     fn short_secrets_are_named_and_their_values_are_not() {
         let secrets = vec![material("good", "long enough"), material("pin", "1234"), material("bit", "x")];
-        let warnings = warnings(&Materials { secrets, git_token: None });
+        let warnings = warnings(&Materials { secrets, ..Materials::default() });
         assert_eq!(warnings.len(), 2);
         assert!(warnings[0].contains("pin") && warnings[1].contains("bit"), "{warnings:?}");
         assert!(!warnings.concat().contains("1234"));
@@ -85,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_token_behind_a_user_is_masked_by_itself() {
-        let materials = Materials { secrets: Vec::new(), git_token: Some(material("tok", "deploy:s3cr3t-token")) };
+        let materials = Materials { secrets: Vec::new(), git_token: Some(material("tok", "deploy:s3cr3t-token")), input: None };
         let mask = mask(&materials).expect("a mask");
         assert_eq!(mask.text("deploy:s3cr3t-token or s3cr3t-token"), "*** or ***");
         assert!(super::mask(&Materials::default()).is_none());

@@ -6,12 +6,12 @@ use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use runvoy_model::id::ExecutionId;
-use runvoy_ports::runner::{Containment, Exit, ExitStatus, Runner, Start, StartError, Started, WorkDir};
+use runvoy_ports::runner::{Containment, Exit, ExitStatus, Runner, Start, StartError, Started, Unread, WorkDir};
 
 use super::failure::{self, Context};
 use super::handle::{Handle, boot_id};
@@ -21,6 +21,7 @@ use super::message::{self, PACKET_MAX, Rung};
 use super::sweep::{Records, Spawner};
 use crate::command::{attempt_name, check};
 use crate::config::Config;
+use crate::leftover;
 
 /// Runs commands as processes of this machine.
 pub struct ProcessRunner {
@@ -151,6 +152,14 @@ impl Runner for ProcessRunner {
         let started = self.begin(&name, start).await;
         kept.finish(started.is_ok());
         started
+    }
+
+    fn work_dir(&self, execution: ExecutionId, attempt: u32) -> PathBuf {
+        self.config.work_root.join(attempt_name(execution, attempt))
+    }
+
+    async fn read(&self, execution: ExecutionId, attempt: u32, name: &str, limit: usize) -> Result<Vec<u8>, Unread> {
+        leftover::read(&self.work_dir(execution, attempt), name, limit).await
     }
 
     async fn sweep(&self) -> Result<usize, StartError> {

@@ -18,7 +18,8 @@ use tokio::net::unix::pipe;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::Attempt;
+use super::{Attempt, activity};
+use crate::exchange::{ACTIVITY, ACTIVITY_LIMIT};
 use crate::report::{Publisher, Unpublished};
 use crate::running::{Cause, Running};
 use crate::worker::Stopping;
@@ -30,7 +31,7 @@ const LINGER: Duration = Duration::from_secs(2);
 const READ_BYTES: usize = 64 * 1024;
 
 type Publishing = Pin<Box<dyn Future<Output = (Publisher, u64, Result<(), Unpublished>)> + Send>>;
-type Extending<'a> = Pin<Box<dyn Future<Output = Result<Extended, LeaseError>> + Send + 'a>>;
+type Extending<'a> = Pin<Box<dyn Future<Output = (activity::Read, Result<Extended, LeaseError>)> + Send + 'a>>;
 
 impl<'a> Attempt<'a> {
     /// Sees a command through to its end.
@@ -94,8 +95,11 @@ impl<'a> Attempt<'a> {
                     publishing = self.publish_news();
                     release_at = Instant::now() + SILENCE;
                 }
-                extended = resolve(&mut extending), if extending.is_some() => {
+                (read, extended) = resolve(&mut extending), if extending.is_some() => {
                     extending = None;
+                    if let Some(remark) = self.activity.take(read) {
+                        self.recorder.platform(self.worker.clock.now(), &remark);
+                    }
                     self.extended(running, extended);
                 }
                 () = until(timeout_at), if alive => {
@@ -186,8 +190,16 @@ impl<'a> Attempt<'a> {
     }
 
     fn send_extend(&self, running: &Running) -> Extending<'a> {
-        let extend = self.extend_request(running.pid);
-        Box::pin(self.worker.leases.extend(extend))
+        let (worker, mask, mut extend) = (self.worker, self.recorder.mask(), self.extend_request(running.pid));
+        Box::pin(async move {
+            let read = worker.runner.read(extend.fence.execution, extend.fence.attempt, ACTIVITY, ACTIVITY_LIMIT).await;
+            let read = activity::understood(read, mask.as_ref());
+            if let Ok(said) = &read {
+                extend.activity = said.clone();
+            }
+            let extended = worker.leases.extend(extend).await;
+            (read, extended)
+        })
     }
 
     pub(super) fn extend_request(&self, pid: Option<u32>) -> Extend {
@@ -197,6 +209,7 @@ impl<'a> Attempt<'a> {
             process_id: pid,
             rss_bytes: pid.and_then(resident_bytes),
             last_output_at: self.last_output_at,
+            activity: self.activity.last(),
         }
     }
 

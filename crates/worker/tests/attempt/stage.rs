@@ -10,7 +10,8 @@ use runvoy_model::chain::ChainHead;
 use runvoy_model::command::{EndAttempt, Extend, Extended, Fence, Outcome};
 use runvoy_model::execution::{Execution, KillRequest, Lease, LockClaim};
 use runvoy_model::git::{GitSource, Reach};
-use runvoy_model::id::{ExecutionId, LeaseId, WorkerId};
+use runvoy_model::id::{ExecutionId, JobId, LeaseId, WorkerId};
+use runvoy_model::job::{Payload, TaskRef};
 use runvoy_model::log::{Block, Stream};
 use runvoy_model::name::Name;
 use runvoy_model::spec::{DEFAULT_PRIORITY, LOCAL_IMAGE, Spec};
@@ -20,6 +21,7 @@ use runvoy_ports::clock::Clock;
 use runvoy_ports::lease::{LeaseError, Leases, Material, Materials};
 use runvoy_ports::runner::Limits;
 use runvoy_worker::{Config, Git, Worker};
+use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::{Mutex, oneshot};
 
@@ -28,6 +30,12 @@ use crate::runner::GroupRunner;
 /// What came of an attempt.
 pub struct Played {
     pub outcome: Outcome,
+    /// What else was told of its end.
+    pub ended: EndAttempt,
+    /// What the command said it does, as the extends told it, each once.
+    pub activities: Vec<Value>,
+    /// What was too large to be carried.
+    pub blobs: Vec<Vec<u8>>,
     /// Every record with its stream, a line each.
     pub log: String,
     /// How many commands were started.
@@ -73,6 +81,7 @@ impl Stage {
             retries: 0,
             secrets: Vec::new(),
             git: None,
+            task: None,
             playbook: None,
         };
         Self { spec, git: Git { reach: Reach::Private, ca_file: None }, materials: Ok(Materials::default()), kill_at: None }
@@ -110,6 +119,13 @@ impl Stage {
         self
     }
 
+    /// A task of a job that is given this.
+    pub fn task(mut self, input: &str) -> Self {
+        self.spec.task = Some(TaskRef { job: JobId::from_bytes([4; 16]), task: name("build"), generation: 1 });
+        self.materials.as_mut().expect("materials").input = Some(input.as_bytes().to_vec());
+        self
+    }
+
     pub async fn play(self) -> Played {
         let root = TempDir::new().expect("a directory");
         let runner = Arc::new(GroupRunner { root: root.path().to_owned(), starts: 0.into() });
@@ -120,6 +136,8 @@ impl Stage {
             materials: self.materials,
             kill_at: self.kill_at,
             log: Mutex::default(),
+            activities: Mutex::default(),
+            blobs: Mutex::default(),
             done: Mutex::new(Some(done)),
         });
         let config = Config {
@@ -133,12 +151,13 @@ impl Stage {
         };
         let worker = Worker::new(Arc::clone(&leases) as Arc<dyn Leases>, Arc::clone(&runner) as _, Arc::new(Still), config);
         worker.slots().reserve().expect("a free slot").start(execution);
-        let outcome = tokio::time::timeout(Duration::from_secs(60), ended).await.expect("it ends").expect("it is told");
+        let ended = tokio::time::timeout(Duration::from_secs(60), ended).await.expect("it ends").expect("it is told");
         worker.stop(Duration::from_secs(10)).await;
         let left = std::fs::read_dir(root.path()).expect("the root").filter_map(Result::ok).filter(|entry| entry.path().is_dir()).count();
         assert_eq!(left, 0, "the work directory is gone");
         let log = leases.log.lock().await.clone();
-        Played { outcome, log, starts: runner.starts.load(Ordering::SeqCst) }
+        let (activities, blobs) = (leases.activities.lock().await.clone(), leases.blobs.lock().await.clone());
+        Played { outcome: ended.outcome.clone(), ended, activities, blobs, log, starts: runner.starts.load(Ordering::SeqCst) }
     }
 }
 
@@ -168,7 +187,9 @@ struct Desk {
     materials: Result<Materials, String>,
     kill_at: Option<&'static str>,
     log: Mutex<String>,
-    done: Mutex<Option<oneshot::Sender<Outcome>>>,
+    activities: Mutex<Vec<Value>>,
+    blobs: Mutex<Vec<Vec<u8>>>,
+    done: Mutex<Option<oneshot::Sender<EndAttempt>>>,
 }
 
 #[async_trait]
@@ -186,7 +207,19 @@ impl Leases for Desk {
         self.materials.clone().map_err(LeaseError::Refused)
     }
 
+    async fn put_blob(&self, fence: Fence, bytes: Vec<u8>) -> Result<Payload, LeaseError> {
+        assert_eq!(fence.execution, self.execution.id);
+        let length = bytes.len() as u64;
+        self.blobs.lock().await.push(bytes);
+        Ok(Payload::Blob { key: "k".to_owned(), bytes: length })
+    }
+
     async fn extend(&self, extend: Extend) -> Result<Extended, LeaseError> {
+        let mut activities = self.activities.lock().await;
+        if let Some(said) = extend.activity.filter(|said| activities.last() != Some(said)) {
+            activities.push(said);
+        }
+        drop(activities);
         let is_time = match self.kill_at {
             Some(text) => self.log.lock().await.contains(text),
             None => false,
@@ -213,7 +246,7 @@ impl Leases for Desk {
 
     async fn finish(&self, ended: EndAttempt) -> Result<Execution, LeaseError> {
         if let Some(done) = self.done.lock().await.take() {
-            drop(done.send(ended.outcome));
+            drop(done.send(ended));
         }
         Ok(self.execution.clone())
     }
