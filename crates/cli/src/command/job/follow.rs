@@ -29,16 +29,16 @@ pub(super) async fn to_the_end(session: &Session, client: &Client, id: &str) -> 
             return Ok(INTERRUPTED);
         }
     };
-    tell_end(session, &job)
+    if session.format() != Format::Table {
+        session.show(&job, || vec![job.job_id.clone()], String::new)?;
+    }
+    Ok(tell_end(session, &job))
 }
 
 /// Says how a job ended and gives the exit code.
-pub(super) fn tell_end(session: &Session, job: &Job) -> Result<u8, Failure> {
-    if session.format() != Format::Table {
-        session.show(job, || vec![job.job_id.clone()], String::new)?;
-    }
+pub(super) fn tell_end(session: &Session, job: &Job) -> u8 {
     session.tell(&progress::end(job, session.now(), session.terminal.stderr_colour));
-    Ok(if job.status == JobStatus::Completed { 0 } else { GENERAL })
+    if job.status == JobStatus::Completed { 0 } else { GENERAL }
 }
 
 /// What is said when somebody leaves a job that goes on.

@@ -56,8 +56,7 @@ impl GraphArgs {
                 return Ok(INTERRUPTED);
             }
         };
-        session.tell(&progress::end(&job, session.now(), session.terminal.stderr_colour));
-        Ok(if job.status == JobStatus::Completed { 0 } else { crate::failure::GENERAL })
+        Ok(follow::tell_end(session, &job))
     }
 }
 
