@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::change::{Change, Made};
-use crate::job::{Job, JobStatus, Node, Payload};
 use crate::execution::{Execution, KillRequest, RanOn};
 use crate::id::{ExecutionId, JobId, LeaseId, WorkerId};
+use crate::job::{Job, JobStatus, Node, Payload};
 use crate::lock::{Holder, Lock};
 use crate::name::Name;
-use crate::retry::Category;
 use crate::record::{Kind, Record};
+use crate::retry::Category;
 use crate::spec::{Needs, Spec};
 use crate::status::Status;
 use crate::time::UnixMs;

@@ -38,7 +38,8 @@ pub enum EntityType {
 
 impl EntityType {
     /// Every kind.
-    pub const ALL: [Self; 10] = [Self::Task, Self::Job, Self::User, Self::Group, Self::Rule, Self::Image, Self::Secret, Self::Playbook, Self::Ledger, Self::Health];
+    pub const ALL: [Self; 10] =
+        [Self::Task, Self::Job, Self::User, Self::Group, Self::Rule, Self::Image, Self::Secret, Self::Playbook, Self::Ledger, Self::Health];
 
     /// The prefix in the keys.
     pub const fn as_str(self) -> &'static str {

@@ -99,6 +99,9 @@ pub struct Job {
     pub resuming: bool,
     /// How many tasks there are, and how many of them are where.
     pub counts: Counts,
+    /// How many places were given to tasks, also to those of batches that were never opened.
+    #[serde(default)]
+    pub places: u32,
     /// A failure was told since the last resume.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failure_told: bool,
@@ -173,7 +176,7 @@ pub struct Node {
     pub job: JobId,
     /// Its name within the job.
     pub task: Name,
-    /// Its place among the job's tasks.
+    /// Its place among the job's tasks: given when it is first written, whatever it was before.
     pub place: u32,
     /// The batch that it came with, a number that nobody else has.
     pub batch: u64,
@@ -189,7 +192,9 @@ pub struct Node {
     pub spec: Spec,
     /// Where it stands.
     pub phase: Phase,
-    /// How many parents are not done.
+    /// How many of its parents were looked at when it joined the graph.
+    pub looked: u32,
+    /// How many of those are not done.
     pub open_parents: u32,
     /// It is done, and its children have not all been told.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

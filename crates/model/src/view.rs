@@ -41,13 +41,16 @@ pub trait View {
     /// One task of a job.
     fn node(&mut self, job: JobId, task: &str) -> Result<Option<Node>, Self::Error>;
 
+    /// Where one task of a job stands, without a look at the rest of it.
+    fn phase(&mut self, job: JobId, task: &str) -> Result<Option<Phase>, Self::Error>;
+
     /// Tasks of a job that stand like this, by place, `max` at most.
     fn nodes(&mut self, job: JobId, standing: Standing, max: usize) -> Result<Vec<Node>, Self::Error>;
 
-    /// The children of a task that have not been told that it is done, `max` at most.
+    /// The children of a task that have not been told that it is done, by place, `max` at most.
     fn children(&mut self, job: JobId, parent: &str, max: usize) -> Result<Vec<Name>, Self::Error>;
 
-    /// Where every opened task of a job stands, by place.
+    /// Where every task of a job that is part of its graph stands, by place.
     fn phases(&mut self, job: JobId) -> Result<Vec<(Name, Phase)>, Self::Error>;
 
     /// One record, also after it was removed.
@@ -67,6 +70,21 @@ pub enum Standing {
     Marked,
 }
 
+impl Standing {
+    /// Whether a task stands like this.
+    pub fn fits(self, node: &Node) -> bool {
+        match self {
+            Self::Staged(batch) => node.phase == Phase::Staged && node.batch == batch,
+            Self::Ready => node.phase == Phase::Ready,
+            Self::FailedBefore(generation) => node.phase == Phase::Failed && node.generation < generation,
+            Self::Marked => node.marked,
+        }
+    }
+}
+
+/// So many tasks of a job are forgotten in one step.
+pub const MOST_FORGOTTEN: usize = 200;
+
 /// What a decision writes, all of it or nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Writes {
@@ -84,7 +102,7 @@ pub struct Writes {
     pub edges: Vec<(JobId, Name, Name)>,
     /// Edges that are gone: the child has been told.
     pub told_edges: Vec<(JobId, Name, Name)>,
-    /// Jobs of which everything goes, as much as one step may take.
+    /// Jobs of which everything goes, [`MOST_FORGOTTEN`] tasks at most, the first by place; and the job itself when it has none left.
     pub forgotten: Vec<JobId>,
     /// New events, in order.
     pub events: Vec<Event>,
@@ -98,11 +116,14 @@ pub struct Writes {
 impl Writes {
     /// Nothing to write.
     pub fn is_empty(&self) -> bool {
-        self.executions.is_empty() && self.locks.is_empty() && self.records.is_empty()
+        self.executions.is_empty()
+            && self.locks.is_empty()
+            && self.records.is_empty()
             && self.jobs.is_empty()
             && self.nodes.is_empty()
             && self.forgotten.is_empty()
-            && self.events.is_empty() && self.key.is_none()
+            && self.events.is_empty()
+            && self.key.is_none()
     }
 
     /// Adds an event about an execution.

@@ -1,7 +1,10 @@
 //! Named examples of every decision, and random histories that must keep the invariants.
 
 mod cast;
+mod dag;
 mod identity;
+mod job;
+mod large;
 mod lock;
 mod people;
 mod property;
