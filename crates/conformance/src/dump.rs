@@ -2,10 +2,12 @@
 
 use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
+use runvoy_model::job::{Job, JobStatus, Node};
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
 use runvoy_model::time::UnixMs;
+use runvoy_ports::job::{JobQuery, JobStore};
 use runvoy_ports::record::RecordStore;
 use runvoy_ports::store::{EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, StoredEvent};
 
@@ -85,6 +87,22 @@ pub async fn records(store: &dyn RecordStore) -> Vec<Record> {
 /// Panics with the first record that is not the same in both.
 pub fn assert_same_records(got: &[Record], expected: &[Record], when: &str) {
     same("records", got, expected, when);
+}
+
+/// Every job, each with its tasks, newest first.
+pub async fn jobs(store: &dyn JobStore) -> Vec<(Job, Vec<Node>)> {
+    let query = JobQuery { statuses: JobStatus::ALL.to_vec(), limit: 100_000, ..JobQuery::default() };
+    let mut found = Vec::new();
+    for job in store.jobs(query).await.expect("jobs") {
+        let nodes = store.nodes(job.id, None, 100_000).await.expect("tasks");
+        found.push((job, nodes));
+    }
+    found
+}
+
+/// Panics with the first job that is not the same in both.
+pub fn assert_same_jobs(got: &[(Job, Vec<Node>)], expected: &[(Job, Vec<Node>)], when: &str) {
+    same("jobs", got, expected, when);
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, got: &[T], expected: &[T], when: &str) {

@@ -8,13 +8,15 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use runvoy_model::command::{Answer, Command};
 use runvoy_model::execution::Execution;
-use runvoy_model::id::ExecutionId;
+use runvoy_model::id::{ExecutionId, JobId};
+use runvoy_model::job::{Job, Node};
 use runvoy_model::log::Chunk;
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
+use runvoy_ports::job::{JobQuery, JobStore};
 use runvoy_ports::log::{Append, Appended, Extent, Found, LogError, LogStore, Pruned, RawPlace, Search};
 use runvoy_ports::record::RecordStore;
 use runvoy_ports::store::{Counts, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, StoreError, StoredEvent};
@@ -179,6 +181,33 @@ macro_rules! layer {
 
             async fn counts(&self) -> Result<Counts, StoreError> {
                 self.repeatable(|| self.inner.counts()).await
+            }
+        }
+
+        #[async_trait]
+        impl<S: JobStore + ?Sized> JobStore for $layer<S> {
+            async fn job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
+                self.repeatable(|| self.inner.job(id)).await
+            }
+
+            async fn jobs(&self, query: JobQuery) -> Result<Vec<Job>, StoreError> {
+                self.repeatable(|| self.inner.jobs(query.clone())).await
+            }
+
+            async fn nodes(&self, job: JobId, after_place: Option<u32>, limit: usize) -> Result<Vec<Node>, StoreError> {
+                self.repeatable(|| self.inner.nodes(job, after_place, limit)).await
+            }
+
+            async fn node(&self, job: JobId, task: &str) -> Result<Option<Node>, StoreError> {
+                self.repeatable(|| self.inner.node(job, task)).await
+            }
+
+            async fn attention(&self, max: usize) -> Result<Vec<JobId>, StoreError> {
+                self.repeatable(|| self.inner.attention(max)).await
+            }
+
+            async fn staged_before(&self, at: UnixMs, max: usize) -> Result<Vec<JobId>, StoreError> {
+                self.repeatable(|| self.inner.staged_before(at, max)).await
             }
         }
 

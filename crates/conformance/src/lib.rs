@@ -7,8 +7,10 @@ pub mod chance;
 pub mod dump;
 pub mod execution;
 pub mod fault;
+mod foreman;
 pub mod harness;
 pub mod history;
+pub mod job;
 pub mod log;
 pub mod race;
 pub mod record;
@@ -173,6 +175,35 @@ macro_rules! record_store_conformance {
         $crate::promises!($harness; record::authority {
             a_change_that_is_acknowledged_has_another_number,
             what_was_read_while_the_number_stood_is_true,
+        });
+    };
+}
+
+/// Makes one test per promise about jobs. The harness is over a store that keeps them beside executions.
+#[macro_export]
+macro_rules! job_store_conformance {
+    ($harness:expr) => {
+        $crate::promises!($harness; job::run {
+            children_begin_when_their_last_parent_is_done,
+            a_repeated_open_makes_one_job,
+            a_repeated_end_releases_once,
+            one_key_makes_one_job,
+            of_many_opens_with_one_key_one_is_made,
+            parents_that_end_at_once_release_their_child_once,
+            an_output_is_kept_with_its_task,
+            a_failed_job_is_resumed_and_a_cancelled_one_is_not,
+            late_tasks_join_where_their_parents_stand,
+            a_large_job_is_written_in_parts_and_goes_on_after_every_reopen,
+        });
+        $crate::promises!($harness; job::keep {
+            a_job_is_read_back_as_it_was_answered,
+            an_unknown_job_is_not_there,
+            jobs_are_listed_newest_first,
+            tasks_are_paged_by_place,
+            executions_are_found_by_their_job,
+            events_of_a_job_are_found_and_its_chain_verifies,
+            a_job_that_nobody_opens_is_forgotten,
+            tasks_that_are_not_opened_are_no_part_of_a_job,
         });
     };
 }

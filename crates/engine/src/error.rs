@@ -127,6 +127,7 @@ impl From<Refusal> for EngineError {
             | Refusal::LastAdmin(_)
             | Refusal::Claimed
             | Refusal::TooMany(_)
+            | Refusal::JobClosed(..)
             | Refusal::Stale(..) => Self::Conflict(refusal.to_string()),
         }
     }

@@ -175,6 +175,7 @@ impl Engine {
             owner,
             created_by: filter.user,
             lock: filter.lock,
+            job: None,
             since: filter.since,
             until: filter.until,
             after: filter.after,

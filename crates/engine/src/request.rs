@@ -82,6 +82,7 @@ impl RunRequest {
             retries: retries.unwrap_or(0),
             secrets: self.checked_secrets()?,
             git: self.checked_git(git)?,
+            task: None,
             playbook: None,
         })
     }

@@ -1,12 +1,15 @@
 //! Every port in memory: the reference that the other adapters are compared with. Plain enough to be seen through; it never
 //! touches a disk, a clock or an index.
 
+mod blob;
+mod job;
 mod log;
 mod seal;
 mod state;
 mod store;
 mod trail;
 
+pub use blob::MemoryBlobStore;
 pub use log::MemoryLogStore;
 pub use seal::MemorySealKeys;
 pub use store::MemoryStore;

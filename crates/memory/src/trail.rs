@@ -48,5 +48,6 @@ impl AuditTrail for MemoryStore {
 fn heads(state: &State) -> BTreeMap<Entity, ChainHead> {
     let executions = state.executions.values().map(|execution| (Entity::task(execution.id), execution.chain));
     let records = state.records.values().filter_map(|record| Some((record.entity()?, record.chain)));
-    executions.chain(records).collect()
+    let jobs = state.jobs.all().map(|job| (Entity::job(job.id), job.chain));
+    executions.chain(records).chain(jobs).collect()
 }

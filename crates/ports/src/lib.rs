@@ -1,6 +1,8 @@
 //! The seams between the engine and the world, and their errors.
 
+pub mod blob;
 pub mod clock;
+pub mod job;
 pub mod lease;
 pub mod log;
 pub mod record;

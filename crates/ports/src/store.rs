@@ -2,10 +2,14 @@
 
 use async_trait::async_trait;
 use runvoy_model::change::Change;
-use runvoy_model::command::{Answer, Command, EndAttempt, Extend, Extended, Fence, Kill, LeaseRequest, Reap, Refusal, Submit, SubmitKey};
+use runvoy_model::command::{
+    Answer, Command, EndAttempt, Extend, Extended, Fence, Kill, LeaseRequest, OpenJob, OpenTasks, Reap, Refusal, StageTasks, Submit,
+    SubmitKey,
+};
 use runvoy_model::event::{Entity, Event, EventType};
 use runvoy_model::execution::{Execution, Lease};
-use runvoy_model::id::ExecutionId;
+use runvoy_model::id::{ExecutionId, JobId};
+use runvoy_model::job::Job;
 use runvoy_model::lock::Lock;
 use runvoy_model::name::Name;
 use runvoy_model::record::Record;
@@ -57,6 +61,8 @@ pub struct ListQuery {
     pub created_by: Option<String>,
     /// Only those that asked for this lock.
     pub lock: Option<Name>,
+    /// Only the tasks of this job.
+    pub job: Option<JobId>,
     /// Only those submitted at this time or later.
     pub since: Option<UnixMs>,
     /// Only those submitted before this time.
@@ -255,6 +261,44 @@ pub trait ExecutionStore: Send + Sync {
         }
     }
 
+    /// Writes tasks of a job before they count.
+    async fn stage_tasks(&self, step: Step, stage: StageTasks) -> Result<(), StoreError> {
+        unchanged(self.apply(step, Command::StageTasks(stage)).await?)
+    }
+
+    /// Opens a job: as it is now, and whether an earlier step with the same key made it.
+    async fn open_job(&self, step: Step, open: OpenJob) -> Result<(Job, bool), StoreError> {
+        match self.apply(step, Command::OpenJob(Box::new(open))).await? {
+            Answer::Job { job, repeated } => Ok((*job, repeated)),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Opens more tasks of a job.
+    async fn open_tasks(&self, step: Step, open: OpenTasks) -> Result<Job, StoreError> {
+        job(self.apply(step, Command::OpenTasks(open)).await?)
+    }
+
+    /// Goes on with a job that has more to do than one step could; its mark says whether there is still more.
+    async fn advance_job(&self, step: Step, id: JobId) -> Result<Job, StoreError> {
+        job(self.apply(step, Command::AdvanceJob(id)).await?)
+    }
+
+    /// Has the failed tasks of a job run again.
+    async fn resume_job(&self, step: Step, id: JobId) -> Result<Job, StoreError> {
+        job(self.apply(step, Command::ResumeJob(id)).await?)
+    }
+
+    /// Ends a job: nothing more of it begins.
+    async fn cancel_job(&self, step: Step, id: JobId) -> Result<Job, StoreError> {
+        job(self.apply(step, Command::CancelJob(id)).await?)
+    }
+
+    /// Forgets a part of a job that was never opened; repeated until the job is gone.
+    async fn forget_staged(&self, step: Step, id: JobId) -> Result<(), StoreError> {
+        unchanged(self.apply(step, Command::ForgetStaged(id)).await?)
+    }
+
     /// Takes a lock from its holder.
     async fn release_lock(&self, step: Step, name: Name) -> Result<Lock, StoreError> {
         match self.apply(step, Command::ReleaseLock(name)).await? {
@@ -275,6 +319,20 @@ fn changed_or_not(answer: Answer) -> Result<Option<Execution>, StoreError> {
     match answer {
         Answer::Changed(execution) | Answer::Ended(execution) => Ok(Some(*execution)),
         Answer::Unchanged => Ok(None),
+        other => Err(unexpected(other)),
+    }
+}
+
+fn job(answer: Answer) -> Result<Job, StoreError> {
+    match answer {
+        Answer::Job { job, .. } => Ok(*job),
+        other => Err(unexpected(other)),
+    }
+}
+
+fn unchanged(answer: Answer) -> Result<(), StoreError> {
+    match answer {
+        Answer::Unchanged => Ok(()),
         other => Err(unexpected(other)),
     }
 }

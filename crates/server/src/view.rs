@@ -195,6 +195,7 @@ mod tests {
             retries: 0,
             secrets: Vec::new(),
             git: None,
+            task: None,
             playbook: None,
         };
         let full = Execution {

@@ -1,7 +1,7 @@
 //! Events as rows. Three orders serve every query: by place, by what they are about, by kind.
 
 use runvoy_model::event::{Entity, EntityType, Event, EventType};
-use runvoy_model::id::{ExecutionId, Id};
+use runvoy_model::id::{ExecutionId, Id, JobId};
 use runvoy_model::record::Kind;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::store::{EventQuery, StoredEvent};
@@ -10,6 +10,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
 use crate::fault::Fault;
+use crate::job;
 use crate::record::text;
 use crate::registry;
 use crate::span::{self, Track};
@@ -38,6 +39,7 @@ macro_rules! page_sql {
     ($source:literal, $driver:literal, $order:literal) => {
         concat!(
             "SELECT seq, entity_kind, CASE entity_kind WHEN 0 THEN (SELECT id FROM executions WHERE executions.seq = entity) ",
+            "WHEN 8 THEN (SELECT id FROM jobs WHERE jobs.seq = entity) ",
             "ELSE (SELECT name FROM records WHERE records.seq = entity) END, number, kind, at, id, mac, context, properties ",
             "FROM events ",
             $source,
@@ -95,6 +97,10 @@ fn entity_seq(conn: &Connection, entity: &Entity) -> Result<Option<i64>, Fault> 
     if let Some(kind) = Kind::of(entity.kind) {
         return Ok(registry::find(conn, kind, &entity.id)?.map(|(seq, _)| seq));
     }
+    if entity.kind == EntityType::Job {
+        let Ok(id) = entity.id.parse::<JobId>() else { return Ok(None) };
+        return job::seq_of(conn, id);
+    }
     let Ok(id) = entity.id.parse::<ExecutionId>() else { return Ok(None) };
     let mut statement = conn.prepare_cached("SELECT seq FROM executions WHERE id = ?1")?;
     Ok(statement.query_row([id.as_bytes()], |row| row.get(0)).optional()?)
@@ -105,6 +111,7 @@ fn decode(row: &Row<'_>) -> Result<StoredEvent, Fault> {
     let bad = || Fault::Damaged(format!("the entity of event {place} cannot be read"));
     let entity = match (entity_kind(row.get(1)?).ok_or_else(bad)?, row.get_ref(2)?) {
         (EntityType::Task, ValueRef::Blob(id)) => id.try_into().ok().map(|id| Entity::task(ExecutionId::from_bytes(id))),
+        (EntityType::Job, ValueRef::Blob(id)) => id.try_into().ok().map(|id| Entity::job(JobId::from_bytes(id))),
         (kind, ValueRef::Text(name)) => std::str::from_utf8(name).ok().map(|name| Entity { kind, id: name.to_owned() }),
         _ => None,
     };
@@ -147,6 +154,8 @@ pub(crate) const fn entity_code(kind: EntityType) -> i64 {
         EntityType::Secret => 5,
         EntityType::Playbook => 6,
         EntityType::Ledger => 7,
+        EntityType::Job => 8,
+        EntityType::Health => 9,
     }
 }
 
@@ -163,5 +172,10 @@ pub(crate) const fn kind_code(kind: EventType) -> i64 {
         EventType::TaskStopped => 7,
         EventType::Audit => 8,
         EventType::AuditCheckpoint => 9,
+        EventType::TaskHealthCheck => 10,
+        EventType::JobCreated => 11,
+        EventType::JobTasksAdded => 12,
+        EventType::JobCompleted => 13,
+        EventType::JobFailureDetected => 14,
     }
 }

@@ -3,13 +3,16 @@
 //! [`SqliteStore`] keeps everything that changes in steps in one SQLite database; [`logs`] keeps what commands write in files beside it.
 //! Every decision is the model's: this crate only keeps things, durably, and says so when it cannot.
 
+mod blob;
 mod count;
 mod desk;
 mod disk;
 mod event;
 mod fault;
+mod job;
 mod lock;
 pub mod logs;
+mod node;
 mod open;
 mod page;
 mod poison;
@@ -25,12 +28,14 @@ mod search;
 mod span;
 mod stats;
 mod store;
+mod table;
 mod verify;
 mod vfs;
 mod wal;
 mod witness;
 mod writer;
 
+pub use blob::FileBlobStore;
 pub use open::{OpenError, Options};
 pub use schema::KNOWN_VERSION;
 pub use stats::Stats;

@@ -5,18 +5,20 @@ use std::sync::atomic::Ordering;
 use async_trait::async_trait;
 use runvoy_model::command::{Answer, Command};
 use runvoy_model::execution::Execution;
-use runvoy_model::id::ExecutionId;
+use runvoy_model::id::{ExecutionId, JobId};
+use runvoy_model::job::{Job, Node};
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
+use runvoy_ports::job::{JobQuery, JobStore};
 use runvoy_ports::record::RecordStore;
 use runvoy_ports::store::{Counts, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, StoreError, StoredEvent};
 
 use crate::store::SqliteStore;
 use crate::writer::{Done, Work};
-use crate::{count, event, lock, ready, record, registry, search};
+use crate::{count, event, job, lock, node, ready, record, registry, search};
 
 #[async_trait]
 impl ExecutionStore for SqliteStore {
@@ -73,6 +75,43 @@ impl ExecutionStore for SqliteStore {
 
     async fn counts(&self) -> Result<Counts, StoreError> {
         self.readers.read(count::count).await
+    }
+}
+
+#[async_trait]
+impl JobStore for SqliteStore {
+    async fn job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
+        let found = self.readers.peek(|conn, _| job::by_id(conn, id))?;
+        Ok(found.map(|placed| placed.job))
+    }
+
+    async fn jobs(&self, query: JobQuery) -> Result<Vec<Job>, StoreError> {
+        self.readers.read(move |conn, _| job::list(conn, &query)).await
+    }
+
+    async fn nodes(&self, job: JobId, after_place: Option<u32>, limit: usize) -> Result<Vec<Node>, StoreError> {
+        let page = move |conn: &rusqlite::Connection, _: &std::path::Path| {
+            let snapshot = conn.unchecked_transaction()?;
+            let Some(found) = job::by_id(&snapshot, job)? else { return Ok(Vec::new()) };
+            node::page(&snapshot, (found.seq, job), found.job.opening, after_place, limit)
+        };
+        self.readers.read(page).await
+    }
+
+    async fn node(&self, job: JobId, task: &str) -> Result<Option<Node>, StoreError> {
+        self.readers.peek(|conn, _| {
+            let snapshot = conn.unchecked_transaction()?;
+            let Some(seq) = job::seq_of(&snapshot, job)? else { return Ok(None) };
+            node::by_task(&snapshot, (seq, job), task)
+        })
+    }
+
+    async fn attention(&self, max: usize) -> Result<Vec<JobId>, StoreError> {
+        self.readers.read(move |conn, _| job::attention(conn, max)).await
+    }
+
+    async fn staged_before(&self, at: UnixMs, max: usize) -> Result<Vec<JobId>, StoreError> {
+        self.readers.read(move |conn, _| job::staged_before(conn, at, max)).await
     }
 }
 

@@ -59,12 +59,12 @@ pub(crate) fn by_seq(conn: &Connection, seq: i64) -> Result<Option<Record>, Faul
     one(statement, params![seq])
 }
 
-/// Writes a new execution and returns its place.
-pub(crate) fn insert(conn: &Connection, execution: &Execution) -> Result<i64, Fault> {
+/// Writes a new execution, which may be a task of the job at that place, and returns its own place.
+pub(crate) fn insert(conn: &Connection, execution: &Execution, job: Option<i64>) -> Result<i64, Fault> {
     let columns = Columns::of(execution);
     let mut statement = conn.prepare_cached(
-        "INSERT INTO executions (id, status, priority, submitted_at, ready_at, waiting_until, queue, created_by, lock, state, spec) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        "INSERT INTO executions (id, status, priority, submitted_at, ready_at, waiting_until, queue, created_by, lock, state, spec, job) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?;
     statement.execute(params![
         execution.id.as_bytes(),
@@ -78,6 +78,7 @@ pub(crate) fn insert(conn: &Connection, execution: &Execution) -> Result<i64, Fa
         execution.spec.lock.as_ref().map(Name::as_str),
         json(execution),
         json(&execution.spec),
+        job,
     ])?;
     Ok(conn.last_insert_rowid())
 }

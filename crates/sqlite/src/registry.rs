@@ -91,5 +91,10 @@ pub(crate) const fn kind_code(kind: Kind) -> i64 {
         Kind::Playbook => 9,
         Kind::PlaybookVersion => 10,
         Kind::Ledger => 11,
+        Kind::Health => 12,
+        Kind::Incident => 13,
+        // Kept elsewhere, and never written here.
+        Kind::Job => 14,
+        Kind::Task => 15,
     }
 }

@@ -127,6 +127,8 @@ impl Stage {
             duration_ms: 1,
             process_id: None,
             cost_micro_usd: 0,
+            output: None,
+            said: None,
         };
         self.store.end_attempt(self.step(by), ended).await
     }

@@ -7,8 +7,10 @@ use runvoy_model::event::{Entity, Event};
 use runvoy_model::execution::LockClaim;
 use runvoy_model::fold::{TaskState, fold};
 use runvoy_model::id::ExecutionId;
+use runvoy_model::job::{JobStatus, Phase};
 use runvoy_model::record::{Body, Kind};
 use runvoy_model::status::Status;
+use runvoy_ports::job::{JobQuery, JobStore};
 use runvoy_ports::record::RecordStore;
 use runvoy_ports::store::{EventQuery, ExecutionStore, ListQuery};
 use runvoy_sqlite::SqliteStore;
@@ -38,6 +40,7 @@ pub async fn check(store: &SqliteStore, key: &AuditKey) -> Vec<ExecutionId> {
     }
     assert_eq!(holders, BTreeMap::new(), "locks that only their holders know of");
     check_records(store, key).await;
+    check_jobs(store, key).await;
     executions.into_iter().map(|execution| execution.id).collect()
 }
 
@@ -51,6 +54,25 @@ async fn check_records(store: &SqliteStore, key: &AuditKey) {
             if let Some(Body::Key(owner)) = &record.body {
                 assert!(store.record(Kind::User, owner).await.expect("a read").is_some(), "key {} is nobody's", record.name);
             }
+        }
+    }
+}
+
+/// Every job's events are the chain that it names, its counts are those of its tasks, and its active tasks are executions that have not ended.
+async fn check_jobs(store: &SqliteStore, key: &AuditKey) {
+    let query = JobQuery { statuses: JobStatus::ALL.to_vec(), limit: usize::MAX, ..JobQuery::default() };
+    for job in store.jobs(query).await.expect("jobs") {
+        check_chain(store, key, Entity::job(job.id), job.chain).await;
+        let nodes = store.nodes(job.id, None, usize::MAX).await.expect("tasks");
+        let count = |phase: Phase| u32::try_from(nodes.iter().filter(|node| node.phase == phase).count()).expect("few");
+        if job.status != JobStatus::Staged {
+            let counted = (count(Phase::Waiting), count(Phase::Ready), count(Phase::Active), count(Phase::Completed), count(Phase::Failed));
+            let counts = job.counts;
+            assert_eq!((counts.waiting, counts.ready, counts.active, counts.completed, counts.failed), counted, "job {}", job.id);
+        }
+        for node in nodes.iter().filter(|node| node.phase == Phase::Active) {
+            let execution = store.get(node.execution.expect("an execution")).await.expect("a read").expect("an execution");
+            assert!(!execution.status.is_terminal(), "task {} has ended and its job does not know", node.task);
         }
     }
 }

@@ -57,14 +57,14 @@ impl Played {
     }
 
     pub async fn extend(&self) {
-        let extend = Extend { fence: self.fence, ttl_ms: 30_000, process_id: Some(7), rss_bytes: None, last_output_at: None };
+        let extend = Extend { fence: self.fence, ttl_ms: 30_000, process_id: Some(7), rss_bytes: None, last_output_at: None, activity: None };
         self.leases.extend(extend).await.expect("a lease that holds");
     }
 
     pub async fn exit(self, code: i32) -> Execution {
         let outcome = Outcome::Exited { code, after_kill: false };
         let (fence, process_id) = (self.fence, None);
-        let ended = EndAttempt { fence, outcome, log_end: 0, duration_ms: 1_500, process_id, cost_micro_usd: 0 };
+        let ended = EndAttempt { fence, outcome, log_end: 0, duration_ms: 1_500, process_id, cost_micro_usd: 0, output: None, said: None };
         self.leases.finish(ended).await.expect("a lease that holds")
     }
 }

@@ -1,0 +1,50 @@
+//! Jobs: DAGs of tasks. They change by steps of the same store as executions do; this port reads them.
+
+use async_trait::async_trait;
+use runvoy_model::id::JobId;
+use runvoy_model::job::{Job, JobStatus, Node};
+use runvoy_model::time::UnixMs;
+
+use crate::store::StoreError;
+
+/// Which jobs to list, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JobQuery {
+    /// Only those that this user submitted.
+    pub owner: Option<String>,
+    /// Only these statuses; empty means all that were opened.
+    pub statuses: Vec<JobStatus>,
+    /// Go on after this one.
+    pub after: Option<JobId>,
+    /// At most this many.
+    pub limit: usize,
+}
+
+impl JobQuery {
+    /// Whether a job in this status is asked for.
+    pub fn wants(&self, status: JobStatus) -> bool {
+        if self.statuses.is_empty() { status != JobStatus::Staged } else { self.statuses.contains(&status) }
+    }
+}
+
+/// The jobs of the transactional store.
+#[async_trait]
+pub trait JobStore: Send + Sync {
+    /// One job, also while it is staged.
+    async fn job(&self, id: JobId) -> Result<Option<Job>, StoreError>;
+
+    /// A page of jobs, newest first.
+    async fn jobs(&self, query: JobQuery) -> Result<Vec<Job>, StoreError>;
+
+    /// A page of a job's tasks by place, after this one. Tasks of a batch that was not opened are not among them.
+    async fn nodes(&self, job: JobId, after_place: Option<u32>, limit: usize) -> Result<Vec<Node>, StoreError>;
+
+    /// One task of a job, also while it is staged.
+    async fn node(&self, job: JobId, task: &str) -> Result<Option<Node>, StoreError>;
+
+    /// Jobs that have more to do than one step could, oldest first, `max` at most.
+    async fn attention(&self, max: usize) -> Result<Vec<JobId>, StoreError>;
+
+    /// Jobs that were begun before this time and never opened, oldest first, `max` at most.
+    async fn staged_before(&self, at: UnixMs, max: usize) -> Result<Vec<JobId>, StoreError>;
+}
