@@ -8,14 +8,14 @@ use anyhow::Result;
 use crate::tool;
 
 /// Program, and the Debian package that has it.
-const NEEDED: [(&str, &str); 3] = [("strace", "strace"), ("faketime", "faketime"), ("git", "git")];
+const NEEDED: [(&str, &str); 4] = [("strace", "strace"), ("faketime", "faketime"), ("git", "git"), ("sqlite3", "sqlite3")];
 
 /// Installs what is missing, or says what to install. A machine where that is not possible is no error here: the
 /// tests that need the program fail and say so.
 pub fn provide() -> Result<()> {
     let missing = missing(|program| tool::find(program).is_some());
     if missing.is_empty() {
-        eprintln!("strace, faketime and git are there");
+        eprintln!("strace, faketime, git and sqlite3 are there");
         return Ok(());
     }
     let list = missing.join(" ");
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn only_what_is_absent_is_named() {
-        assert_eq!(missing(|program| program == "strace"), ["faketime", "git"]);
+        assert_eq!(missing(|program| program == "strace"), ["faketime", "git", "sqlite3"]);
         assert!(missing(|_| true).is_empty());
     }
 }

@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use clap_complete::{CompleteEnv, CompletionCandidate};
 use runvoy_client::{Client, ClientError, Endpoint, JobsQuery, ListQuery, Options, Retry};
+use runvoy_wire::{Parameter, ParameterType};
 
+use crate::command::users::ROLES;
+use crate::command::{access, audit};
 use crate::config_file::{ProjectFile, UserFile};
 use crate::environment::Environment;
 use crate::global::GlobalArgs;
@@ -112,6 +115,69 @@ pub fn locks(typed: &OsStr) -> Vec<CompletionCandidate> {
     fitting(typed, ask(all))
 }
 
+/// First characters of keys: of the user that the line names, else one's own.
+pub fn keys(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let user = flag_value(std::env::args(), &["--user", "-u"]);
+    let all = |client: Client| async move {
+        let email = match user {
+            Some(email) => email,
+            None => client.whoami().await?.email,
+        };
+        let working = client.keys(&email).await?.into_iter().filter(|key| !key.revoked);
+        Ok(working.map(|key| (key.prefix, key.name.unwrap_or_default())).collect())
+    };
+    fitting(typed, ask(all))
+}
+
+/// Who can be let use a secret: users, groups and roles.
+pub fn people(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let all = |client: Client| async move {
+        let mut choices: Choices = client.users().await?.into_iter().map(|user| (user.email, user.role)).collect();
+        choices.extend(client.groups().await?.into_iter().map(|group| (format!("group:{}", group.name), String::new())));
+        Ok(choices)
+    };
+    let mut choices = ask(all);
+    choices.extend(ROLES.iter().map(|role| (format!("role:{role}"), String::new())));
+    fitting(typed, choices)
+}
+
+/// Parameters of the playbook that the line runs; where it has choices, with each.
+pub fn parameters(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(name) = playbook_named(std::env::args()) else { return Vec::new() };
+    let all = |client: Client| async move {
+        let (name, version) = match name.split_once('@') {
+            Some((name, version)) => (name, version.parse().ok()),
+            None => (name.as_str(), None),
+        };
+        let parameters = client.playbook(name, version).await?.terms.parameters;
+        Ok(parameters.iter().flat_map(|(name, parameter)| assignments(name, parameter)).collect())
+    };
+    fitting(typed, ask(all))
+}
+
+fn assignments(name: &str, parameter: &Parameter) -> Choices {
+    let help = parameter.description.clone().unwrap_or_else(|| parameter.kind.to_string());
+    let values = match parameter.kind {
+        ParameterType::Choice => parameter.choices.clone(),
+        ParameterType::Boolean => vec!["true".to_owned(), "false".to_owned()],
+        ParameterType::String | ParameterType::Integer => vec![String::new()],
+    };
+    values.into_iter().map(|value| (format!("{name}={value}"), help.clone())).collect()
+}
+
+/// Actions that `access explain` can be asked about; nobody is asked.
+pub fn actions(typed: &OsStr) -> Vec<CompletionCandidate> {
+    fitting(typed, access::ACTIONS.map(|action| (action.to_owned(), String::new())).into())
+}
+
+/// What events of the audit trail are called, and the resources alone; nobody is asked.
+pub fn audit_actions(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let mut words: Vec<&str> = audit::ACTIONS.into_iter().flat_map(|action| [action.split('.').next().unwrap_or(action), action]).collect();
+    words.sort_unstable();
+    words.dedup();
+    fitting(typed, words.into_iter().map(|word| (word.to_owned(), String::new())).collect())
+}
+
 /// Names of profiles; they are in the user file, and nobody is asked.
 pub fn profiles(typed: &OsStr) -> Vec<CompletionCandidate> {
     let environment = Environment::from_process();
@@ -156,6 +222,32 @@ fn client() -> Option<Client> {
     Client::new(Options { api_key, ca_file: settings.ca_file.value, retry: Retry::NONE, ..Options::new(endpoint) }).ok()
 }
 
+/// The value of a flag of the line so far.
+fn flag_value(words: impl Iterator<Item = String>, names: &[&str]) -> Option<String> {
+    let mut words = words.peekable();
+    while let Some(word) = words.next() {
+        match word.split_once('=') {
+            Some((name, value)) if names.contains(&name) => return Some(value.to_owned()),
+            _ if names.contains(&word.as_str()) => return words.next().filter(|value| !value.is_empty()),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The playbook that the line so far runs: the first word after `run` that is no flag and no value of `-p`.
+fn playbook_named(words: impl Iterator<Item = String>) -> Option<String> {
+    let mut words = words.skip_while(|word| word != "playbook" && word != "playbooks").skip_while(|word| word != "run").skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "-p" | "--param" => drop(words.next()),
+            flag if flag.starts_with('-') => {}
+            _ => return Some(word),
+        }
+    }
+    None
+}
+
 /// The flags of the line so far that decide which server is meant.
 fn typed_flags(words: impl Iterator<Item = String>) -> GlobalArgs {
     let mut flags = GlobalArgs::default();
@@ -187,6 +279,12 @@ mod tests {
         let words = ["runvoy", "--", "runvoy", "--profile", "prod", "status", "--endpoint=http://x", "01"];
         let flags = typed_flags(words.into_iter().map(str::to_owned));
         assert_eq!((flags.profile.as_deref(), flags.endpoint.as_deref()), (Some("prod"), Some("http://x")));
+        let line = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>().into_iter();
+        assert_eq!(flag_value(line("runvoy keys -u ana@x revoke rv_"), &["--user", "-u"]).as_deref(), Some("ana@x"));
+        assert_eq!(flag_value(line("runvoy keys revoke rv_ --user=bo@x"), &["--user", "-u"]).as_deref(), Some("bo@x"));
+        assert_eq!(playbook_named(line("runvoy playbook run deploy@2 -p re")).as_deref(), Some("deploy@2"));
+        assert_eq!(playbook_named(line("runvoy playbook run -p a=b deploy -p re")).as_deref(), Some("deploy"));
+        assert_eq!(playbook_named(line("runvoy run make")), None);
         let open = typed_flags(["runvoy", "--profile"].into_iter().map(str::to_owned));
         assert_eq!(open.profile, None);
     }

@@ -1,7 +1,7 @@
 //! Why a command failed: what, why, what to do next; and the one map to exit codes.
 
 use std::fmt::Write as _;
-use std::io;
+use std::io::{self, Write as _};
 
 use runvoy_client::ClientError;
 use runvoy_wire::Code;
@@ -87,10 +87,21 @@ impl Failure {
         self
     }
 
+    /// Tells in other words what happened; the answer's code and request id stay.
+    pub(crate) fn reworded(mut self, what: impl Into<String>) -> Self {
+        self.told.what = what.into();
+        self.told.why.clear();
+        self
+    }
+
+    /// Whether it was refused with this code.
+    pub(crate) fn has_code(&self, code: Code) -> bool {
+        self.told.code.as_deref() == Some(code.as_str())
+    }
+
     /// Names the command that lists what was looked for and not found.
     pub(crate) fn listed_by(mut self, command: &str) -> Self {
-        let missing = [Code::NotFound, Code::SecretNotFound].map(|code| Some(code.as_str()));
-        if missing.contains(&self.told.code.as_deref()) {
+        if self.has_code(Code::NotFound) || self.has_code(Code::SecretNotFound) {
             self.told.next.retain(|next| next != SEE_EXECUTIONS);
             self.told.next.push(format!("see what there is: {command}"));
         }
@@ -132,6 +143,17 @@ impl Failure {
             writeln!(text, "  {}", paint(&facts.join(" · "), Tone::Dim, colour)).expect("a String takes everything");
         }
         text
+    }
+
+    /// Writes it to stderr; gives the exit code of the process, where failures of our own have the code `own`.
+    pub(crate) fn tell(&self, json: bool, colour: bool, own: u8) -> u8 {
+        let code = self.exit_code(own);
+        if code != 0 {
+            let text = if json { self.json() } else { self.text(colour) };
+            // There is nobody to tell that stderr is gone.
+            let _ = io::stderr().write_all(text.as_bytes());
+        }
+        code
     }
 
     /// The same for a program.
@@ -176,10 +198,16 @@ impl From<ClientError> for Failure {
         failure.told.why.extend(error.causes());
         match (&error, error.refusal()) {
             (_, Some(refusal)) => {
-                if !refusal.details.is_empty() && !matches!(error, ClientError::LockHeld { .. }) {
-                    failure.told.why.push(refusal.details.clone());
+                let details = Some(refusal.details.clone()).filter(|details| !details.is_empty());
+                let details = details.filter(|_| !matches!(error, ClientError::LockHeld { .. }));
+                match details {
+                    // The server says what to do itself, and knows better.
+                    Some(step) if is_step(&step) => failure.told.next.push(step),
+                    why => {
+                        failure.told.why.extend(why);
+                        failure.told.next.extend(advice(&refusal.code).map(str::to_owned));
+                    }
                 }
-                failure.told.next.extend(advice(&refusal.code).map(str::to_owned));
                 failure.told.code = Some(refusal.code.clone());
                 failure.told.request_id = Some(refusal.request_id.clone());
             }
@@ -195,13 +223,18 @@ impl From<ClientError> for Failure {
     }
 }
 
+/// Whether the details of a refusal are a next step, and no reason.
+fn is_step(details: &str) -> bool {
+    ["ask an admin", "try again"].iter().any(|beginning| details.starts_with(beginning)) || details.contains("`runvoy access explain`")
+}
+
 /// What to do about a code that is not explained by its error alone.
 fn advice(code: &str) -> Option<&'static str> {
     match Code::parse(code)? {
         Code::NotFound => Some(SEE_EXECUTIONS),
         Code::Forbidden => Some("ask an admin; `runvoy whoami` shows your role"),
         Code::RateLimited | Code::ServiceUnavailable | Code::DatabaseError => Some("try again in a little while"),
-        Code::InternalError => Some("report it with the request id; the server's log has more"),
+        Code::InternalError => Some("report it with the request id"),
         Code::PayloadTooLarge => Some("send less: put large input into a file or a repository"),
         Code::InvalidRequest
         | Code::Unauthorized
@@ -227,6 +260,37 @@ mod tests {
             let failure = Failure::new(kind, "x");
             assert_eq!((failure.exit_code(PLATFORM), failure.exit_code(GENERAL)), (for_run, for_others), "{kind:?}");
         }
+    }
+
+    #[test]
+    fn a_refusal_says_what_to_do_once() {
+        let refused = |code: Code, message: &str, details: &str| {
+            let refusal = runvoy_client::Refusal {
+                status: code.status(),
+                code: code.as_str().into(),
+                message: message.into(),
+                details: details.into(),
+                request_id: "r1".into(),
+                retry_after: None,
+            };
+            Failure::from(ClientError::Refused(Box::new(refusal))).text(false)
+        };
+        insta::assert_snapshot!(refused(Code::Forbidden, "role viewer may not do this", "ask an admin for a role that may"), @r"
+        error: role viewer may not do this
+          next: ask an admin for a role that may
+          code FORBIDDEN · request id r1
+        ");
+        insta::assert_snapshot!(refused(Code::Forbidden, "lock prod is denied", "rule no-prod decided; `runvoy access explain` says more"), @r"
+        error: lock prod is denied
+          next: rule no-prod decided; `runvoy access explain` says more
+          code FORBIDDEN · request id r1
+        ");
+        insta::assert_snapshot!(refused(Code::RateLimited, "too many requests at once", "try again in a second"), @r"
+        error: too many requests at once
+          next: try again in a second
+          code RATE_LIMITED · request id r1
+        ");
+        assert!(refused(Code::Forbidden, "no", "").contains("next: ask an admin; `runvoy whoami` shows your role"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use clap::{ArgAction, Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
 use crate::complete;
+use crate::failure::Failure;
 
 /// Flags that every command takes.
 #[derive(Debug, Clone, Default, Args)]
@@ -20,7 +21,7 @@ pub struct GlobalArgs {
     /// Certificates to trust beside the system's, in PEM form [env: RUNVOY_CA_FILE]
     #[arg(long, global = true, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
-    /// Data directory of the local server [env: RUNVOY_DATA_DIR] [default: ~/.runvoy/data]
+    /// Talk to the local server of this data directory [env: RUNVOY_DATA_DIR] [default: ~/.runvoy/data]
     #[arg(long, global = true, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Profile of ~/.runvoy/config.yaml to use [env: RUNVOY_PROFILE]
@@ -39,7 +40,7 @@ pub struct GlobalArgs {
     #[arg(long, global = true)]
     pub json: bool,
     /// Filter what is written as JSON, in the language of jq; texts come out without quotes
-    #[arg(long, global = true, value_name = "FILTER", conflicts_with = "output")]
+    #[arg(long, global = true, value_name = "FILTER")]
     pub jq: Option<String>,
     /// How to write data
     #[arg(short, long, global = true, value_name = "FORMAT", value_enum, conflicts_with = "json")]
@@ -56,6 +57,16 @@ impl GlobalArgs {
     /// How data is written.
     pub fn format(&self) -> Format {
         if self.json || self.jq.is_some() { Format::Json } else { self.output.unwrap_or_default() }
+    }
+
+    /// What the parser cannot tell to be wrong.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        match self.output {
+            Some(output) if self.jq.is_some() && output != Format::Json => {
+                Err(Failure::usage("--jq filters JSON, and -o asks for something else").next("leave out -o, or write -o json"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

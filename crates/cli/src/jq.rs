@@ -5,6 +5,10 @@ use jaq_core::{Ctx, Filter, Vars, data, unwrap_valr};
 use jaq_json::{Val, read};
 
 use crate::failure::Failure;
+use crate::table::cut;
+
+/// What a filter says of a document holds that document: so much of it is shown.
+const MOST_WHY_CHARS: usize = 200;
 
 /// A filter that is ready to run.
 pub(crate) struct Jq(Filter<data::JustLut<Val>>);
@@ -28,7 +32,7 @@ impl Jq {
 
     /// What the filter makes of one JSON text.
     pub(crate) fn apply(&self, json: &[u8]) -> Result<String, Failure> {
-        let failed = |why: String| Failure::other("--jq does not fit what was to be written").why(why);
+        let failed = |why: String| Failure::other("--jq does not fit what was to be written").why(cut(&why, MOST_WHY_CHARS));
         let input = read::parse_single(json).map_err(|error| failed(error.to_string()))?;
         let context = Ctx::<data::JustLut<Val>>::new(&self.0.lut, Vars::new([]));
         let mut out = String::new();
@@ -71,5 +75,8 @@ mod tests {
         assert!(filtered(".[", "1").contains("cannot be read"));
         assert!(filtered("nonsense", "1").contains("nonsense"));
         assert!(filtered(".a", "1").contains("does not fit"));
+        let long = format!("[{}]", vec!["\"hunter2\""; 1_000].join(","));
+        let told = filtered(".a", &long);
+        assert!(told.contains("does not fit") && told.chars().count() < 300, "{told}");
     }
 }

@@ -40,6 +40,7 @@ impl Session {
         local: &'static dyn LocalServer,
     ) -> Result<Self, Failure> {
         let user_path = environment.runvoy_directory().map_or_else(PathBuf::new, |directory| directory.join("config.yaml"));
+        global.check()?;
         let (user_file, project) = (UserFile::load(&user_path)?, ProjectFile::find(&environment.directory)?);
         let sources = Sources { flags: &global, environment: &environment, project: &project, user: &user_file };
         let settings = sources.resolve()?;
@@ -110,6 +111,11 @@ impl Session {
         let Some(text) = &self.settings.endpoint.value else {
             return Ok(None);
         };
+        if self.global.data_dir.is_some() {
+            // Nothing is stronger than a flag: the endpoint comes from another one.
+            let other = if self.global.endpoint.is_some() { "--endpoint" } else { "--profile" };
+            return Err(Failure::usage(format!("{other} and --data-dir name two servers")).next("leave out one of them"));
+        }
         let invalid = |error: runvoy_client::InvalidEndpoint| {
             Failure::usage(format!("`{text}` is {error}")).why(format!("it was set by: {}", self.settings.endpoint.origin))
         };

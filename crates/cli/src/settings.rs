@@ -1,4 +1,5 @@
 //! Which value of each setting wins: flag, then environment, then project file, then user file, then default. Pure, but for key files.
+//! An endpoint and a data directory both say which server is meant, so that of these two, too, the stronger source wins.
 //!
 //! A key belongs to one endpoint. A key of the user file is only used for the endpoint that stands beside it there, so that a flag or a
 //! variable that points elsewhere never sends it to a stranger.
@@ -32,6 +33,19 @@ impl fmt::Display for Origin {
             Self::User { path, profile: None } => write!(f, "user file {}", path.display()),
             Self::User { path, profile: Some(name) } => write!(f, "user file {}, profile {name}", path.display()),
             Self::Default => f.write_str("default"),
+        }
+    }
+}
+
+impl Origin {
+    /// The stronger one wins.
+    const fn strength(&self) -> u8 {
+        match self {
+            Self::Flag(_) => 4,
+            Self::Variable(_) => 3,
+            Self::Project(_) => 2,
+            Self::User { .. } => 1,
+            Self::Default => 0,
         }
     }
 }
@@ -70,20 +84,35 @@ impl Sources<'_> {
     pub(crate) fn resolve(&self) -> Result<Settings, Failure> {
         let profile = self.profile();
         let name = profile.value.as_deref();
-        let endpoint = self.text(
-            Source { flag: ("--endpoint", self.flags.endpoint.as_deref()), variable: "RUNVOY_API_ENDPOINT", key: Some("api_endpoint") },
-            name,
-        );
+        let data_dir = self.path(("--data-dir", self.flags.data_dir.as_deref()), "RUNVOY_DATA_DIR", None, name);
+        let endpoint = self.endpoint(&profile, &data_dir);
         let web_url = self.text(Source { flag: ("", None), variable: "RUNVOY_WEB_URL", key: Some("web_url") }, name);
         let (api_key, withheld) = self.api_key(name, endpoint.value.as_deref())?;
         let ca_file = self.path(("--ca-file", self.flags.ca_file.as_deref()), "RUNVOY_CA_FILE", Some("ca_file"), name);
-        let data_dir = self.path(("--data-dir", self.flags.data_dir.as_deref()), "RUNVOY_DATA_DIR", None, name);
         let data_dir = match data_dir.value {
             Some(value) => Setting { value, origin: data_dir.origin },
             None => Setting { value: self.default_data_dir()?, origin: Origin::Default },
         };
-        let profile_missing = name.is_some_and(|name| !self.user.has_profile(name));
+        // Where the data directory says which server is meant, no profile does.
+        let by_data_dir = endpoint.value.is_none() && endpoint.origin != Origin::Default;
+        let profile_missing = !by_data_dir && name.is_some_and(|name| !self.user.has_profile(name));
         Ok(Settings { profile, endpoint, api_key, web_url, ca_file, data_dir, withheld, profile_missing })
+    }
+
+    /// The endpoint; none where a stronger source names a data directory, and so its local server.
+    fn endpoint(&self, profile: &Setting<Option<String>>, data_dir: &Setting<Option<PathBuf>>) -> Setting<Option<String>> {
+        let source =
+            Source { flag: ("--endpoint", self.flags.endpoint.as_deref()), variable: "RUNVOY_API_ENDPOINT", key: Some("api_endpoint") };
+        let endpoint = self.text(source, profile.value.as_deref());
+        // What the user file says is as strong as whatever chose the profile, also where that profile is not there.
+        let strength = match &endpoint.origin {
+            Origin::User { .. } | Origin::Default => endpoint.origin.strength().max(profile.origin.strength()),
+            origin => origin.strength(),
+        };
+        match data_dir.origin.strength() > strength {
+            true => Setting { value: None, origin: data_dir.origin.clone() },
+            false => endpoint,
+        }
     }
 
     fn default_data_dir(&self) -> Result<PathBuf, Failure> {
@@ -262,6 +291,29 @@ mod tests {
         let settings = resolve(&Case { flags: GlobalArgs::default(), variables: vec![], project: None, user: vec![] });
         assert_eq!((settings.endpoint.value, settings.endpoint.origin), (None, Origin::Default));
         assert_eq!(settings.data_dir.value, Path::new("/home/ana/.runvoy/data"));
+    }
+
+    #[test]
+    fn a_data_directory_wins_over_an_endpoint_of_a_weaker_source() {
+        let stored = vec![(None, "api_endpoint", "http://user"), (None, "api_key", "key"), (Some("p"), "api_endpoint", "http://profile")];
+        let flag = GlobalArgs { data_dir: Some("/flag".into()), ..GlobalArgs::default() };
+        let variable = ("RUNVOY_DATA_DIR", "/variable");
+        for (flags, variables, project, endpoint) in [
+            (flag.clone(), vec![], None, None),
+            (flag.clone(), vec![("RUNVOY_API_ENDPOINT", "http://variable")], None, None),
+            (flag.clone(), vec![("RUNVOY_PROFILE", "nowhere")], None, None),
+            (GlobalArgs::default(), vec![variable], None, None),
+            (GlobalArgs::default(), vec![variable], Some("p"), None),
+            (GlobalArgs::default(), vec![variable, ("RUNVOY_API_ENDPOINT", "http://variable")], None, Some("http://variable")),
+            (GlobalArgs { profile: Some("p".into()), ..GlobalArgs::default() }, vec![variable], None, Some("http://profile")),
+            (GlobalArgs { endpoint: Some("http://flag".into()), ..GlobalArgs::default() }, vec![variable], None, Some("http://flag")),
+            (GlobalArgs::default(), vec![], None, Some("http://user")),
+        ] {
+            let settings = resolve(&Case { flags, variables: variables.clone(), project, user: stored.clone() });
+            assert_eq!(settings.endpoint.value.as_deref(), endpoint, "{variables:?} {project:?}");
+            assert!(!settings.profile_missing, "{variables:?}");
+            assert!(endpoint.is_some() || settings.api_key.value.is_none(), "a stored key is for its own server");
+        }
     }
 
     #[test]

@@ -54,10 +54,15 @@ pub(crate) fn render(headings: &[&str], rows: &[Vec<Cell>], width: Option<usize>
     out
 }
 
-/// Names and facts, one a line; what is absent or empty is left out.
+/// Names and facts, one a line; what is absent or empty is left out. A fact of several lines goes on below itself.
 pub(crate) fn facts(facts: impl IntoIterator<Item = (&'static str, Option<String>)>, colour: bool) -> String {
     let present = facts.into_iter().filter_map(|(name, fact)| Some((name, fact.filter(|fact| !fact.is_empty())?)));
-    let rows: Vec<Vec<Cell>> = present.map(|(name, fact)| vec![Cell::new(name, Tone::Dim), fact.into()]).collect();
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    for (name, fact) in present {
+        for (n, line) in fact.lines().enumerate() {
+            rows.push(vec![Cell::new(if n == 0 { name } else { "" }, Tone::Dim), line.into()]);
+        }
+    }
     render(&[], &rows, None, colour)
 }
 
@@ -83,6 +88,13 @@ mod tests {
             vec!["0192ab".into(), Cell::new("FAILED", Tone::Bad), "make deploy ENV=production".into()],
             vec!["0192ac".into(), Cell::new("RUNNING", Tone::Busy), "echo\nhi\x1b]0;x\x07".into()],
         ]
+    }
+
+    #[test]
+    fn a_fact_of_several_lines_stays_in_its_column() {
+        let told =
+            facts([("command", Some("set -eu\nmake\x1b]0;x\x07".to_owned())), ("none", None), ("lock", Some("prod".to_owned()))], false);
+        assert_eq!(told, "command  set -eu\n         make\nlock     prod\n");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
+use runvoy_model::change::Made;
 use runvoy_model::command::{Answer, Command};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::{ExecutionId, JobId};
@@ -149,6 +150,10 @@ macro_rules! layer {
 
             async fn find(&self, digits: &str, max: usize) -> Result<Vec<ExecutionId>, StoreError> {
                 self.repeatable(|| self.inner.find(digits, max)).await
+            }
+
+            async fn made_by(&self, user: &str, key: &str) -> Result<Option<(Made, [u8; 32])>, StoreError> {
+                self.repeatable(|| self.inner.made_by(user, key)).await
             }
 
             async fn list(&self, query: ListQuery) -> Result<Vec<Execution>, StoreError> {

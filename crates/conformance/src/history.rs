@@ -145,7 +145,7 @@ impl History {
             1 => (Actor::Worker(worker_of(1).id), None),
             _ => (Actor::User { email: user.into() }, Some(Audit { action: "executions.run".into(), from: "127.0.0.1".into() })),
         };
-        Step { id, at: self.now, actor, request_id: id.to_string(), audit }
+        Step { id, at: self.now, actor, request_id: id.to_string(), audit, authority: None }
     }
 
     /// Something recent more often than something old.

@@ -41,6 +41,7 @@ macro_rules! execution_store_conformance {
             an_unknown_execution_is_not_there,
             an_id_is_taken_once,
             the_same_key_gives_the_same_execution,
+            what_a_key_made_can_be_looked_up,
             the_same_key_for_another_request_is_refused,
             keys_of_different_users_never_meet,
             a_thousand_parallel_submits_with_one_key_make_one_execution,
@@ -118,6 +119,7 @@ macro_rules! execution_store_conformance {
             a_lock_is_held_through_backoff,
             a_wait_ends_when_its_time_is_over,
             force_hands_a_lock_on,
+            a_lock_is_freed_of_nobody_who_lives,
             a_free_lock_cannot_be_released,
             nobody_starts_without_its_lock,
             of_many_submits_one_gets_the_lock,
@@ -170,10 +172,12 @@ macro_rules! record_store_conformance {
             of_many_gifts_of_one_key_one_is_made,
             the_last_admin_stays_whoever_goes_first,
             what_was_revoked_stays_revoked,
+            whoever_was_revoked_since_they_were_admitted_changes_nothing,
             the_use_of_a_key_is_remembered_to_the_minute,
         });
         $crate::promises!($harness; record::authority {
             a_change_that_is_acknowledged_has_another_number,
+            a_note_and_a_refusal_leave_the_number,
             what_was_read_while_the_number_stood_is_true,
         });
     };

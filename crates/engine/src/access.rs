@@ -140,36 +140,52 @@ impl Engine {
                     return Err(EngineError::InvalidKey);
                 }
                 let hash = key_hash(&text);
-                let caller = self.caller_by_key(hash, origin).await?;
+                let person = self.owner_by_key(hash).await?;
                 self.note_use(hash);
-                Ok(caller)
+                Ok(Caller::new(&person, Some(hash), origin))
             }
         }
     }
 
     /// Whoever was admitted before, as they are now: by the key they showed then, or without one as the server's own user. An error once key or user
-    /// were revoked.
-    pub async fn admit_again(&self, email: &str, key_hash: Option<[u8; 32]>, origin: Origin) -> Result<Caller, EngineError> {
-        let caller = match key_hash {
-            Some(hash) => self.caller_by_key(hash, origin).await?,
-            None => {
-                let person = self.person(email).await?.ok_or(EngineError::InvalidKey)?;
-                if person.user.revoked_at.is_some() {
-                    return Err(EngineError::RevokedKey);
-                }
-                Caller::new(&person, None, origin)
-            }
+    /// were revoked. What they were given at `issued_at` is not for somebody who was invited under the same e-mail since.
+    pub async fn admit_again(
+        &self,
+        email: &str,
+        key_hash: Option<[u8; 32]>,
+        issued_at: Option<UnixMs>,
+        origin: Origin,
+    ) -> Result<Caller, EngineError> {
+        let person = match key_hash {
+            Some(hash) => self.owner_by_key(hash).await?,
+            None => self.local_owner(email).await?,
         };
-        if caller.email == email { Ok(caller) } else { Err(EngineError::InvalidKey) }
+        if person.user.email != email {
+            return Err(EngineError::InvalidKey);
+        }
+        if issued_at.is_some_and(|issued_at| person.user.created_at > issued_at) {
+            return Err(EngineError::RevokedKey);
+        }
+        Ok(Caller::new(&person, key_hash, origin))
     }
 
-    async fn caller_by_key(&self, hash: [u8; 32], origin: Origin) -> Result<Caller, EngineError> {
+    /// Whoever called as the server's own user, while they still would be.
+    async fn local_owner(&self, email: &str) -> Result<Arc<Person>, EngineError> {
+        let person = self.person(email).await?.ok_or(EngineError::InvalidKey)?;
+        let owner = self.first_admin().await?.map(|admin| admin.user.email);
+        if person.user.revoked_at.is_some() || owner.as_deref() != Some(email) {
+            return Err(EngineError::RevokedKey);
+        }
+        Ok(Arc::new(person))
+    }
+
+    async fn owner_by_key(&self, hash: [u8; 32]) -> Result<Arc<Person>, EngineError> {
         let person = self.owner(hash).await?.ok_or(EngineError::InvalidKey)?;
         let works = person.user.key(&hash).is_some_and(|key| key.works(self.now()));
         if person.user.revoked_at.is_some() || !works {
             return Err(EngineError::RevokedKey);
         }
-        Ok(Caller::new(&person, Some(hash), origin))
+        Ok(person)
     }
 
     fn note_use(&self, hash: [u8; 32]) {

@@ -43,7 +43,7 @@ struct Progress {
     covered: u64,
     /// Something else than checkpoints happened since the last one.
     is_due: bool,
-    /// The last checkpoint that was told outside; `None` before that was looked up.
+    /// The last checkpoint that was told outside; `None` where that must be looked up.
     told: Option<Option<Witness>>,
 }
 
@@ -130,10 +130,11 @@ impl Auditor {
 
     /// Tells every checkpoint that was not told yet. What was written is looked up, not remembered: an answer may have been lost.
     async fn tell(&self, progress: &mut Progress) -> Result<(), EngineError> {
-        if progress.told.is_none() {
-            progress.told = Some(self.witnesses.last().await.map_err(|error| EngineError::Unavailable(Box::new(error)))?);
-        }
-        let told = progress.told.as_mut().expect("just filled");
+        // Out of `progress` until everything is told: after a failure, or where nobody waits any more, it may have been heard all the same.
+        let mut told = match progress.told.take() {
+            Some(told) => told,
+            None => self.witnesses.last().await.map_err(|error| EngineError::Unavailable(Box::new(error)))?,
+        };
         let mut after = told.as_ref().map(|told| told.up_to);
         loop {
             let page = self.engine.ports.store.events(EventQuery { after, limit: PAGE, ..of_ledger() }).await?;
@@ -143,9 +144,10 @@ impl Auditor {
             let further: Vec<Witness> = further.filter_map(|stored| Some(Witness::of(&stored.event)?.0)).collect();
             if let Some(last) = further.last().cloned() {
                 self.witnesses.tell(further).await.map_err(|error| EngineError::Unavailable(Box::new(error)))?;
-                *told = Some(last);
+                told = Some(last);
             }
             if page.len() < PAGE {
+                progress.told = Some(told);
                 return Ok(());
             }
         }

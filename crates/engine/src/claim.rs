@@ -42,6 +42,7 @@ impl Engine {
             actor: Actor::User { email: claim.email.clone() },
             request_id: origin.request_id,
             audit: Some(Audit { action: "users.claim".into(), from: origin.from }),
+            authority: None,
         };
         match self.ports.store.change(step, Change::ClaimKey(change), None).await.map_err(EngineError::from) {
             Ok(_) => Ok(ClaimedKey { email: claim.email, api_key }),
@@ -51,10 +52,15 @@ impl Engine {
     }
 }
 
-/// A token from randomness.
+/// A token from randomness. It begins with a letter, so that no command line takes it for an option.
 pub(crate) fn claim_token(random: &[u8; 32]) -> String {
-    BASE64_URL_SAFE_NO_PAD.encode(&random[..TOKEN_BYTES])
+    let mut bytes: [u8; TOKEN_BYTES] = random[..TOKEN_BYTES].try_into().expect("a token is shorter");
+    bytes[0] %= LETTERS * 4;
+    BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
+
+/// The first so many of base64's digits are letters, and a digit is six bits.
+const LETTERS: u8 = 52;
 
 fn is_token(text: &str) -> bool {
     text.len() == TOKEN_CHARS && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
@@ -70,7 +76,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_has_192_random_bits_in_32_characters() {
+    fn a_token_begins_with_a_letter() {
+        for first in 0..=u8::MAX {
+            assert!(claim_token(&[first; 32]).starts_with(|c: char| c.is_ascii_alphabetic()), "{first}");
+        }
+    }
+
+    #[test]
+    fn a_token_has_its_random_bits_in_32_characters() {
         let token = claim_token(&[0xfb; 32]);
         assert!(is_token(&token), "{token}");
         assert_ne!(token, claim_token(&[0xfa; 32]));

@@ -22,6 +22,8 @@ pub struct Config {
     pub kill_confirm_ms: u64,
     /// More submits than this at once are turned away.
     pub max_submits_at_once: usize,
+    /// So many refusals of one user are kept as events in a minute; beyond that they are turned away. 0 is any number.
+    pub denials_per_minute: u32,
     /// What may be forgotten, and when.
     pub retention: RetentionConfig,
     /// What local runs cost.
@@ -32,6 +34,8 @@ pub struct Config {
     pub events: EventScope,
     /// Commands would run as the server's own user.
     pub shares_uid: bool,
+    /// Every execution runs as a user of its own.
+    pub uid_per_execution: bool,
     /// That is accepted although there is more than one user.
     pub allow_shared_uid: bool,
     /// Repositories may be cloned from literal addresses of this machine and of private networks.
@@ -77,11 +81,13 @@ impl Default for Config {
             reap_margin_ms: 10_000,
             kill_confirm_ms: 60_000,
             max_submits_at_once: 2_048,
+            denials_per_minute: 60,
             retention: RetentionConfig { log_days: 30, heartbeat_days: 7 },
             rates: Rates::default(),
             limits: RunLimits::default(),
             events: EventScope::default(),
             shares_uid: true,
+            uid_per_execution: false,
             allow_shared_uid: false,
             git_private: false,
         }

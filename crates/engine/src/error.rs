@@ -1,5 +1,7 @@
 //! One error by meaning. The edges map it to HTTP statuses and exit codes, each in one place.
 
+use std::time::Duration;
+
 use runvoy_model::command::{LockHeld, Refusal};
 use runvoy_model::id::ExecutionId;
 use runvoy_model::record::Kind;
@@ -48,6 +50,12 @@ pub enum EngineError {
         /// The caller's role.
         role: &'static str,
     },
+    /// The caller has another role than when their request came in.
+    #[error("your role was changed to {role} while this was under way")]
+    RoleChanged {
+        /// The role now.
+        role: &'static str,
+    },
     /// A rule does not allow it.
     #[error("{why}")]
     Denied {
@@ -74,6 +82,9 @@ pub enum EngineError {
     /// It clashes with what is there.
     #[error("{0}")]
     Conflict(String),
+    /// The caller is refused too often; they may come back after this time.
+    #[error("too many refused requests")]
+    RefusedTooOften(Duration),
     /// Too much at once.
     #[error("too many requests at once")]
     Overloaded,
@@ -120,6 +131,9 @@ impl From<Refusal> for EngineError {
             Refusal::Missing(Kind::Secret, name) => Self::NoSecret(name),
             Refusal::Taken(Kind::Secret, name) => Self::SecretExists(name),
             Refusal::Missing(kind, name) => Self::NotFound { what: format!("{} {name}", kind.as_str()) },
+            Refusal::Revoked => Self::RevokedKey,
+            Refusal::NotAllowed(role) => Self::Forbidden { role: role.as_str() },
+            Refusal::RoleChanged(role) => Self::RoleChanged { role: role.as_str() },
             Refusal::Lapsed
             | Refusal::KeyReused(_)
             | Refusal::Exists(_)

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use runvoy_model::change::{Change, Denied};
 use runvoy_model::command::{Kill, LeaseTo, Refusal, Submit, SubmitKey};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
@@ -11,22 +10,25 @@ use runvoy_model::name::Name;
 use runvoy_model::role::{Action, Reach};
 use runvoy_model::spec::{LOCAL_IMAGE, Needs, Spec};
 use runvoy_model::status::{Status, WaitCode, WaitingFor};
+use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::log::LogError;
 use runvoy_ports::store::{EventQuery, ListQuery, LockLine, StoreError, StoredEvent};
-use sha2::{Digest, Sha256};
 
 use crate::Engine;
 use crate::access::Caller;
 use crate::error::EngineError;
 use crate::plan::Plan;
-use crate::request::{RunRequest, checked_key};
+use crate::repeat::submit_key;
+use crate::request::RunRequest;
 
 /// The shortest part of an id that may stand for it.
 const MIN_ID_DIGITS: usize = 6;
 /// How many executions that fit a part of an id are looked at, and how many are shown.
 const MOST_FITTING: usize = 10_000;
 const MOST_SHOWN: usize = 10;
+/// The word of a kill in the trail.
+pub(crate) const KILL: &str = "executions.kill";
 /// Whoever waits for a wake-up also looks this often.
 pub(crate) const POLL: Duration = Duration::from_secs(1);
 
@@ -52,7 +54,11 @@ pub struct ListFilter {
 impl Engine {
     /// Runs a command. The answer is durable: the execution is recorded, its lock held, before this returns.
     pub async fn run(&self, caller: &Caller, request: &RunRequest) -> Result<Execution, EngineError> {
-        let key = checked_key(request.idempotency_key.clone())?;
+        caller.may(Action::Run)?;
+        let key = submit_key(caller, request.idempotency_key.as_deref(), "executions.run", request)?;
+        if let Some(execution) = self.submitted_before(key.as_ref()).await? {
+            return Ok(execution);
+        }
         let plan = self.plan(caller, request).await?;
         self.submit_plan(caller, plan, key, "executions.run").await
     }
@@ -60,8 +66,11 @@ impl Engine {
     /// Runs the same command again, as a new execution of the caller.
     pub async fn rerun(&self, caller: &Caller, id: &str, key: Option<String>) -> Result<Execution, EngineError> {
         caller.may(Action::Run)?;
+        let key = submit_key(caller, key.as_deref(), "executions.rerun", &id)?;
+        if let Some(execution) = self.submitted_before(key.as_ref()).await? {
+            return Ok(execution);
+        }
         let earlier = self.execution(caller, id).await?;
-        let key = checked_key(key)?;
         let plan = self.plan_again(caller, earlier.spec).await?;
         self.submit_plan(caller, plan, key, "executions.rerun").await
     }
@@ -71,7 +80,7 @@ impl Engine {
         &self,
         caller: &Caller,
         plan: Plan,
-        key: Option<String>,
+        key: Option<SubmitKey>,
         action: &str,
     ) -> Result<Execution, EngineError> {
         if plan.verdict.allowed {
@@ -79,15 +88,13 @@ impl Engine {
         }
         let decision = plan.verdict.decisions.into_iter().next();
         let (rule, why) = decision.map_or((None, "no rule allows it".to_owned()), |decision| (decision.rule, decision.why));
-        let denied = Denied { email: caller.email.clone(), why: why.clone() };
-        self.ports.store.change(self.user_step(caller, action), Change::NoteDenied(denied), None).await?;
+        self.note_denied(caller, action, &why).await?;
         Err(EngineError::Denied { rule, why })
     }
 
-    async fn submit(&self, caller: &Caller, spec: Spec, key: Option<String>, action: &str) -> Result<Execution, EngineError> {
+    async fn submit(&self, caller: &Caller, spec: Spec, key: Option<SubmitKey>, action: &str) -> Result<Execution, EngineError> {
         let _admitted = self.admission.enter()?;
         self.refuse_shared_uid().await?;
-        let key = key.map(|key| SubmitKey { user: caller.email.clone(), key, fingerprint: fingerprint(&spec) });
         let slot = if self.config.queues.contains(&spec.queue) { self.slots.get().and_then(|slots| slots.reserve()) } else { None };
         let lease_to =
             slot.as_ref().map(|_| LeaseTo { lease: self.lease_id(), worker: self.worker.clone(), ttl_ms: self.config.lease_ttl_ms });
@@ -119,7 +126,8 @@ impl Engine {
             return Ok(());
         }
         let message = "commands would run as the server's own user, which can read every user's data: \
-                       start the server with --run-as USER, or with --allow-shared-uid to accept that";
+                       start the server with --run-as-uids FIRST-LAST (a user for each execution), \
+                       with --run-as USER (one for all, whose commands see each other's secrets), or with --allow-shared-uid to accept that";
         Err(EngineError::Conflict(message.into()))
     }
 
@@ -186,12 +194,17 @@ impl Engine {
 
     /// Ends an execution: at once if it does not run yet, else through its worker.
     pub async fn kill(&self, caller: &Caller, id: &str, force: bool) -> Result<Execution, EngineError> {
+        self.kill_in(self.user_step(caller, KILL), caller, id, force).await
+    }
+
+    /// The same, in a step that the caller was given.
+    pub(crate) async fn kill_in(&self, step: Step, caller: &Caller, id: &str, force: bool) -> Result<Execution, EngineError> {
         let execution = self.reachable(caller, Action::Kill, id).await?;
         let id = execution.id;
         if !execution.status.is_terminal() {
             self.note(id, &format!("{} asks to kill it", caller.email)).await;
         }
-        let execution = self.ports.store.kill(self.user_step(caller, "executions.kill"), Kill { execution: id, force }).await?;
+        let execution = self.ports.store.kill(step, Kill { execution: id, force }).await?;
         if execution.status.is_terminal() {
             self.ended(&execution).await;
         } else if let Some(slots) = self.slots.get() {
@@ -295,12 +308,4 @@ impl Engine {
         };
         self.ports.logs.seal(execution.id, log_end).await
     }
-}
-
-/// A digest of what was asked for: the same key must mean the same request.
-fn fingerprint(spec: &Spec) -> [u8; 32] {
-    let value = serde_json::to_value(spec).expect("a spec is plain data");
-    let mut canonical = Vec::with_capacity(256);
-    runvoy_model::chain::canonical_json(&value, &mut canonical);
-    Sha256::digest(&canonical).into()
 }

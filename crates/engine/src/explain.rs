@@ -117,7 +117,9 @@ impl Engine {
                 false => say(Effect::Deny, format!("{why}; there is no such execution, or it is not theirs")),
             });
         }
-        if let (Some(name), Some(wanted)) = (query.secret.as_deref(), secret_use(action)) {
+        // What a playbook is given was granted by whoever pushed it, and not by who runs it.
+        let by_playbook = action == Action::Run && query.playbook.is_some();
+        if let (Some(name), Some(wanted), false) = (query.secret.as_deref(), secret_use(action), by_playbook) {
             let record = self.ports.records.record(Kind::Secret, name).await?;
             let user = SecretUser { email: &person.user.email, role, groups: &person.groups };
             return Ok(match record.as_ref().and_then(Record::secret).is_some_and(|secret| secret.allows(user, wanted)) {
@@ -139,7 +141,11 @@ impl Engine {
 
     /// What the rules say to a run. Without a command or a playbook only what does not depend on it is judged.
     async fn rules_say(&self, person: &Person, query: &ExplainQuery) -> Result<Vec<Say>, EngineError> {
-        let image = self.image_for(query.image.as_deref()).await?;
+        let image = match &query.playbook {
+            Some(_) => None,
+            None => self.image_for(query.image.as_deref()).await?,
+        };
+        let reference = image.as_ref().map(|image| image.reference.to_string());
         let secrets: Vec<Name> = query.secret.iter().map(|text| name("secret", text)).collect::<Result<_, _>>()?;
         let (mut rules, any_command) = (self.rules().await?, query.command.is_none() && query.playbook.is_none());
         if any_command {
@@ -149,6 +155,7 @@ impl Engine {
             command: query.command.as_deref().unwrap_or("true"),
             args: None,
             image: image.as_ref().map_or(LOCAL_IMAGE, |image| image.image_id.as_str()),
+            reference: reference.as_deref(),
             lock: query.lock.as_deref(),
             queue: query.queue.as_deref().unwrap_or(DEFAULT_QUEUE),
             secrets: &secrets,
@@ -157,6 +164,12 @@ impl Engine {
         let subject = Subject { email: &person.user.email, role: person.user.role, groups: &person.groups };
         let verdict = judge(&rules, &subject, &asked);
         let role = format!("role:{}", person.user.role.as_str());
+        // Only who may run it hears whether it is there.
+        if let Some(text) = query.playbook.as_deref().filter(|_| verdict.allowed)
+            && self.ports.records.record(Kind::Playbook, text).await?.is_none()
+        {
+            return Ok(vec![Say { rule: role, effect: Effect::Deny, why: "there is no such playbook".into() }]);
+        }
         let said = verdict.decisions.into_iter().map(|decision| {
             let rule = decision.rule.unwrap_or_else(|| if decision.effect == Effect::Deny { "rules".into() } else { role.clone() });
             let unsure = any_command && decision.effect == Effect::Allow;

@@ -6,6 +6,7 @@ mod audit;
 mod auditor;
 mod claim;
 mod config;
+mod denial;
 mod directory;
 mod error;
 mod execution;
@@ -36,7 +37,7 @@ mod wait;
 use std::sync::{Arc, OnceLock};
 
 use runvoy_model::id::{LeaseId, StepId};
-use runvoy_model::step::{Actor, Audit, Step};
+use runvoy_model::step::{Actor, Audit, Authority, Step};
 use runvoy_model::time::UnixMs;
 use runvoy_ports::clock::{Clock, IdSource};
 use runvoy_ports::lease::Slots;
@@ -65,6 +66,7 @@ pub use crate::playbook::PlaybookRun;
 pub use crate::pruner::Pruner;
 pub use crate::reaper::Reaper;
 pub use crate::reconcile::{Area, Finding, Reconciliation, Remedy};
+pub use crate::repeat::DigestKey;
 pub use crate::request::RunRequest;
 pub use crate::secret::{Rotation, SecretChange, SecretRequest};
 pub use crate::trace::Trace;
@@ -80,6 +82,8 @@ pub struct Ports {
     pub trail: Arc<dyn AuditTrail>,
     /// The keys of secrets.
     pub seal_keys: Arc<dyn SealKeys>,
+    /// What digests of values are made with.
+    pub digest_key: DigestKey,
     /// Logs.
     pub logs: Arc<dyn LogStore>,
     /// Time.
@@ -96,6 +100,7 @@ pub struct Engine {
     admission: admission::Admission,
     directory: directory::Directory,
     key_uses: access::KeyUses,
+    denials: denial::Denials,
     /// Held by whoever changes a secret or the keys that secrets are sealed with.
     secret_writes: tokio::sync::Mutex<()>,
     slots: OnceLock<Arc<dyn Slots>>,
@@ -106,6 +111,7 @@ impl Engine {
     /// An engine over these ports. `worker` is the in-process worker's identity for this start.
     pub fn new(ports: Ports, config: Config, worker: runvoy_model::command::Worker) -> Arc<Self> {
         let admission = admission::Admission::new(config.max_submits_at_once);
+        let denials = denial::Denials::new(config.denials_per_minute);
         Arc::new(Self {
             ports,
             config,
@@ -113,6 +119,7 @@ impl Engine {
             admission,
             directory: directory::Directory::default(),
             key_uses: access::KeyUses::default(),
+            denials,
             secret_writes: tokio::sync::Mutex::default(),
             slots: OnceLock::new(),
             worker,
@@ -156,6 +163,7 @@ impl Engine {
         Step::worker(self.step_id(), self.now(), self.worker.id)
     }
 
+    /// A step of whoever calls. The store looks at their right to it once more: it may have ended since they were admitted.
     fn user_step(&self, caller: &Caller, action: &str) -> Step {
         Step {
             id: self.step_id(),
@@ -163,6 +171,7 @@ impl Engine {
             actor: Actor::User { email: caller.email.clone() },
             request_id: caller.request_id.clone(),
             audit: Some(Audit { action: action.to_owned(), from: caller.from.clone() }),
+            authority: Some(Authority { email: caller.email.clone(), key_hash: caller.key_hash, role: caller.role }),
         }
     }
 }

@@ -4,6 +4,7 @@ use runvoy_model::command::Fence;
 use runvoy_model::execution::Execution;
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
+use runvoy_model::role::{Action, Reach, reach};
 use runvoy_model::secret::{SecretUse, SecretUser};
 use runvoy_ports::lease::{LeaseError, Material, Materials};
 
@@ -41,17 +42,23 @@ impl Engine {
         }
     }
 
-    /// Opens a secret for an execution. Who submitted it may have lost the right since: then it does not start.
+    /// Opens a secret for an execution. Who submitted it may have lost the right since, or another secret may have taken its name in a playbook: then
+    /// it does not start.
     async fn open_for(&self, execution: &Execution, name: &Name) -> Result<Material, EngineError> {
         let record = self.ports.records.record(Kind::Secret, name.as_str()).await?;
         let missing = || EngineError::Conflict(format!("secret {name} is gone, or may no longer be used by {}", execution.created_by));
         let secret = record.as_ref().and_then(Record::secret).ok_or_else(missing)?;
-        if execution.spec.playbook.is_none() {
-            let person = self.person(&execution.created_by).await?.ok_or_else(missing)?;
-            let user = SecretUser { email: &person.user.email, role: person.user.role, groups: &person.groups };
-            if !secret.allows(user, SecretUse::Inject) {
-                return Err(missing());
-            }
+        let person = self.person(&execution.created_by).await?.ok_or_else(missing)?;
+        let (user, may_run) = (&person.user, reach(person.user.role, Action::Run) != Reach::None);
+        if user.revoked_at.is_some() || !may_run {
+            return Err(missing());
+        }
+        let granted = match &execution.spec.playbook {
+            Some(run) => self.playbook_version(&run.name, run.version).await?.is_some_and(|playbook| playbook.grants(secret)),
+            None => secret.allows(SecretUser { email: &user.email, role: user.role, groups: &person.groups }, SecretUse::Inject),
+        };
+        if !granted {
+            return Err(missing());
         }
         let value = self.open_secret(secret)?;
         Ok(Material { name: name.clone(), key_name: secret.key_name.clone(), value })

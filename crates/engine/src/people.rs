@@ -1,6 +1,6 @@
 //! People as admins manage them: who there is, who is invited, what they are, whose rights end and what becomes of their work.
 
-use runvoy_model::change::{Change, Denied, Invitation, InvitedBy, NewUser};
+use runvoy_model::change::{Change, Invitation, InvitedBy, NewUser};
 use runvoy_model::command::Refusal;
 use runvoy_model::hex::hex;
 use runvoy_model::id::ExecutionId;
@@ -8,6 +8,7 @@ use runvoy_model::key::{key_hash, key_text, looks_like_key};
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::role::{Action, Role};
 use runvoy_model::status::Status;
+use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_model::user::{CLAIM_LIVES_MS, User, email as checked_email};
 use runvoy_ports::store::{ListQuery, StoreError};
@@ -17,6 +18,7 @@ use crate::Engine;
 use crate::access::Caller;
 use crate::claim::{ClaimedKey, claim_token};
 use crate::error::EngineError;
+use crate::execution::KILL;
 use crate::key::new_key;
 use crate::repeat::submit_key;
 
@@ -150,7 +152,9 @@ impl Engine {
         if !kill {
             return Work::GoesOn;
         }
-        match self.kill(caller, &id.to_string(), false).await {
+        // Whoever revokes themselves may still end what they left: that was asked for while they could.
+        let step = Step { authority: None, ..self.user_step(caller, KILL) };
+        match self.kill_in(step, caller, &id.to_string(), false).await {
             Ok(_) => Work::IsKilled,
             Err(EngineError::Ended(_) | EngineError::NotFound { .. }) => Work::HasEnded,
             // The rights have ended, and that is what is answered; this one still runs, and is counted as such.
@@ -186,13 +190,6 @@ impl Engine {
     pub async fn note_call(&self, caller: &Caller, action: &str) -> Result<(), EngineError> {
         let change = Change::NoteCall(caller.email.clone());
         self.ports.store.change(self.user_step(caller, action), change, None).await?;
-        Ok(())
-    }
-
-    /// Keeps that somebody wanted what they may not. An error means that it could not be kept, and then that is the answer.
-    pub async fn note_denied(&self, caller: &Caller, action: &str, why: &str) -> Result<(), EngineError> {
-        let denied = Denied { email: caller.email.clone(), why: why.to_owned() };
-        self.ports.store.change(self.user_step(caller, action), Change::NoteDenied(denied), None).await?;
         Ok(())
     }
 

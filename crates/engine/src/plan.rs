@@ -4,6 +4,7 @@ use runvoy_model::command::LockHeld;
 use runvoy_model::git;
 use runvoy_model::image::{Image, Reference};
 use runvoy_model::name::Name;
+use runvoy_model::playbook::Playbook;
 use runvoy_model::record::{Body, Kind, Record};
 use runvoy_model::role::Action;
 use runvoy_model::rule::{Asked, Verdict, judge};
@@ -72,7 +73,7 @@ impl Engine {
         let image = self.image_for(request.image.as_deref()).await?;
         let image_id = image.as_ref().map_or(LOCAL_IMAGE, |image| image.image_id.as_str());
         let spec = request.check(caller.role, image_id, self.git_reach())?;
-        self.plan_spec(caller, spec, image).await
+        self.plan_spec(caller, spec, image, None).await
     }
 
     /// Where repositories may be cloned from.
@@ -82,26 +83,42 @@ impl Engine {
 
     /// The same for what was recorded before.
     pub(crate) async fn plan_again(&self, caller: &Caller, spec: Spec) -> Result<Plan, EngineError> {
-        match &spec.playbook {
+        let playbook = match &spec.playbook {
             // A playbook that was removed is not to be run any more.
-            Some(playbook) => drop(self.playbook(caller, playbook.name.as_str(), Some(playbook.version)).await?),
+            Some(playbook) => Some(self.playbook(caller, playbook.name.as_str(), Some(playbook.version)).await?),
             // What an admin may set, whoever runs it again may not.
-            None => check_env(&spec.env, caller.role)?,
+            None => {
+                check_env(&spec.env, caller.role)?;
+                None
+            }
+        };
+        // Where repositories may be cloned from may have been narrowed since.
+        if let Some(git) = &spec.git {
+            git.check(self.git_reach()).map_err(|error| EngineError::invalid(error.field(), error.to_string()))?;
         }
         let image = self.image_for(Some(&spec.image)).await?;
-        self.plan_spec(caller, spec, image).await
+        self.plan_spec(caller, spec, image, playbook.as_ref()).await
     }
 
-    pub(crate) async fn plan_spec(&self, caller: &Caller, spec: Spec, image: Option<Image>) -> Result<Plan, EngineError> {
-        let secret_keys = self.secret_keys(caller, &spec).await?;
+    /// What a spec would do for this caller, as a run of a playbook where there is one.
+    pub(crate) async fn plan_spec(
+        &self,
+        caller: &Caller,
+        spec: Spec,
+        image: Option<Image>,
+        playbook: Option<&Playbook>,
+    ) -> Result<Plan, EngineError> {
+        let secret_keys = self.secret_keys(caller, &spec, playbook).await?;
         let rules = self.rules().await?;
         // A token is given away as well, to whoever serves the repository.
         let token = spec.git.as_ref().and_then(|git| git.token.as_ref());
         let secrets: Vec<Name> = spec.secrets.iter().chain(token).cloned().collect();
+        let reference = image.as_ref().map(|image| image.reference.to_string());
         let asked = Asked {
             command: &spec.command,
             args: spec.args.as_deref(),
             image: &spec.image,
+            reference: reference.as_deref(),
             lock: spec.lock.as_ref().map(Name::as_str),
             queue: spec.queue.as_str(),
             secrets: &secrets,
@@ -112,7 +129,7 @@ impl Engine {
     }
 
     /// The variables of the secrets that an execution asks for. What a playbook asks for was granted by whoever pushed it.
-    async fn secret_keys(&self, caller: &Caller, spec: &Spec) -> Result<Vec<String>, EngineError> {
+    async fn secret_keys(&self, caller: &Caller, spec: &Spec, playbook: Option<&Playbook>) -> Result<Vec<String>, EngineError> {
         let token = spec.git.as_ref().and_then(|git| git.token.as_ref());
         let mut keys: Vec<String> = Vec::with_capacity(spec.secrets.len());
         for (place, name) in spec.secrets.iter().chain(token).enumerate() {
@@ -121,8 +138,14 @@ impl Engine {
             };
             let record = self.ports.records.record(Kind::Secret, name.as_str()).await?;
             let secret = record.as_ref().and_then(Record::secret).ok_or_else(missing)?;
-            if spec.playbook.is_none() && !secret.allows(caller.secret_user(), SecretUse::Inject) {
-                return Err(missing());
+            match playbook {
+                Some(playbook) if !playbook.grants(secret) => {
+                    let Playbook { name: playbook, .. } = playbook;
+                    let message = format!("secret {name} is not what it was when playbook {playbook} was pushed: an admin pushes it again");
+                    return Err(EngineError::Conflict(message));
+                }
+                None if !secret.allows(caller.secret_user(), SecretUse::Inject) => return Err(missing()),
+                Some(_) | None => {}
             }
             if place >= spec.secrets.len() {
                 continue;

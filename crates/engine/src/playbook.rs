@@ -9,18 +9,20 @@ use runvoy_model::name::Name;
 use runvoy_model::playbook::{Playbook, PlaybookBody};
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::role::{Action, Role};
-use runvoy_model::rule::{Asked, judge};
+use runvoy_model::rule::{Asked, Decision, Effect, Verdict, judge};
 use runvoy_model::spec::PlaybookRef;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::Engine;
 use crate::access::Caller;
 use crate::error::EngineError;
 use crate::plan::Plan;
-use crate::request::{RunRequest, checked_key};
+use crate::repeat::submit_key;
+use crate::request::RunRequest;
 
 /// A run of a playbook, as it came in.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PlaybookRun {
     /// The values of its parameters.
     pub parameters: BTreeMap<String, Value>,
@@ -29,6 +31,7 @@ pub struct PlaybookRun {
     /// Seconds to wait for its lock, where it holds one.
     pub lock_wait: Option<i64>,
     /// The client's own key for this request.
+    #[serde(skip)]
     pub idempotency_key: Option<String>,
 }
 
@@ -51,7 +54,6 @@ impl Engine {
         caller.may(Action::ReadPlaybooks)?;
         let missing = || EngineError::NotFound { what: format!("playbook {}", name.escape_default()) };
         let name = Name::new(name).map_err(|_| missing())?;
-        // A version lives as long as its playbook does.
         let newest = self.ports.records.record(Kind::Playbook, name.as_str()).await?;
         let newest = newest.as_ref().and_then(Record::playbook).ok_or_else(missing)?;
         if !self.may_see(caller, &name).await? {
@@ -59,11 +61,16 @@ impl Engine {
         }
         match version {
             None => Ok(newest.clone()),
-            Some(version) => {
-                let record = self.ports.records.record(Kind::PlaybookVersion, &format!("{name}@{version}")).await?;
-                record.as_ref().and_then(Record::playbook).cloned().ok_or_else(missing)
-            }
+            // A version lives as long as its playbook does; the name may have had another one before.
+            Some(version) if version < newest.first_version => Err(missing()),
+            Some(version) => self.playbook_version(&name, version).await?.ok_or_else(missing),
         }
+    }
+
+    /// A version of a playbook as it was pushed, whatever became of the playbook.
+    pub(crate) async fn playbook_version(&self, name: &Name, version: u32) -> Result<Option<Playbook>, EngineError> {
+        let record = self.ports.records.record(Kind::PlaybookVersion, &format!("{name}@{version}")).await?;
+        Ok(record.as_ref().and_then(Record::playbook).cloned())
     }
 
     /// A new version of a playbook.
@@ -87,10 +94,11 @@ impl Engine {
         Ok(name)
     }
 
-    /// What a run of a playbook would do.
+    /// What a run of a playbook would do. A version that is no longer the newest may have been pushed over for a reason: it is for admins.
     pub async fn plan_playbook(&self, caller: &Caller, name: &str, run: &PlaybookRun) -> Result<Plan, EngineError> {
         caller.may(Action::Run)?;
-        let playbook = self.playbook(caller, name, run.version).await?;
+        let newest = self.playbook(caller, name, None).await?.version;
+        let playbook = self.playbook(caller, name, run.version.or(Some(newest))).await?;
         let bound = playbook.steps.bind(&run.parameters).map_err(|error| EngineError::invalid(error.field, error.message))?;
         let mut request = request(&playbook.steps);
         request.args = bound.args;
@@ -100,13 +108,22 @@ impl Engine {
         // Whoever pushed it was an admin: what it sets was theirs to set.
         let mut spec = request.check(Role::Admin, image_id, self.git_reach())?;
         spec.env.extend(bound.env);
-        spec.playbook = Some(PlaybookRef { name: playbook.name, version: playbook.version });
-        self.plan_spec(caller, spec, image).await
+        spec.playbook = Some(PlaybookRef { name: playbook.name.clone(), version: playbook.version });
+        let mut plan = self.plan_spec(caller, spec, image, Some(&playbook)).await?;
+        if plan.verdict.allowed && playbook.version != newest && caller.role != Role::Admin {
+            let why = format!("version {newest} is the newest, and only an admin runs another");
+            plan.verdict = Verdict { allowed: false, decisions: vec![Decision { rule: None, effect: Effect::Deny, why }] };
+        }
+        Ok(plan)
     }
 
     /// Runs a playbook.
     pub async fn run_playbook(&self, caller: &Caller, name: &str, run: &PlaybookRun) -> Result<Execution, EngineError> {
-        let key = checked_key(run.idempotency_key.clone())?;
+        caller.may(Action::Run)?;
+        let key = submit_key(caller, run.idempotency_key.as_deref(), "playbooks.run", &(name, run))?;
+        if let Some(execution) = self.submitted_before(key.as_ref()).await? {
+            return Ok(execution);
+        }
         let plan = self.plan_playbook(caller, name, run).await?;
         self.submit_plan(caller, plan, key, "playbooks.run").await
     }
@@ -116,7 +133,8 @@ impl Engine {
         if matches!(caller.role, Role::Admin | Role::Viewer) {
             return Ok(true);
         }
-        let asked = Asked { command: "", args: None, image: "", lock: None, queue: "", secrets: &[], playbook: Some(name.as_str()) };
+        let playbook = Some(name.as_str());
+        let asked = Asked { command: "", args: None, image: "", reference: None, lock: None, queue: "", secrets: &[], playbook };
         Ok(judge(&self.rules().await?, &caller.subject(), &asked).allowed)
     }
 }

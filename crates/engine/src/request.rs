@@ -6,11 +6,12 @@ use runvoy_model::git::{self, GitSource};
 use runvoy_model::name::{ENV_NAME_PATTERN, Name, is_env_name, is_guarded_env_name, is_reserved_env_name};
 use runvoy_model::role::Role;
 use runvoy_model::spec::{DEFAULT_PRIORITY, DEFAULT_QUEUE, Spec};
+use serde::Serialize;
 
 use crate::error::EngineError;
 
 /// What a caller asks for, as it came in.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RunRequest {
     /// A shell command, or a program where there are `args`.
     pub command: String,
@@ -45,6 +46,7 @@ pub struct RunRequest {
     /// The secret with its token.
     pub git_token: Option<String>,
     /// The client's own key for this request.
+    #[serde(skip)]
     pub idempotency_key: Option<String>,
 }
 

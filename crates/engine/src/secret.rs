@@ -6,10 +6,8 @@
 
 use std::sync::Arc;
 
-use hmac::{Hmac, KeyInit, Mac};
 use runvoy_model::change::{Change, NewSecret, SecretUpdate};
 use runvoy_model::command::Refusal;
-use runvoy_model::hex::hex;
 use runvoy_model::name::{ENV_NAME_PATTERN, Name, is_env_name, is_guarded_env_name, is_reserved_env_name};
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::role::{Action, Role};
@@ -19,7 +17,6 @@ use runvoy_model::user;
 use runvoy_ports::seal::SealKeys;
 use runvoy_ports::store::StoreError;
 use serde_json::json;
-use sha2::Sha256;
 use zeroize::Zeroizing;
 
 use crate::Engine;
@@ -86,7 +83,8 @@ impl Engine {
         let _alone = self.secret_writes.lock().await;
         let sealing = self.ports.seal_keys.current()?;
         let sealed = self.seal_value(&sealing, &name, &request.value);
-        let asked = json!([request.name, request.key_name, request.description, request.use_by, value_digest(&sealing, &request.value)]);
+        let digest = self.ports.digest_key.digest(&request.value);
+        let asked = json!([request.name, request.key_name, request.description, request.use_by, digest]);
         let key = submit_key(caller, request.idempotency_key.as_deref(), "secrets.create", &asked)?;
         let new = NewSecret { name, key_name: request.key_name, description, use_by, sealed };
         self.ports.store.change(self.user_step(caller, "secrets.create"), Change::CreateSecret(Box::new(new)), key).await?;
@@ -247,16 +245,6 @@ enum Resealed {
     Done,
     Unneeded,
     Unopened(Name),
-}
-
-/// A digest of a value, to tell a repeat from another request. It is made with the sealing key: a plain one in the store would let whoever reads the
-/// store try values against it.
-fn value_digest(sealing: &SealKey, value: &str) -> String {
-    let mut mac = Hmac::<Sha256>::new_from_slice(sealing.bytes()).expect("HMAC takes keys of any length");
-    mac.update(b"runvoy idempotency\0");
-    mac.update(value.as_bytes());
-    let digest: [u8; 32] = mac.finalize().into_bytes().into();
-    hex(&digest)
 }
 
 fn check_key_name(key_name: &str, role: Role) -> Result<(), EngineError> {

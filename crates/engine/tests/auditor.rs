@@ -21,6 +21,8 @@ use self::stage::{Stage, caller, command};
 struct Heard {
     lines: Mutex<Vec<Witness>>,
     deaf: AtomicBool,
+    /// They hear, and nobody hears that they did.
+    mute: AtomicBool,
 }
 
 impl Heard {
@@ -40,6 +42,9 @@ impl Witnesses for Heard {
             return Err(WitnessError { message: "nobody hears".into(), source: None });
         }
         self.lines.lock().extend(witnesses);
+        if self.mute.load(Ordering::Relaxed) {
+            return Err(WitnessError { message: "the answer was lost".into(), source: None });
+        }
         Ok(())
     }
 }
@@ -113,9 +118,25 @@ async fn what_could_not_be_told_is_told_later_and_once() {
 }
 
 #[tokio::test]
-async fn the_trail_is_read_in_pages_whatever_is_looked_for() {
+async fn what_was_told_and_not_answered_is_told_once() {
     let stage = Stage::new(Config::default());
-    let (ada, admin) = (caller("ada@example.com", Role::Admin), caller("root@example.com", Role::Admin));
+    let (auditor, heard) = audited(&stage);
+    stage.run(command("true")).await;
+    assert!(auditor.checkpoint().await.expect("a checkpoint"));
+    for round in 2..=4 {
+        heard.mute.store(true, Ordering::Relaxed);
+        stage.run(command("true")).await;
+        auditor.checkpoint().await.expect_err("the answer was lost");
+        heard.mute.store(false, Ordering::Relaxed);
+        auditor.catch_up().await.expect("nothing to tell");
+        assert_eq!(heard.numbers(), (1..=round).collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test]
+async fn the_trail_is_read_in_pages_whatever_is_looked_for() {
+    let stage = Stage::new(Config { shares_uid: false, ..Config::default() });
+    let (ada, admin) = (stage.admitted("ada@example.com", Role::Admin).await, stage.admitted("root@example.com", Role::Admin).await);
     let rare = stage.engine.run(&admin, &command("true")).await.expect("taken").id;
     for _ in 0..5_600 {
         stage.engine.run(&ada, &command("true")).await.expect("taken");

@@ -113,7 +113,7 @@ async fn enter(stage: &Stage, number: u8) -> Result<Caller, EngineError> {
 
 async fn enter_again(stage: &Stage, email: &str, number: u8) -> Result<Caller, EngineError> {
     let origin = Origin { from: "10.0.0.9".into(), request_id: "request".into() };
-    stage.engine.admit_again(email, Some(key_hash(&key(number))), origin).await
+    stage.engine.admit_again(email, Some(key_hash(&key(number))), None, origin).await
 }
 
 #[tokio::test]

@@ -38,7 +38,7 @@ pub(crate) struct State {
     pub receipts: BTreeMap<StepId, Kept<Receipt>>,
     /// By kind and name, also those that were removed.
     pub records: BTreeMap<(Kind, String), Record>,
-    /// Rises with every change of a record.
+    /// Rises with every change of what a record says.
     pub authority: u64,
     /// When keys were last used, by their hash.
     pub key_uses: BTreeMap<[u8; 32], UnixMs>,
@@ -65,6 +65,8 @@ impl State {
         if let Some(value) = writes.receipt.take() {
             self.receipts.insert(step.id, Kept { since: step.at, value });
         }
+        let is_note = matches!(command, Command::Change(change, _) if change.is_note());
+        self.authority += u64::from(!is_note && !writes.records.is_empty());
         self.write(step, writes);
         answer
     }
@@ -76,7 +78,6 @@ impl State {
             self.executions.insert(arrival, execution);
         }
         self.locks.extend(writes.locks.into_iter().map(|lock| (lock.name.clone(), lock)));
-        self.authority += u64::from(!writes.records.is_empty());
         self.records.extend(writes.records.into_iter().map(|record| ((record.kind, record.name.clone()), record)));
         self.jobs.write(writes.jobs, writes.nodes, writes.edges, &writes.told_edges, &writes.forgotten);
         for event in writes.events {

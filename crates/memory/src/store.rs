@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use runvoy_model::chain::AuditKey;
+use runvoy_model::change::Made;
 use runvoy_model::command::{Answer, Command};
 use runvoy_model::event::{Event, EventType};
 use runvoy_model::execution::{Execution, LockClaim};
@@ -51,6 +52,10 @@ impl ExecutionStore for MemoryStore {
             text.starts_with(&digits) || text.ends_with(&digits)
         };
         Ok(self.state.lock().arrivals.keys().filter(matches).take(max).copied().collect())
+    }
+
+    async fn made_by(&self, user: &str, key: &str) -> Result<Option<(Made, [u8; 32])>, StoreError> {
+        Ok(self.state.lock().submits.get(&(user.to_owned(), key.to_owned())).map(|kept| kept.value.clone()))
     }
 
     async fn list(&self, query: ListQuery) -> Result<Vec<Execution>, StoreError> {

@@ -72,6 +72,13 @@ pub enum Change {
     NoteRotated(String),
 }
 
+impl Change {
+    /// Whether it is there only to leave an event: what was read of records before it is still true after it.
+    pub const fn is_note(&self) -> bool {
+        matches!(self, Self::NoteDenied(_) | Self::NoteCall(_) | Self::NoteRevealed(_) | Self::NoteRotated(_) | Self::Checkpoint(_))
+    }
+}
+
 /// A user and their first key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewUser {
@@ -190,6 +197,8 @@ pub struct Checkpoint {
 pub struct Denied {
     /// Who.
     pub email: String,
+    /// What they were told, as a code.
+    pub code: String,
     /// Why not.
     pub why: String,
 }

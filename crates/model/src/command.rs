@@ -10,6 +10,7 @@ use crate::lock::{Holder, Lock};
 use crate::name::Name;
 use crate::record::{Kind, Record};
 use crate::retry::Category;
+use crate::role::Role;
 use crate::spec::{Needs, Spec};
 use crate::status::Status;
 use crate::time::UnixMs;
@@ -54,6 +55,8 @@ pub enum Command {
     CancelJob(JobId),
     /// A staged job that nobody opened is forgotten; repeated until it is gone.
     ForgetStaged(JobId),
+    /// A lock that an execution holds which has ended, or is not there, goes to the first in line.
+    FreeLock(Name, ExecutionId),
     /// Somebody made a link to its log, good until then.
     NoteLink(ExecutionId, UnixMs),
     /// What people manage changes; with the client's own key for it, if there is one.
@@ -277,10 +280,19 @@ pub enum Outcome {
         /// Why.
         message: String,
     },
+    /// It was not started because of what it is, or of what its owner may not have.
+    Refused {
+        /// Why.
+        message: String,
+        /// Whether another attempt could help.
+        category: Category,
+    },
     /// Its repository could not be cloned.
     GitFailed {
         /// Why: git's last words.
         message: String,
+        /// Whether another attempt could help.
+        category: Category,
     },
     /// Its output could not be kept.
     OutputFailed {
@@ -399,7 +411,7 @@ pub enum Refusal {
     #[error("there is no {} {}", .0.as_str(), .1)]
     Missing(Kind, String),
     /// Nobody could manage the rest.
-    #[error("{0} is the last admin with a key that works: make another admin first")]
+    #[error("{0} is the last admin with a key that works and lasts: make another admin first")]
     LastAdmin(String),
     /// The invitation was answered before.
     #[error("the token was claimed already")]
@@ -413,6 +425,15 @@ pub enum Refusal {
     /// It changed since it was looked at.
     #[error("{} {} was changed by somebody else: try again", .0.as_str(), .1)]
     Stale(Kind, String),
+    /// Whoever asked was revoked since, or their key was.
+    #[error("the API key was revoked or has expired")]
+    Revoked,
+    /// Whoever asked has another role since, which does not allow it.
+    #[error("role {} may not do this", .0.as_str())]
+    NotAllowed(Role),
+    /// Whoever asked has another role since: what they may touch has to be looked up again.
+    #[error("your role was changed to {} meanwhile: try again", .0.as_str())]
+    RoleChanged(Role),
 }
 
 /// A lock that cannot be had now.

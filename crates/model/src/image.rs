@@ -1,6 +1,8 @@
 //! Images: registered environments that commands may run in. A reference as people write it becomes registry, name and tag here; the id tells apart
 //! what only looks the same.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -86,20 +88,28 @@ impl Reference {
             return Err(InvalidReference);
         }
         let (registry, name) = match path.split_once('/') {
-            Some((first, rest)) if first.contains(['.', ':']) || first == "localhost" => (first, rest.to_owned()),
-            Some(_) => (DOCKER_HUB, path.to_owned()),
-            None => (DOCKER_HUB, format!("library/{path}")),
+            Some((first, rest)) if first.contains(['.', ':']) || first == "localhost" => (first, rest),
+            _ => (DOCKER_HUB, path),
         };
         if !is_registry(registry) || !name.split('/').all(is_component) {
             return Err(InvalidReference);
         }
+        let (registry, name) = canonical(registry, name);
         let tag = digest.or(tag).unwrap_or("latest").to_owned();
-        Ok(Self { registry: registry.to_owned(), name, tag })
+        Ok(Self { registry, name, tag })
     }
 
     /// The last part of the name.
     pub fn short_name(&self) -> &str {
         self.name.rsplit('/').next().expect("a split has a last part")
+    }
+}
+
+impl fmt::Display for Reference {
+    /// The whole reference, nothing left out: `docker.io/library/alpine:3.20`, `ghcr.io/team/tool@sha256:…`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let joint = if is_digest(&self.tag) { '@' } else { ':' };
+        write!(f, "{}/{}{joint}{}", self.registry, self.name, self.tag)
     }
 }
 
@@ -114,6 +124,18 @@ pub fn image_id(reference: &Reference, settings: &ImageSettings) -> String {
 }
 
 const DOCKER_HUB: &str = "docker.io";
+/// What Docker's registry was called once; Docker takes both for the same.
+const DOCKER_HUB_OF_OLD: &str = "index.docker.io";
+
+/// One spelling of what is the same place: rules compare it as text.
+fn canonical(registry: &str, name: &str) -> (String, String) {
+    let registry = registry.to_ascii_lowercase();
+    if registry != DOCKER_HUB && registry != DOCKER_HUB_OF_OLD {
+        return (registry, name.to_owned());
+    }
+    let name = if name.contains('/') { name.to_owned() } else { format!("library/{name}") };
+    (DOCKER_HUB.to_owned(), name)
+}
 
 fn is_registry(text: &str) -> bool {
     let (host, port) = text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port)));
@@ -157,6 +179,22 @@ mod tests {
         ] {
             let reference = Reference::parse(text).expect(text);
             assert_eq!((reference.registry.as_str(), reference.name.as_str(), reference.tag.as_str()), (registry, name, tag), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_the_same_place_is_spelled_one_way() {
+        let digest = format!("sha256:{}", "ab".repeat(32));
+        for (text, whole) in [
+            ("alpine", "docker.io/library/alpine:latest".to_owned()),
+            ("docker.io/alpine", "docker.io/library/alpine:latest".to_owned()),
+            ("Docker.IO/library/alpine", "docker.io/library/alpine:latest".to_owned()),
+            ("index.docker.io/alpine:3", "docker.io/library/alpine:3".to_owned()),
+            ("GHCR.io/team/tool:V1", "ghcr.io/team/tool:V1".to_owned()),
+            ("localhost:5000/x", "localhost:5000/x:latest".to_owned()),
+            (&format!("ghcr.io/a/b:1@{digest}"), format!("ghcr.io/a/b@{digest}")),
+        ] {
+            assert_eq!(Reference::parse(text).expect(text).to_string(), whole, "{text}");
         }
     }
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::git::GitSource;
 use crate::name::Name;
 use crate::pattern;
+use crate::secret::Secret;
 use crate::time::UnixMs;
 
 /// One version of a playbook.
@@ -26,6 +27,45 @@ pub struct Playbook {
     pub created_at: UnixMs,
     /// The request that pushed it.
     pub created_by_request_id: String,
+    /// The first version of this playbook. One of the same name that was removed before had those below, which are nobody's to run.
+    #[serde(default)]
+    pub first_version: u32,
+    /// The secrets that it was pushed with, the token of its repository among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grants: Vec<Grant>,
+}
+
+impl Playbook {
+    /// Whether a run gets this secret: it must be the very one that whoever pushed the playbook chose, under the variable it had then. A
+    /// secret that took its name since was made by somebody else.
+    pub fn grants(&self, secret: &Secret) -> bool {
+        self.grants.contains(&Grant::of(secret))
+    }
+}
+
+/// A secret as it was when a playbook was pushed with it. Its value may change since, it may not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// Its name.
+    pub secret: Name,
+    /// The environment variable that it becomes.
+    pub key_name: String,
+    /// When it was made.
+    pub made_at: UnixMs,
+    /// The request that made it.
+    pub made_by_request_id: String,
+}
+
+impl Grant {
+    /// The secret as it is.
+    pub fn of(secret: &Secret) -> Self {
+        Self {
+            secret: secret.name.clone(),
+            key_name: secret.key_name.clone(),
+            made_at: secret.created_at,
+            made_by_request_id: secret.created_by_request_id.clone(),
+        }
+    }
 }
 
 /// What a playbook does.
@@ -148,6 +188,11 @@ pub struct Bound {
 }
 
 impl PlaybookBody {
+    /// Every secret that it uses, the token of its repository last.
+    pub fn secrets_used(&self) -> impl Iterator<Item = &Name> {
+        self.secrets.iter().chain(self.git.as_ref().and_then(|git| git.token.as_ref()))
+    }
+
     /// Whether its parameters make sense. The rest is checked as a run is.
     pub fn check(&self) -> Result<(), InvalidPlaybook> {
         if self.parameters.len() > MOST_PARAMETERS {

@@ -71,7 +71,8 @@ pub fn classify(outcome: &Outcome) -> Category {
         Outcome::TimedOut { .. } => Category::Timeout,
         Outcome::OutOfMemory => Category::Programming,
         Outcome::StartFailed { .. } | Outcome::OutputFailed { .. } => Category::ServerError,
-        Outcome::GitFailed { .. } | Outcome::WorkerStopped | Outcome::Lost { .. } => Category::Network,
+        Outcome::Refused { category, .. } | Outcome::GitFailed { category, .. } => *category,
+        Outcome::WorkerStopped | Outcome::Lost { .. } => Category::Network,
         Outcome::Exited { code, .. } => match code {
             64 | 65 | 78 => Category::Validation,
             66 | 67 | 68 | 72 | 126 | 127 => Category::NotFound,
@@ -113,7 +114,9 @@ mod tests {
         assert!(!classify(&Outcome::Signalled { signal: 11, after_kill: false }).is_retryable());
         assert!(classify(&Outcome::Signalled { signal: 9, after_kill: false }).is_retryable());
         assert!(classify(&Outcome::TimedOut { timeout_ms: 1, forced: false }).is_retryable());
-        assert!(classify(&Outcome::GitFailed { message: String::new() }).is_retryable());
+        let git = |category| classify(&Outcome::GitFailed { message: String::new(), category }).is_retryable();
+        assert!(git(Category::Network) && !git(Category::Auth) && !git(Category::NotFound) && !git(Category::Validation));
+        assert!(!classify(&Outcome::Refused { message: String::new(), category: Category::Auth }).is_retryable());
     }
 
     #[test]

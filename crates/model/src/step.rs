@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::id::{Id, StepId, WorkerId};
+use crate::role::Role;
 use crate::time::UnixMs;
 
 /// The frame of one atomic step. A repeat with the same id is answered as before and writes nothing.
@@ -19,17 +20,19 @@ pub struct Step {
     pub request_id: String,
     /// For a call through an API: what is to be kept about it.
     pub audit: Option<Audit>,
+    /// What a user's right to it rests on; looked at again in the step itself.
+    pub authority: Option<Authority>,
 }
 
 impl Step {
     /// A step of the platform itself.
     pub fn system(id: StepId, at: UnixMs, part: &'static str) -> Self {
-        Self { id, at, actor: Actor::System(part), request_id: id.to_string(), audit: None }
+        Self { id, at, actor: Actor::System(part), request_id: id.to_string(), audit: None, authority: None }
     }
 
     /// A step of a worker.
     pub fn worker(id: StepId, at: UnixMs, worker: WorkerId) -> Self {
-        Self { id, at, actor: Actor::Worker(worker), request_id: id.to_string(), audit: None }
+        Self { id, at, actor: Actor::Worker(worker), request_id: id.to_string(), audit: None, authority: None }
     }
 
     /// The id of the step's `index`th event.
@@ -74,6 +77,17 @@ impl Actor {
             Self::System(part) => (*part).to_owned(),
         }
     }
+}
+
+/// Who was admitted, and as what. It may have ended by the time of the step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Authority {
+    /// Who.
+    pub email: String,
+    /// The hash of the key they showed; absent where the machine itself answers for them.
+    pub key_hash: Option<[u8; 32]>,
+    /// What they were when they were admitted.
+    pub role: Role,
 }
 
 /// What is kept about a call through an API.

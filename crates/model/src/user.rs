@@ -110,6 +110,11 @@ impl User {
         self.keys.iter().fold(None, |found, key| if bool::from(key.hash.ct_eq(hash)) { Some(key) } else { found })
     }
 
+    /// Whether a key of theirs works until somebody ends it.
+    pub fn has_lasting_key(&self) -> bool {
+        self.revoked_at.is_none() && self.keys.iter().any(|key| key.revoked_at.is_none() && key.expires_at.is_none())
+    }
+
     /// Whether any key of theirs works.
     pub fn has_key(&self, now: UnixMs) -> bool {
         self.revoked_at.is_none() && self.keys.iter().any(|key| key.works(now))

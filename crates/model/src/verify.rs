@@ -59,6 +59,8 @@ pub struct Verdict {
     pub first_bad: Option<BadEvent>,
     /// When the newest checkpoint was made that fits the log.
     pub checkpoint_at: Option<UnixMs>,
+    /// The first of the newest checkpoints that were not exported, where more than one was not. Exporting fails, or its file was cut at its end.
+    pub unexported_from: Option<u64>,
 }
 
 impl Verdict {

@@ -16,8 +16,8 @@ pub trait RecordStore: Send + Sync {
     /// Every record of a kind that was not removed, by name.
     async fn records(&self, kind: Kind) -> Result<Vec<Record>, StoreError>;
 
-    /// A number that is another one after every change of any record, before that change is acknowledged: what was read while it stood
-    /// is still true. `None` where others change the records too; then nothing may be remembered.
+    /// A number that is another one after every change of what any record says, before that change is acknowledged: what was read while it
+    /// stood is still true. Notes ([`runvoy_model::change::Change::is_note`]) leave it. `None` where others change the records too; then nothing may be remembered.
     fn authority(&self) -> Option<u64>;
 
     /// Remembers that a key was used, to the minute. A hint: it may be lost.

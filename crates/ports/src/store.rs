@@ -1,7 +1,7 @@
 //! The transactional store: every state change is one atomic step, named by its caller. One backend serves all of these together.
 
 use async_trait::async_trait;
-use runvoy_model::change::Change;
+use runvoy_model::change::{Change, Made};
 use runvoy_model::command::{
     Answer, Command, EndAttempt, Extend, Extended, Fence, Kill, LeaseRequest, OpenJob, OpenTasks, Reap, Refusal, StageTasks, Submit,
     SubmitKey,
@@ -159,6 +159,9 @@ pub trait ExecutionStore: Send + Sync {
     /// Executions whose id begins or ends with these hex digits, `max` at most.
     async fn find(&self, digits: &str, max: usize) -> Result<Vec<ExecutionId>, StoreError>;
 
+    /// What an earlier step with this user's key made, and the fingerprint of what was asked then.
+    async fn made_by(&self, user: &str, key: &str) -> Result<Option<(Made, [u8; 32])>, StoreError>;
+
     /// A page of executions, newest first.
     async fn list(&self, query: ListQuery) -> Result<Vec<Execution>, StoreError>;
 
@@ -257,6 +260,15 @@ pub trait ExecutionStore: Send + Sync {
     async fn change(&self, step: Step, change: Change, key: Option<SubmitKey>) -> Result<(Record, bool), StoreError> {
         match self.apply(step, Command::Change(change, key)).await? {
             Answer::Record { record, repeated } => Ok((*record, repeated)),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Hands on a lock whose holder has ended; `None` if that one does not hold it any more, or has not ended.
+    async fn free_lock(&self, step: Step, name: Name, holder: ExecutionId) -> Result<Option<Lock>, StoreError> {
+        match self.apply(step, Command::FreeLock(name, holder)).await? {
+            Answer::Lock(lock) => Ok(Some(lock)),
+            Answer::Unchanged => Ok(None),
             other => Err(unexpected(other)),
         }
     }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use runvoy_ports::runner::Containment;
 use serde::{Deserialize, Serialize};
 
+use crate::uid::UidRange;
+
 /// How a process runner works on this machine.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -16,10 +18,21 @@ pub struct Config {
     pub work_root: PathBuf,
     /// A name that stays the same over restarts of one server and differs between two of them: letters, digits, `-` and `_`.
     pub instance: String,
-    /// Who commands run as; `None` is whoever runs the worker.
-    pub run_as: Option<RunAs>,
+    /// Who commands run as.
+    pub user: User,
     /// Use this containment and no other; `None` takes the surest that works here.
     pub containment: Option<Containment>,
+}
+
+/// Who commands run as.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum User {
+    /// Whoever runs the worker.
+    Worker,
+    /// One user for all of them: each can see and signal the others.
+    One(RunAs),
+    /// A user and group of its own for every attempt while it lasts, and its work directory for a home where none is set.
+    Each(UidRange),
 }
 
 /// A user that commands run as, with no capability left.

@@ -5,6 +5,7 @@
 mod command;
 mod config;
 mod leftover;
+mod uid;
 mod user;
 
 #[cfg(target_os = "linux")]
@@ -13,7 +14,8 @@ mod linux;
 #[cfg(any(not(target_os = "linux"), test))]
 mod portable;
 
-pub use config::{Config, RunAs};
+pub use config::{Config, RunAs, User};
+pub use uid::{UidRange, UnfitUids};
 pub use user::{UnknownUser, lookup_user};
 
 #[cfg(target_os = "linux")]

@@ -16,7 +16,7 @@ use runvoy_ports::runner::{Containment, Control, Exit, ExitStatus, Limits, Runne
 use tokio::sync::oneshot;
 
 use crate::command::{attempt_name, check, is_attempt_name};
-use crate::config::Config;
+use crate::config::{Config, User};
 use crate::leftover;
 
 /// Runs commands as process groups of this machine.
@@ -27,7 +27,7 @@ pub struct ProcessRunner {
 impl ProcessRunner {
     /// Makes the work root.
     pub async fn new(config: Config) -> Result<Self, StartError> {
-        if config.run_as.is_some() {
+        if config.user != User::Worker {
             return Err(StartError { message: "commands can run as another user only on Linux".to_owned() });
         }
         if !matches!(config.containment, None | Some(Containment::Weak)) {
@@ -179,7 +179,7 @@ mod tests {
             spawner_args: Vec::new(),
             work_root: root.join("work"),
             instance: "test".to_owned(),
-            run_as: None,
+            user: User::Worker,
             containment: None,
         };
         ProcessRunner::new(config).await.unwrap()

@@ -7,7 +7,13 @@ use runvoy_cli::{ClientCommand, GlobalArgs};
 
 /// Run commands on central infrastructure, without sharing its credentials.
 #[derive(Debug, Parser)]
-#[command(name = "runvoy", version, about, max_term_width = 100, after_help = "See also: runvoy help exit-codes, runvoy help environment")]
+#[command(
+    name = "runvoy",
+    version,
+    about,
+    max_term_width = 100,
+    after_help = "See also: runvoy help exit-codes, runvoy help environment, runvoy help formatting"
+)]
 pub struct Cli {
     #[command(flatten)]
     pub global: GlobalArgs,
@@ -24,7 +30,7 @@ pub enum Command {
     #[command(before_help = "Examples:\n  runvoy restore /var/backups/runvoy-2026-01-31 --data-dir /var/lib/runvoy")]
     Restore(RestoreArgs),
     /// What only whoever owns the server's machine may do
-    #[command(subcommand)]
+    #[command(subcommand, before_help = ADMIN_EXAMPLES)]
     Admin(AdminCommand),
     #[command(flatten)]
     Client(ClientCommand),
@@ -37,16 +43,21 @@ pub enum AdminCommand {
     Recover(RecoverArgs),
 }
 
+const ADMIN_EXAMPLES: &str = "Examples:
+  runvoy admin recover
+  runvoy admin recover --email ana@example.com --data-dir /var/lib/runvoy";
+
 const RECOVER_EXAMPLES: &str = "Examples:
   runvoy admin recover
   runvoy admin recover --email ana@example.com --data-dir /var/lib/runvoy
+  runvoy admin recover --json
 
 Runs on the server's own machine as the server's user, whether the server runs or not. The audit trail keeps it.";
 
 const SERVE_EXAMPLES: &str = "Examples:
   runvoy serve
   runvoy serve --listen 127.0.0.1:0 --data-dir /var/lib/runvoy
-  runvoy serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --run-as nobody
+  runvoy serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --run-as-uids 70000-70999
 
 Every setting can also stand in server.yaml of the data directory or in RUNVOY_* (docs/configuration.md).";
 
@@ -74,9 +85,12 @@ pub struct ServeArgs {
     /// Queues to serve, separated by commas [default: default]
     #[arg(long, value_name = "NAMES")]
     pub queues: Option<String>,
-    /// User that commands run as
+    /// One user that all commands run as
     #[arg(long, value_name = "USER")]
     pub run_as: Option<String>,
+    /// Uids that nobody has: each execution runs as one of its own
+    #[arg(long, value_name = "FIRST-LAST")]
+    pub run_as_uids: Option<String>,
     /// Run commands as the server's own user although there are several users
     #[arg(long)]
     pub allow_shared_uid: bool,
@@ -125,6 +139,7 @@ impl ServeArgs {
         add("concurrency", self.concurrency.map(|n| n.to_string()));
         add("queues", self.queues.clone());
         add("run_as", self.run_as.clone());
+        add("run_as_uids", self.run_as_uids.clone());
         add("allow_shared_uid", on(self.allow_shared_uid));
         add("grace", self.grace.clone());
         add("stop_patience", self.stop_patience.clone());

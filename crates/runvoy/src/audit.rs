@@ -6,7 +6,6 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use async_trait::async_trait;
 use runvoy_cli::GlobalArgs;
-use runvoy_cli::global::Format;
 use runvoy_model::chain::AuditKey;
 use runvoy_model::verify::Verdict;
 use runvoy_ports::store::StoreError;
@@ -55,18 +54,14 @@ fn look(data: &DataDir, key: &AuditKey) -> Result<Verdict, OpenError> {
 }
 
 /// Whether a data directory is named that no server has: then its files are asked. Where one has it, that very server is.
-pub fn is_about_files(global: &mut GlobalArgs) -> bool {
-    let Some(path) = global.data_dir.as_ref().filter(|_| global.endpoint.is_none()) else { return false };
-    let data = DataDir::new(path);
-    if data.is_locked() {
-        global.endpoint = Some(format!("unix:{}", data.socket().display()));
-        return false;
-    }
-    true
+pub fn is_about_files(global: &GlobalArgs) -> bool {
+    // A second server beside the directory is refused where every command refuses it.
+    let named = global.data_dir.as_ref().filter(|_| global.endpoint.is_none() && global.profile.is_none());
+    named.is_some_and(|path| !DataDir::new(path).is_locked())
 }
 
-/// Proves the trail of a directory that no server has, and says what was found; whether it is whole.
-pub fn verify(data: &DataDir, format: Format) -> Result<bool> {
+/// Proves the trail of a directory that no server has.
+pub fn verify(data: &DataDir) -> Result<AuditVerification> {
     if !data.store().exists() {
         bail!("{} has no store: name a server's data directory with --data-dir", data.path().display());
     }
@@ -74,23 +69,5 @@ pub fn verify(data: &DataDir, format: Format) -> Result<bool> {
     let _lock = data.lock()?;
     let key = keys::audit_key(data)?;
     let verdict = look(data, &key).with_context(|| format!("cannot prove the audit trail in {}", data.path().display()))?;
-    let found = AuditVerification::from(verdict);
-    match format {
-        Format::Json => println!("{}", serde_json::to_string(&found)?),
-        Format::Yaml => print!("{}", serde_saphyr::to_string(&found)?),
-        Format::Name => println!("{}", if found.ok { "whole" } else { "broken" }),
-        Format::Table => println!("{}", in_words(&found)),
-    }
-    Ok(found.ok)
-}
-
-fn in_words(found: &AuditVerification) -> String {
-    let checkpoint = found.checkpoint_at.map_or_else(|| "no checkpoint yet".to_owned(), |at| format!("newest checkpoint {at}"));
-    match &found.first_bad {
-        None => format!("the audit trail is whole: {} events, {checkpoint}", found.checked),
-        Some(bad) => {
-            let id = bad.event_id.as_ref().map_or_else(String::new, |id| format!(" ({id})"));
-            format!("the audit trail is not whole: event {} of {}{id} was {}: {}", bad.number, bad.entity, bad.problem, bad.message)
-        }
-    }
+    Ok(AuditVerification::from(verdict))
 }

@@ -20,6 +20,14 @@ pub fn address(settings: &Settings) -> Result<SocketAddr> {
     Ok(address)
 }
 
+/// What is amiss with the settings although a server may start with them, for whoever reads its log.
+pub fn concern(settings: &Settings) -> Option<&'static str> {
+    (settings.behind_proxy && settings.trusted_proxies.is_empty()).then_some(
+        "behind_proxy is set and trusted_proxies is empty: every client has the proxy's address here, in the audit trail too, and all of them \
+         share one limit of failed attempts; name the proxy's address in trusted_proxies",
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,5 +48,13 @@ mod tests {
         assert!(address(&settings(&[open, ("behind_proxy", "true")])).is_ok());
         assert!(address(&settings(&[open, ("tls_cert", "a"), ("tls_key", "b")])).is_ok());
         assert!(address(&settings(&[("listen", "nonsense")])).is_err());
+    }
+
+    #[test]
+    fn a_proxy_that_is_not_named_is_a_concern() {
+        let behind = ("behind_proxy", "true");
+        assert!(concern(&settings(&[behind])).is_some_and(|words| words.contains("trusted_proxies")));
+        assert_eq!(concern(&settings(&[behind, ("trusted_proxies", "10.0.0.1")])), None);
+        assert_eq!(concern(&settings(&[])), None);
     }
 }

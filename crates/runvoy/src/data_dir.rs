@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::mem::offset_of;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -219,11 +219,20 @@ pub const UNFINISHED: &str = "new";
 
 /// Writes a file that only its owner may read, all of it or nothing.
 pub fn write_private(path: &Path, content: &[u8]) -> Result<()> {
+    write_private_for(path, content, None)
+}
+
+/// The same, for the user and group with these ids where they are given. Whoever owns the directory can put anything in the file's place: it is
+/// given away before it has its name, and never by its name.
+pub fn write_private_for(path: &Path, content: &[u8], owner: Option<(u32, u32)>) -> Result<()> {
     let temporary = path.with_extension(UNFINISHED);
     fs::remove_file(&temporary).ok();
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary);
     let file = file.as_mut().map_err(|error| anyhow::anyhow!("cannot write {}: {error}", temporary.display()))?;
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    if let Some((user, group)) = owner {
+        fchown(&*file, Some(user), Some(group)).with_context(|| format!("cannot give {} to its owner", temporary.display()))?;
+    }
     file.write_all(content)?;
     file.sync_all()?;
     fs::rename(&temporary, path).with_context(|| format!("cannot write {}", path.display()))?;
@@ -235,6 +244,8 @@ pub fn write_private(path: &Path, content: &[u8]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
 
     fn mode(path: &Path) -> u32 {
@@ -277,6 +288,24 @@ mod tests {
         std::thread::sleep(LOCK_TRY_EVERY * 3);
         drop(asking);
         waiting.join().expect("no panic").expect("the lock, after a wait");
+    }
+
+    #[test]
+    fn a_private_file_is_given_to_its_owner_and_what_a_link_in_its_place_leads_to_is_not() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let (path, precious) = (dir.path().join("admin.key"), dir.path().join("shadow"));
+        fs::write(&precious, "root's").expect("written");
+        for unfinished in [path.clone(), path.with_extension(UNFINISHED)] {
+            std::os::unix::fs::symlink(&precious, unfinished).expect("a link");
+        }
+        let before = fs::metadata(&precious).expect("it is there");
+        // Only root can give a file away.
+        let owner = if before.uid() == 0 { (12_345, 12_346) } else { (before.uid(), before.gid()) };
+        write_private_for(&path, b"key", Some(owner)).expect("written");
+        let (key, after) = (fs::symlink_metadata(&path).expect("it is there"), fs::metadata(&precious).expect("it is there"));
+        assert!(key.is_file());
+        assert_eq!(((key.uid(), key.gid()), mode(&path)), (owner, 0o600));
+        assert_eq!((after.uid(), after.gid(), fs::read(&precious).expect("read")), (before.uid(), before.gid(), b"root's".to_vec()));
     }
 
     #[test]

@@ -88,7 +88,7 @@ impl Serving {
 mod tests {
     use std::sync::Arc;
 
-    use runvoy_engine::{Engine, Ports};
+    use runvoy_engine::{DigestKey, Engine, Ports};
     use runvoy_model::chain::AuditKey;
     use runvoy_model::command::Worker;
     use runvoy_model::id::WorkerId;
@@ -117,8 +117,16 @@ mod tests {
         let worker = Worker { id: WorkerId(ids.next_id()), host: "here".into(), runner: "process".into(), in_process: true, serves };
         let trail = Arc::new(StoreTrail::new(data, AuditKey::new([7; 32])));
         let seal_keys = Arc::new(FileSealKeys::open(data, &[]).expect("sealing keys"));
-        let ports =
-            Ports { store: store.clone(), records: store.clone(), trail, seal_keys: seal_keys.clone(), logs: logs.clone(), clock, ids };
+        let ports = Ports {
+            store: store.clone(),
+            records: store.clone(),
+            trail,
+            seal_keys: seal_keys.clone(),
+            digest_key: DigestKey::new(&[7; 32]),
+            logs: logs.clone(),
+            clock,
+            ids,
+        };
         let engine = Engine::new(ports, runvoy_engine::Config::default(), worker);
         let (data, settings, backing_up) = (data.clone(), Settings::default(), Arc::default());
         let host = Arc::new(Machine { data, settings, store, logs, seal_keys, runner: None, backing_up });

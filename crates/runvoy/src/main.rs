@@ -14,6 +14,7 @@ mod listen;
 mod local;
 mod logging;
 mod machine;
+mod open_files;
 mod recover;
 mod restore;
 mod seal_keys;
@@ -37,7 +38,7 @@ use crate::data_dir::DataDir;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The hidden role that starts commands for a worker: `runvoy __spawner`.
+/// The hidden role that starts commands for a worker: `runvoy __spawner LIMIT`, with the limit of open files that commands get.
 const SPAWNER: &str = "__spawner";
 /// What a server leaves running has this long.
 const LEFT_OVER_END_WITHIN: Duration = Duration::from_secs(2);
@@ -45,10 +46,11 @@ const LEFT_OVER_END_WITHIN: Duration = Duration::from_secs(2);
 fn main() -> ExitCode {
     // The spawner must stay small and single-threaded: it is told apart before anything else exists.
     if std::env::args_os().nth(1).is_some_and(|word| word == SPAWNER) {
+        open_files::put_back(std::env::args().nth(2).as_deref());
         return runvoy_runners::spawner::run();
     }
     runvoy_cli::complete::answer_shell(Cli::command);
-    let mut cli = Cli::parse();
+    let cli = Cli::parse();
     match cli.command {
         Command::Serve(args) => {
             let data = data_dir(cli.global.data_dir);
@@ -64,14 +66,16 @@ fn main() -> ExitCode {
             let restored = data_dir(cli.global.data_dir).and_then(|data| restore::restore(&args.source, &data));
             finish(restored)
         }
-        Command::Admin(AdminCommand::Recover(args)) => finish(data_dir(cli.global.data_dir).and_then(|data| {
-            let runtime = runtime(false)?;
-            runtime.block_on(recover::recover(&data, args.email.as_deref()))
-        })),
-        Command::Client(ClientCommand::Audit(args)) if args.is_verify() && audit::is_about_files(&mut cli.global) => {
-            let whole = data_dir(cli.global.data_dir.clone()).and_then(|data| audit::verify(&data, cli.global.format()));
-            match whole {
-                Ok(whole) => ExitCode::from(u8::from(!whole)),
+        Command::Admin(AdminCommand::Recover(args)) => {
+            let format = cli.global.format();
+            finish(data_dir(cli.global.data_dir).and_then(|data| {
+                let runtime = runtime(false)?;
+                runtime.block_on(recover::recover(&data, args.email.as_deref(), format))
+            }))
+        }
+        Command::Client(ClientCommand::Audit(args)) if args.is_verify() && audit::is_about_files(&cli.global) => {
+            match data_dir(cli.global.data_dir.clone()).and_then(|data| audit::verify(&data)) {
+                Ok(found) => ExitCode::from(runvoy_cli::command::audit::tell(&cli.global, &found)),
                 Err(error) => finish(Err(error)),
             }
         }

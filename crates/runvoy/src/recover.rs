@@ -2,9 +2,10 @@
 //! else in the store itself, with the data directory taken. Either way it is one step that the audit trail keeps.
 
 use std::io::Write;
-use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::fs::MetadataExt;
 
 use anyhow::{Context, Result, bail};
+use runvoy_cli::global::Format;
 use runvoy_client::{Client, Endpoint, Options};
 use runvoy_model::change::{Change, NewKey, NewUser};
 use runvoy_model::id::StepId;
@@ -17,16 +18,17 @@ use runvoy_ports::clock::{Clock, IdSource};
 use runvoy_ports::record::RecordStore;
 use runvoy_ports::store::ExecutionStore;
 use runvoy_sqlite::SqliteStore;
+use serde_json::json;
 
 use crate::clock::{SystemClock, UuidSource};
-use crate::data_dir::{DataDir, write_private};
+use crate::data_dir::{DataDir, write_private_for};
 use crate::keys::{audit_key, random};
 
 /// Who is made an admin where nobody is named and there is none.
 const DEFAULT_EMAIL: &str = "admin@localhost";
 
 /// Makes somebody an admin and writes their new key to the data directory. Without an e-mail it is the first of the admins.
-pub async fn recover(data: &DataDir, email: Option<&str>) -> Result<()> {
+pub async fn recover(data: &DataDir, email: Option<&str>, format: Format) -> Result<()> {
     if !data.store().exists() {
         bail!("there is no store in {}: `runvoy serve` makes one, with its first admin", data.path().display());
     }
@@ -37,14 +39,23 @@ pub async fn recover(data: &DataDir, email: Option<&str>) -> Result<()> {
         in_the_store(data, email).await.context("cannot recover")?
     };
     // The step comes first: a file that cannot be written costs one more recovery, a key that opens nothing would cost trust in the file.
-    write_private(&data.admin_key(), format!("{api_key}\n").as_bytes())
-        .context("the admin has a new key, which could not be written: repeat this")?;
     let directory = std::fs::metadata(data.path())?;
-    if user_id() == 0 {
-        chown(data.admin_key(), Some(directory.uid()), Some(directory.gid())).context("cannot give the key file to the server's user")?;
+    // Root writes it for the server's user.
+    let owner = (user_id() == 0).then(|| (directory.uid(), directory.gid()));
+    write_private_for(&data.admin_key(), format!("{api_key}\n").as_bytes(), owner)
+        .context("the admin has a new key, which could not be written: repeat this")?;
+    let key_file = data.admin_key();
+    let told = json!({"email": email, "key_file": key_file});
+    let mut stdout = std::io::stdout();
+    match format {
+        Format::Json => writeln!(stdout, "{told}")?,
+        Format::Yaml => write!(stdout, "{}", serde_saphyr::to_string(&told)?)?,
+        Format::Name => writeln!(stdout, "{}", key_file.display())?,
+        Format::Table => {
+            eprintln!("{email} is an admin; their new key is in");
+            writeln!(stdout, "{}", key_file.display())?;
+        }
     }
-    eprintln!("{email} is an admin; their new key is in");
-    writeln!(std::io::stdout(), "{}", data.admin_key().display())?;
     Ok(())
 }
 
@@ -82,6 +93,7 @@ async fn change(store: &SqliteStore, email: Option<String>, own: u32) -> Result<
         actor: Actor::System("recovery"),
         request_id: id.to_string(),
         audit: Some(Audit { action: "admin.recover".into(), from: format!("unix:uid={own}") }),
+        authority: None,
     };
     store.change(step, Change::RecoverAdmin(NewUser { email: email.clone(), role: Role::Admin, key }), None).await?;
     Ok((email, api_key))

@@ -42,6 +42,9 @@ pub async fn run(args: &ServeArgs, data: DataDir) -> Result<()> {
     let mut stops = Stops::catch()?;
     let Some(_lock) = take(&data, args.ephemeral)? else { return Ok(()) };
     let address = if args.ephemeral { None } else { Some(bind::address(&settings)?) };
+    if let Some(concern) = bind::concern(&settings) {
+        tracing::warn!("{concern}");
+    }
     let listeners = Listeners::bind(&data, &settings, address).await?;
     let stack = Stack::open(&data, settings, listeners.url()).await?;
     let mut serving = listeners.serve(&stack.app, REQUESTS_END_WITHIN)?;

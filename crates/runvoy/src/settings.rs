@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use runvoy_model::name::Name;
+use runvoy_runners::UidRange;
 use runvoy_server::Network;
 
 /// Everything a server can be told.
@@ -25,6 +26,8 @@ pub struct Settings {
     pub queues: Vec<Name>,
     /// Whose rights commands have.
     pub run_as: Option<String>,
+    /// The users that executions get, one each.
+    pub run_as_uids: Option<UidRange>,
     /// Commands may run as the server's own user although there are several users.
     pub allow_shared_uid: bool,
     /// Repositories may come from literal addresses of this machine and of private networks.
@@ -123,7 +126,8 @@ pub const KEYS: &[Key] = &[
     key!(worker, "true", "Run commands in this server. `--no-worker` leaves that to workers elsewhere.", boolean),
     key!(concurrency, "0", "Executions at once; 0 is four times the number of cores.", number),
     key!(queues, "default", "Queues that the server's own worker serves.", names),
-    key!(run_as, "", "User that commands run as; empty is the server's own user.", optional),
+    key!(run_as, "", "One user that all commands run as; empty is the server's own user.", optional),
+    key!(run_as_uids, "", "Uids `FIRST-LAST`: each execution runs as one of its own. Secrets of several users need it.", uids),
     key!(allow_shared_uid, "false", "Run commands as the server's own user although there are several users.", boolean),
     key!(git_allow_private, "false", "Clone from literal addresses of this machine and of private networks too.", boolean),
     key!(git_ca_file, "", "Certificates (PEM) that git trusts instead of the system's; the commands' user must be able to read it.", path),
@@ -205,6 +209,9 @@ impl Settings {
         if self.tls_cert.is_some() != self.tls_key.is_some() {
             bail!("tls_cert and tls_key belong together: set both or none");
         }
+        if self.run_as.is_some() && self.run_as_uids.is_some() {
+            bail!("run_as and run_as_uids exclude each other: one user for all commands, or one for each execution");
+        }
         if self.queues.is_empty() {
             bail!("queues: name at least one");
         }
@@ -245,6 +252,10 @@ fn text(text: &str) -> Result<String, String> {
 
 fn optional(text: &str) -> Result<Option<String>, String> {
     Ok((!text.is_empty()).then(|| text.to_owned()))
+}
+
+fn uids(text: &str) -> Result<Option<UidRange>, String> {
+    if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(|error: runvoy_runners::UnfitUids| error.to_string()) }
 }
 
 fn path(text: &str) -> Result<Option<PathBuf>, String> {
@@ -337,7 +348,7 @@ mod tests {
         assert_eq!(settings.queues.len(), 2);
         assert_eq!(settings.limit_memory_bytes, Some(512 << 20));
         assert_eq!(settings.grace, Duration::from_millis(250));
-        assert_eq!(settings.run_as, None);
+        assert_eq!((settings.run_as, settings.run_as_uids), (None, None));
     }
 
     #[test]
@@ -348,6 +359,10 @@ mod tests {
         assert!(wrong("tls_cert: a.pem").contains("tls_key"));
         assert!(wrong("listen: {a: b}").contains("listen"));
         assert!(wrong("grace: 51s").contains("a minute"));
+        assert!(wrong("run_as: eve\nrun_as_uids: 70000-70999").contains("run_as_uids"));
+        for range in ["70000", "0-70000", "999-2000", "70001-70000"] {
+            assert!(wrong(&format!("run_as_uids: {range}")).contains("run_as_uids: "), "{range}");
+        }
         assert!(wrong("trusted_proxies: [10.0.0.0/8, proxy]").contains("trusted_proxies"));
     }
 

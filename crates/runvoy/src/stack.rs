@@ -7,9 +7,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use metrics_exporter_prometheus::PrometheusBuilder;
-use runvoy_engine::{Auditor, Config as EngineConfig, Engine, LocalLeases, Ports, Pruner, Reaper, RetentionConfig, RunLimits};
+use runvoy_engine::{Auditor, Config as EngineConfig, DigestKey, Engine, LocalLeases, Ports, Pruner, Reaper, RetentionConfig, RunLimits};
+use runvoy_model::chain::ChainHead;
 use runvoy_model::command::Worker as WorkerIdentity;
 use runvoy_model::cost::Rates;
 use runvoy_model::event::EventScope;
@@ -20,7 +21,8 @@ use runvoy_model::spec::Needs;
 use runvoy_ports::clock::{Clock, IdSource};
 use runvoy_ports::record::RecordStore as _;
 use runvoy_ports::runner::{Limits, Runner};
-use runvoy_runners::ProcessRunner;
+use runvoy_ports::store::{EventQuery, ExecutionStore as _, StoreError};
+use runvoy_runners::{ProcessRunner, User};
 use runvoy_server::{App, ServerConfig, ServerParts};
 use runvoy_sqlite::logs::FileLogStore;
 use runvoy_sqlite::{OpenError, SqliteStore, WitnessFile};
@@ -33,6 +35,7 @@ use crate::clock::{SystemClock, UuidSource};
 use crate::data_dir::DataDir;
 use crate::keys::Keys;
 use crate::machine::Machine;
+use crate::open_files::OpenFiles;
 use crate::seal_keys::FileSealKeys;
 use crate::settings::Settings;
 
@@ -63,14 +66,16 @@ impl Stack {
             settings.concurrency = 4 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         }
         let keys = Keys::load_or_make(data)?;
-        let (store, logs) = open_stores(data, &settings, &keys)?;
+        let open_files = OpenFiles::raise();
+        let (store, logs) = open_stores(data, &settings, &keys, open_files)?;
+        check_audit_key(data, &store, &keys).await?;
         let (clock, ids): (Arc<dyn Clock>, Arc<dyn IdSource>) = (Arc::new(SystemClock::new()), Arc::new(UuidSource));
         let secrets = store.records(Kind::Secret).await.context("cannot read the secrets")?;
         let used: Vec<String> = secrets.iter().filter_map(Record::secret).map(|secret| secret.sealed.key_id.clone()).collect();
         let seal_keys = Arc::new(FileSealKeys::open(data, &used)?);
         ensure_admin(data, &settings.admin_email, &*store, &*clock, &*ids).await?;
         // Also without a worker: what an earlier start left running is ended before it is recorded as ended.
-        let runner = Some(start_runner(data, &settings).await?).filter(|_| settings.worker);
+        let runner = Some(start_runner(data, &settings, open_files).await?).filter(|_| settings.worker);
         let identity = WorkerIdentity {
             id: WorkerId(ids.next_id()),
             host: host(),
@@ -83,6 +88,7 @@ impl Stack {
             records: Arc::clone(&store) as _,
             trail: Arc::new(StoreTrail::new(data, keys.audit.clone())),
             seal_keys: Arc::clone(&seal_keys) as _,
+            digest_key: DigestKey::new(&keys.signing),
             logs: Arc::clone(&logs) as _,
             clock: Arc::clone(&clock),
             ids,
@@ -181,7 +187,7 @@ impl Stack {
     }
 }
 
-fn open_stores(data: &DataDir, settings: &Settings, keys: &Keys) -> Result<(Arc<SqliteStore>, Arc<FileLogStore>)> {
+fn open_stores(data: &DataDir, settings: &Settings, keys: &Keys, open_files: OpenFiles) -> Result<(Arc<SqliteStore>, Arc<FileLogStore>)> {
     let mut options = runvoy_sqlite::Options::new(keys.audit.clone());
     options.reserve_bytes = settings.disk_reserve_bytes;
     let store = SqliteStore::open(data.store(), options).map_err(|error| {
@@ -195,6 +201,7 @@ fn open_stores(data: &DataDir, settings: &Settings, keys: &Keys) -> Result<(Arc<
     let config = runvoy_sqlite::logs::Config {
         max_log_bytes: settings.log_max_bytes,
         reserve_bytes: settings.disk_reserve_bytes,
+        open_logs: open_files.logs(),
         ..runvoy_sqlite::logs::Config::default()
     };
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data.logs()).context("cannot make the log directory")?;
@@ -202,17 +209,17 @@ fn open_stores(data: &DataDir, settings: &Settings, keys: &Keys) -> Result<(Arc<
     Ok((Arc::new(store), Arc::new(logs)))
 }
 
-async fn start_runner(data: &DataDir, settings: &Settings) -> Result<Arc<dyn Runner>> {
-    let run_as = settings.run_as.as_deref().map(runvoy_runners::lookup_user).transpose().context("run_as")?;
-    if settings.worker && run_as.is_some() && settings.work_dir.is_none() {
+async fn start_runner(data: &DataDir, settings: &Settings, open_files: OpenFiles) -> Result<Arc<dyn Runner>> {
+    let user = command_user(settings)?;
+    if settings.worker && user != User::Worker && settings.work_dir.is_none() {
         data.let_pass().context("cannot let commands reach their work directories")?;
     }
     let config = runvoy_runners::Config {
         spawner_program: std::env::current_exe().context("cannot find this program")?,
-        spawner_args: vec![crate::SPAWNER.to_owned()],
+        spawner_args: vec![crate::SPAWNER.to_owned(), open_files.before.to_string()],
         work_root: settings.work_dir.clone().unwrap_or_else(|| data.work()),
         instance: instance(data),
-        run_as,
+        user,
         containment: None,
     };
     let runner = ProcessRunner::new(config).await.context("cannot start the process runner")?;
@@ -221,6 +228,19 @@ async fn start_runner(data: &DataDir, settings: &Settings) -> Result<Arc<dyn Run
         tracing::warn!(swept, "commands of an earlier start were ended");
     }
     Ok(Arc::new(runner))
+}
+
+/// Who commands run as.
+fn command_user(settings: &Settings) -> Result<User> {
+    match (&settings.run_as, settings.run_as_uids) {
+        (Some(name), _) => Ok(User::One(runvoy_runners::lookup_user(name).context("run_as")?)),
+        (None, Some(range)) if settings.worker && range.count() < settings.concurrency => {
+            let (uids, at_once) = (range.count(), settings.concurrency);
+            bail!("run_as_uids: {uids} uids are too few for {at_once} executions at once; widen the range, or lower --concurrency");
+        }
+        (None, Some(range)) => Ok(User::Each(range)),
+        (None, None) => Ok(User::Worker),
+    }
 }
 
 /// A name for this data directory that no other one on the machine has: a digest of its path.
@@ -250,11 +270,37 @@ fn engine_config(settings: &Settings) -> EngineConfig {
             log_bytes: Some(settings.log_max_bytes),
         },
         events: EventScope { tenant: settings.tenant.clone(), app: settings.app.clone(), environment: settings.environment.clone() },
-        shares_uid: settings.run_as.is_none(),
+        shares_uid: settings.run_as.is_none() && settings.run_as_uids.is_none(),
+        uid_per_execution: settings.run_as_uids.is_some(),
         allow_shared_uid: settings.allow_shared_uid,
         git_private: settings.git_allow_private,
         ..EngineConfig::default()
     }
+}
+
+/// A key that is not the store's own would begin chains that nobody can verify: better no server than that.
+async fn check_audit_key(data: &DataDir, store: &SqliteStore, keys: &Keys) -> Result<()> {
+    let first = match store.events(EventQuery { limit: 1, ..EventQuery::default() }).await {
+        Ok(first) => first,
+        // A page that cannot be read says nothing about the key; `audit verify` names what was changed in it.
+        Err(StoreError::Damaged(what)) => {
+            tracing::error!(what, "the first event cannot be read: runvoy audit verify says more");
+            return Ok(());
+        }
+        Err(error) => return Err(error).context("cannot read the events"),
+    };
+    let Some(event) = first.into_iter().map(|stored| stored.event).find(|event| event.number == 1 && event.kind.is_chained()) else {
+        return Ok(());
+    };
+    if keys.audit.link(&ChainHead::default(), &event.canonical()).mac != event.mac {
+        bail!(
+            "the audit key in {} is not the one that the store's events were made with, or its first event was changed; put the key back, \
+             restore a backup, or see what was changed: runvoy audit verify --data-dir {}",
+            data.keys().display(),
+            data.path().display()
+        );
+    }
+    Ok(())
 }
 
 fn git_reach(settings: &Settings) -> git::Reach {
@@ -284,12 +330,13 @@ fn host() -> String {
     if name.trim().is_empty() { "localhost".to_owned() } else { name.trim().to_owned() }
 }
 
-/// The home of commands: that of the user they run as.
+/// The home of commands: that of the user they run as. Where each has a user of its own it is empty, and the runner fills in the work directory.
 fn home(settings: &Settings) -> String {
     let own = || std::env::var("HOME").ok().filter(|home| !home.is_empty());
-    match &settings.run_as {
-        None => own().unwrap_or_else(|| "/".to_owned()),
-        Some(user) => home_of(user).unwrap_or_else(|| "/".to_owned()),
+    match (&settings.run_as, settings.run_as_uids) {
+        (Some(user), _) => home_of(user).unwrap_or_else(|| "/".to_owned()),
+        (None, Some(_)) => String::new(),
+        (None, None) => own().unwrap_or_else(|| "/".to_owned()),
     }
 }
 

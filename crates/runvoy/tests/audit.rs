@@ -212,3 +212,13 @@ fn security_16_without_room_for_the_audit_event_a_call_is_refused_and_nothing_ru
     assert_eq!(actions().len(), before.len() + 1);
     assert_eq!(server.get("/api/v1/audit/verify").json()["ok"], true);
 }
+
+#[test]
+fn a_store_does_not_start_with_an_audit_key_that_is_not_its_own() {
+    let mut server = Server::start();
+    server.wait(&server.run("true"));
+    server.stop();
+    std::fs::write(server.data.join("keys/audit.key"), [7; 32]).expect("a file");
+    let refused = Setup::default().try_start_in(&server.data).err().expect("it is refused");
+    assert!(refused.contains("audit key"), "{refused}");
+}

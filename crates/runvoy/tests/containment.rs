@@ -39,6 +39,17 @@ fn a_command_has_three_descriptors_its_own_directory_and_no_input() {
 }
 
 #[test]
+fn a_server_may_open_what_it_is_allowed_to_and_its_commands_get_what_was_there_before() {
+    let wrapper = ["sh", "-c", "ulimit -Sn 300; exec \"$@\"", "sh"].map(str::to_owned).to_vec();
+    let server = Setup { wrapper, ..Setup::default() }.start();
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.pid())).expect("its limits");
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).expect("a line");
+    let numbers: Vec<&str> = line.split_whitespace().skip(3).take(2).collect();
+    assert_eq!(numbers[0], numbers[1], "{line}");
+    assert_eq!(output_of(&server, "ulimit -Sn; ulimit -Hn"), format!("300\n{}\n", numbers[1]));
+}
+
+#[test]
 fn a_user_of_their_own_has_no_rights_left() {
     let server = Setup::default().arg("--run-as").arg("nobody").start();
     let status = output_of(

@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use runvoy_cli::command::access::ACTIONS;
 use serde_json::{Value, json};
 
 use self::harness::http::Http;
@@ -133,7 +134,8 @@ fn keys_are_made_rotated_and_ended() {
     let ended = keys.as_array().expect("a list").iter().filter(|key| key["revoked"] == true).count();
     assert_eq!((keys.as_array().map(Vec::len), ended), (Some(3), 1), "{keys}");
     let prefix = keys.as_array().expect("a list").iter().find(|key| key["name"] == "ci").expect("listed")["prefix"].clone();
-    done(&server.cli(&["keys", "revoke", prefix.as_str().expect("text"), "--user", "ana@example.com", "--yes"]));
+    let beginning = &prefix.as_str().expect("text")[.."rv_".len() + 6];
+    done(&server.cli(&["keys", "revoke", beginning, "--user", "ana@example.com", "--yes"]));
     assert_eq!(ci.output().expect("it runs").status.code(), Some(4));
 }
 
@@ -159,6 +161,9 @@ fn a_rule_narrows_and_is_explained_and_a_dry_run_leaves_no_trace() {
     let explained = json_of(&server.cli(&["access", "explain", "ana@example.com", "run", "--lock", "prod-eu", "--json"]));
     assert_eq!((explained["allowed"].as_bool(), explained["rule"].as_str()), (Some(false), Some("no-prod")), "{explained}");
     done(&ana.cli(&["access", "explain", "me", "run", "--lock", "test"]));
+    // The help and the completion know the words of the server.
+    let odd = ana.cli(&["access", "explain", "me", "fly"]);
+    assert!(text(&odd.stderr).contains(&format!("must be one of {}\n", ACTIONS.join(", "))), "{}", text(&odd.stderr));
     let before = server.get("/api/v1/executions").json();
     let refused = ana.cli(&["run", "--dry-run", "--lock", "prod-eu", "true"]);
     assert_eq!(refused.status.code(), Some(1), "{}{}", text(&refused.stdout), text(&refused.stderr));
@@ -180,7 +185,8 @@ fn images_come_and_go_and_one_is_the_default() {
     assert_eq!((default.len(), default[0]["image"].as_str()), (1, Some("registry.example.com/tools:1")), "{listed}");
     let shown = done(&server.cli(&["images", "show", "registry.example.com/tools:1"]));
     assert!(shown.contains("1024 MiB"), "{shown}");
-    done(&server.cli(&["images", "unregister", "registry.example.com/tools:1", "--yes"]));
+    let gone = server.cli(&["images", "unregister", "registry.example.com/tools:1", "--yes"]);
+    assert!(text(&gone.stderr).contains("local is the default now"), "{}", text(&gone.stderr));
     let unknown = server.cli(&["run", "--image", "registry.example.com/tools:1", "true"]);
     assert_eq!(unknown.status.code(), Some(125));
     assert!(text(&unknown.stderr).contains("images register"), "{}", text(&unknown.stderr));
@@ -230,7 +236,10 @@ fn a_playbook_on_the_server_takes_parameters_as_data() {
     assert_eq!(plan["playbook"], "greet@1", "{plan}");
     done(&server.cli(&["playbook", "push", &file(ana.home.path(), "greet.yaml", "commands: ['echo second']\n")]));
     assert_eq!(done(&ana.cli(&["playbook", "run", "greet"])), "second\n");
-    assert_eq!(done(&ana.cli(&["playbook", "run", "greet@1", "-p", "who=bo"])), "[bo]", "old versions stay");
+    let never = server.cli(&["playbook", "show", "greet@9"]);
+    assert!(text(&never.stderr).contains("playbook greet has no version 9"), "{}", text(&never.stderr));
+    assert_eq!(done(&server.cli(&["playbook", "run", "greet@1", "-p", "who=bo"])), "[bo]", "old versions stay, for admins");
+    assert_eq!(ana.cli(&["playbook", "run", "greet@1", "-p", "who=bo"]).status.code(), Some(125));
     done(&server.cli(&["playbook", "remove", "greet", "--yes"]));
     assert_eq!(ana.cli(&["playbook", "run", "greet"]).status.code(), Some(125));
 }
@@ -270,7 +279,11 @@ fn what_was_done_is_listed_exported_verified_and_traced() {
     let ids: Vec<Value> =
         exported.lines().map(|line| serde_json::from_str::<Value>(line).expect("one object a line")["event_id"].clone()).collect();
     assert!(ids.contains(&created["event_id"]), "{exported}");
-    assert!(done(&server.cli(&["audit", "verify"])).starts_with("the audit record is whole\n"));
+    assert!(done(&server.cli(&["audit", "verify"])).starts_with("the audit trail is whole\n"));
+    // Commands are given below the data directory, which is named here by a path that is not absolute.
+    assert!(done(&server.cli(&["audit", "verify", "--data-dir", ".."])).starts_with("the audit trail is whole\n"));
+    let unknown = server.cli(&["trace", "0192ab34c56d7e8f9a0b1c2d3e4f5a6b"]);
+    assert!(unknown.status.code() == Some(1) && text(&unknown.stderr).contains("runvoy audit list"), "{}", text(&unknown.stderr));
     done(&server.cli(&["health", "reconcile"]));
 }
 

@@ -9,6 +9,7 @@ use runvoy_engine::EngineError;
 use serde::Serialize;
 
 use crate::fault::chain;
+use crate::vigil::Vigil;
 
 /// The type of JSON answers.
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -40,14 +41,22 @@ pub(crate) trait Pieces: Send + 'static {
     fn next(&mut self) -> impl Future<Output = Result<Option<Bytes>, EngineError>> + Send;
 }
 
-/// A body of pieces. The first one is read now, so that what fails at once is still an error answer.
-pub(crate) async fn streamed<P: Pieces>(mut pieces: P, content_type: HeaderValue) -> Result<Response<Body>, EngineError> {
+/// A body of pieces. The first one is read now, so that what fails at once is still an error answer. Whoever loses the right to it gets no more.
+pub(crate) async fn streamed<P: Pieces>(vigil: Vigil, mut pieces: P, content_type: HeaderValue) -> Result<Response<Body>, EngineError> {
     let Some(first) = pieces.next().await? else {
         return Ok(whole(StatusCode::OK, content_type, Body::empty()));
     };
-    let rest = stream::try_unfold(pieces, |mut pieces| async move {
-        match pieces.next().await {
-            Ok(piece) => Ok(piece.map(|piece| (piece, pieces))),
+    let rest = stream::try_unfold((vigil, pieces), |(mut vigil, mut pieces)| async move {
+        let piece = match vigil.look().await {
+            Ok(()) => pieces.next().await,
+            Err(ended) => Err(ended),
+        };
+        match piece {
+            Ok(piece) => Ok(piece.map(|piece| (piece, (vigil, pieces)))),
+            Err(error @ (EngineError::InvalidKey | EngineError::RevokedKey | EngineError::RoleChanged { .. })) => {
+                tracing::info!(%error, "an answer was broken off");
+                Err(error)
+            }
             Err(error) => {
                 tracing::error!(error = %chain(&error), "an answer broke off");
                 Err(error)

@@ -2,32 +2,27 @@
 //! and the store say.
 
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use runvoy_engine::{Caller, Credential, Origin};
 use runvoy_model::id::ExecutionId;
+use runvoy_model::time::UnixMs;
 
 use crate::app::State;
 use crate::call::Params;
 use crate::fault::Fault;
-use crate::link::looks_like_link;
 use crate::peer::Peer;
 use crate::query::Query;
-use crate::ticket::looks_like_ticket;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// The credential in the headers, else that of the connection.
+/// The credential in the headers, else that of the connection. An empty header says nothing.
 pub(crate) fn shown(headers: &HeaderMap, peer: Peer) -> Credential {
-    let key = headers.get(API_KEY).or_else(|| headers.get(header::AUTHORIZATION));
-    match key {
-        // A header that is not text is a wrong key, not a missing one.
-        Some(value) => match value.to_str().map(bearer) {
-            Ok("") => none_or_owner(peer),
-            Ok(key) => Credential::Key(key.to_owned()),
-            Err(_) => Credential::Key(String::new()),
-        },
-        None => none_or_owner(peer),
-    }
+    // A header that is not text is a wrong key, not a missing one.
+    let key = |value: &HeaderValue| {
+        value.to_str().map_or_else(|_| Some(String::new()), |text| Some(bearer(text).to_owned()).filter(|key| !key.is_empty()))
+    };
+    let keys = [API_KEY, header::AUTHORIZATION].into_iter().filter_map(|name| headers.get(name));
+    keys.filter_map(key).next().map_or_else(|| none_or_owner(peer), Credential::Key)
 }
 
 fn bearer(text: &str) -> &str {
@@ -42,13 +37,13 @@ const fn none_or_owner(peer: Peer) -> Credential {
     if peer.is_owner() { Credential::LocalOwner } else { Credential::None }
 }
 
-/// The ticket of a stream's address, else the one that stands where a key could, if there is one.
-pub(crate) fn ticket(parts: &Parts, peer: Peer) -> Result<Option<String>, Fault> {
+/// The token in the address, else the one that stands where a key could; and the credential that is left beside it.
+pub(crate) fn beside(parts: &Parts, shown: Credential, is_token: fn(&str) -> bool) -> Result<(Option<String>, Credential), Fault> {
     let in_address = Query::of(&parts.uri)?.text("token")?.map(str::to_owned);
-    Ok(in_address.or_else(|| match shown(&parts.headers, peer) {
-        Credential::Key(text) if looks_like_ticket(&text) => Some(text),
-        Credential::Key(_) | Credential::LocalOwner | Credential::None => None,
-    }))
+    Ok(match shown {
+        Credential::Key(text) if is_token(&text) => (in_address.or(Some(text)), Credential::None),
+        key => (in_address, key),
+    })
 }
 
 /// The caller that a ticket for this very execution stands for.
@@ -57,17 +52,9 @@ pub(crate) async fn admit_ticket(state: &State, text: &str, params: &Params, fro
     if params.get("id").parse::<ExecutionId>() != Ok(ticket.execution) {
         return Err(Fault::bad_ticket());
     }
-    let standing = Standing { email: ticket.email, key_hash: ticket.key_hash, from, request_id: request_id.to_owned() };
+    let issued_at = Some(ticket.issued_at());
+    let standing = Standing { email: ticket.email, key_hash: ticket.key_hash, issued_at, from, request_id: request_id.to_owned() };
     standing.caller(state).await
-}
-
-/// The token of a signed link, in the address or where a key could stand, if there is one.
-pub(crate) fn link(parts: &Parts, peer: Peer) -> Result<Option<String>, Fault> {
-    let in_address = Query::of(&parts.uri)?.text("token")?.map(str::to_owned);
-    Ok(in_address.or_else(|| match shown(&parts.headers, peer) {
-        Credential::Key(text) if looks_like_link(&text) => Some(text),
-        Credential::Key(_) | Credential::LocalOwner | Credential::None => None,
-    }))
 }
 
 /// Whoever made a link to this very execution, as they are now.
@@ -76,7 +63,8 @@ pub(crate) async fn admit_link(state: &State, text: &str, params: &Params, from:
     if params.get("id").parse::<ExecutionId>() != Ok(link.execution) {
         return Err(Fault::bad_link());
     }
-    let standing = Standing { email: link.email, key_hash: link.key_hash, from, request_id: request_id.to_owned() };
+    let issued_at = Some(link.issued_at);
+    let standing = Standing { email: link.email, key_hash: link.key_hash, issued_at, from, request_id: request_id.to_owned() };
     standing.caller(state).await
 }
 
@@ -85,6 +73,8 @@ pub(crate) async fn admit_link(state: &State, text: &str, params: &Params, from:
 pub(crate) struct Standing {
     email: String,
     key_hash: Option<[u8; 32]>,
+    /// When they were given what they show; absent where it is looked at again all the time.
+    issued_at: Option<UnixMs>,
     from: String,
     request_id: String,
 }
@@ -92,20 +82,24 @@ pub(crate) struct Standing {
 impl Standing {
     /// The standing of an admitted caller.
     pub(crate) fn of(caller: &Caller) -> Self {
-        Self { email: caller.email.clone(), key_hash: caller.key_hash, from: caller.from.clone(), request_id: caller.request_id.clone() }
+        Self {
+            email: caller.email.clone(),
+            key_hash: caller.key_hash,
+            issued_at: None,
+            from: caller.from.clone(),
+            request_id: caller.request_id.clone(),
+        }
     }
 
     /// The caller as the store knows them now, past every cache; an error once key or user were revoked.
     pub(crate) async fn caller(&self, state: &State) -> Result<Caller, Fault> {
         let origin = Origin { from: self.from.clone(), request_id: self.request_id.clone() };
-        Ok(state.engine.admit_again(&self.email, self.key_hash, origin).await?)
+        Ok(state.engine.admit_again(&self.email, self.key_hash, self.issued_at, origin).await?)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
-
     use super::*;
 
     fn shown_by(pairs: &[(&str, &[u8])], peer: Peer) -> Credential {
@@ -125,6 +119,12 @@ mod tests {
         assert_eq!(shown_by(&[("x-api-key", b"\xff")], owner), Credential::Key(String::new()));
         assert_eq!(shown_by(&[], owner), Credential::LocalOwner);
         assert_eq!(shown_by(&[("x-api-key", b"")], owner), Credential::LocalOwner);
+        assert_eq!(
+            shown_by(&[("x-api-key", b""), ("authorization", b"Bearer k")], other),
+            Credential::Key("k".into()),
+            "an empty header hides nothing"
+        );
+        assert_eq!(shown_by(&[("x-api-key", b" "), ("authorization", b"")], other), Credential::None);
         assert_eq!(shown_by(&[], other), Credential::None);
         assert_eq!(shown_by(&[], Peer::Unknown), Credential::None);
     }

@@ -15,13 +15,15 @@ use crate::address::Reached;
 use crate::app::State;
 use crate::call::{Call, Params};
 use crate::credential;
-use crate::fault::Fault;
+use crate::fault::{Fault, shortened};
+use crate::link::looks_like_link;
 use crate::meter::Meter;
 use crate::peer::Connection;
 use crate::proxy;
 use crate::request_id;
 use crate::request_line::RequestLine;
 use crate::route::{Route, Rule};
+use crate::ticket::looks_like_ticket;
 
 /// All methods of one path.
 pub(crate) struct Entry {
@@ -103,17 +105,20 @@ impl Entry {
                 }
             }
         };
-        match (answered, asking) {
-            (Err(Fault::Engine(error @ EngineError::Forbidden { .. })), Some(caller)) => {
-                let action = format!("{} {}", route.method, route.path);
-                self.state.engine.note_denied(&caller, &action, &error.to_string()).await?;
-                Err(error.into())
-            }
-            (answered, _) => answered,
+        if let (Err(fault), Some(caller)) = (&answered, &asking) {
+            self.note(route, caller, fault).await?;
         }
+        answered
     }
 
-    /// Tells who calls; nobody, where anyone may. Whoever fails too often at that is not heard for a while.
+    /// Keeps a refusal in the trail, if it is one.
+    async fn note(&self, route: &Route, caller: &Caller, fault: &Fault) -> Result<(), Fault> {
+        let (Some(code), Fault::Engine(error)) = (fault.to_be_noted(), fault) else { return Ok(()) };
+        let (action, why) = (format!("{} {}", route.method, route.path), shortened(&error.to_string()));
+        Ok(self.state.engine.note_refused(caller, &action, code.as_str(), &why).await?)
+    }
+
+    /// Tells who calls; nobody, where anyone may. Whoever fails too often at that is told only to wait.
     async fn identify(
         &self,
         rule: Rule,
@@ -131,7 +136,7 @@ impl Entry {
             return Ok(None);
         }
         let (peer, clock, attempts) = (reached.connection.peer, &self.state.engine.ports().clock, &self.state.key_attempts);
-        attempts.check(peer, clock.monotonic())?;
+        // Looked at before anything is refused: who has a key that works is not kept out by who guesses from the same address.
         let caller = self.recognise(rule, parts, params, reached, line).await;
         if caller.as_ref().is_err_and(Fault::is_guess) {
             let shown = credential::shown(&parts.headers, peer);
@@ -150,21 +155,24 @@ impl Entry {
     ) -> Result<Caller, Fault> {
         let (peer, state, request_id) = (reached.connection.peer, &self.state, line.request_id());
         let from = peer.to_string();
-        let token = match rule {
-            Rule::KeyOrTicket(_) => credential::ticket(parts, peer)?,
-            Rule::KeyOrLink(_) => credential::link(parts, peer)?,
-            _ => None,
+        let shown = credential::shown(&parts.headers, peer);
+        let (token, key) = match rule {
+            Rule::KeyOrTicket(_) => credential::beside(parts, shown, looks_like_ticket)?,
+            Rule::KeyOrLink(_) => credential::beside(parts, shown, looks_like_link)?,
+            _ => (None, shown),
         };
-        match token {
-            Some(ticket) if matches!(rule, Rule::KeyOrTicket(_)) => {
-                credential::admit_ticket(state, &ticket, params, from, request_id).await
-            }
-            Some(link) => credential::admit_link(state, &link, params, from, request_id).await,
-            None => {
-                let shown = credential::shown(&parts.headers, peer);
-                Ok(state.engine.authenticate(shown, from, request_id.to_owned()).await?)
+        if let Some(token) = token {
+            let admitted = match rule {
+                Rule::KeyOrTicket(_) => credential::admit_ticket(state, &token, params, from.clone(), request_id).await,
+                _ => credential::admit_link(state, &token, params, from.clone(), request_id).await,
+            };
+            // A link that ran out must not shut out who has a key too.
+            let has_key = matches!(key, Credential::Key(_));
+            if !(has_key && admitted.as_ref().is_err_and(Fault::is_no_credential)) {
+                return admitted;
             }
         }
+        Ok(state.engine.authenticate(key, from, request_id.to_owned()).await?)
     }
 
     fn options(&self, parts: &Parts) -> Response<Body> {

@@ -91,6 +91,38 @@ impl Fault {
         matches!(self, Self::Engine(EngineError::InvalidKey) | Self::Refused { code: Code::Unauthorized, .. })
     }
 
+    /// The code of a refusal that is kept in the trail, where a known caller wanted to change something: what they may not, what is not theirs or not
+    /// there, what clashes. The engine keeps what rules refuse itself; a lock that is held is how things are, and refuses nobody.
+    pub(crate) const fn to_be_noted(&self) -> Option<Code> {
+        let Self::Engine(error) = self else { return None };
+        Some(match error {
+            EngineError::Forbidden { .. } | EngineError::RoleChanged { .. } => Code::Forbidden,
+            EngineError::RevokedKey => Code::ApiKeyRevoked,
+            EngineError::NotFound { .. } => Code::NotFound,
+            EngineError::NoSecret(_) => Code::SecretNotFound,
+            EngineError::SecretExists(_) => Code::SecretAlreadyExists,
+            EngineError::Conflict(_) => Code::Conflict,
+            EngineError::Invalid { .. }
+            | EngineError::Ambiguous { .. }
+            | EngineError::NoKey
+            | EngineError::InvalidKey
+            | EngineError::Denied { .. }
+            | EngineError::ShownOnce(_)
+            | EngineError::LockHeld(_)
+            | EngineError::Ended(_)
+            | EngineError::RefusedTooOften(_)
+            | EngineError::Overloaded
+            | EngineError::NoSpace
+            | EngineError::Unavailable(_)
+            | EngineError::Internal(_) => return None,
+        })
+    }
+
+    /// Whether who calls is not who they say, or not any more.
+    pub(crate) const fn is_no_credential(&self) -> bool {
+        self.is_guess() || matches!(self, Self::Engine(EngineError::RevokedKey))
+    }
+
     fn refused(code: Code, error: impl Into<String>, details: impl Into<String>) -> Self {
         Self::Refused { code, error: error.into(), details: details.into() }
     }
@@ -120,11 +152,7 @@ impl Fault {
                 response.headers_mut().insert(header::CONTENT_RANGE, range);
                 response
             }
-            Self::TooManyAttempts(wait) => {
-                let seconds = wait.as_secs().saturating_add(1);
-                let body = ErrorBody::new(Code::RateLimited, "too many failed attempts", format!("try again in {seconds} s"));
-                with(respond(Code::RateLimited, body), header::RETRY_AFTER, HeaderValue::from(seconds))
-            }
+            Self::TooManyAttempts(wait) => too_often(wait, "too many failed attempts"),
             Self::Panicked => {
                 tracing::error!(request_id, "a handler panicked");
                 internal(request_id)
@@ -149,6 +177,9 @@ fn engine_response(error: &EngineError, state: &State, reached: &Reached, reques
         EngineError::InvalidKey => challenged(plain(Code::InvalidApiKey, "check the key, or ask an admin for a new one")),
         EngineError::RevokedKey => challenged(plain(Code::ApiKeyRevoked, "ask an admin for a new key")),
         EngineError::Forbidden { .. } => plain(Code::Forbidden, "ask an admin for a role that may"),
+        EngineError::RoleChanged { .. } => {
+            plain(Code::Forbidden, "nothing was changed; send it again, and it is judged by what you are now")
+        }
         EngineError::Denied { rule, .. } => {
             let details = match rule {
                 Some(rule) => format!("rule {rule} decided; `runvoy access explain` says more"),
@@ -172,6 +203,7 @@ fn engine_response(error: &EngineError, state: &State, reached: &Reached, reques
         }
         EngineError::Ended(_) => plain(Code::InvalidRequest, "nothing was changed"),
         EngineError::Conflict(_) => plain(Code::Conflict, ""),
+        EngineError::RefusedTooOften(wait) => too_often(*wait, &error.to_string()),
         EngineError::Overloaded => later(plain(Code::RateLimited, "try again in a second")),
         EngineError::NoSpace => {
             tracing::error!(request_id, "no space left");
@@ -210,7 +242,14 @@ fn later(response: Response<Body>) -> Response<Body> {
     with(response, header::RETRY_AFTER, HeaderValue::from_static("1"))
 }
 
-fn shortened(text: &str) -> String {
+fn too_often(wait: Duration, error: &str) -> Response<Body> {
+    let seconds = wait.as_secs().saturating_add(1);
+    let body = ErrorBody::new(Code::RateLimited, error, format!("try again in {seconds} s"));
+    with(respond(Code::RateLimited, body), header::RETRY_AFTER, HeaderValue::from(seconds))
+}
+
+/// The beginning of a client's own long words.
+pub(crate) fn shortened(text: &str) -> String {
     match text.char_indices().nth(MOST_ECHOED_CHARS) {
         Some((at, _)) => format!("{}… ({} bytes in all)", &text[..at], text.len()),
         None => text.to_owned(),

@@ -28,6 +28,7 @@ mod stream;
 mod ticket;
 mod tls;
 mod view;
+mod vigil;
 
 pub use crate::app::{App, BackupFault, Host, MetricsText, ServerConfig, ServerParts};
 pub use crate::listen::{Limits, ListenError, Listener, serve};

@@ -1,5 +1,5 @@
-//! How often somebody may fail to show who they are: per address, and per beginning of a key. Only failures count, so that whoever has a key that works
-//! never meets this, except behind an address from which others keep guessing. A valid key is never refused because others guess at its prefix.
+//! How often somebody may fail to show who they are: per address, and per beginning of a key. Only failures count and only failures are refused, so that
+//! whoever has a key that works never meets this, not even behind an address from which others keep guessing.
 //!
 //! A bucket is one time: when the last of its failures will have been forgotten. What has been forgotten takes no memory, and there are never
 //! more than a fixed number of buckets.

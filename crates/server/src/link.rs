@@ -30,6 +30,8 @@ pub(crate) struct Link {
     pub(crate) email: String,
     /// The key that they called with; absent on the local socket.
     pub(crate) key_hash: Option<[u8; 32]>,
+    /// It was made then.
+    pub(crate) issued_at: UnixMs,
     /// It works until then, to the second.
     pub(crate) expires_at: UnixMs,
 }
@@ -43,6 +45,8 @@ struct Claims {
     key: Option<String>,
     iat: i64,
     exp: i64,
+    /// What `iat` rounds off: whoever made it may have come in the same second.
+    issued_ms: i64,
 }
 
 /// A text that is no link, not ours, or too old.
@@ -60,18 +64,19 @@ impl LinkKey {
     /// A link by this caller to an execution, and what it says.
     pub(crate) fn issue(&self, caller: &Caller, execution: ExecutionId, now: UnixMs) -> (String, Link) {
         let expires_at = UnixMs((now.0 + LIVES_MS).div_euclid(1000) * 1000);
-        let link = Link { execution, email: caller.email.clone(), key_hash: caller.key_hash, expires_at };
-        (self.sign(&link, now), link)
+        let link = Link { execution, email: caller.email.clone(), key_hash: caller.key_hash, issued_at: now, expires_at };
+        (self.sign(&link), link)
     }
 
-    fn sign(&self, link: &Link, now: UnixMs) -> String {
+    fn sign(&self, link: &Link) -> String {
         let claims = Claims {
             aud: AUDIENCE.to_owned(),
             sub: link.email.clone(),
             execution_id: link.execution,
             key: link.key_hash.map(|hash| hex(&hash)),
-            iat: now.0.div_euclid(1000),
+            iat: link.issued_at.0.div_euclid(1000),
             exp: link.expires_at.0.div_euclid(1000),
+            issued_ms: link.issued_at.0,
         };
         let claims = serde_json::to_vec(&claims).expect("plain fields can be written as JSON");
         let said = format!("{}.{}", BASE64_URL_SAFE_NO_PAD.encode(HEADER), BASE64_URL_SAFE_NO_PAD.encode(claims));
@@ -101,7 +106,8 @@ impl LinkKey {
         if claims.aud != AUDIENCE || expires_at <= now {
             return Err(BadLink);
         }
-        Ok(Link { execution: claims.execution_id, email: claims.sub, key_hash, expires_at })
+        let issued_at = UnixMs(claims.issued_ms);
+        Ok(Link { execution: claims.execution_id, email: claims.sub, key_hash, issued_at, expires_at })
     }
 
     fn mac(&self, said: &str) -> Hmac<Sha256> {
@@ -122,14 +128,14 @@ mod tests {
 
     fn link() -> Link {
         let execution = ExecutionId::from_bytes([7; 16]);
-        Link { execution, email: "ana@example.com".into(), key_hash: Some([9; 32]), expires_at: UnixMs(5_000) }
+        Link { execution, email: "ana@example.com".into(), key_hash: Some([9; 32]), issued_at: UnixMs(12), expires_at: UnixMs(5_000) }
     }
 
     #[test]
     fn a_link_comes_back_until_it_expires() {
         let key = LinkKey::new(&[1; 32]);
         for link in [link(), Link { key_hash: None, ..link() }] {
-            let text = key.sign(&link, UnixMs(0));
+            let text = key.sign(&link);
             assert!(looks_like_link(&text));
             assert_eq!(key.read(&text, UnixMs(4_999)), Ok(link));
             assert_eq!(key.read(&text, UnixMs(5_000)), Err(BadLink));
@@ -139,7 +145,7 @@ mod tests {
     #[test]
     fn no_changed_character_goes_unnoticed() {
         let key = LinkKey::new(&[1; 32]);
-        let text = key.sign(&link(), UnixMs(0));
+        let text = key.sign(&link());
         for at in 0..text.len() {
             let mut changed = text.clone().into_bytes();
             changed[at] = if changed[at] == b'A' { b'Q' } else { b'A' };
@@ -156,7 +162,7 @@ mod tests {
     #[test]
     fn an_unsigned_or_otherwise_signed_token_is_refused() {
         let key = LinkKey::new(&[1; 32]);
-        let text = key.sign(&link(), UnixMs(0));
+        let text = key.sign(&link());
         let claims = text.split('.').nth(1).expect("three parts");
         for header in [r#"{"alg":"none","typ":"JWT"}"#, r#"{"alg":"RS256","typ":"JWT"}"#] {
             let header = BASE64_URL_SAFE_NO_PAD.encode(header);

@@ -35,6 +35,13 @@ pub(crate) struct Ticket {
     pub(crate) expires_at: UnixMs,
 }
 
+impl Ticket {
+    /// When it was given: all of them live equally long.
+    pub(crate) fn issued_at(&self) -> UnixMs {
+        self.expires_at.plus_ms(-LIVES_MS)
+    }
+}
+
 /// A text that is no ticket, not ours, or too old.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BadTicket;
@@ -129,6 +136,12 @@ mod tests {
             assert_eq!(key.read(&text, UnixMs(999)), Ok(ticket));
             assert_eq!(key.read(&text, UnixMs(1_000)), Err(BadTicket));
         }
+    }
+
+    #[test]
+    fn a_ticket_tells_when_it_was_given() {
+        let now = UnixMs(1_767_450_139_640);
+        assert_eq!(Ticket { expires_at: now.plus_ms(LIVES_MS), ..ticket() }.issued_at(), now);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
+use runvoy_model::change::Made;
 use runvoy_model::command::{Answer, Command};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::{ExecutionId, JobId};
@@ -18,7 +19,7 @@ use runvoy_ports::store::{Counts, EventQuery, ExecutionStore, ListQuery, LockLin
 
 use crate::store::SqliteStore;
 use crate::writer::{Done, Work};
-use crate::{count, event, job, lock, node, ready, record, registry, search};
+use crate::{count, event, job, lock, node, ready, receipt, record, registry, search};
 
 #[async_trait]
 impl ExecutionStore for SqliteStore {
@@ -37,6 +38,10 @@ impl ExecutionStore for SqliteStore {
     async fn find(&self, digits: &str, max: usize) -> Result<Vec<ExecutionId>, StoreError> {
         let digits = digits.to_owned();
         self.readers.read(move |conn, _| search::find(conn, &digits, max)).await
+    }
+
+    async fn made_by(&self, user: &str, key: &str) -> Result<Option<(Made, [u8; 32])>, StoreError> {
+        self.readers.peek(|conn, _| receipt::find_key(conn, &receipt::days(conn)?, user, key))
     }
 
     async fn list(&self, query: ListQuery) -> Result<Vec<Execution>, StoreError> {

@@ -61,7 +61,7 @@ fn look(path: &Path, key: &AuditKey, exported: Option<tree::Exported<'_>>, verdi
     let linked = chain::check(&conn, key, last, verdict)?;
     let mut of_tree = Verdict::default();
     let leaves = tree::check(&conn, key, last, exported, &mut of_tree)?;
-    verdict.checkpoint_at = of_tree.checkpoint_at;
+    (verdict.checkpoint_at, verdict.unexported_from) = (of_tree.checkpoint_at, of_tree.unexported_from);
     // A chain names the event itself; the tree knows only between which checkpoints it lies.
     if verdict.is_whole() {
         verdict.first_bad = of_tree.first_bad;

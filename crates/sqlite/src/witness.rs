@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use runvoy_model::chain::AuditKey;
 use runvoy_model::witness::Witness;
 use runvoy_ports::trail::{WitnessError, Witnesses};
@@ -21,13 +22,15 @@ const LONGEST_LINE: u64 = 4096;
 #[derive(Debug, Clone)]
 pub struct WitnessFile {
     path: Arc<PathBuf>,
+    /// Also held by work that nobody waits for any more.
+    alone: Arc<Mutex<()>>,
     key: AuditKey,
 }
 
 impl WitnessFile {
     /// Names the file; it is made with its first line.
     pub fn new(path: impl Into<PathBuf>, key: AuditKey) -> Self {
-        Self { path: Arc::new(path.into()), key }
+        Self { path: Arc::new(path.into()), alone: Arc::default(), key }
     }
 
     fn read_last(&self) -> io::Result<Option<Witness>> {
@@ -44,7 +47,14 @@ impl WitnessFile {
         witness.map(Some).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its last line is not as it was signed"))
     }
 
+    /// Adds those that are not there yet: whoever tells again does not always know what was heard.
     fn append(&self, witnesses: &[Witness]) -> io::Result<()> {
+        let last = match self.read_last() {
+            Ok(last) => last.map_or(0, |last| last.number),
+            // Somebody changed it: the proof of that stays, and what comes is added all the same.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => 0,
+            Err(error) => return Err(error),
+        };
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true);
         #[cfg(unix)]
@@ -53,7 +63,7 @@ impl WitnessFile {
         let end = whole_lines(&mut file)?;
         file.set_len(end)?;
         let mut lines = String::new();
-        for witness in witnesses {
+        for witness in witnesses.iter().filter(|witness| witness.number > last) {
             lines.push_str(&witness.to_line(&self.key));
             lines.push('\n');
         }
@@ -72,7 +82,11 @@ impl WitnessFile {
             message: format!("cannot {what} the exported checkpoints in {}", self.path.display()),
             source: Some(source),
         };
-        let done = tokio::task::spawn_blocking(move || work(&own)).await;
+        let done = tokio::task::spawn_blocking(move || {
+            let _alone = own.alone.lock();
+            work(&own)
+        });
+        let done = done.await;
         done.map_err(|join| error(Box::new(join)))?.map_err(|io| error(Box::new(io)))
     }
 }
@@ -175,6 +189,8 @@ mod tests {
             file.append(&[witness(2)]).expect("written");
             assert_eq!(std::fs::read(&path).expect("the file"), whole, "{cut}");
         }
+        file.append(&[witness(1), witness(2)]).expect("nothing new");
+        assert_eq!(std::fs::read(&path).expect("the file"), whole, "told twice, written once");
         assert!(WitnessFile::new(&path, other).read_last().is_err());
         let mut lines = Lines::open(&path, &key).expect("opened").expect("there");
         assert_eq!(lines.next().expect("read").expect("a line").witness, Some(witness(1)));

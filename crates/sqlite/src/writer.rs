@@ -59,6 +59,16 @@ pub(crate) struct Job {
     pub(crate) reply: oneshot::Sender<Result<Done, StoreError>>,
 }
 
+impl Job {
+    /// Whether what was read of records before is no longer true. Notes and refusals leave it so: whoever is refused must not be able to make
+    /// everybody else read anew.
+    fn changed_records(&self, result: &Result<Done, Fault>) -> bool {
+        let Work::Step(step) = &self.work else { return false };
+        let is_change = matches!(&step.1, Command::Change(change, _) if !change.is_note());
+        is_change && matches!(result, Ok(Done::Answer(answer)) if !matches!(**answer, Answer::Refused(_)))
+    }
+}
+
 /// What the thread is told.
 #[derive(Debug)]
 pub(crate) enum Message {
@@ -71,7 +81,7 @@ pub(crate) enum Message {
 pub(crate) struct Shared {
     pub(crate) poison: Arc<Poison>,
     pub(crate) counters: Arc<Counters>,
-    /// Rises with every committed change of a record.
+    /// Rises with every committed change of what a record says.
     pub(crate) authority: Arc<AtomicU64>,
 }
 
@@ -167,7 +177,7 @@ impl Writer {
             Ok(results) => {
                 self.counters.steps.fetch_add(jobs.len() as u64, Ordering::Relaxed);
                 // Before anybody hears of it: whoever was told of a revocation must not be able to see the key work.
-                if jobs.iter().any(|job| matches!(&job.work, Work::Step(step) if matches!(step.1, Command::Change(..)))) {
+                if jobs.iter().zip(&results).any(|(job, result)| job.changed_records(result)) {
                     self.authority.fetch_add(1, Ordering::AcqRel);
                 }
                 for (job, result) in jobs.into_iter().zip(results) {

@@ -53,6 +53,10 @@ pub struct AuditVerification {
     /// The time of the newest signed checkpoint that was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint_at: Option<Rfc3339>,
+    /// The number of the first checkpoint that is not exported yet, though others were made since: exporting fails, which the server's
+    /// log explains, or somebody cut the file at its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unexported_from: Option<u64>,
 }
 
 /// An event that is not as it was written.
@@ -86,6 +90,7 @@ impl From<Verdict> for AuditVerification {
                 message: bad.message,
             }),
             checkpoint_at: verdict.checkpoint_at.map(Into::into),
+            unexported_from: verdict.unexported_from,
         }
     }
 }

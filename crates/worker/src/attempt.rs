@@ -4,6 +4,7 @@
 mod activity;
 mod gather;
 mod supervise;
+mod wait;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +12,10 @@ use std::time::Duration;
 use runvoy_model::command::{EndAttempt, Fence, Outcome};
 use runvoy_model::execution::{Execution, KillRequest};
 use runvoy_model::git::GitSource;
+use runvoy_model::retry::Category;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::lease::Materials;
-use runvoy_ports::runner::{Exit, ExitStatus, Start, StartError, Started, WorkDir, WorkFile};
+use runvoy_ports::runner::{Exit, ExitStatus, Start, Started, WorkDir, WorkFile};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 
@@ -22,7 +24,8 @@ use crate::checkout::Checkout;
 use crate::dotenv::dotenv;
 use crate::environment::environment;
 use crate::exchange;
-use crate::material::{NotHad, fetch, mask, warnings};
+use crate::git_failure;
+use crate::material::{NotHad, fetch, mask};
 use crate::output::Recorder;
 use crate::report::{Publisher, Unpublished, report_end};
 use crate::running::{Cause, Running};
@@ -41,6 +44,8 @@ pub(crate) struct Attempt<'a> {
     nudge: Arc<Notify>,
     stopping: watch::Receiver<Stopping>,
     materials: Materials,
+    /// What the log says about secrets that cannot be masked well.
+    warnings: Vec<String>,
     recorder: Recorder,
     /// Takes what git writes while a repository is cloned.
     transcript: Option<Transcript>,
@@ -76,6 +81,7 @@ impl<'a> Attempt<'a> {
             nudge,
             stopping,
             materials: Materials::default(),
+            warnings: Vec::new(),
             recorder: Recorder::default(),
             transcript: None,
             publisher: Some(Publisher::new(Arc::clone(&worker.leases), fence)),
@@ -96,12 +102,9 @@ impl<'a> Attempt<'a> {
     }
 
     async fn play(&mut self, began: Instant) -> Ended {
-        match fetch(&*self.worker.leases, self.fence, &self.execution.spec).await {
-            Ok(materials) => self.materials = materials,
-            Err(NotHad::Lost) => return (None, None),
-            Err(NotHad::Refused(message)) => return (Some(Outcome::StartFailed { message }), None),
+        if let Err(ended) = self.prepare().await {
+            return ended;
         }
-        self.recorder = Recorder::new(mask(&self.materials));
         let files = dotenv(&self.execution.spec.env, &self.materials.secrets);
         let files = files.map(|contents| WorkFile { name: ".env".to_owned(), contents });
         let files = files.into_iter().chain(exchange::files(&self.materials)).collect();
@@ -115,7 +118,7 @@ impl<'a> Attempt<'a> {
         let place = self.worker.runner.work_dir(self.execution.id, self.fence.attempt);
         let env = environment(&self.execution, &self.worker.config.home, &place, &self.materials.secrets);
         match self.start(self.execution.spec.argv(), env, directory, work_dir).await {
-            Err(error) => (Some(Outcome::StartFailed { message: self.recorder.masked(&error.message) }), None),
+            Err(ended) => ended,
             Ok(started) => {
                 if self.execution.spec.git.is_none() {
                     self.announce();
@@ -126,43 +129,75 @@ impl<'a> Attempt<'a> {
         }
     }
 
+    /// Gets the attempt's secrets and its input, and makes the mask.
+    async fn prepare(&mut self) -> Result<(), Ended> {
+        let spec = &self.execution.spec;
+        if spec.task.is_none() && spec.secrets.is_empty() && spec.git.as_ref().is_none_or(|git| git.token.is_none()) {
+            return Ok(());
+        }
+        let fetched = self.wait_for(fetch(&*self.worker.leases, self.fence)).await?;
+        let materials = fetched.map_err(|not_had| match not_had {
+            NotHad::Lost => (None, None),
+            NotHad::Refused(message) => (Some(Outcome::Refused { message, category: Category::Auth }), None),
+            NotHad::Unavailable(message) => (Some(Outcome::StartFailed { message }), None),
+        })?;
+        // A large secret takes a while, which no other task shall wait for.
+        let masking = tokio::task::spawn_blocking(move || (mask(&materials), materials));
+        let (masked, materials) = self.wait_for(masking).await?.expect("masking does not panic");
+        let (mask, warnings) = masked.map_err(|message| (Some(Outcome::Refused { message, category: Category::Validation }), None))?;
+        (self.recorder, self.warnings, self.materials) = (Recorder::new(mask), warnings, materials);
+        Ok(())
+    }
+
     /// Clones the repository into the work directory and says where the command runs.
     async fn clone_repository(&mut self, source: &GitSource, files: Vec<WorkFile>, began: Instant) -> Result<String, Ended> {
         let (config, token) = (&self.worker.config, self.materials.git_token.clone());
-        let git_failed = |message: String, running| (Some(Outcome::GitFailed { message }), running);
         let checkout = Checkout::new(source, &config.git, &config.home, token.as_ref());
-        let checkout = checkout.map_err(|message| git_failed(message, None))?;
+        let checkout = checkout.map_err(|message| (Some(Outcome::GitFailed { message, category: Category::Validation }), None))?;
         let env = checkout.env(&self.execution.spec.env);
-        let started = self.start(checkout.argv(), env, String::new(), WorkDir::New(files)).await;
-        let started = started.map_err(|error| (Some(Outcome::StartFailed { message: self.recorder.masked(&error.message) }), None))?;
+        let started = self.start(checkout.argv(), env, String::new(), WorkDir::New(files)).await?;
         self.announce();
         self.recorder.platform(self.worker.clock.now(), &checkout.announcement());
         self.transcript = Some(Transcript::default());
         let (running, exit) = self.supervise(started, began).await;
         let last_words = self.transcript.take().map(Transcript::last_words).unwrap_or_default();
-        match exit.filter(|exit| running.cause().is_none() && !exit.oom_killed).map(|exit| exit.status) {
-            Some(ExitStatus::Code(0)) => Ok(checkout.directory()),
-            Some(ExitStatus::Code(_) | ExitStatus::Signal(_)) => {
-                let message = format!("{} could not be cloned: {last_words}", source.repo);
-                Err(git_failed(self.recorder.masked(&message), Some(running)))
+        let by_itself = exit.filter(|_| running.cause().is_none());
+        match by_itself.map(|exit| (exit.status, exit.oom_killed)) {
+            // Whatever of it went over the limit, git did without.
+            Some((ExitStatus::Code(0), _)) => self.ask_to_go_on().await.map(|()| checkout.directory()),
+            Some((ExitStatus::Code(_) | ExitStatus::Signal(_), false)) => {
+                let message = self.recorder.masked(&format!("{} could not be cloned: {last_words}", source.repo));
+                Err((Some(Outcome::GitFailed { message, category: git_failure::category(&last_words) }), Some(running)))
             }
-            Some(ExitStatus::Lost) | None => Err((self.judge(&running, exit), Some(running))),
+            _ => {
+                let outcome = self.judge(&running, exit).map(|outcome| match outcome {
+                    // The clone was whole all the same, but the command never ran.
+                    Outcome::Exited { code: 0, .. } => {
+                        Outcome::StartFailed { message: "it was ended before its command was started".to_owned() }
+                    }
+                    outcome => outcome,
+                });
+                Err((outcome, Some(running)))
+            }
         }
     }
 
     async fn start(
-        &self,
+        &mut self,
         argv: Vec<String>,
         env: std::collections::BTreeMap<String, String>,
         directory: String,
         work_dir: WorkDir,
-    ) -> Result<Started, StartError> {
+    ) -> Result<Started, Ended> {
         let (execution, attempt, limits) = (self.execution.id, self.fence.attempt, self.worker.config.limits);
         let start = Start { execution, attempt, argv, env, limits, directory, work_dir };
-        match timeout(START_WITHIN, self.worker.runner.start(start)).await {
-            Ok(started) => started,
-            Err(_) => Err(StartError { message: format!("the command was not started within {} s", START_WITHIN.as_secs()) }),
-        }
+        // A runner that nobody waits for any more ends what it was asked for.
+        let message = match self.wait_for(timeout(START_WITHIN, self.worker.runner.start(start))).await? {
+            Ok(Ok(started)) => return Ok(started),
+            Ok(Err(error)) => self.recorder.masked(&error.message),
+            Err(_) => format!("the command was not started within {} s", START_WITHIN.as_secs()),
+        };
+        Err((Some(Outcome::StartFailed { message }), None))
     }
 
     /// The first lines of an attempt's log.
@@ -175,7 +210,7 @@ impl<'a> Attempt<'a> {
             line.push_str(&format!(" after {} s in the queue", waited_ms / 1000));
         }
         self.recorder.platform(now, &line);
-        for warning in warnings(&self.materials) {
+        for warning in std::mem::take(&mut self.warnings) {
             self.recorder.platform(now, &warning);
         }
     }
@@ -261,8 +296,8 @@ fn describe(outcome: &Outcome, kill: Option<&KillRequest>, ran: Duration) -> Str
         Outcome::Signalled { signal, .. } => format!("{by}ended by signal {signal} after {seconds:.3} s"),
         Outcome::TimedOut { timeout_ms, .. } => format!("timeout: ended after {seconds:.3} s, {timeout_ms} ms were allowed"),
         Outcome::OutOfMemory => format!("out of memory after {seconds:.3} s"),
-        Outcome::StartFailed { message } => format!("could not be started: {message}"),
-        Outcome::GitFailed { message } | Outcome::OutputFailed { message } | Outcome::Lost { message } => message.clone(),
+        Outcome::StartFailed { message } | Outcome::Refused { message, .. } => format!("could not be started: {message}"),
+        Outcome::GitFailed { message, .. } | Outcome::OutputFailed { message } | Outcome::Lost { message } => message.clone(),
         Outcome::WorkerStopped => format!("the worker was stopped; the command was ended after {seconds:.3} s"),
     }
 }

@@ -48,7 +48,12 @@ else
     cd repo
 fi
 echo "commit $(git rev-parse HEAD)"
-[ -z "$4" ] || [ -d "./$4" ] || fail "the repository has no directory $4"
+if [ -n "$4" ]; then
+    [ -d "./$4" ] || fail "the repository has no directory $4"
+    root=$(pwd -P)
+    inside=$(cd "./$4" && pwd -P)
+    case "$inside/" in "$root"/*) ;; *) fail "the directory $4 leads out of the repository" ;; esac
+fi
 if [ -f ../.env ]; then
     if [ -e .env ] || [ -L .env ]; then
         echo 'the repository has a .env of its own, which stays; that of the environment is in the directory above'

@@ -5,6 +5,7 @@ mod checkout;
 mod dotenv;
 mod environment;
 mod exchange;
+mod git_failure;
 mod mask;
 mod material;
 mod output;

@@ -11,7 +11,7 @@ mod form;
 use std::sync::Arc;
 
 use self::automaton::{Automaton, REST, State};
-use self::form::Forms;
+use self::form::{Forms, Variety};
 
 /// What stands for a secret.
 pub(crate) const STARS: &[u8] = b"***";
@@ -24,24 +24,52 @@ const BRIDGE_DEPTH: usize = 8;
 /// Tools that wrap write lines at least this long.
 const BRIDGE_RUN: usize = 40;
 
+/// A value of more bytes has only its usual forms: all of them would take thousands of times its size.
+const LONGEST_WITH_ALL: usize = 4 * 1024;
+/// So many bytes of an attempt's secrets have all forms, the smallest first.
+const ALL_WITHIN: usize = 16 * 1024;
+/// More bytes of secrets than this cannot be masked at all: each takes about 300 bytes of memory.
+const MOST_BYTES: usize = 256 * 1024;
+
 /// How well a value can be masked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Strength {
     /// In all its forms.
     Full,
+    /// As it is, in JSON, in base64 and in hexadecimal.
+    Usual,
     /// Only as it is.
     PlainOnly,
     /// Not at all.
     None,
 }
 
-/// How well a value can be masked.
-pub(crate) fn strength(value: &str) -> Strength {
-    match value.trim().chars().count() {
-        0..SHORTEST => Strength::None,
-        SHORTEST..SHORTEST_ENCODED => Strength::PlainOnly,
-        _ => Strength::Full,
+/// The secrets are too much to look for; how many bytes they have.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TooMuch(pub(crate) usize);
+
+/// How well each of these values can be masked together with the others.
+pub(crate) fn strengths(values: &[&str]) -> Result<Vec<Strength>, TooMuch> {
+    let total = values.iter().map(|value| value.len()).sum();
+    if total > MOST_BYTES {
+        return Err(TooMuch(total));
     }
+    let mut smallest_first: Vec<usize> = (0..values.len()).collect();
+    smallest_first.sort_by_key(|at| values[*at].len());
+    let (mut strengths, mut with_all) = (vec![Strength::Usual; values.len()], 0);
+    for at in smallest_first {
+        let value = values[at];
+        strengths[at] = match value.trim().chars().count() {
+            0..SHORTEST => Strength::None,
+            SHORTEST..SHORTEST_ENCODED => Strength::PlainOnly,
+            _ if value.len() > LONGEST_WITH_ALL || with_all + value.len() > ALL_WITHIN => Strength::Usual,
+            _ => {
+                with_all += value.len();
+                Strength::Full
+            }
+        };
+    }
+    Ok(strengths)
 }
 
 /// The secrets of one attempt, ready to be looked for.
@@ -53,25 +81,26 @@ pub(crate) struct Mask {
 }
 
 impl Mask {
-    /// A mask of these values; `None` if there is nothing to mask.
-    pub(crate) fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Option<Arc<Self>> {
+    /// A mask of these values; `None` if there is nothing to mask. Takes up to a second where they are large.
+    pub(crate) fn new(values: &[&str]) -> Result<Option<Arc<Self>>, TooMuch> {
         let mut forms = Forms::default();
-        for value in values {
-            match strength(value) {
-                Strength::Full => forms.add(value, SHORTEST_ENCODED),
+        for (value, strength) in values.iter().zip(strengths(values)?) {
+            match strength {
+                Strength::Full => forms.add(value, SHORTEST_ENCODED, Variety::All),
+                Strength::Usual => forms.add(value, SHORTEST_ENCODED, Variety::Usual),
                 Strength::PlainOnly => forms.add_plain(value.trim()),
                 Strength::None => {}
             }
         }
         let (plain, wrapped) = (Automaton::new(forms.plain), Automaton::new(forms.wrapped));
         if plain.is_empty() {
-            return None;
+            return Ok(None);
         }
         let mut begins = [false; 256];
         for byte in 0..=u8::MAX {
             begins[usize::from(byte)] = plain.begins_with(byte) || wrapped.begins_with(byte);
         }
-        Some(Arc::new(Self { plain, wrapped, begins }))
+        Ok(Some(Arc::new(Self { plain, wrapped, begins })))
     }
 
     /// Masks a text that is whole.
@@ -122,11 +151,10 @@ impl Masker {
 
     /// The stream has ended: gives out the rest. What looks like the better part of a secret is masked too.
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
-        let letters: Vec<usize> = (0..self.held.len()).filter(|at| !is_break(self.held[*at])).collect();
-        let joined: Vec<u8> = letters.iter().map(|at| self.held[*at]).collect();
-        let plain = self.mask.plain.cut_off_at(&self.held);
-        let wrapped = self.mask.wrapped.cut_off_at(&joined).map(|at| letters[at]);
-        if let Some(start) = plain.into_iter().chain(wrapped).min() {
+        let plain = self.held.len() - self.mask.plain.cut_off(self.plain).min(self.held.len());
+        let wrapped = letters_back(&self.held, self.mask.wrapped.cut_off(self.wrapped));
+        let start = plain.min(wrapped);
+        if start < self.held.len() {
             self.cover(start, self.held.len());
         }
         self.give_out(self.held.len(), out);

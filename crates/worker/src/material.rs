@@ -4,65 +4,76 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use runvoy_model::command::Fence;
-use runvoy_model::spec::Spec;
 use runvoy_ports::lease::{LeaseError, Leases, Materials};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
-use crate::mask::{Mask, Strength, strength};
+use crate::mask::{Mask, Strength, TooMuch, strengths};
 
 const PAUSE: Duration = Duration::from_millis(250);
 /// What cannot be had for this long ends the attempt.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
+
+/// One call for them that takes longer is made anew.
+const CALL_WITHIN: Duration = Duration::from_secs(5);
 
 /// Why there are no materials.
 #[derive(Debug)]
 pub(crate) enum NotHad {
     /// The lease is lost.
     Lost,
-    /// The attempt cannot have them.
+    /// The attempt may not have them.
     Refused(String),
+    /// Nobody answered for too long.
+    Unavailable(String),
 }
 
-/// Gets what an attempt needs, if it needs anything.
-pub(crate) async fn fetch(leases: &dyn Leases, fence: Fence, spec: &Spec) -> Result<Materials, NotHad> {
-    if spec.task.is_none() && spec.secrets.is_empty() && spec.git.as_ref().is_none_or(|git| git.token.is_none()) {
-        return Ok(Materials::default());
-    }
+/// Gets what an attempt needs.
+pub(crate) async fn fetch(leases: &dyn Leases, fence: Fence) -> Result<Materials, NotHad> {
     let began = Instant::now();
     loop {
-        match leases.materials(fence).await {
-            Ok(materials) => return Ok(materials),
-            Err(LeaseError::Lost(_)) => return Err(NotHad::Lost),
-            Err(LeaseError::Unavailable(error)) if began.elapsed() < GIVE_UP_AFTER => {
-                tracing::warn!(execution = %fence.execution, %error, "an attempt waits for what it needs");
-            }
-            Err(LeaseError::Unavailable(error)) => {
-                return Err(NotHad::Refused(format!("its secrets and its input could not be had: {error}")));
-            }
-            Err(error) => return Err(NotHad::Refused(error.to_string())),
+        let error = match timeout(CALL_WITHIN, leases.materials(fence)).await {
+            Ok(Ok(materials)) => return Ok(materials),
+            Ok(Err(LeaseError::Lost(_))) => return Err(NotHad::Lost),
+            Ok(Err(LeaseError::Unavailable(error))) => error.to_string(),
+            Ok(Err(error)) => return Err(NotHad::Refused(error.to_string())),
+            Err(_) => format!("no answer within {} s", CALL_WITHIN.as_secs()),
+        };
+        if began.elapsed() >= GIVE_UP_AFTER {
+            return Err(NotHad::Unavailable(format!("its secrets and its input could not be had: {error}")));
         }
+        tracing::warn!(execution = %fence.execution, error, "an attempt waits for what it needs");
         sleep(PAUSE).await;
     }
 }
 
-/// The mask of everything in the materials.
-pub(crate) fn mask(materials: &Materials) -> Option<Arc<Mask>> {
-    let values = materials.secrets.iter().map(|secret| secret.value.as_str());
+/// Every value that must not be seen: those of the secrets, in their order, and the git token's.
+fn values(materials: &Materials) -> Vec<&str> {
+    let secrets = materials.secrets.iter().map(|secret| secret.value.as_str());
     // Of a token with a user the token alone is secret too.
     let token =
         materials.git_token.iter().flat_map(|token| [Some(token.value.as_str()), token.value.split_once(':').map(|(_, token)| token)]);
-    Mask::new(values.chain(token.flatten()))
+    secrets.chain(token.flatten()).collect()
 }
 
-/// What the log should say about secrets that cannot be masked well. Names, never values.
-pub(crate) fn warnings(materials: &Materials) -> Vec<String> {
-    let all = materials.secrets.iter().chain(&materials.git_token);
-    let warning = |strength: Strength, name: &dyn std::fmt::Display| match strength {
+/// The mask of everything in the materials, and what the log should say about secrets that cannot be masked well: names, never values.
+/// The error says why they cannot be masked at all. Large ones take a while.
+pub(crate) fn mask(materials: &Materials) -> Result<(Option<Arc<Mask>>, Vec<String>), String> {
+    let too_much = |TooMuch(bytes): TooMuch| {
+        let count = materials.secrets.len() + usize::from(materials.git_token.is_some());
+        format!("its {count} secrets are {bytes} bytes together, too much to be masked in its log: give it fewer or smaller ones")
+    };
+    let values = values(materials);
+    let named = materials.secrets.iter().chain(&materials.git_token).zip(strengths(&values).map_err(too_much)?);
+    let warning = |name, strength| match strength {
         Strength::Full => None,
+        Strength::Usual => {
+            Some(format!("secret {name} is long: it is masked as it is, in JSON, base64 and hexadecimal, not in other encoded forms"))
+        }
         Strength::PlainOnly => Some(format!("secret {name} is short: it is masked only as it is, not in encoded forms")),
         Strength::None => Some(format!("secret {name} is too short to be masked: its value may appear in this log")),
     };
-    all.filter_map(|secret| warning(strength(&secret.value), &secret.name)).collect()
+    let warnings = named.filter_map(|(secret, strength)| warning(&secret.name, strength)).collect();
+    Ok((Mask::new(&values).map_err(too_much)?, warnings))
 }
 
 #[cfg(test)]
@@ -79,7 +90,7 @@ mod tests {
     #[test]
     fn short_secrets_are_named_and_their_values_are_not() {
         let secrets = vec![material("good", "long enough"), material("pin", "1234"), material("bit", "x")];
-        let warnings = warnings(&Materials { secrets, ..Materials::default() });
+        let (_, warnings) = mask(&Materials { secrets, ..Materials::default() }).expect("few bytes");
         assert_eq!(warnings.len(), 2);
         assert!(warnings[0].contains("pin") && warnings[1].contains("bit"), "{warnings:?}");
         assert!(!warnings.concat().contains("1234"));
@@ -87,9 +98,21 @@ mod tests {
 
     #[test]
     fn the_token_behind_a_user_is_masked_by_itself() {
-        let materials = Materials { secrets: Vec::new(), git_token: Some(material("tok", "deploy:s3cr3t-token")), input: None };
-        let mask = mask(&materials).expect("a mask");
+        let materials = Materials { git_token: Some(material("tok", "deploy:s3cr3t-token")), ..Materials::default() };
+        let mask = mask(&materials).expect("few bytes").0.expect("a mask");
         assert_eq!(mask.text("deploy:s3cr3t-token or s3cr3t-token"), "*** or ***");
-        assert!(super::mask(&Materials::default()).is_none());
+        assert!(super::mask(&Materials::default()).expect("nothing").0.is_none());
+    }
+
+    #[test]
+    fn long_secrets_are_named_and_too_many_of_them_are_refused() {
+        let long = |name: String| material(&name, &"long value \n".repeat(5_000));
+        let (mask, warnings) = mask(&Materials { secrets: vec![long("cert".to_owned())], ..Materials::default() }).expect("one of them");
+        assert_eq!(warnings.len(), 1);
+        assert!(warnings[0].contains("cert is long"), "{warnings:?}");
+        assert_eq!(mask.expect("a mask").text("a long value"), "a ***");
+        let secrets = (0..5).map(|n| long(format!("cert-{n}"))).collect();
+        let refused = super::mask(&Materials { secrets, ..Materials::default() }).err().expect("five of them");
+        assert!(refused.contains("its 5 secrets are 300000 bytes together"), "{refused}");
     }
 }

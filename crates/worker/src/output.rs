@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_secret_written_in_two_halves_with_a_silence_between_is_masked() {
-        let mut recorder = Recorder::new(Mask::new(["hunter2-hunter2"]));
+        let mut recorder = Recorder::new(Mask::new(&["hunter2-hunter2"]).expect("few bytes"));
         recorder.write(Stream::Stdout, AT, b"it is hunter2-");
         recorder.release(AT);
         recorder.write(Stream::Stderr, AT, b"hunter2-hunter2\n");
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn the_platforms_own_lines_are_masked() {
-        let mut recorder = Recorder::new(Mask::new(["hunter2-hunter2"]));
+        let mut recorder = Recorder::new(Mask::new(&["hunter2-hunter2"]).expect("few bytes"));
         recorder.platform(AT, "git: fatal: hunter2-hunter2");
         assert_eq!(texts(&mut recorder)[0].0, "### runvoy: git: fatal: ***");
     }

@@ -8,9 +8,15 @@ const LONGEST_LINE: usize = 8 * 1024;
 /// So much is kept of what git said last.
 const LAST_WORDS: usize = 500;
 
+/// So many lines of git's, and bytes of them, are kept: a server may have it say whatever it likes.
+const MOST_LINES: usize = 10_000;
+const MOST_BYTES: usize = 1 << 20;
+
 /// Collects both streams of a clone.
 #[derive(Default)]
 pub(crate) struct Transcript {
+    lines: usize,
+    bytes: usize,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     last: String,
@@ -63,7 +69,12 @@ impl Transcript {
             self.last = failure.unwrap_or(text).chars().take(LAST_WORDS).collect();
             self.is_failure |= failure.is_some();
         }
-        Some(format!("git: {text}"))
+        if self.lines > MOST_LINES || self.bytes > MOST_BYTES {
+            return None;
+        }
+        (self.lines, self.bytes) = (self.lines + 1, self.bytes + text.len());
+        let is_kept = self.lines <= MOST_LINES && self.bytes <= MOST_BYTES;
+        Some(if is_kept { format!("git: {text}") } else { "git wrote more, which is not kept".to_owned() })
     }
 }
 
@@ -91,6 +102,26 @@ mod tests {
         other.push(Stream::Stderr, b"Killed\n");
         assert_eq!(other.last_words(), "Killed");
         assert_eq!(Transcript::default().last_words(), "git did not say why");
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_and_the_failure_is_heard_all_the_same() {
+        for line in ["x\n".to_owned(), format!("{}\n", "x".repeat(LONGEST_LINE - 1))] {
+            let mut transcript = Transcript::default();
+            let (mut lines, mut bytes, mut last) = (0, 0, String::new());
+            for _ in 0..MOST_LINES * 2 {
+                for kept in transcript.push(Stream::Stderr, line.as_bytes()) {
+                    (lines, bytes, last) = (lines + 1, bytes + kept.len(), kept);
+                }
+            }
+            assert_eq!(last, "git wrote more, which is not kept");
+            assert!(
+                lines <= MOST_LINES + 1 && bytes <= MOST_BYTES + MOST_LINES * "git: ".len() + last.len(),
+                "{lines} lines, {bytes} bytes"
+            );
+            assert!(transcript.push(Stream::Stderr, b"fatal: early EOF\n").is_empty());
+            assert_eq!(transcript.last_words(), "early EOF");
+        }
     }
 
     #[test]

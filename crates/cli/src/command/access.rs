@@ -17,6 +17,33 @@ Examples:
   runvoy access explain me kill --execution 0192ab34
   runvoy access explain ana@example.com run --playbook deploy --json";
 
+/// Every action that can be asked about, in the words of the server.
+pub const ACTIONS: [&str; 23] = [
+    "run",
+    "read",
+    "kill",
+    "share_log",
+    "read_locks",
+    "release_lock",
+    "read_images",
+    "manage_images",
+    "read_secrets",
+    "write_secrets",
+    "rotate_sealing_key",
+    "read_playbooks",
+    "manage_playbooks",
+    "manage_users",
+    "manage_keys",
+    "explain_access",
+    "read_audit",
+    "trace",
+    "reconcile",
+    "diagnose",
+    "metrics",
+    "backup",
+    "know_self",
+];
+
 /// The word for the caller.
 const MYSELF: &str = "me";
 
@@ -42,7 +69,10 @@ struct ExplainArgs {
     /// E-mail of the user, or `me`
     #[arg(add = ArgValueCompleter::new(complete::users))]
     user: String,
-    /// What they would do: run, read, kill, …
+    /// What they would do: run, read, kill, share_log, read_locks, release_lock, read_images, manage_images, read_secrets, write_secrets,
+    /// rotate_sealing_key, read_playbooks, manage_playbooks, manage_users, manage_keys, explain_access, read_audit, trace, reconcile,
+    /// diagnose, metrics, backup or know_self
+    #[arg(add = ArgValueCompleter::new(complete::actions))]
     action: String,
     /// With this command
     #[arg(long)]
@@ -116,6 +146,15 @@ fn describe(answer: &Explanation, word: &str, colour: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_help_lists_every_action() {
+        let command = AccessArgs::augment_args(clap::Command::new("access"));
+        let mut explain = command.find_subcommand("explain").expect("there").clone();
+        let help = explain.render_long_help().to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        let (last, rest) = ACTIONS.split_last().expect("not empty");
+        assert!(help.contains(&format!("What they would do: {} or {last}", rest.join(", "))), "{help}");
+    }
 
     #[test]
     fn the_rule_that_decided_is_named_first() {

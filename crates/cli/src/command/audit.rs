@@ -9,17 +9,53 @@ use runvoy_wire::{AuditEvent, AuditVerification};
 
 use crate::complete;
 use crate::duration::Seconds;
+use crate::environment::Environment;
 use crate::failure::{Failure, GENERAL};
+use crate::global::{Format, GlobalArgs};
+use crate::jq::Jq;
+use crate::output::written;
 use crate::session::Session;
-use crate::table::{Cell, facts, list};
-use crate::terminal::{Tone, paint};
+use crate::table::{Cell, facts, render};
+use crate::terminal::{Terminal, Tone, paint};
 
 const EXAMPLES: &str = "\
 Examples:
   runvoy audit list --user ana@example.com --since 7d
   runvoy audit list --action secrets --json       # or one of them, such as executions.kill
-  runvoy audit verify                             # exit code 1 if it was tampered with, and where
+  runvoy audit verify                             # exit code 1 if it is not whole, and where
   runvoy audit export --since 30d > audit.ndjson";
+
+/// What events are called. A server may know more.
+pub(crate) const ACTIONS: [&str; 28] = [
+    "admin.recover",
+    "backup.create",
+    "executions.kill",
+    "executions.link",
+    "executions.rerun",
+    "executions.run",
+    "groups.put",
+    "groups.remove",
+    "health.reconcile",
+    "images.register",
+    "images.unregister",
+    "keys.create",
+    "keys.revoke",
+    "keys.rotate",
+    "locks.release",
+    "playbooks.push",
+    "playbooks.remove",
+    "playbooks.run",
+    "rules.put",
+    "rules.remove",
+    "secrets.create",
+    "secrets.delete",
+    "secrets.reveal",
+    "secrets.update",
+    "users.claim",
+    "users.create",
+    "users.revoke",
+    "users.role",
+];
 
 /// The largest page that is asked for at once.
 const PAGE: u32 = 500;
@@ -32,7 +68,7 @@ pub struct AuditArgs {
     command: AuditCommand,
 }
 
-/// What to do with the audit record.
+/// What to do with the audit trail.
 #[derive(Debug, Clone, Subcommand)]
 enum AuditCommand {
     /// List audit events, newest first
@@ -47,8 +83,10 @@ enum AuditCommand {
         #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
         limit: u32,
     },
-    /// Tell whether the audit record is as it was written
-    #[command(before_help = "Examples:\n  runvoy audit verify\n  runvoy audit verify --json")]
+    /// Tell whether the audit trail is as it was written
+    #[command(
+        before_help = "Examples:\n  runvoy audit verify\n  runvoy audit verify --json\n  runvoy audit verify --data-dir /var/lib/runvoy   # also without its server"
+    )]
     Verify,
     /// Write audit events to stdout, one JSON object a line, oldest first
     #[command(before_help = "Examples:\n  runvoy audit export > audit.ndjson\n  runvoy audit export --since 1d | jq -r .action")]
@@ -65,7 +103,7 @@ struct WhichArgs {
     #[arg(short, long, value_name = "EMAIL", add = ArgValueCompleter::new(complete::users))]
     user: Option<String>,
     /// Only this action, or all of a resource: executions.kill, or executions
-    #[arg(long)]
+    #[arg(long, add = ArgValueCompleter::new(complete::audit_actions))]
     action: Option<String>,
     /// Only what was done in this time before now
     #[arg(long, value_name = "DURATION")]
@@ -97,10 +135,7 @@ impl WhichArgs {
 
 async fn show_all(session: &Session, client: &Client, query: AuditQuery, limit: u32) -> Result<u8, Failure> {
     let events = collect(client, query, limit).await?;
-    let table = || {
-        let rows: Vec<Vec<Cell>> = events.iter().map(row).collect();
-        list(&["TIME", "USER", "ACTION", "ENTITY", "RESULT", "FROM", "REQUEST"], &rows, session.terminal)
-    };
+    let table = || listed(&events, session.terminal.width, session.terminal.stdout_colour);
     session.show(&events, || events.iter().map(|event| event.event_id.clone()).collect(), table)?;
     if events.is_empty() {
         session.note(Tone::Dim, "no audit events");
@@ -127,36 +162,68 @@ async fn collect(client: &Client, mut query: AuditQuery, limit: u32) -> Result<V
     }
 }
 
-fn row(event: &AuditEvent) -> Vec<Cell> {
+/// The events in columns. The request's id is what `trace` takes, and is never cut: where there is no room, the address is left out.
+fn listed(events: &[AuditEvent], width: Option<usize>, colour: bool) -> String {
+    let rows = |with_address| events.iter().map(|event| row(event, with_address)).collect::<Vec<_>>();
+    let whole =
+        |headings: &[&str], rows: &[Vec<Cell>], colour| if rows.is_empty() { String::new() } else { render(headings, rows, None, colour) };
+    let headings = ["TIME", "USER", "ACTION", "ENTITY", "RESULT", "FROM", "REQUEST"];
+    let plain = whole(&headings, &rows(true), false);
+    let fits = |width: usize| plain.lines().all(|line| line.chars().count() <= width);
+    if width.is_none_or(fits) {
+        whole(&headings, &rows(true), colour)
+    } else {
+        whole(&headings.map(|heading| if heading == "FROM" { "REQUEST" } else { heading })[..6], &rows(false), colour)
+    }
+}
+
+fn row(event: &AuditEvent, with_address: bool) -> Vec<Cell> {
     let result = Cell::new(&event.result, if event.result == "ok" { Tone::Good } else { Tone::Bad });
-    let address = event.address.as_deref().unwrap_or("-");
-    vec![
-        event.at.to_string().into(),
-        (&event.user).into(),
-        (&event.action).into(),
-        (&event.entity).into(),
-        result,
-        address.into(),
-        (&event.request_id).into(),
-    ]
+    let address = with_address.then(|| event.address.as_deref().unwrap_or("-").into());
+    let before = [event.at.to_string().into(), (&event.user).into(), (&event.action).into(), (&event.entity).into(), result];
+    before.into_iter().chain(address).chain([(&event.request_id).into()]).collect()
 }
 
 fn verify(session: &Session, answer: &AuditVerification) -> Result<u8, Failure> {
-    let word = if answer.ok { "whole" } else { "broken" };
-    session.show(answer, || vec![word.to_owned()], || verdict(answer, session.terminal.stdout_colour))?;
+    session.print(&judged(session.format(), session.jq.as_deref(), answer, session.terminal.stdout_colour)?)?;
     Ok(if answer.ok { 0 } else { GENERAL })
+}
+
+/// Writes what was found in the files of a data directory, which no server was asked about, as `audit verify` writes a server's answer; gives
+/// the exit code of the process.
+pub fn tell(global: &GlobalArgs, found: &AuditVerification) -> u8 {
+    let terminal = Terminal::of_process(global.color, &Environment::from_process());
+    let written = || {
+        global.check()?;
+        let jq = global.jq.as_deref().map(Jq::new).transpose()?;
+        let text = judged(global.format(), jq.as_ref(), found, terminal.stdout_colour)?;
+        Ok::<_, Failure>(io::stdout().write_all(text.as_bytes())?)
+    };
+    match written() {
+        Ok(()) => u8::from(!found.ok),
+        Err(failure) => failure.tell(global.format() == Format::Json, terminal.stderr_colour, GENERAL),
+    }
+}
+
+fn judged(format: Format, jq: Option<&Jq>, found: &AuditVerification, colour: bool) -> Result<String, Failure> {
+    let word = if found.ok { "whole" } else { "broken" };
+    written(format, jq, found, || vec![word.to_owned()], || verdict(found, colour))
 }
 
 fn verdict(answer: &AuditVerification, colour: bool) -> String {
     let heading = match answer.ok {
-        true => paint("the audit record is whole", Tone::Good, colour),
-        false => paint("the audit record was tampered with", Tone::Bad, colour),
+        true => paint("the audit trail is whole", Tone::Good, colour),
+        false => paint("the audit trail is not whole", Tone::Bad, colour),
     };
     let bad = answer.first_bad.as_ref();
     let described = facts(
         [
             ("events checked", Some(answer.checked.to_string())),
-            ("last checkpoint", answer.checkpoint_at.map(|at| at.to_string())),
+            ("last checkpoint", Some(answer.checkpoint_at.map_or_else(|| "none yet".to_owned(), |at| at.to_string()))),
+            (
+                "not exported",
+                answer.unexported_from.map(|number| format!("since checkpoint {number}: exporting fails, or its file was cut")),
+            ),
             ("first bad event", bad.map(|bad| format!("{} number {}", bad.entity, bad.number))),
             ("event id", bad.and_then(|bad| bad.event_id.clone())),
             ("problem", bad.map(|bad| format!("{}: {}", bad.problem, bad.message))),
@@ -181,17 +248,44 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_narrow_terminal_loses_the_address_and_never_the_request() {
+        let text = r#"[{"event_id":"e","at":"2026-01-03T14:22:19Z","user":"ana@example.com","action":"groups.put","entity":"GROUP:ops","number":1,
+            "result":"ok","address":"192.0.2.17","request_id":"0192ab34c56d7e8f9a0b1c2d3e4f5a6b"}]"#;
+        let events: Vec<AuditEvent> = serde_json::from_str(text).expect("the contract's fields");
+        let wide = listed(&events, Some(140), false);
+        assert_eq!(wide, listed(&events, None, false));
+        assert!(wide.contains("FROM") && wide.contains("192.0.2.17"), "{wide}");
+        insta::assert_snapshot!(listed(&events, Some(80), false), @r"
+        TIME                      USER             ACTION      ENTITY     RESULT  REQUEST
+        2026-01-03T14:22:19.000Z  ana@example.com  groups.put  GROUP:ops  ok      0192ab34c56d7e8f9a0b1c2d3e4f5a6b
+        ");
+        assert_eq!(listed(&[], Some(80), false), "");
+    }
+
+    #[test]
     fn the_first_bad_event_is_named() {
         let text = r#"{"ok":false,"checked":120,"first_bad":{"entity":"USER:ana@example.com","number":3,"event_id":"0192ab","problem":"altered",
             "message":"its seal does not fit"},"checkpoint_at":"2026-01-03T14:22:19Z"}"#;
         let answer: AuditVerification = serde_json::from_str(text).expect("the contract's fields");
         insta::assert_snapshot!(verdict(&answer, false), @r"
-        the audit record was tampered with
+        the audit trail is not whole
         events checked   120
         last checkpoint  2026-01-03T14:22:19.000Z
         first bad event  USER:ana@example.com number 3
         event id         0192ab
         problem          altered: its seal does not fit
+        ");
+    }
+
+    #[test]
+    fn checkpoints_that_are_not_exported_are_told_and_are_no_tampering() {
+        let text = r#"{"ok":true,"checked":120,"checkpoint_at":"2026-01-03T14:22:19Z","unexported_from":7}"#;
+        let answer: AuditVerification = serde_json::from_str(text).expect("the contract's fields");
+        insta::assert_snapshot!(verdict(&answer, false), @r"
+        the audit trail is whole
+        events checked   120
+        last checkpoint  2026-01-03T14:22:19.000Z
+        not exported     since checkpoint 7: exporting fails, or its file was cut
         ");
     }
 }

@@ -23,6 +23,7 @@ Examples:
 #[command(before_help = EXAMPLES)]
 pub struct ClaimArgs {
     /// Token of the invitation; - reads it from stdin
+    #[arg(allow_hyphen_values = true)]
     token: String,
 }
 
@@ -101,7 +102,10 @@ fn explain(error: ClientError) -> Failure {
     let status = error.refusal().map(|refusal| refusal.status);
     let failure = Failure::from(error);
     match status {
-        Some(400 | 404 | 409) => failure.instead("ask whoever invited you for a new token, which they make with: runvoy users create"),
+        Some(400) => failure.instead("copy the whole token, or ask whoever invited you for a new one"),
+        Some(404 | 409) => failure
+            .reworded("the token is unknown, used up or older than 15 minutes")
+            .instead("ask whoever invited you for a new one, which they make with: runvoy users create"),
         _ => failure,
     }
 }

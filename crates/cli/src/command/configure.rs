@@ -5,8 +5,10 @@ use std::io::{self, Read as _, Write as _};
 
 use clap::Args;
 use runvoy_client::{Client, Endpoint, Options, Retry};
+use serde::Serialize;
 
 use crate::failure::{Failure, Kind};
+use crate::global::Format;
 use crate::sanitize::one_line;
 use crate::session::Session;
 use crate::settings::Origin;
@@ -31,6 +33,13 @@ pub struct ConfigureArgs {
     web_url: Option<String>,
 }
 
+/// What was done. The key itself is in the user file, and nowhere else.
+#[derive(Serialize)]
+struct Configured<'a> {
+    profile: Option<&'a str>,
+    path: &'a str,
+}
+
 impl ConfigureArgs {
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         // What is stored is what commands given here will use.
@@ -51,8 +60,14 @@ impl ConfigureArgs {
             file.set(profile, "web_url", Some(web_url))?;
         }
         file.save()?;
-        let place = profile.map(|profile| format!(", profile {profile}")).unwrap_or_default();
-        session.note(Tone::Good, &one_line(&format!("saved {}{place}", file.path.display())));
+        let path = file.path.display().to_string();
+        match session.format() {
+            Format::Table => {
+                let place = profile.map(|profile| format!(", profile {profile}")).unwrap_or_default();
+                session.note(Tone::Good, &one_line(&format!("saved {path}{place}")));
+            }
+            _ => session.show(&Configured { profile, path: &path }, || vec![path.clone()], String::new)?,
+        }
         check(session, endpoint, key).await;
         Ok(0)
     }

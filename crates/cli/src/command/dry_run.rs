@@ -12,13 +12,13 @@ use crate::terminal::{Tone, paint};
 /// The exit code where the run would be refused.
 const REFUSED: u8 = 1;
 
-/// Shows it; the code says whether the run would be taken.
-pub(crate) fn show(session: &Session, plan: &DryRunResponse) -> Result<u8, Failure> {
-    session.show(plan, || vec![plan.image_id.clone()], || describe(plan, session.terminal.stdout_colour))?;
+/// Shows it; the code says whether the run would be taken. The plan does not repeat which secret git would get: whoever asked knows.
+pub(crate) fn show(session: &Session, plan: &DryRunResponse, git_token: Option<&str>) -> Result<u8, Failure> {
+    session.show(plan, || vec![plan.image_id.clone()], || describe(plan, git_token, session.terminal.stdout_colour))?;
     Ok(if plan.allowed { 0 } else { REFUSED })
 }
 
-fn describe(plan: &DryRunResponse, colour: bool) -> String {
+fn describe(plan: &DryRunResponse, git_token: Option<&str>, colour: bool) -> String {
     let seconds = |seconds: u64| Human::from_ms(seconds.saturating_mul(1_000)).to_string();
     let held = plan.lock_held.as_ref().map(|held| format!(", held by {} since {}", held.held_by, held.since)).unwrap_or_default();
     let secrets = plan.secrets.iter().map(|secret| format!("{} as {}", secret.name, secret.key_name)).collect::<Vec<_>>();
@@ -28,7 +28,7 @@ fn describe(plan: &DryRunResponse, colour: bool) -> String {
         limits.cpu.map(|cpu| format!("{cpu} CPU units")),
         limits.memory.map(|memory| format!("{memory} MiB memory")),
         limits.processes.map(|processes| format!("{processes} processes")),
-        limits.log_bytes.map(|bytes| format!("{bytes} bytes of log")),
+        limits.log_bytes.map(|bytes| format!("{} of log", human_bytes(bytes))),
     ];
     let heading = if plan.allowed { paint("it would run", Tone::Good, colour) } else { paint("it would be refused", Tone::Bad, colour) };
     let image = if plan.image.is_empty() || plan.image == plan.image_id {
@@ -42,6 +42,7 @@ fn describe(plan: &DryRunResponse, colour: bool) -> String {
             ("command", Some(quoted(&plan.command, plan.args.as_deref()))),
             ("image", Some(image)),
             ("git", Some(git.join(" "))),
+            ("git token", git_token.map(|secret| format!("from secret {secret}"))),
             ("env", Some(plan.env.join(" "))),
             ("secrets", Some(secrets.join(", "))),
             ("lock", plan.lock.as_ref().map(|lock| format!("{lock}{held}"))),
@@ -62,31 +63,54 @@ fn describe(plan: &DryRunResponse, colour: bool) -> String {
     format!("{heading}\n{described}{rules}")
 }
 
+/// `2 GiB`; where no unit fits evenly, with one digit of the rest.
+fn human_bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let (mut unit, mut scale) = (0, 1_u64);
+    while unit + 1 < UNITS.len() && bytes / scale >= 1_024 {
+        (unit, scale) = (unit + 1, scale * 1_024);
+    }
+    let tenths = bytes % scale * 10 / scale;
+    let whole = bytes / scale;
+    if tenths == 0 { format!("{whole} {}", UNITS[unit]) } else { format!("{whole}.{tenths} {}", UNITS[unit]) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    fn bytes_are_told_in_the_largest_unit() {
+        for (bytes, text) in
+            [(0, "0 bytes"), (1_023, "1023 bytes"), (1_024, "1 KiB"), (1_536, "1.5 KiB"), (2 << 30, "2 GiB"), (5 << 50, "5120 TiB")]
+        {
+            assert_eq!(human_bytes(bytes), text);
+        }
+    }
+
+    #[test]
     fn a_person_sees_everything_that_would_play_a_part() {
-        let text = r#"{"allowed":false,"image_id":"alpine:3-a1b2","image":"alpine:3","command":"make deploy","env":["REGION"],
+        let text = r#"{"allowed":false,"image_id":"alpine:3-a1b2","image":"alpine:3","command":"set -eu\nmake deploy","env":["REGION"],
             "secrets":[{"name":"aws","key_name":"AWS_KEY"}],"git_repo":"https://example.com/x.git","git_ref":"main","lock":"prod",
             "lock_held":{"lock_name":"prod","held_by":"bo@example.com","since":"2026-01-03T14:22:19Z","execution_id":"0192","log_url":""},
-            "queue":"default","priority":3,"retries":0,"timeout":300,"limits":{"cpu":256,"memory":512},
+            "queue":"default","priority":3,"retries":0,"timeout":300,"limits":{"cpu":256,"memory":512,"log_bytes":2147483648},
             "rules":[{"rule":"no-prod","effect":"deny","why":"lock prod matches prod*"}],"cost_usd_per_hour":0.0123}"#;
         let plan: DryRunResponse = serde_json::from_str(text).expect("the contract's fields");
-        insta::assert_snapshot!(describe(&plan, false), @r"
+        insta::assert_snapshot!(describe(&plan, Some("gh"), false), @r"
         it would be refused
-        command  make deploy
-        image    alpine:3 (alpine:3-a1b2)
-        git      https://example.com/x.git main
-        env      REGION
-        secrets  aws as AWS_KEY
-        lock     prod, held by bo@example.com since 2026-01-03T14:22:19.000Z
-        queue    default, priority 3
-        retries  0
-        timeout  5m 00s
-        limits   256 CPU units, 512 MiB memory
-        cost     $0.0123 an hour
+        command    set -eu
+                   make deploy
+        image      alpine:3 (alpine:3-a1b2)
+        git        https://example.com/x.git main
+        git token  from secret gh
+        env        REGION
+        secrets    aws as AWS_KEY
+        lock       prod, held by bo@example.com since 2026-01-03T14:22:19.000Z
+        queue      default, priority 3
+        retries    0
+        timeout    5m 00s
+        limits     256 CPU units, 512 MiB memory, 2 GiB of log
+        cost       $0.0123 an hour
         deny  no-prod  lock prod matches prod*
         ");
     }

@@ -98,7 +98,7 @@ impl GroupsArgs {
             GroupsCommand::Delete { name } => {
                 session.confirm(&format!("delete group {name}, which rules and secrets may speak of"))?;
                 let answer = session.connect().await?.remove_group(&name).await?;
-                session.report(&answer, &answer.name, &answer.message)
+                session.report_on(&answer, ("group", &answer.name), &answer.message)
             }
         }
     }
@@ -117,7 +117,7 @@ async fn put(session: &Session, client: &Client, name: String, mut members: Vec<
     members.sort_unstable();
     members.dedup();
     let answer = client.put_group(&PutGroupRequest { name, members }).await?;
-    session.report(&answer, &answer.name, &answer.message)
+    session.report_on(&answer, ("group", &answer.name), &answer.message)
 }
 
 async fn show_all(session: &Session) -> Result<u8, Failure> {

@@ -6,6 +6,7 @@ use runvoy_wire::{Image, RegisterImageRequest};
 
 use crate::complete;
 use crate::failure::Failure;
+use crate::global::Format;
 use crate::session::Session;
 use crate::table::{Cell, facts, list};
 use crate::terminal::Tone;
@@ -83,7 +84,8 @@ impl ImagesArgs {
         match self.command {
             ImagesCommand::Register(args) => {
                 let answer = session.connect().await?.register_image(&args.request()).await?;
-                session.report(&answer, answer.image_id.as_deref().unwrap_or(&answer.image), &answer.message)
+                let told = format!("image {}: {}", answer.image, answer.message);
+                session.report(&answer, answer.image_id.as_deref().unwrap_or(&answer.image), &told)
             }
             ImagesCommand::List => show_all(session).await,
             ImagesCommand::Show { image } => {
@@ -91,11 +93,7 @@ impl ImagesArgs {
                 session.show(&image, || vec![image.image_id.clone()], || describe(&image, session.terminal.stdout_colour))?;
                 Ok(0)
             }
-            ImagesCommand::Unregister { image } => {
-                session.confirm(&format!("unregister image {image}"))?;
-                let answer = session.connect().await?.unregister_image(&image).await?;
-                session.report(&answer, &answer.image, &answer.message)
-            }
+            ImagesCommand::Unregister { image } => unregister(session, &image).await,
         }
     }
 }
@@ -112,6 +110,24 @@ impl RegisterArgs {
             runtime_platform: self.runtime_platform,
         }
     }
+}
+
+async fn unregister(session: &Session, image: &str) -> Result<u8, Failure> {
+    let client = session.connect().await?;
+    let found = client.image(image).await?;
+    let was_default = found.is_default == Some(true);
+    let role = if was_default { ", the one for commands that name none" } else { "" };
+    session.confirm(&format!("unregister image {}{role}", found.image))?;
+    let answer = client.unregister_image(image).await?;
+    let mut told = format!("image {}: {}", answer.image, answer.message);
+    if was_default && session.format() == Format::Table {
+        // It is done, whatever comes of this question.
+        let images = client.images().await.unwrap_or_default();
+        if let Some(default) = images.iter().find(|image| image.is_default == Some(true)) {
+            told.push_str(&format!("; {} is the default now", default.image));
+        }
+    }
+    session.report(&answer, &answer.image, &told)
 }
 
 async fn show_all(session: &Session) -> Result<u8, Failure> {

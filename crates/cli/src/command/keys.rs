@@ -2,9 +2,11 @@
 //! whatever breaks off in between, one of the two still works and is in the user file.
 
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCompleter;
 use runvoy_client::Client;
 use runvoy_wire::{CreateKeyRequest, CreateKeyResponse, Key, Rfc3339};
 
+use crate::complete;
 use crate::duration::{Human, Seconds};
 use crate::failure::Failure;
 use crate::sanitize::one_line;
@@ -20,6 +22,13 @@ Examples:
   runvoy keys rotate                           # replace the key in use, and save the new one
   runvoy keys revoke rv_1a2b3c --user ana@example.com";
 
+/// What every key begins with.
+const MARK: &str = "rv_";
+/// So many characters of a key after its mark can tell it from others.
+const FEWEST_CHARS: usize = 4;
+/// So much of a key may be shown.
+const MOST_SHOWN_CHARS: usize = 11;
+
 /// Arguments of `keys`.
 #[derive(Debug, Clone, Args)]
 #[command(before_help = EXAMPLES)]
@@ -27,7 +36,7 @@ pub struct KeysArgs {
     #[command(subcommand)]
     command: KeysCommand,
     /// Whose keys; only admins may name somebody else
-    #[arg(short, long, global = true, value_name = "EMAIL", add = clap_complete::ArgValueCompleter::new(crate::complete::users))]
+    #[arg(short, long, global = true, value_name = "EMAIL", add = ArgValueCompleter::new(complete::users))]
     user: Option<String>,
 }
 
@@ -41,9 +50,10 @@ enum KeysCommand {
     #[command(before_help = "Examples:\n  runvoy keys create --name laptop\n  runvoy keys create --name ci --expires 90d")]
     Create(NewKeyArgs),
     /// End a key
-    #[command(before_help = "Examples:\n  runvoy keys revoke rv_1a2b3c")]
+    #[command(before_help = "Examples:\n  runvoy keys revoke rv_1a2b3c\n  runvoy keys revoke rv_1a2b --user ana@example.com --yes")]
     Revoke {
-        /// First characters of the key, as `keys list` shows them
+        /// First characters of the key, as `keys list` shows them: four or more after rv_
+        #[arg(add = ArgValueCompleter::new(complete::keys))]
         prefix: String,
     },
     /// Replace a key by a new one
@@ -51,6 +61,7 @@ enum KeysCommand {
         runvoy keys rotate rv_1a2b3c      # another one; the new one is printed, once")]
     Rotate {
         /// First characters of the key [default: the key in use]
+        #[arg(add = ArgValueCompleter::new(complete::keys))]
         prefix: Option<String>,
         #[command(flatten)]
         new: NewKeyArgs,
@@ -82,9 +93,11 @@ impl KeysArgs {
                 hand_over(session, &email, &made)
             }
             KeysCommand::Revoke { prefix } => {
+                let keys = client.keys(&email).await?;
+                let prefix = &find(&keys, &prefix, &email)?.prefix;
                 session.confirm(&format!("end key {prefix} of {email}"))?;
-                let answer = client.revoke_key(&email, &prefix).await?;
-                session.report(&answer, &answer.prefix, &answer.message)
+                let answer = client.revoke_key(&email, prefix).await?;
+                session.report_on(&answer, ("key", prefix), &answer.message)
             }
             KeysCommand::Rotate { prefix, new } => Rotation { session, client: &client, email: &email }.run(prefix, new).await,
         }
@@ -102,10 +115,38 @@ impl NewKeyArgs {
     }
 }
 
+/// The one key that works and begins with what was typed, or is what was typed.
+fn find<'a>(keys: &'a [Key], typed: &str, email: &str) -> Result<&'a Key, Failure> {
+    let wanted = if typed.starts_with(MARK) { typed.to_owned() } else { format!("{MARK}{typed}") };
+    if let Some(exact) = keys.iter().find(|key| key.prefix == wanted && !key.revoked) {
+        return Ok(exact);
+    }
+    // A whole key is longer than what is listed of it, and is not repeated.
+    let fits = |key: &&Key| key.prefix.starts_with(&wanted) || wanted.starts_with(&key.prefix);
+    let (ended, working): (Vec<&Key>, Vec<&Key>) = keys.iter().filter(fits).partition(|key| key.revoked);
+    let list = format!("runvoy keys list --user {email}");
+    let shown: String = wanted.chars().take(MOST_SHOWN_CHARS).collect();
+    match (working.as_slice(), ended.as_slice()) {
+        ([], [ended]) => Err(Failure::other(format!("key {} of {email} is revoked already", ended.prefix))),
+        ([], _) => Err(Failure::other(format!("{email} has no key {shown}")).next(format!("see what there is: {list}"))),
+        _ if wanted.chars().count() < MARK.len() + FEWEST_CHARS => {
+            Err(Failure::usage(format!("`{typed}` is too short for a key")).why("at least four characters after rv_ are needed"))
+        }
+        ([key], _) => Ok(key),
+        (several, _) => {
+            let choice = |key: &&Key| format!("{}  {}", key.prefix, key.name.as_deref().unwrap_or("-"));
+            Err(Failure::other(format!("`{typed}` begins several keys of {email}"))
+                .choices(several.iter().map(choice).collect())
+                .next("name one of them by characters that only it has"))
+        }
+    }
+}
+
 /// Prints a key that is given once.
 fn hand_over(session: &Session, email: &str, made: &CreateKeyResponse) -> Result<u8, Failure> {
-    session.show(made, || vec![made.key.prefix.clone()], || format!("{}\n", made.api_key.expose()))?;
-    session.note(Tone::Plain, &one_line(&format!("this key of {email} is shown once; keep it in a safe place")));
+    let key = made.api_key.expose();
+    session.show(made, || vec![key.to_owned()], || format!("{key}\n"))?;
+    session.note(Tone::Plain, &one_line(&format!("this key {}… of {email} is shown once; keep it in a safe place", made.key.prefix)));
     Ok(0)
 }
 
@@ -119,13 +160,13 @@ impl Rotation<'_> {
     async fn run(&self, prefix: Option<String>, new: NewKeyArgs) -> Result<u8, Failure> {
         let whoami = self.client.whoami().await?;
         let own = whoami.key_prefix.filter(|_| whoami.email == self.email);
-        let is_own = own.is_some() && prefix.as_ref().is_none_or(|prefix| own.as_ref() == Some(prefix));
-        let Some(prefix) = prefix.or(own) else {
+        let Some(wanted) = prefix.or_else(|| own.clone()) else {
             return Err(Failure::usage("which key to rotate is not clear: none of theirs is in use here").next("name it: runvoy keys list"));
         };
         let keys = self.client.keys(self.email).await?;
-        let request = new.request(keys.iter().find(|key| key.prefix == prefix));
-        if is_own { self.own(&prefix, &request).await } else { self.other(&prefix, &request).await }
+        let old = find(&keys, &wanted, self.email)?;
+        let request = new.request(Some(old));
+        if own.as_ref() == Some(&old.prefix) { self.own(&old.prefix, &request).await } else { self.other(&old.prefix, &request).await }
     }
 
     /// A key that is used elsewhere: the server exchanges it in one step, and whoever asked gets the new one.
@@ -205,6 +246,30 @@ mod tests {
             last_used: None,
             revoked: false,
         }
+    }
+
+    #[test]
+    fn a_key_is_found_by_its_unique_beginning() {
+        let named = |prefix: &str, revoked| Key { prefix: prefix.into(), revoked, ..key(None) };
+        let keys = [named("rv_abcdefgh", false), named("rv_abcdxxxx", false), named("rv_abzzzzzz", true), named("rv_qrstuvwx", false)];
+        let found = |typed: &str| match find(&keys, typed, "ana@x") {
+            Ok(key) => key.prefix.clone(),
+            Err(failure) => failure.text(false),
+        };
+        for (typed, prefix) in [
+            ("rv_abcde", "rv_abcdefgh"),
+            ("qrst", "rv_qrstuvwx"),
+            ("rv_qrstuvwx-and-the-rest", "rv_qrstuvwx"),
+            ("rv_abcdxxxx", "rv_abcdxxxx"),
+        ] {
+            assert_eq!(found(typed), prefix, "{typed}");
+        }
+        assert!(found("rv_qrs").contains("too short"));
+        assert!(found("rv_abzz").contains("rv_abzzzzzz of ana@x is revoked already"));
+        let unknown = found("rv_nonesuch-and-the-rest");
+        assert!(unknown.contains("has no key rv_nonesuch\n") && unknown.contains("runvoy keys list"), "{unknown}");
+        let several = found("rv_abcd");
+        assert!(several.contains("rv_abcdefgh") && several.contains("rv_abcdxxxx") && !several.contains("rv_abzz"), "{several}");
     }
 
     #[test]

@@ -35,8 +35,6 @@ pub mod version;
 pub mod wait;
 pub mod whoami;
 
-use std::io::Write as _;
-
 use clap::Subcommand;
 
 use crate::environment::Environment;
@@ -92,7 +90,7 @@ pub enum ClientCommand {
     Rules(rules::RulesArgs),
     /// Tell who may do what, and why
     Access(access::AccessArgs),
-    /// What was done by whom, and whether that record is whole
+    /// What was done by whom, and whether that trail is whole
     Audit(audit::AuditArgs),
     /// Show everything that one request did
     Trace(trace::TraceArgs),
@@ -137,15 +135,7 @@ pub async fn execute(global: GlobalArgs, command: ClientCommand, local: &'static
         }
         Err(failure) => Err(failure),
     };
-    outcome.unwrap_or_else(|failure| {
-        let code = failure.exit_code(own);
-        if code != 0 {
-            let text = if json { failure.json() } else { failure.text(terminal.stderr_colour) };
-            // There is nobody to tell that stderr is gone.
-            let _ = std::io::stderr().write_all(text.as_bytes());
-        }
-        code
-    })
+    outcome.unwrap_or_else(|failure| failure.tell(json, terminal.stderr_colour, own))
 }
 
 impl ClientCommand {
@@ -168,8 +158,8 @@ impl ClientCommand {
             Self::Playbook(_) => Some("runvoy playbook list"),
             Self::Images(_) => Some("runvoy images list"),
             Self::Secrets(_) => Some("runvoy secrets list"),
-            Self::Users(_) | Self::Access(_) => Some("runvoy users list"),
-            Self::Keys(_) => Some("runvoy keys list"),
+            // Which key is meant is found out here: what a server does not find is its user.
+            Self::Users(_) | Self::Keys(_) | Self::Access(_) => Some("runvoy users list"),
             Self::Groups(_) => Some("runvoy groups list"),
             Self::Rules(_) => Some("runvoy rules list"),
             Self::Audit(_) | Self::Trace(_) => Some("runvoy audit list"),

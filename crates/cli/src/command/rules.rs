@@ -75,7 +75,7 @@ impl RulesArgs {
             RulesCommand::Delete { name } => {
                 session.confirm(&format!("delete rule {name}, and with it what it forbids"))?;
                 let answer = session.connect().await?.remove_rule(&name).await?;
-                session.report(&answer, &answer.name, &answer.message)
+                session.report_on(&answer, ("rule", &answer.name), &answer.message)
             }
         }
     }
@@ -85,14 +85,10 @@ async fn apply(session: &Session, document: &Document) -> Result<u8, Failure> {
     let rules = rule_file::rules(document)?;
     let client = session.connect().await?;
     let mut answers: Vec<RuleResponse> = Vec::new();
-    for rule in &rules {
-        let put = client.put_rule(rule).await.map_err(|error| {
-            let done = answers.iter().map(|answer| answer.name.as_str()).collect::<Vec<_>>().join(", ");
-            let failure = Failure::from(error).why(format!("this was rule {}", rule.name));
-            if done.is_empty() { failure } else { failure.why(format!("in force since before it: {done}")) }
-        })?;
+    for (place, rule) in rules.iter().enumerate() {
+        let put = client.put_rule(rule).await.map_err(|error| halted(error.into(), &rules, place))?;
         if session.format() == Format::Table {
-            session.note(Tone::Plain, &one_line(&put.message));
+            session.note(Tone::Plain, &one_line(&format!("rule {}: {}", put.name, put.message)));
         }
         answers.push(put);
     }
@@ -100,6 +96,17 @@ async fn apply(session: &Session, document: &Document) -> Result<u8, Failure> {
         session.show(&answers, || answers.iter().map(|answer| answer.name.clone()).collect(), String::new)?;
     }
     Ok(0)
+}
+
+/// The server did not take the rule at this place: says which were applied, and which were not.
+fn halted(failure: Failure, rules: &[Rule], place: usize) -> Failure {
+    let names = |rules: &[Rule]| rules.iter().map(|rule| rule.name.as_str()).collect::<Vec<_>>().join(", ");
+    let failure = failure.why(format!("this was rule {}", rules[place].name));
+    let failure = if place > 0 { failure.why(format!("applied before it: {}", names(&rules[..place]))) } else { failure };
+    match &rules[place + 1..] {
+        [] => failure,
+        rest => failure.why(format!("not applied: {}", names(rest))),
+    }
 }
 
 async fn show(session: &Session, name: &str) -> Result<u8, Failure> {
@@ -150,5 +157,6 @@ fn row(rule: &Rule) -> Vec<Cell> {
     let subjects = lists(&["users", "groups", "roles"]);
     let subjects = if subjects.is_empty() { "everybody but admins".to_owned() } else { subjects };
     let what = lists(&["commands", "images", "locks", "queues", "secrets", "playbooks"]);
+    let what = if what.is_empty() { "everything".to_owned() } else { what };
     vec![(&rule.name).into(), Cell::new(rule.effect.as_str(), tone), subjects.into(), what.into()]
 }

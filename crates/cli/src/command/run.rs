@@ -66,7 +66,8 @@ impl RunArgs {
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let request = self.request(&session.environment)?;
         if self.dry_run {
-            return dry_run::show(session, &session.connect().await?.dry_run(&request).await?);
+            let plan = session.connect().await?.dry_run(&request).await?;
+            return dry_run::show(session, &plan, request.git_token.as_deref());
         }
         self.stay.submit(session, &Submission::new(request, self.idempotency_key)).await
     }

@@ -86,7 +86,7 @@ struct CreateArgs {
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     /// Who else may use it, and not read it: EMAIL, group:NAME or role:NAME; may be repeated
-    #[arg(long, value_name = "WHO")]
+    #[arg(long, value_name = "WHO", add = ArgValueCompleter::new(complete::people))]
     use_by: Vec<String>,
 }
 
@@ -106,7 +106,7 @@ struct UpdateArgs {
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     /// Who else may use it, instead of those so far; may be repeated
-    #[arg(long, value_name = "WHO")]
+    #[arg(long, value_name = "WHO", add = ArgValueCompleter::new(complete::people))]
     use_by: Vec<String>,
     /// Nobody but its owners uses it
     #[arg(long, conflicts_with = "use_by")]
@@ -121,7 +121,7 @@ impl SecretsArgs {
                 let CreateArgs { name, key, description, use_by, .. } = args;
                 let request = CreateSecretRequest { name, key_name: key, value, description, use_by };
                 let answer = session.connect().await?.create_secret(&request).await?;
-                session.report(&answer, &request.name, &answer.message)
+                session.report_on(&answer, ("secret", &request.name), &answer.message)
             }
             SecretsCommand::Get { name, show_value } => get(session, &name, show_value).await,
             SecretsCommand::List => show_all(session).await,
@@ -129,7 +129,7 @@ impl SecretsArgs {
             SecretsCommand::Delete { name } => {
                 session.confirm(&format!("delete secret {name}"))?;
                 let answer = session.connect().await?.delete_secret(&name).await?;
-                session.report(&answer, &answer.name, &answer.message)
+                session.report_on(&answer, ("secret", &answer.name), &answer.message)
             }
             SecretsCommand::RotateKey => {
                 let answer = session.connect().await?.rotate_sealing_key().await?;
@@ -150,7 +150,7 @@ impl UpdateArgs {
         let use_by = (self.use_by_nobody || !self.use_by.is_empty()).then_some(self.use_by);
         let request = UpdateSecretRequest { key_name: self.key, value, description: self.description, use_by };
         let answer = session.connect().await?.update_secret(&self.name, &request).await?;
-        session.report(&answer, &self.name, &answer.message)
+        session.report_on(&answer, ("secret", &self.name), &answer.message)
     }
 }
 

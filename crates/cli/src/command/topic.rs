@@ -17,7 +17,7 @@ Exit codes
   Every other command:
 
     0          done
-    1          it failed; `audit verify`: the record was tampered with;
+    1          it failed; `audit verify`: the audit trail is not whole;
                `doctor`, `health reconcile`: something is wrong;
                `run --dry-run`: the run would be refused;
                `job … --follow`: the job did not complete;
@@ -45,8 +45,8 @@ Environment and files
     RUNVOY_API_KEY           API key
     RUNVOY_API_KEY_FILE      file that holds it
     RUNVOY_CA_FILE           certificates to trust beside the system's
-    RUNVOY_DATA_DIR          data directory of the local server,
-                             default ~/.runvoy/data
+    RUNVOY_DATA_DIR          talk to the local server of this data directory,
+                             whatever the files say; default ~/.runvoy/data
     RUNVOY_PROFILE           profile of the user file; see `runvoy profile`
     RUNVOY_WEB_URL           address of the web page
     RUNVOY_PROMPT_DISABLED   never ask; fail instead
@@ -77,11 +77,12 @@ Formatting
     -o table     for people; the last column is cut to the width of a terminal,
                  and not at all in a pipe
     -o json      the same as --json: the objects of the API, with their field
-                 names
+                 names; a list is a bare array of them
     -o yaml      the same in YAML
-    -o name      only ids or names, one a line
+    -o name      only ids or names, one a line; of what is shown once, such as
+                 a new key, the thing itself
     --jq FILTER  JSON through a filter in the language of jq; texts come out
-                 without quotes
+                 without quotes: runvoy list --jq '.[].execution_id'
 
   Streams (`run --json`, `logs --json`) are written as one JSON object a line,
   flushed as they come. What a command wrote reaches a pipe byte for byte. On a

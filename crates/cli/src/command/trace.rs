@@ -17,7 +17,7 @@ Examples:
 #[derive(Debug, Clone, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct TraceArgs {
-    /// Id of the request
+    /// Id of a request that changed something: of an error, or of `audit list`
     #[arg(value_name = "REQUEST_ID")]
     id: String,
 }
@@ -26,13 +26,22 @@ impl TraceArgs {
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let trace = session.connect().await?.trace_request(&self.id).await?;
         let related = related(&trace.related_resources);
+        if is_unknown(&trace) {
+            let cut = trace.logs.into_iter().map(|log| log.message);
+            let unknown = Failure::other(format!("nothing is known of request {}", self.id))
+                .why("only requests that changed something, or were refused a change, are kept")
+                .next("see them with their ids: runvoy audit list");
+            return Err(cut.fold(unknown, Failure::why));
+        }
         let names = || related.iter().map(|(_, name)| name.clone()).collect();
         session.show(&trace, names, || describe(&trace, &related, session.terminal.stdout_colour))?;
-        if trace.logs.is_empty() && related.is_empty() {
-            session.note(Tone::Dim, "nothing is known of this request");
-        }
         Ok(0)
     }
+}
+
+/// No event is of this request; what is noted is at most how far was looked.
+fn is_unknown(trace: &TraceResponse) -> bool {
+    trace.logs.iter().all(|log| log.event_id.is_empty()) && related(&trace.related_resources).is_empty()
 }
 
 /// What the request touched: its kind and its name.
@@ -64,6 +73,7 @@ mod tests {
         let text = r#"{"logs":[{"event_id":"e1","timestamp":1767450139640,"message":"POST /api/v1/users/create 201"}],
             "related_resources":{"users":[{"email":"ana@example.com","created_at":"2026-01-03T14:22:19Z"}]}}"#;
         let trace: TraceResponse = serde_json::from_str(text).expect("the contract's fields");
+        assert!(!is_unknown(&trace) && is_unknown(&TraceResponse::default()));
         insta::assert_snapshot!(describe(&trace, &related(&trace.related_resources), false), @r"
         2026-01-03T14:22:19.640Z  POST /api/v1/users/create 201
         user  ana@example.com

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
-use runvoy_wire::{CreateUserRequest, Rfc3339, User};
+use runvoy_wire::{Code, CreateUserRequest, Rfc3339, User};
 
 use crate::complete;
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ Examples:
   runvoy users revoke ana@example.com --kill   # and end what they have running";
 
 /// What a user may be.
-const ROLES: [&str; 4] = ["admin", "operator", "developer", "viewer"];
+pub(crate) const ROLES: [&str; 4] = ["admin", "operator", "developer", "viewer"];
 
 /// Arguments of `users`.
 #[derive(Debug, Clone, Args)]
@@ -87,9 +87,11 @@ impl UsersArgs {
 
 async fn create(session: &Session, email: String, role: String) -> Result<u8, Failure> {
     let client = session.connect().await?;
-    let made = client.create_user(&CreateUserRequest { email, role, api_key: None }).await?;
+    let request = CreateUserRequest { email, role, api_key: None };
+    let made = client.create_user(&request).await.map_err(|error| exists(error.into(), &request))?;
     let token = made.claim_token.expose();
-    session.show(&made, || vec![made.user.email.clone()], || format!("{token}\n"))?;
+    // The token is told this once: whoever wants one word wants that.
+    session.show(&made, || vec![token.to_owned()], || format!("{token}\n"))?;
     // Where stdout goes elsewhere the token is not written a second time: whoever keeps stderr may be somebody else.
     let shown = if session.terminal.stdout_tty { token } else { "TOKEN" };
     let until = made.user.claim_expires_at.map(|at| format!(" until {at}")).unwrap_or_default();
@@ -101,24 +103,37 @@ async fn create(session: &Session, email: String, role: String) -> Result<u8, Fa
     Ok(0)
 }
 
+/// What can be done for somebody who is there already.
+fn exists(failure: Failure, request: &CreateUserRequest) -> Failure {
+    let CreateUserRequest { email, role, .. } = request;
+    if !failure.has_code(Code::Conflict) {
+        return failure;
+    }
+    failure
+        .next(format!("give them one more key: runvoy keys create --user {email}"))
+        .next(format!("or invite them anew: runvoy users revoke {email}, then runvoy users create {email} --role {role}"))
+}
+
 async fn show_all(session: &Session) -> Result<u8, Failure> {
     let users = session.connect().await?.users().await?;
     let table = || {
-        let rows: Vec<Vec<Cell>> = users.iter().map(row).collect();
+        let rows: Vec<Vec<Cell>> = users.iter().map(|user| row(user, session.now())).collect();
         list(&["EMAIL", "ROLE", "STATE", "KEYS", "LAST USED", "GROUPS"], &rows, session.terminal)
     };
     session.show(&users, || users.iter().map(|user| user.email.clone()).collect(), table)?;
     Ok(0)
 }
 
-fn row(user: &User) -> Vec<Cell> {
+fn row(user: &User, now: Rfc3339) -> Vec<Cell> {
     let time = |at: Option<Rfc3339>| at.map_or_else(|| "-".to_owned(), |at| at.to_string());
     let state = match user.claim_expires_at {
         _ if user.revoked => Cell::new("revoked", Tone::Bad),
+        Some(until) if until <= now => Cell::new("invitation lapsed", Tone::Bad),
         Some(_) => Cell::new("invited", Tone::Warning),
         None => Cell::new("active", Tone::Good),
     };
-    let keys = user.keys.iter().filter(|key| !key.revoked).count();
+    let works = |key: &&runvoy_wire::Key| !user.revoked && !key.revoked && key.expires_at.is_none_or(|at| at > now);
+    let keys = user.keys.iter().filter(works).count();
     let groups = if user.groups.is_empty() { "-".to_owned() } else { user.groups.join(" ") };
     vec![(&user.email).into(), (&user.role).into(), state, keys.to_string().into(), time(user.last_used).into(), groups.into()]
 }
@@ -130,17 +145,22 @@ mod tests {
     #[test]
     fn a_user_s_state_is_told() {
         let text = r#"[{"email":"ana@example.com","role":"admin","created_at":"2026-01-03T14:22:19Z","last_used":"2026-01-04T10:00:00Z",
-            "keys":[{"prefix":"rv_a","created_at":"2026-01-03T14:22:19Z"},{"prefix":"rv_b","created_at":"2026-01-03T14:22:19Z","revoked":true}],
+            "keys":[{"prefix":"rv_a","created_at":"2026-01-03T14:22:19Z"},{"prefix":"rv_b","created_at":"2026-01-03T14:22:19Z","revoked":true},
+            {"prefix":"rv_c","created_at":"2026-01-03T14:22:19Z","expires_at":"2026-01-03T14:30:00Z"}],
             "groups":["ops","dev"]},
             {"email":"bo@example.com","role":"viewer","created_at":"2026-01-03T14:22:19Z","claim_expires_at":"2026-01-03T14:37:19Z"},
-            {"email":"cy@example.com","role":"viewer","created_at":"2026-01-03T14:22:19Z","revoked":true}]"#;
+            {"email":"cy@example.com","role":"viewer","created_at":"2026-01-03T14:22:19Z","revoked":true,
+            "keys":[{"prefix":"rv_d","created_at":"2026-01-03T14:22:19Z"}]},
+            {"email":"di@example.com","role":"viewer","created_at":"2026-01-03T14:22:19Z","claim_expires_at":"2026-01-03T14:30:00Z"}]"#;
         let users: Vec<User> = serde_json::from_str(text).expect("the contract's fields");
-        let rows: Vec<Vec<Cell>> = users.iter().map(row).collect();
+        let now = "2026-01-03T14:35:00Z".parse().expect("a time");
+        let rows: Vec<Vec<Cell>> = users.iter().map(|user| row(user, now)).collect();
         insta::assert_snapshot!(crate::table::render(&["EMAIL", "ROLE", "STATE", "KEYS", "LAST USED", "GROUPS"], &rows, None, false), @r"
-        EMAIL            ROLE    STATE    KEYS  LAST USED                 GROUPS
-        ana@example.com  admin   active   1     2026-01-04T10:00:00.000Z  ops dev
-        bo@example.com   viewer  invited  0     -                         -
-        cy@example.com   viewer  revoked  0     -                         -
+        EMAIL            ROLE    STATE              KEYS  LAST USED                 GROUPS
+        ana@example.com  admin   active             1     2026-01-04T10:00:00.000Z  ops dev
+        bo@example.com   viewer  invited            0     -                         -
+        cy@example.com   viewer  revoked            0     -                         -
+        di@example.com   viewer  invitation lapsed  0     -                         -
         ");
     }
 }

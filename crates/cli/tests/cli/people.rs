@@ -13,6 +13,12 @@ fn key(prefix: &str) -> Value {
     json!({"prefix": prefix, "name": "laptop", "created_at": AT, "expires_at": "2026-04-03T14:22:19.000Z"})
 }
 
+fn ended(prefix: &str) -> Value {
+    let mut key = key(prefix);
+    key["revoked"] = true.into();
+    key
+}
+
 fn people(seen: &Seen) -> Reply {
     match (seen.method.as_str(), seen.path().trim_start_matches("/api/v1/")) {
         ("POST", "users/create") => Reply::json(
@@ -26,7 +32,9 @@ fn people(seen: &Seen) -> Reply {
         ("POST", "users/bo%40example.com/role") => {
             Reply::json(200, json!({"email": "bo@example.com", "role": "operator", "message": "bo is operator"}))
         }
-        ("GET", path) if path.ends_with("/keys") => Reply::json(200, json!({"keys": [key("rv_hun")]})),
+        ("GET", path) if path.ends_with("/keys") => {
+            Reply::json(200, json!({"keys": [key("rv_hun"), key("rv_othello"), ended("rv_gone1234")]}))
+        }
         ("POST", path) if path.ends_with("/keys") => {
             Reply::json(201, json!({"api_key": "rv_new_hunter3", "key": key("rv_new"), "message": "made"}))
         }
@@ -61,6 +69,7 @@ fn people(seen: &Seen) -> Reply {
             200,
             json!({"ok": false, "checked": 9, "first_bad": {"entity": "USER:bo@example.com", "number": 3, "problem": "removed", "message": "a gap"}}),
         ),
+        ("GET", "trace/none") => Reply::json(200, json!({"logs": [], "related_resources": {}})),
         ("GET", "trace/r1") => {
             Reply::json(200, json!({"logs": [{"event_id": "e1", "timestamp": 0, "message": "user created"}], "related_resources": {}}))
         }
@@ -92,6 +101,39 @@ async fn an_invitation_prints_the_token_alone_and_says_how_to_claim_it() {
     assert_eq!(body(&fake.seen()[0]), json!({"email": "bo@example.com", "role": "viewer"}));
     assert!(fake.seen()[0].header("idempotency-key").is_some());
     assert_eq!(user.run(&["users", "create", "bo@example.com", "--role", "king"]).await.status.code(), Some(2));
+}
+
+#[tokio::test]
+async fn what_is_shown_once_is_what_is_printed_as_its_name() {
+    let user = User::of(&Fake::new(people)).await;
+    for (words, printed) in [
+        (&["users", "create", "bo@example.com", "--role", "viewer", "-o", "name"][..], "hunter2\n"),
+        (&["keys", "create", "-o", "name"], "rv_new_hunter3\n"),
+    ] {
+        let made = user.run(words).await;
+        assert_eq!(text(&made.stdout), printed, "{}", text(&made.stderr));
+    }
+}
+
+#[tokio::test]
+async fn a_user_who_is_there_already_can_be_given_a_key_or_be_invited_anew() {
+    let user = User::of(&Fake::new(|_| Reply::error(409, "CONFLICT", "user bo@example.com exists already"))).await;
+    let taken = user.run(&["users", "create", "bo@example.com", "--role", "viewer"]).await;
+    let said = text(&taken.stderr);
+    assert!(taken.status.code() == Some(1) && said.contains("runvoy keys create --user bo@example.com"), "{said}");
+    assert!(said.contains("runvoy users revoke bo@example.com"), "{said}");
+}
+
+#[tokio::test]
+async fn a_key_is_ended_by_its_beginning_and_named() {
+    let fake = Fake::new(people);
+    let user = User::of(&fake).await;
+    let ended = user.run(&["keys", "revoke", "othe", "--yes"]).await;
+    assert_eq!((ended.status.code(), text(&ended.stderr).as_str()), (Some(0), "key rv_othello: ended\n"));
+    let asked = fake.seen().into_iter().rfind(|seen| seen.method == "DELETE").expect("asked");
+    assert_eq!(asked.path(), "/api/v1/users/ana%40example.com/keys/rv_othello");
+    let again = user.run(&["keys", "revoke", "rv_gone", "--yes"]).await;
+    assert!(again.status.code() == Some(1) && text(&again.stderr).contains("revoked already"), "{}", text(&again.stderr));
 }
 
 #[tokio::test]
@@ -166,7 +208,7 @@ async fn a_key_that_is_not_stored_here_is_not_rotated_by_itself() {
     let own = user.run(&["keys", "rotate"]).await;
     assert!(own.status.code() == Some(2) && text(&own.stderr).contains("RUNVOY_API_KEY"), "{}", text(&own.stderr));
     assert!(fake.seen().iter().all(|seen| seen.method == "GET"));
-    let other = user.run(&["keys", "rotate", "rv_oth", "--user", "bo@example.com"]).await;
+    let other = user.run(&["keys", "rotate", "rv_othe", "--user", "bo@example.com"]).await;
     assert_eq!(text(&other.stdout), "rv_oth_hunter4\n", "whoever asked gets it: {}", text(&other.stderr));
     let made = user.run(&["keys", "create", "--name", "ci", "--expires", "90d"]).await;
     assert_eq!(text(&made.stdout), "rv_new_hunter3\n");
@@ -229,11 +271,25 @@ async fn rules_are_applied_from_yaml_after_the_whole_file_was_checked() {
     assert_eq!(text(&applied.stdout), "a\nb\n", "{}", text(&applied.stderr));
     let sent: Vec<Value> = fake.seen().iter().map(body).collect();
     assert_eq!(sent[1], json!({"name": "b", "effect": "allow", "playbooks": ["deploy"]}));
+    assert_eq!(text(&with_stdin(user.command(&["rules", "apply", "-"]), text_of_rules).await.stderr), "rule a: saved\nrule b: saved\n");
     let shown = user.run(&["rules", "show", "no-prod", "-o", "yaml"]).await;
     assert!(text(&shown.stdout).contains("prod*"), "{}", text(&shown.stdout));
     assert_eq!(user.run(&["rules", "show", "none"]).await.status.code(), Some(1));
     let table = user.run(&["rules", "list"]).await;
     assert!(text(&table.stdout).contains("no-prod  deny    groups: interns  locks: prod*"), "{}", text(&table.stdout));
+}
+
+#[tokio::test]
+async fn a_rule_that_is_refused_says_which_were_applied_and_which_not() {
+    let fake = Fake::new(|seen| match body(seen)["name"].as_str() {
+        Some("b") => Reply::error(400, "INVALID_REQUEST", "the request is not valid"),
+        name => Reply::json(200, json!({"name": name, "message": "saved"})),
+    });
+    let user = User::of(&fake).await;
+    let rules: String = ["a", "b", "c"].map(|name| format!("- {{name: {name}, effect: deny, locks: [x]}}\n")).concat();
+    let refused = with_stdin(user.command(&["rules", "apply", "-"]), &rules).await;
+    let said = text(&refused.stderr);
+    assert!(said.contains("this was rule b") && said.contains("applied before it: a\n") && said.contains("not applied: c\n"), "{said}");
 }
 
 #[tokio::test]
@@ -268,6 +324,9 @@ async fn traces_links_images_and_reconciliation_reach_the_server() {
     let fake = Fake::new(people);
     let user = User::of(&fake).await;
     assert!(text(&user.run(&["trace", "r1"]).await.stdout).contains("user created"));
+    let unknown = user.run(&["trace", "none"]).await;
+    assert!(unknown.status.code() == Some(1) && unknown.stdout.is_empty(), "{}", text(&unknown.stdout));
+    assert!(text(&unknown.stderr).contains("nothing is known of request none"), "{}", text(&unknown.stderr));
     assert!(text(&user.run(&["health", "reconcile"]).await.stdout).contains("repaired"));
     let link = user.run(&["logs", ID, "--link"]).await;
     assert_eq!(text(&link.stdout), "http://x/logs#token=hunter2\n", "only the address");
@@ -289,7 +348,7 @@ async fn traces_links_images_and_reconciliation_reach_the_server() {
         "e",
     ];
     let registered = user.run(&words).await;
-    assert_eq!(text(&registered.stderr), "registered\n");
+    assert_eq!(text(&registered.stderr), "image alpine:3: registered\n");
     let request = fake.seen().into_iter().rfind(|seen| seen.path().ends_with("/register")).expect("asked");
     let expected = json!({"image": "alpine:3", "is_default": true, "cpu": 256, "memory": 512, "runtime_platform": "Linux/ARM64",
         "task_role_name": "t", "task_execution_role_name": "e"});
@@ -303,6 +362,7 @@ async fn what_is_not_found_is_listed_by_its_own_command() {
         (&["images", "show", "x"][..], "runvoy images list"),
         (&["users", "role", "x", "viewer"], "runvoy users list"),
         (&["secrets", "get", "x"], "runvoy secrets list"),
+        (&["keys", "list", "--user", "x"], "runvoy users list"),
         (&["playbook", "show", "x"], "runvoy playbook list"),
         (&["status", ID], "runvoy list"),
     ] {
@@ -322,9 +382,13 @@ async fn names_complete_from_the_server_and_in_silence_without_it() {
         command.env("COMPLETE", "fish").env("RUNVOY_API_ENDPOINT", endpoint);
         finish(command)
     };
-    for (words, expected) in
-        [(&["users", "revoke", "b"][..], "bo@example.com"), (&["groups", "delete", "o"], "ops"), (&["rules", "show", "no"], "no-prod")]
-    {
+    for (words, expected) in [
+        (&["users", "revoke", "b"][..], "bo@example.com"),
+        (&["groups", "delete", "o"], "ops"),
+        (&["rules", "show", "no"], "no-prod"),
+        (&["keys", "revoke", "rv_o"], "rv_othello"),
+        (&["secrets", "update", "x", "--use-by", "group:"], "group:ops"),
+    ] {
         let found = complete(&user.endpoint, words).await;
         assert!(text(&found.stdout).starts_with(expected), "{words:?}: {}", text(&found.stdout));
         let silent = complete("http://127.0.0.1:1", words).await;

@@ -15,6 +15,9 @@ fn storing(seen: &Seen) -> Reply {
     match (seen.method.as_str(), seen.path().trim_start_matches("/api/v1/")) {
         ("POST", "run") if seen.parameter("dry_run").is_some() => Reply::json(200, plan(body(seen)["lock"].is_null())),
         ("GET", "playbooks") => Reply::json(200, json!({"playbooks": [deploy]})),
+        ("GET", "playbooks/deploy") if seen.parameter("version") == Some("9") => {
+            Reply::error(404, "NOT_FOUND", "playbook deploy not found")
+        }
         ("GET", "playbooks/deploy") => Reply::json(200, deploy),
         ("PUT", path) if path.starts_with("playbooks/") => {
             Reply::json(200, json!({"name": &path[10..], "version": 3, "message": "pushed"}))
@@ -89,6 +92,9 @@ async fn the_list_has_both_and_says_what_is_broken() {
         .collect();
     assert_eq!(rows, [("deploy", "server"), ("broken", "home"), ("deploy", "home"), ("plan", "home")]);
     assert!(listed[1]["error"].as_str().expect("told").contains("broken.yaml:2:1: unknown field `imag`"), "{listed}");
+    assert_eq!(text(&user.run(&["playbook", "list", "-o", "name"]).await.stdout), "deploy\nbroken\nplan\n", "each name once");
+    let old = user.run(&["playbook", "show", "deploy@9"]).await;
+    assert!(old.status.code() == Some(1) && text(&old.stderr).contains("playbook deploy has no version 9"), "{}", text(&old.stderr));
     let mut away = user.command(&["playbook", "list", "--local"]);
     away.env("RUNVOY_API_ENDPOINT", "http://127.0.0.1:1");
     assert!(crate::user::finish(away).await.status.success(), "files need no server");

@@ -95,3 +95,43 @@ async fn profiles_are_listed_and_shown_without_their_keys() {
     assert_eq!((listed[1]["name"].as_str(), listed[1]["in_use"].as_bool()), (Some("two"), Some(true)));
     assert_eq!(text(&finish(bare(&user, &["profile", "list", "-o", "name"])).await.stdout), "one\ntwo\n");
 }
+
+#[tokio::test]
+async fn a_data_directory_is_a_server_of_its_own() {
+    let fake = crate::user::server(0);
+    let user = User::of(&fake).await;
+    let local = crate::user::server(0);
+    let data = user.home.path().join("data");
+    std::fs::create_dir(&data).expect("made");
+    local.unix(&data.join("sock"));
+    std::fs::create_dir(user.home.path().join(".runvoy")).expect("made");
+    std::fs::write(user.home.path().join(".runvoy/config.yaml"), format!("api_endpoint: {}\n", user.endpoint)).expect("written");
+    let mut command = user.command(&["list", "--data-dir", data.to_str().expect("UTF-8")]);
+    command.env_remove("RUNVOY_API_ENDPOINT").env_remove("RUNVOY_API_KEY");
+    let listed = finish(command).await;
+    assert!(listed.status.success(), "{}", text(&listed.stderr));
+    assert_eq!((local.seen().len(), fake.seen().len()), (1, 0));
+    let both = user.run(&["list", "--data-dir", "x", "--endpoint", &user.endpoint]).await;
+    assert!(both.status.code() == Some(2) && text(&both.stderr).contains("two servers"), "{}", text(&both.stderr));
+}
+
+#[tokio::test]
+async fn configure_tells_a_program_where_it_saved() {
+    let user = User::of(&crate::user::server(0)).await;
+    let words = ["configure", "--json", "--profile", "prod", "--endpoint", &user.endpoint, "--api-key-stdin"];
+    let saved: Value = serde_json::from_slice(&with_stdin(bare(&user, &words), "rv_hunter2\n").await.stdout).expect("JSON");
+    let path = user.home.path().join(".runvoy/config.yaml");
+    assert_eq!((saved["profile"].as_str(), saved["path"].as_str()), (Some("prod"), path.to_str()));
+}
+
+#[tokio::test]
+async fn a_filter_goes_with_json_and_with_no_other_format() {
+    let user = User::of(&crate::user::server(0)).await;
+    for words in [&["whoami", "--jq", ".role"][..], &["whoami", "-o", "json", "--jq", ".role"], &["whoami", "--json", "--jq", ".role"]] {
+        assert_eq!(text(&user.run(words).await.stdout), "admin\n", "{words:?}");
+    }
+    for format in ["name", "yaml", "table"] {
+        let refused = user.run(&["whoami", "-o", format, "--jq", ".role"]).await;
+        assert!(refused.status.code() == Some(2) && text(&refused.stderr).contains("--jq"), "{}", text(&refused.stderr));
+    }
+}

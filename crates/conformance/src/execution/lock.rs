@@ -141,6 +141,17 @@ pub async fn force_hands_a_lock_on(harness: Executions<'_>) {
     stage.verify_chain(waiter).await;
 }
 
+/// A lock is freed only of the holder that was meant, and only if that one has ended.
+pub async fn a_lock_is_freed_of_nobody_who_lives(harness: Executions<'_>) {
+    let mut stage = Stage::new(harness);
+    let holder = stage.running(in_line).await;
+    let waiter = stage.submit(in_line).await;
+    assert_eq!(stage.play(Command::FreeLock(name("prod"), holder.execution)).await, Answer::Unchanged);
+    stage.end(holder, exit(0)).await;
+    assert_eq!(stage.play(Command::FreeLock(name("prod"), holder.execution)).await, Answer::Unchanged);
+    assert!(stage.store().locks().await.expect("locks")[0].lock.is_held_by(waiter));
+}
+
 /// A lock that nobody holds cannot be released.
 pub async fn a_free_lock_cannot_be_released(harness: Executions<'_>) {
     let mut stage = Stage::new(harness);

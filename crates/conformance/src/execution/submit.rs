@@ -77,6 +77,22 @@ pub async fn the_same_key_for_another_request_is_refused(harness: Executions<'_>
     assert_eq!(stage.list(ListQuery::default()).await, [first]);
 }
 
+/// What a key made can be looked up, by its user alone, also after a reopen, and looking does not use it up.
+pub async fn what_a_key_made_can_be_looked_up(harness: Executions<'_>) {
+    let mut stage = Stage::new(harness);
+    assert_eq!(stage.store().made_by("ann@x", "k").await.expect("a read"), None);
+    let first = submitted(stage.submit_keyed("ann@x", "k", 1).await);
+    stage.pass_ms(3 * 86_400_000);
+    let later = submitted(stage.submit_keyed("ann@x", "later", 2).await);
+    for _ in 0..2 {
+        let made = async |key: &str| stage.store().made_by("ann@x", key).await.expect("a read");
+        assert_eq!(made("k").await, Some((Made::Execution(first), [1; 32])));
+        assert_eq!(made("later").await, Some((Made::Execution(later), [2; 32])));
+        assert_eq!(stage.store().made_by("bob@x", "k").await.expect("a read"), None);
+        stage.reopen().await;
+    }
+}
+
 /// Keys of different users never meet, however they are spelled.
 pub async fn keys_of_different_users_never_meet(harness: Executions<'_>) {
     let mut stage = Stage::new(harness);

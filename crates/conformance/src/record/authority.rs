@@ -22,7 +22,6 @@ pub async fn a_change_that_is_acknowledged_has_another_number(harness: Records<'
         Change::RotateKey("bob@x".into(), prefix(3), key(4)),
         Change::RevokeKey("bob@x".into(), prefix(4)),
         Change::RevokeUser("bob@x".into()),
-        Change::NoteDenied(Denied { email: "root@x".into(), why: "no".into() }),
         group("ops", &["root@x"]),
         Change::RemoveGroup(name("ops")),
         rule("no"),
@@ -35,6 +34,20 @@ pub async fn a_change_that_is_acknowledged_has_another_number(harness: Records<'
         office.changed(change.clone()).await;
         assert_ne!(office.store().authority(), Some(before), "{change:?}");
     }
+}
+
+/// What leaves only an event, or nothing, makes nobody read anew.
+pub async fn a_note_and_a_refusal_leave_the_number(harness: Records<'_>) {
+    let mut office = Office::new(harness);
+    office.changed(Change::CreateFirstAdmin(admin("root@x", 1))).await;
+    let before = office.store().authority();
+    let denied = Denied { email: "root@x".into(), code: "FORBIDDEN".into(), why: "no".into() };
+    for note in [Change::NoteDenied(denied), Change::NoteCall("root@x".into())] {
+        office.changed(note.clone()).await;
+        assert_eq!(office.store().authority(), before, "{note:?}");
+    }
+    office.refused(Change::RevokeUser("root@x".into())).await;
+    assert_eq!(office.store().authority(), before);
 }
 
 /// Beside a writer that never rests: as long as the number that was looked at before a read still stands, the read shows every change that

@@ -23,7 +23,7 @@ async fn mixed(office: &mut Office<'_>) {
         playbook("one", "true"),
         Change::AddKey("bob@x".into(), key(3)),
         Change::RevokeKey("bob@x".into(), prefix(2)),
-        Change::NoteDenied(Denied { email: "bob@x".into(), why: "no".into() }),
+        Change::NoteDenied(Denied { email: "bob@x".into(), code: "FORBIDDEN".into(), why: "no".into() }),
         Change::Checkpoint(Checkpoint { up_to: 9, leaves: 9, root: [7; 32], peaks: vec!["07".into()] }),
         Change::DeleteSecret(name("one")),
         secret("one"),
@@ -56,7 +56,7 @@ pub async fn events_of_a_record_are_found_by_what_they_are_about(harness: Record
         office.reopen().await;
     }
     let denied = &office.events_about(Kind::User, "bob@x").await[3];
-    assert_eq!((denied.kind, denied.properties["result"].as_str()), (EventType::Audit, Some("denied")));
+    assert_eq!((denied.kind, denied.properties["result"].as_str()), (EventType::Audit, Some("denied: FORBIDDEN")));
     let audits = EventQuery { kind: Some(EventType::AuditCheckpoint), limit: 10, ..EventQuery::default() };
     assert_eq!(office.store().events(audits).await.expect("events").len(), 1);
 }

@@ -1,14 +1,16 @@
 //! What is promised about people and keys when many want something at once, and after a restart.
 
 use runvoy_model::change::{Change, ClaimKey, Invitation, InvitedBy};
-use runvoy_model::command::Refusal;
+use runvoy_model::command::{Answer, Refusal};
 use runvoy_model::record::{Body, Kind, ONLY, Record, hash_name};
 use runvoy_model::role::Role;
+use runvoy_model::step::{Authority, Step};
 use runvoy_model::user::CLAIM_LIVES_MS;
 use runvoy_ports::store::StoreError;
 
-use super::office::{Office, admin, key, prefix, with_key};
+use super::office::{Office, admin, key, prefix, record_of, with_key};
 use crate::harness::Records;
+use crate::stage::refusal;
 
 /// Sends all of them at once; how each was answered, in their order.
 async fn at_once(office: &mut Office<'_>, changes: Vec<Change>) -> Vec<Result<Record, Refusal>> {
@@ -141,4 +143,24 @@ pub async fn the_use_of_a_key_is_remembered_to_the_minute(harness: Records<'_>) 
     assert!((used.0 - 60_000..=used.0).contains(&at.0), "{at:?}");
     assert_eq!(office.read(Kind::User, "bob@x").await, before);
     assert_eq!(office.read(Kind::Key, &hash_name(&[9; 32])).await, None, "an unknown key is not made by using it");
+}
+
+/// Whoever was admitted, and revoked or made something else before their step, is refused in the step itself.
+pub async fn whoever_was_revoked_since_they_were_admitted_changes_nothing(harness: Records<'_>) {
+    let mut office = Office::new(harness);
+    office.changed(Change::CreateFirstAdmin(admin("root@x", 1))).await;
+    office.changed(with_key("eve@x", Role::Admin, 2)).await;
+    let authority = Some(Authority { email: "eve@x".into(), key_hash: Some([2; 32]), role: Role::Admin });
+    let invite = |number: u8| with_key(&format!("user-{number}@x"), Role::Admin, number);
+    let step = Step { authority: authority.clone(), ..office.step() };
+    record_of(office.apply(&step, invite(3), None).await);
+    office.changed(Change::SetRole("eve@x".into(), Role::Operator)).await;
+    let demoted = Step { authority: authority.clone(), ..office.step() };
+    assert_eq!(refusal(office.apply(&demoted, invite(4), None).await), Refusal::NotAllowed(Role::Operator));
+    office.changed(Change::RevokeUser("eve@x".into())).await;
+    let revoked = Step { authority, ..office.step() };
+    assert_eq!(refusal(office.apply(&revoked, invite(4), None).await), Refusal::Revoked);
+    assert!(office.read(Kind::User, "user-4@x").await.is_none());
+    office.reopen().await;
+    assert!(matches!(office.apply(&step, invite(3), None).await, Answer::Record { repeated: true, .. }), "a repeat is answered as before");
 }

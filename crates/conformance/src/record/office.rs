@@ -44,7 +44,7 @@ impl<'h> Office<'h> {
         self.made += 1;
         let id = StepId::from_bytes(id_bytes(BEGINNING, self.made));
         let audit = Some(Audit { action: "test".into(), from: "127.0.0.1".into() });
-        Step { id, at: self.now, actor: Actor::User { email: "ann@x".into() }, request_id: id.to_string(), audit }
+        Step { id, at: self.now, actor: Actor::User { email: "ann@x".into() }, request_id: id.to_string(), audit, authority: None }
     }
 
     pub async fn play(&mut self, change: Change, key: Option<SubmitKey>) -> Answer {

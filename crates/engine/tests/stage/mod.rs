@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
-use runvoy_engine::{Caller, Config, Engine, Ports, RunRequest};
+use runvoy_engine::{Caller, Config, DigestKey, Engine, Ports, RunRequest};
 use runvoy_memory::{MemoryLogStore, MemorySealKeys, MemoryStore};
 use runvoy_model::chain::AuditKey;
+use runvoy_model::change::{Change, Invitation, InvitedBy, NewKey};
 use runvoy_model::command::{EndAttempt, Fence, LeaseRequest, Outcome, Worker};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::{Id, LeaseId, StepId, WorkerId};
 use runvoy_model::name::Name;
+use runvoy_model::record::Kind;
 use runvoy_model::role::Role;
 use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
@@ -90,6 +92,7 @@ impl Stage {
             records: records(Arc::clone(&store)),
             trail: Arc::clone(&store) as _,
             seal_keys: Arc::new(MemorySealKeys::new([6; 32])),
+            digest_key: DigestKey::new(&[5; 32]),
             logs: Arc::new(MemoryLogStore::default()),
             clock: Arc::clone(&clock) as _,
             ids: Arc::clone(&ids) as _,
@@ -134,7 +137,22 @@ impl Stage {
     }
 
     pub async fn run(&self, request: RunRequest) -> Execution {
-        self.engine.run(&caller("ada@example.com", Role::Admin), &request).await.expect("it is taken")
+        let ada = self.admitted("ada@example.com", Role::Admin).await;
+        self.engine.run(&ada, &request).await.expect("it is taken")
+    }
+
+    /// A caller whom the store knows too.
+    pub async fn admitted(&self, email: &str, role: Role) -> Caller {
+        if self.store.record(Kind::User, email).await.expect("the store answers").is_none() {
+            let id = self.ids.next_id();
+            let mut hash = [0; 32];
+            hash[..16].copy_from_slice(id.as_bytes());
+            let key = NewKey { hash, prefix: format!("rv_{id}"), name: None, expires_at: None };
+            let invitation = Invitation { email: email.into(), role, by: InvitedBy::Key(key) };
+            let step = Step::system(StepId(id), self.clock.now(), "test");
+            self.store.change(step, Change::InviteUser(invitation), None).await.expect("the store takes it");
+        }
+        caller(email, role)
     }
 }
 

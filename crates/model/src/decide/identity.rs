@@ -25,6 +25,8 @@ pub(super) fn recover_admin<V: View>(view: &mut V, step: &Step, new: &NewUser) -
     admit(view, step, new)
 }
 
+/// Makes somebody what is asked for, with one more key. What they were invited to before is over, and where they have as many keys as one may, the
+/// oldest makes room: nobody is to stand before this door in vain.
 fn admit<V: View>(view: &mut V, step: &Step, new: &NewUser) -> Decision<V::Error> {
     let mut record = look(view, Kind::User, &new.email)?;
     let mut user = match record.user() {
@@ -33,12 +35,29 @@ fn admit<V: View>(view: &mut V, step: &Step, new: &NewUser) -> Decision<V::Error
     };
     let mut writes = Writes::default();
     (user.role, user.revoked_at) = (new.role, None);
+    if let Some(claim) = user.claim.take() {
+        forget_claim(view, &claim.token_hash, &mut writes)?;
+    }
+    let ended = make_room(&mut user, step);
     if let Some(refusal) = give_key(view, step, &mut user, &new.key, &mut writes)? {
         return refuse(refusal);
     }
     list_admin(view, &user, &mut writes)?;
-    let change = json!({"role": user.role, "key": new.key.prefix});
+    let mut change = json!({"role": user.role, "key": new.key.prefix});
+    if let Some(ended) = ended {
+        change["insteadOf"] = ended.into();
+    }
     finish(writes, step, &mut record, user, &change)
+}
+
+/// Ends the oldest key of somebody who has as many as one may; its shown part.
+fn make_room(user: &mut User, step: &Step) -> Option<String> {
+    if user.keys.iter().filter(|key| key.works(step.at)).count() < MOST_KEYS {
+        return None;
+    }
+    let oldest = user.keys.iter_mut().find(|key| key.works(step.at))?;
+    oldest.revoked_at = Some(step.at);
+    Some(oldest.prefix.clone())
 }
 
 pub(super) fn invite<V: View>(view: &mut V, step: &Step, invitation: &Invitation) -> Decision<V::Error> {
@@ -158,7 +177,9 @@ pub(super) fn revoke_key<V: View>(view: &mut V, step: &Step, email: &str, prefix
         return refuse(Refusal::Missing(Kind::Key, prefix.to_owned()));
     }
     let mut writes = Writes::default();
-    if !user.has_key(step.at) && !unlist_admin(view, step, email, &mut writes)? {
+    let lost =
+        if user.has_key(step.at) { !keeps_a_way_in(view, step, &record, &user)? } else { !unlist_admin(view, step, email, &mut writes)? };
+    if lost {
         return refuse(Refusal::LastAdmin(email.to_owned()));
     }
     finish(writes, step, &mut record, user, &json!({"key": prefix, "revoked": true}))
@@ -176,6 +197,9 @@ pub(super) fn rotate_key<V: View>(view: &mut V, step: &Step, email: &str, prefix
     }
     // Whoever had only keys that ran out may have left the list; a key that ran out on its way takes nobody's place.
     if user.has_key(step.at) {
+        if !keeps_a_way_in(view, step, &record, &user)? {
+            return refuse(Refusal::LastAdmin(email.to_owned()));
+        }
         list_admin(view, &user, &mut writes)?;
     } else if !unlist_admin(view, step, email, &mut writes)? {
         return refuse(Refusal::LastAdmin(email.to_owned()));
@@ -282,15 +306,34 @@ fn list_admin<V: View>(view: &mut V, user: &User, writes: &mut Writes) -> Result
     Ok(())
 }
 
+/// Whether, after a change of an admin's keys, some admin still has a key that does not run out by itself, if one had before.
+fn keeps_a_way_in<V: View>(view: &mut V, step: &Step, before: &Record, after: &User) -> Result<bool, V::Error> {
+    let had_one = before.user().is_some_and(|user| user.role == Role::Admin && user.has_lasting_key());
+    if !had_one || after.has_lasting_key() {
+        return Ok(true);
+    }
+    let admins = admins_of(&look(view, Kind::Admins, ONLY)?);
+    for admin in admins.iter().filter(|admin| **admin != after.email) {
+        let lasting = |user: &User| user.role == Role::Admin && user.has_key(step.at) && user.has_lasting_key();
+        if look(view, Kind::User, admin)?.user().is_some_and(lasting) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Takes a user off the list of admins; `false`, and nothing written, if nobody left on it has a key that works.
 fn unlist_admin<V: View>(view: &mut V, step: &Step, email: &str, writes: &mut Writes) -> Result<bool, V::Error> {
     let mut record = look(view, Kind::Admins, ONLY)?;
     let mut admins = admins_of(&record);
     let Some(place) = admins.iter().position(|admin| admin == email) else { return Ok(true) };
     admins.remove(place);
+    // A key that runs out by itself does not stand in for one that lasts.
+    let lasting = look(view, Kind::User, email)?.user().is_some_and(User::has_lasting_key);
     let mut one_left = false;
     for admin in &admins {
-        one_left |= look(view, Kind::User, admin)?.user().is_some_and(|user| user.has_key(step.at));
+        let stands_in = |user: &User| user.has_key(step.at) && (!lasting || user.has_lasting_key());
+        one_left |= look(view, Kind::User, admin)?.user().is_some_and(stands_in);
     }
     if !one_left {
         return Ok(false);

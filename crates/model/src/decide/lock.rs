@@ -65,6 +65,23 @@ pub(super) fn release_by_force<V: View>(view: &mut V, step: &Step, name: &Name) 
     Ok((writes, Answer::Lock(lock)))
 }
 
+/// Hands on a lock that somebody holds who has ended, or is not there. Whoever else holds it by now keeps it: between the look that found the
+/// holder and this step the lock may have changed hands.
+pub(super) fn free<V: View>(view: &mut V, step: &Step, name: &Name, holder: ExecutionId) -> Decision<V::Error> {
+    let Some(lock) = view.lock(name)?.filter(|lock| lock.is_held_by(holder)) else { return Ok((Writes::default(), Answer::Unchanged)) };
+    let mut writes = Writes::default();
+    match view.execution(holder)? {
+        Some(execution) if !execution.status.is_terminal() => return Ok((Writes::default(), Answer::Unchanged)),
+        Some(mut execution) if execution.lock != LockClaim::None => {
+            execution.lock = LockClaim::None;
+            writes.put(execution, step);
+        }
+        Some(_) | None => {}
+    }
+    let lock = hand_on(view, step, lock, &mut writes)?;
+    Ok((writes, Answer::Lock(lock)))
+}
+
 pub(super) fn expire_wait<V: View>(view: &mut V, step: &Step, id: ExecutionId) -> Decision<V::Error> {
     let Some(execution) = view.execution(id)? else { return refuse(Refusal::NotFound) };
     match execution.lock {

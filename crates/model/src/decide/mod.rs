@@ -4,6 +4,7 @@
 //! a terminal status never changes; at most one execution holds a lock and its fence only rises; whoever ends gives its lock to the
 //! first that waits, in the same step; what comes from a lapsed lease is kept as a late event and changes nothing else.
 
+mod authority;
 mod end;
 mod identity;
 mod job;
@@ -28,6 +29,9 @@ pub type Decision<E> = Result<(Writes, Answer), E>;
 
 /// Decides one step. The caller seals the writes ([`Writes::seal`]) and applies all of them, or none.
 pub fn decide<V: View>(view: &mut V, step: &Step, command: &Command) -> Decision<V::Error> {
+    if let Some(refusal) = authority::lost(view, step, command)? {
+        return refuse(refusal);
+    }
     match command {
         Command::Submit(submit) => submit::submit(view, step, submit),
         Command::Lease(request) => lease::lease(view, step, request),
@@ -47,6 +51,7 @@ pub fn decide<V: View>(view: &mut V, step: &Step, command: &Command) -> Decision
         Command::ResumeJob(id) => job::resume(view, step, *id),
         Command::CancelJob(id) => job::cancel(view, step, *id),
         Command::ForgetStaged(id) => job::forget_staged(view, *id),
+        Command::FreeLock(name, holder) => lock::free(view, step, name, *holder),
         Command::NoteLink(id, until) => note_link(view, step, *id, *until),
         Command::Change(change, key) => registry::change(view, step, change, key.as_ref()),
     }

@@ -12,7 +12,7 @@ use crate::group::Group;
 use crate::hex::hex;
 use crate::image::{Image, image_id};
 use crate::name::Name;
-use crate::playbook::{Playbook, PlaybookBody};
+use crate::playbook::{Grant, Playbook, PlaybookBody};
 use crate::record::{Body, Kind, ONLY, Record};
 use crate::rule::Rule;
 use crate::secret::{Sealed, Secret};
@@ -233,6 +233,13 @@ fn push_playbook<V: View>(view: &mut V, step: &Step, name: &Name, body: &Playboo
     let mut record = look(view, Kind::Playbook, name.as_str())?;
     // A name that is used again goes on counting: a version is never two different texts.
     let version = u32::try_from(record.version).unwrap_or(u32::MAX).saturating_add(1);
+    let mut grants = Vec::new();
+    for name in body.secrets_used() {
+        match look(view, Kind::Secret, name.as_str())?.secret() {
+            Some(secret) => grants.push(Grant::of(secret)),
+            None => return refuse(Refusal::Missing(Kind::Secret, name.to_string())),
+        }
+    }
     let playbook = Playbook {
         name: name.clone(),
         version,
@@ -240,6 +247,8 @@ fn push_playbook<V: View>(view: &mut V, step: &Step, name: &Name, body: &Playboo
         created_by: step.actor.name(),
         created_at: step.at,
         created_by_request_id: step.request_id.clone(),
+        first_version: record.playbook().map_or(version, |earlier| earlier.first_version),
+        grants,
     };
     let mut writes = Writes::default();
     let mut kept = Record::new(Kind::PlaybookVersion, format!("{name}@{version}"));
@@ -273,7 +282,7 @@ fn note_denied<V: View>(view: &mut V, step: &Step, denied: &Denied) -> Decision<
         return refuse(Refusal::Missing(Kind::User, denied.email.clone()));
     };
     let mut writes = Writes::default();
-    note(&mut writes, step, &record, &json!({"why": denied.why}), "denied");
+    note(&mut writes, step, &record, &json!({"why": denied.why}), &format!("denied: {}", denied.code));
     let record = writes.put_record(record);
     Ok((writes, Answer::Record { record, repeated: false }))
 }

@@ -234,7 +234,7 @@ const ARGV: &[&[&str]] = &[
 
 fn verdict(rule: &Rule, command: &str, args: Option<&[String]>) -> Verdict {
     let subject = Subject { email: "dev@x.com", role: Role::Developer, groups: &[] };
-    let asked = Asked { command, args, image: "local", lock: None, queue: "default", secrets: &[], playbook: None };
+    let asked = Asked { command, args, image: "local", reference: None, lock: None, queue: "default", secrets: &[], playbook: None };
     judge([rule], &subject, &asked)
 }
 
@@ -276,7 +276,7 @@ fn security_10_deny_wins_over_an_allow_of_everything() {
     let (everything, nothing) = (rule(Effect::Allow, &["*"]), rule(Effect::Deny, &["rm *"]));
     let subject = Subject { email: "dev@x.com", role: Role::Developer, groups: &[] };
     every_way(|command, args| {
-        let asked = Asked { command, args, image: "local", lock: None, queue: "default", secrets: &[], playbook: None };
+        let asked = Asked { command, args, image: "local", reference: None, lock: None, queue: "default", secrets: &[], playbook: None };
         assert!(!judge([&everything, &nothing], &subject, &asked).allowed, "{command:?} {args:?}");
     });
 }

@@ -4,8 +4,16 @@ use proptest::prelude::*;
 
 use super::*;
 
-const ASKED: Asked<'static> =
-    Asked { command: "kubectl get pods", args: None, image: "local", lock: None, queue: "default", secrets: &[], playbook: None };
+const ASKED: Asked<'static> = Asked {
+    command: "kubectl get pods",
+    args: None,
+    image: "local",
+    reference: None,
+    lock: None,
+    queue: "default",
+    secrets: &[],
+    playbook: None,
+};
 
 fn list(entries: &[&str]) -> Vec<String> {
     entries.iter().map(|entry| (*entry).to_owned()).collect()
@@ -110,6 +118,26 @@ fn an_allow_list_is_the_union_of_all_that_apply() {
     assert!(image(&rules, "a") && image(&rules, "b2") && !image(&rules, "local"));
     rules.push(Rule { images: list(&["local"]), users: list(&["other@x.com"]), ..allow() });
     assert!(!image(&rules, "local"), "what others may is of no account");
+}
+
+#[test]
+fn an_image_is_judged_by_its_whole_reference_and_allowed_by_nothing_less_than_that_or_its_id() {
+    let ours = Asked { image: "tool:v1-0011aabbccdd", reference: Some("ghcr.io/team/tool:v1"), ..ASKED };
+    let theirs = Asked { image: "tool:v1-99887766aabb", reference: Some("evil.example/team/tool:v1"), ..ASKED };
+    let both = |rule: Rule| (allowed(std::slice::from_ref(&rule), ours), allowed(&[rule], theirs));
+    for pattern in ["ghcr.io/team/*", "ghcr.io/team/tool:v1", "tool:v1-0011aabbccdd"] {
+        assert_eq!(both(Rule { images: list(&[pattern]), ..allow() }), (true, false), "{pattern}");
+    }
+    for pattern in ["tool*", "tool:v1-*", "tool:v1-0011aabbccd?", "team/tool:v1", "local"] {
+        assert_eq!(both(Rule { images: list(&[pattern]), ..allow() }), (false, false), "{pattern}");
+    }
+    for (pattern, expected) in
+        [("evil.example/*", (true, false)), ("*/tool:*", (false, false)), ("tool:*", (false, false)), ("local", (true, true))]
+    {
+        assert_eq!(both(Rule { images: list(&[pattern]), ..deny() }), expected, "{pattern}");
+    }
+    assert!(allowed(&[Rule { images: list(&["local"]), ..allow() }], ASKED));
+    assert_eq!(both(Rule { images: list(&["*"]), ..allow() }), (true, true));
 }
 
 #[test]

@@ -28,8 +28,10 @@ pub struct Asked<'a> {
     pub command: &'a str,
     /// Arguments of the program, passed without a shell.
     pub args: Option<&'a [String]>,
-    /// The image.
+    /// The image's id.
     pub image: &'a str,
+    /// The whole reference of a registered image. An id shows no more of it than its short name.
+    pub reference: Option<&'a str>,
     /// The lock, if one is wanted.
     pub lock: Option<&'a str>,
     /// The queue.
@@ -125,6 +127,7 @@ fn listed(rules: &[&Rule], dimension: Dimension, asked: &Asked<'_>) -> Vec<Decis
     let noun = dimension.noun();
     match dimension {
         Dimension::Commands => vec![listed_command(rules, asked)],
+        Dimension::Images => vec![listed_image(rules, asked)],
         Dimension::Playbooks if asked.playbook.is_none() => vec![outside(rules, "only playbooks may be run, and this is a plain command")],
         _ => values(dimension, asked)
             .into_iter()
@@ -133,6 +136,15 @@ fn listed(rules: &[&Rule], dimension: Dimension, asked: &Asked<'_>) -> Vec<Decis
                 None => outside(rules, &format!("the {noun} `{value}` is not among those allowed")),
             })
             .collect(),
+    }
+}
+
+/// An image is on a list by its whole reference or by its very id: a pattern that fits an id would let in whatever has the same short name.
+fn listed_image(rules: &[&Rule], asked: &Asked<'_>) -> Decision {
+    let whole = asked.reference.unwrap_or(asked.image);
+    match find(rules, Dimension::Images, |pattern| pattern == asked.image || pattern::matches(pattern, whole)) {
+        Some((rule, pattern)) => inside(rule, format!("the image `{whole}` matches `{pattern}`")),
+        None => outside(rules, &format!("the image `{whole}` is not among those allowed")),
     }
 }
 
@@ -194,7 +206,7 @@ fn with_reason(rule: &Rule, why: &str) -> String {
 fn values<'a>(dimension: Dimension, asked: &Asked<'a>) -> Vec<&'a str> {
     match dimension {
         Dimension::Commands => Vec::new(),
-        Dimension::Images => vec![asked.image],
+        Dimension::Images => [asked.image].into_iter().chain(asked.reference).collect(),
         Dimension::Locks => asked.lock.into_iter().collect(),
         Dimension::Queues => vec![asked.queue],
         Dimension::Secrets => asked.secrets.iter().map(Name::as_str).collect(),

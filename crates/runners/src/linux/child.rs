@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::io;
 use std::os::fd::RawFd;
 
 use super::kernel;
@@ -131,6 +132,12 @@ unsafe fn execute(plan: &Plan<'_>) -> c_int {
 struct CapabilityHeader {
     version: u32,
     pid: c_int,
+}
+
+/// Becomes another user for good, as a command does.
+pub(crate) fn become_user(run_as: &RunAs) -> io::Result<()> {
+    // SAFETY: the list of groups is live; the calls touch only this process.
+    unsafe { drop_privileges(run_as) }.map_err(|(_, errno)| io::Error::from_raw_os_error(errno))
 }
 
 /// Raw calls: the C library's own would try to reach other threads.

@@ -9,13 +9,13 @@ use runvoy_ports::runner::{Start, StartError};
 use super::message::Failure;
 use super::step::Step;
 use crate::command;
-use crate::config::RunAs;
 
 /// What a failed start was about.
 pub(crate) struct Context<'a> {
     pub(crate) start: &'a Start,
     pub(crate) work_dir: &'a Path,
-    pub(crate) run_as: Option<&'a RunAs>,
+    /// Who the command was to run as, if not the worker's user.
+    pub(crate) uid: Option<u32>,
 }
 
 /// Says what happened and what to do.
@@ -37,7 +37,7 @@ pub(crate) fn explain(failure: &Failure, context: &Context<'_>) -> StartError {
             format!("directory {} of the work directory could not be entered: {why}", context.start.directory)
         }
         (Step::EnterDirectory, libc::EACCES) => {
-            let uid = context.run_as.map_or(0, |run_as| run_as.uid);
+            let uid = context.uid.unwrap_or(0);
             format!("uid {uid} may not enter work directory {directory}: every directory above it must let others pass (chmod o+x)")
         }
         (Step::EnterDirectory, _) => format!("work directory {directory} could not be entered: {why}"),
@@ -48,8 +48,8 @@ pub(crate) fn explain(failure: &Failure, context: &Context<'_>) -> StartError {
         (Step::SetLimit, _) => format!("the limit cannot be enforced on this worker: {} ({why})", failure.detail),
         (Step::ResourceLimit, _) => format!("the limit of open files or file size could not be set: {why}"),
         (Step::User | Step::Privileges, _) => {
-            let uid = context.run_as.map_or_else(|| "another user".to_owned(), |run_as| format!("uid {}", run_as.uid));
-            format!("the command could not become {uid}: {why} (the worker must run as root to use --run-as)")
+            let uid = context.uid.map_or_else(|| "another user".to_owned(), |uid| format!("uid {uid}"));
+            format!("the command could not become {uid}: {why} (the worker must run as root to run commands as other users)")
         }
         (Step::Clone, libc::EAGAIN | libc::ENOMEM) => {
             format!("no process could be made: {why} (the worker's machine is out of processes or memory, or the limit is too low)")
@@ -77,7 +77,7 @@ fn explain_execute(errno: i32, context: &Context<'_>) -> String {
             format!("{program}: not found{place}{next}")
         }
         libc::EACCES => {
-            let who = context.run_as.map_or_else(|| "the worker's user".to_owned(), |run_as| format!("uid {}", run_as.uid));
+            let who = context.uid.map_or_else(|| "the worker's user".to_owned(), |uid| format!("uid {uid}"));
             format!("{program}: permission denied: it is not executable for {who}")
         }
         libc::ENOEXEC => format!("{program}: not a program that this machine can run (a script needs a first line like #!/bin/sh)"),
@@ -110,8 +110,7 @@ mod tests {
             directory: String::new(),
             work_dir: WorkDir::Kept,
         };
-        let run_as = RunAs { uid: 77, gid: 77, groups: vec![] };
-        let context = Context { start: &start, work_dir: Path::new("/data/work/x-1"), run_as: Some(&run_as) };
+        let context = Context { start: &start, work_dir: Path::new("/data/work/x-1"), uid: Some(77) };
         explain(&Failure { step, errno, detail: String::new() }, &context).message
     }
 

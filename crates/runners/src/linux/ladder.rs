@@ -269,7 +269,7 @@ fn make_all(path: &Path) -> io::Result<()> {
 }
 
 /// Makes a process that does one thing and leaves, and says whether that worked.
-fn attempt(how: Clone<'_>, mut task: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+pub(crate) fn attempt(how: Clone<'_>, mut task: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     unsafe extern "C" fn enter<F: FnMut() -> io::Result<()>>(task: *mut c_void) -> ! {
         // SAFETY: the argument given below, in this process's copy of the memory.
         let task = unsafe { &mut *task.cast::<F>() };

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use runvoy_ports::runner::{Control, Exit, StartError};
+use runvoy_ports::runner::{Control, Exit, ExitStatus, StartError};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::Handle as Runtime;
@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::message::{self, Failure, Hello, PACKET_MAX, REPORT_MAX, Report, Rung, Setup};
+use super::pool::LentUid;
 use super::socket::{self, Wait};
 use super::tree;
 use crate::config::Config;
@@ -50,6 +51,8 @@ struct Entry {
     /// Who waits for the start; taken when it is answered.
     reply: Option<oneshot::Sender<Result<Begun, NotBegun>>>,
     exit: oneshot::Sender<Exit>,
+    /// Held until the spawner says that no process of the command is left.
+    lent: Option<Arc<LentUid>>,
 }
 
 /// A command that runs.
@@ -79,6 +82,7 @@ pub(crate) struct Pending {
 pub(crate) struct Orphan {
     pub(crate) name: String,
     pub(crate) exit: oneshot::Sender<Exit>,
+    pub(crate) lent: Option<Arc<LentUid>>,
 }
 
 impl Link {
@@ -119,7 +123,7 @@ impl Link {
         let setup = Setup {
             work_root: config.work_root.clone(),
             instance: config.instance.clone(),
-            run_as: config.run_as.clone(),
+            user: config.user.clone(),
             containment: config.containment.map(Rung::from),
         };
         let setup = serde_json::to_vec(&setup).map_err(|error| fail(error.to_string()))?;
@@ -157,7 +161,7 @@ impl Link {
     }
 
     /// Enters a command that is about to be asked for; `None` if the spawner is gone.
-    pub(crate) fn expect(&self, name: &str) -> Option<Pending> {
+    pub(crate) fn expect(&self, name: &str, lent: Option<Arc<LentUid>>) -> Option<Pending> {
         let mut table = self.table();
         if table.closed {
             return None;
@@ -165,7 +169,7 @@ impl Link {
         table.last_id += 1;
         let id = table.last_id;
         let ((reply, wait_reply), (exit, wait_exit)) = (oneshot::channel(), oneshot::channel());
-        table.entries.insert(id, Entry { name: name.to_owned(), reply: Some(reply), exit });
+        table.entries.insert(id, Entry { name: name.to_owned(), reply: Some(reply), exit, lent });
         Some(Pending { id, reply: wait_reply, exit: wait_exit })
     }
 
@@ -238,6 +242,10 @@ impl Link {
             }
             Report::Exited { id, exit } => {
                 if let Some(entry) = table.entries.remove(&id) {
+                    if let Some(lent) = entry.lent.filter(|_| exit.status == ExitStatus::Lost) {
+                        // Somebody killed what watches over the command, and with it the proof that all of it is gone.
+                        lent.lose();
+                    }
                     // Whoever does not wait for the end does not want it.
                     let _ = entry.exit.send(exit);
                 }
@@ -252,7 +260,7 @@ impl Link {
             if let Some(reply) = entry.reply.take() {
                 drop(reply.send(Err(NotBegun::Gone)));
             }
-            Orphan { name: entry.name, exit: entry.exit }
+            Orphan { name: entry.name, exit: entry.exit, lent: entry.lent }
         });
         orphaned.collect()
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::step::Step;
 use crate::command;
-use crate::config::RunAs;
+use crate::config::User;
 
 /// Larger requests travel in a memory file beside their packet: a packet must fit the socket's buffer.
 pub(crate) const PACKET_MAX: usize = 64 * 1024;
@@ -33,7 +33,7 @@ const EXITED: u8 = 7;
 pub(crate) struct Setup {
     pub(crate) work_root: PathBuf,
     pub(crate) instance: String,
-    pub(crate) run_as: Option<RunAs>,
+    pub(crate) user: User,
     pub(crate) containment: Option<Rung>,
 }
 
@@ -86,6 +86,7 @@ impl From<Rung> for Containment {
 
 /// A packet to a spawner, as it reads it.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one at a time, read where it was received, and most of them are starts")]
 pub(crate) enum Request<'a> {
     Start(StartRequest<'a>),
     /// The start request of this many bytes is in the last file.
@@ -103,6 +104,8 @@ pub(crate) struct StartRequest<'a> {
     pub(crate) id: u64,
     pub(crate) name: &'a CStr,
     pub(crate) limits: Limits,
+    /// The uid that was lent to its attempt.
+    pub(crate) uid: Option<u32>,
     /// Where in the work directory it runs.
     pub(crate) directory: &'a CStr,
     /// Names and contents of the files in its new work directory; none if it finds the one of an earlier command.
@@ -141,8 +144,21 @@ impl Failure {
     }
 }
 
+/// A command that a worker wants started.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) start: &'a Start,
+    /// The uid that was lent to its attempt.
+    pub(crate) uid: Option<u32>,
+}
+
+/// What stands for no uid; to the kernel it is none either.
+const NO_UID: u32 = u32::MAX;
+
 /// Encodes a start request. The command has been checked: no string in it has a NUL.
-pub(crate) fn encode_start(id: u64, name: &str, start: &Start) -> Vec<u8> {
+pub(crate) fn encode_start(id: u64, wanted: &Wanted<'_>) -> Vec<u8> {
+    let Wanted { name, start, uid } = wanted;
     let strings: usize =
         start.argv.iter().map(String::len).sum::<usize>() + start.env.iter().map(|(k, v)| k.len() + v.len() + 2).sum::<usize>();
     let mut bytes = Vec::with_capacity(strings + 512);
@@ -152,6 +168,7 @@ pub(crate) fn encode_start(id: u64, name: &str, start: &Start) -> Vec<u8> {
     for limit in [limits.memory_bytes, limits.pids, limits.cpu_millis, limits.open_files, limits.file_bytes] {
         bytes.extend_from_slice(&limit.unwrap_or(u64::MAX).to_le_bytes());
     }
+    bytes.extend_from_slice(&uid.unwrap_or(NO_UID).to_le_bytes());
     put_string(&mut bytes, &[name]);
     put_string(&mut bytes, &[&start.directory]);
     put_work_dir(&mut bytes, &start.work_dir);
@@ -325,12 +342,13 @@ impl<'a> Rest<'a> {
         let id = self.u64()?;
         let mut limit = || self.u64().map(|limit| (limit != u64::MAX).then_some(limit));
         let limits = Limits { memory_bytes: limit()?, pids: limit()?, cpu_millis: limit()?, open_files: limit()?, file_bytes: limit()? };
+        let uid = Some(self.u32()?).filter(|uid| *uid != NO_UID);
         let (name, directory, files) = (self.string()?, self.string()?, self.work_dir()?);
         let programs = self.strings()?;
         let (mut argv, mut env) = (self.strings()?, self.strings()?);
         argv.push(std::ptr::null());
         env.push(std::ptr::null());
-        Some(StartRequest { id, name, limits, directory, files, programs, argv, env })
+        Some(StartRequest { id, name, limits, uid, directory, files, programs, argv, env })
     }
 
     /// The outer `None` is a packet cut short, the inner one a work directory that is kept.
@@ -371,9 +389,9 @@ mod tests {
 
     #[test]
     fn a_start_request_arrives_as_it_was_sent() {
-        let bytes = encode_start(42, "name-3", &start());
+        let bytes = encode_start(42, &Wanted { name: "name-3", start: &start(), uid: Some(70_000) });
         let Some(Request::Start(read)) = Request::decode(&bytes) else { panic!("not a start request") };
-        assert_eq!((read.id, read.name, read.limits), (42, c"name-3", start().limits));
+        assert_eq!((read.id, read.name, read.limits, read.uid), (42, c"name-3", start().limits, Some(70_000)));
         assert_eq!((read.directory, read.files), (c"repo/a", Some(vec![(c".env", &b"A=\0\xff"[..])])));
         assert_eq!((read.programs.len(), read.argv.len(), read.env.len()), (1, 4, 3));
         assert!(read.argv[3].is_null() && read.env[2].is_null());
@@ -381,13 +399,14 @@ mod tests {
 
     #[test]
     fn a_kept_work_directory_is_told_from_a_new_one() {
-        let bytes = encode_start(42, "name-3", &Start { work_dir: WorkDir::Kept, ..start() });
-        assert!(matches!(Request::decode(&bytes), Some(Request::Start(StartRequest { files: None, .. }))));
+        let start = Start { work_dir: WorkDir::Kept, ..start() };
+        let bytes = encode_start(42, &Wanted { name: "name-3", start: &start, uid: None });
+        assert!(matches!(Request::decode(&bytes), Some(Request::Start(StartRequest { files: None, uid: None, .. }))));
     }
 
     #[test]
     fn a_cut_request_is_refused_at_every_length() {
-        let bytes = encode_start(42, "name-3", &start());
+        let bytes = encode_start(42, &Wanted { name: "name-3", start: &start(), uid: None });
         for length in 0..bytes.len() {
             assert!(Request::decode(&bytes[..length]).is_none(), "{length}");
         }

@@ -1,6 +1,7 @@
-//! The process runner on Linux: the worker's half (`runner`, `link`, `sweep`, `failure`), the spawner's half (`spawner`, `running`,
-//! `ladder`, `child`, `init`), and what both use.
+//! The process runner on Linux: the worker's half (`runner`, `link`, `pool`, `sweep`, `failure`), the spawner's half (`spawner`, `running`,
+//! `ladder`, `capability`, `child`, `init`), and what both use.
 
+mod capability;
 mod cgroup;
 mod child;
 mod clone;
@@ -14,6 +15,7 @@ mod ladder;
 mod limit;
 mod link;
 mod message;
+mod pool;
 pub(crate) mod runner;
 mod running;
 mod socket;

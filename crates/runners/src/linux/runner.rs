@@ -1,7 +1,8 @@
 //! The process runner of a worker: asks its spawner for commands, hands out their pipes and ends, and starts a new spawner if
 //! one is lost. It never forks: a worker is large and has threads, and its spawner is small and has none.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::error::Error as _;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,11 +18,14 @@ use super::failure::{self, Context};
 use super::handle::{Handle, boot_id};
 use super::kernel;
 use super::link::{Link, NotBegun, Orphan, Pending, Stop};
-use super::message::{self, PACKET_MAX, Rung};
+use super::message::{self, PACKET_MAX, Rung, Wanted};
+use super::pool::{LentUid, UidPool};
 use super::sweep::{Records, Spawner};
+use super::tree;
 use crate::command::{attempt_name, check};
-use crate::config::Config;
+use crate::config::{Config, User};
 use crate::leftover;
+use crate::uid::{UidRange, UnfitUids};
 
 /// Runs commands as processes of this machine.
 pub struct ProcessRunner {
@@ -31,9 +35,13 @@ pub struct ProcessRunner {
     link: Mutex<Arc<Link>>,
     /// One at a time starts a new spawner.
     renewing: tokio::sync::Mutex<()>,
-    /// Attempts that were started here and not cleaned up yet; a sweep leaves them alone.
-    kept: Arc<Mutex<HashSet<String>>>,
+    /// Where attempts get uids of their own from.
+    pool: Option<Arc<UidPool>>,
+    kept: Arc<Mutex<Kept>>,
 }
+
+/// Attempts that were started here and not cleaned up yet, with the uid of each; a sweep leaves them alone.
+type Kept = HashMap<String, Option<Arc<LentUid>>>;
 
 impl ProcessRunner {
     /// Makes the work root, starts the spawner and waits until it is ready. Must be called in a tokio runtime.
@@ -42,6 +50,8 @@ impl ProcessRunner {
             let message = format!("instance name {:?} may only have letters, digits, '-' and '_'", config.instance);
             return Err(StartError { message });
         }
+        let range = if let User::Each(range) = config.user { Some(range) } else { None };
+        range.map_or(Ok(()), check_range)?;
         config.work_root = make_work_root(&config).map_err(|error| StartError {
             message: format!(
                 "work root {} could not be made: {error} (the worker must be able to write there)",
@@ -51,7 +61,8 @@ impl ProcessRunner {
         let records = Records { work_root: config.work_root.clone(), instance: config.instance.clone() };
         let boot_id = boot_id();
         let link = open(&config, &records, &boot_id).await?;
-        Ok(Self { config, records, boot_id, link: Mutex::new(link), renewing: tokio::sync::Mutex::new(()), kept: Arc::default() })
+        let (link, renewing, pool) = (Mutex::new(link), tokio::sync::Mutex::new(()), range.map(UidPool::new));
+        Ok(Self { config, records, boot_id, link, renewing, pool, kept: Arc::default() })
     }
 
     /// The spawner's process id.
@@ -77,14 +88,15 @@ impl ProcessRunner {
     }
 
     /// Asks for a command. A spawner that died unnoticed is replaced: what could not be sent was not started.
-    async fn ask(&self, name: &str, start: &Start) -> Result<Asked, StartError> {
+    async fn ask(&self, name: &str, start: &Start, lent: Option<&Arc<LentUid>>) -> Result<Asked, StartError> {
+        let wanted = Wanted { name, start, uid: lent.map(|lent| lent.uid()) };
         let (stdout, stdout_writer) = pipe()?;
         let (stderr, stderr_writer) = pipe()?;
         let mut last_error = None;
         for _ in 0..2 {
             let link = self.link().await?;
-            let Some(pending) = link.expect(name) else { continue };
-            match send(&link, pending.id, name, start, [&stdout_writer, &stderr_writer]).await {
+            let Some(pending) = link.expect(name, lent.cloned()) else { continue };
+            match send(&link, pending.id, &wanted, [&stdout_writer, &stderr_writer]).await {
                 Ok(()) => return Ok(Asked { link, pending, stdout, stderr }),
                 Err(error) => {
                     link.give_up(pending.id);
@@ -96,14 +108,23 @@ impl ProcessRunner {
         Err(StartError { message: format!("the spawner could not be asked to start the command: {why}") })
     }
 
-    async fn begin(&self, name: &str, start: Start) -> Result<Started, StartError> {
-        let Asked { link, pending: Pending { id, reply, exit }, stdout, stderr } = self.ask(name, &start).await?;
+    async fn begin(&self, name: &str, mut start: Start, lent: Option<Arc<LentUid>>) -> Result<Started, StartError> {
         let work_dir = self.config.work_root.join(name);
+        if lent.is_some()
+            && let Some(home) = start.env.get_mut("HOME").filter(|home| home.is_empty())
+        {
+            // A uid that no user database knows has no home.
+            *home = work_dir.display().to_string();
+        }
+        let Asked { link, pending: Pending { id, reply, exit }, stdout, stderr } = self.ask(name, &start, lent.as_ref()).await?;
         let begun = match reply.await {
             Ok(Ok(begun)) => begun,
             Ok(Err(NotBegun::Failed(failure))) => {
-                let run_as = self.config.run_as.as_ref();
-                return Err(failure::explain(&failure, &Context { start: &start, work_dir: &work_dir, run_as }));
+                let uid = match &self.config.user {
+                    User::One(run_as) => Some(run_as.uid),
+                    User::Worker | User::Each(_) => lent.map(|lent| lent.uid()),
+                };
+                return Err(failure::explain(&failure, &Context { start: &start, work_dir: &work_dir, uid }));
             }
             Ok(Err(NotBegun::Gone)) | Err(_) => return Err(gone()),
         };
@@ -118,6 +139,17 @@ impl ProcessRunner {
             tracing::warn!(%error, name, "a command could not be written down; if worker and spawner are both killed it may outlive them");
         }
         Ok(Started { handle, pid: Some(begun.pid), work_dir, stdout, stderr, exit, control })
+    }
+
+    /// Enters a new attempt and lends it a uid, where attempts have uids of their own.
+    fn keep(&self, name: &str, execution: ExecutionId) -> Result<Option<Arc<LentUid>>, StartError> {
+        let mut kept = lock(&self.kept);
+        if kept.contains_key(name) {
+            return Err(StartError { message: format!("attempt {name} was started here before: every start needs its own attempt") });
+        }
+        let lent = self.pool.as_ref().map(|pool| lend(pool, execution)).transpose()?;
+        kept.insert(name.to_owned(), lent.clone());
+        Ok(lent)
     }
 
     fn current(&self) -> Spawner {
@@ -139,17 +171,15 @@ impl Runner for ProcessRunner {
         check(&start)?;
         let name = attempt_name(start.execution, start.attempt);
         if start.work_dir == WorkDir::Kept {
-            if !lock(&self.kept).contains(&name) {
+            let Some(lent) = lock(&self.kept).get(&name).cloned() else {
                 return Err(StartError { message: format!("attempt {name} has no work directory here: nothing of it was started before") });
-            }
-            return self.begin(&name, start).await;
+            };
+            return self.begin(&name, start, lent).await;
         }
-        if !lock(&self.kept).insert(name.clone()) {
-            return Err(StartError { message: format!("attempt {name} was started here before: every start needs its own attempt") });
-        }
+        let lent = self.keep(&name, start.execution)?;
         // Also when the caller gives up waiting: what was asked for is killed then, and its directory is left to the next sweep.
         let kept = Keeping { kept: &self.kept, name: &name, done: false };
-        let started = self.begin(&name, start).await;
+        let started = self.begin(&name, start, lent).await;
         kept.finish(started.is_ok());
         started
     }
@@ -163,8 +193,14 @@ impl Runner for ProcessRunner {
     }
 
     async fn sweep(&self) -> Result<usize, StartError> {
-        let (records, current, kept) = (self.records.clone(), self.current(), Arc::clone(&self.kept));
-        let swept = tokio::task::spawn_blocking(move || records.sweep(&current, |name| lock(&kept).contains(name)));
+        let (records, current, kept, pool) = (self.records.clone(), self.current(), Arc::clone(&self.kept), self.pool.clone());
+        let swept = tokio::task::spawn_blocking(move || {
+            let swept = records.sweep(&current, |name| lock(&kept).contains_key(name))?;
+            if let Some(pool) = pool.filter(|_| lock(&kept).is_empty()) {
+                withhold_used(&pool);
+            }
+            Ok(swept)
+        });
         swept.await.unwrap_or_else(|error| Err(error.to_string())).map_err(|message| StartError { message })
     }
 
@@ -177,6 +213,10 @@ impl Runner for ProcessRunner {
         if let Err(error) = removed.unwrap_or_else(|error| Err(io::Error::other(error))) {
             let directory = self.config.work_root.join(&name);
             tracing::warn!(%error, directory = %directory.display(), "a work directory could not be removed; the next sweep tries again");
+            if let Some(Some(lent)) = lock(&self.kept).get(&name) {
+                // Whoever had the uid next could read what is left.
+                lent.lose();
+            }
         }
         lock(&self.kept).remove(&name);
     }
@@ -198,7 +238,7 @@ struct Asked {
 
 /// Removes a name from the kept ones unless the command runs.
 struct Keeping<'a> {
-    kept: &'a Mutex<HashSet<String>>,
+    kept: &'a Mutex<Kept>,
     name: &'a str,
     done: bool,
 }
@@ -237,6 +277,7 @@ fn lose(records: &Records, roots: &[std::path::PathBuf], orphans: Vec<Orphan>) {
     let names: HashSet<&str> = orphans.iter().map(|orphan| orphan.name.as_str()).collect();
     if let Err(error) = records.end(roots, |name| names.contains(name)) {
         tracing::error!(error, "the spawner was lost and left commands behind");
+        orphans.iter().filter_map(|orphan| orphan.lent.as_ref()).for_each(|lent| lent.lose());
     }
     for orphan in orphans {
         // Whoever does not wait for the end does not want it.
@@ -259,8 +300,8 @@ fn has_cgroup(rung: Rung) -> bool {
     matches!(rung, Rung::CgroupV2 | Rung::CgroupV1)
 }
 
-async fn send(link: &Link, id: u64, name: &str, start: &Start, files: [&OwnedFd; 2]) -> io::Result<()> {
-    let packet = message::encode_start(id, name, start);
+async fn send(link: &Link, id: u64, wanted: &Wanted<'_>, files: [&OwnedFd; 2]) -> io::Result<()> {
+    let packet = message::encode_start(id, wanted);
     if packet.len() <= PACKET_MAX {
         return link.send(&packet, &files.map(AsFd::as_fd)).await;
     }
@@ -268,6 +309,30 @@ async fn send(link: &Link, id: u64, name: &str, start: &Start, files: [&OwnedFd;
     let mut file = fs::File::from(large.try_clone()?);
     file.write_all(&packet)?;
     link.send(&message::encode_start_large(id, packet.len()), &[files[0].as_fd(), files[1].as_fd(), large.as_fd()]).await
+}
+
+fn check_range(range: UidRange) -> Result<(), StartError> {
+    let refuse = |error: UnfitUids| {
+        let why = error.source().map(|why| format!(": {why}")).unwrap_or_default();
+        StartError { message: format!("commands cannot run as uids {range}: {error}{why}") }
+    };
+    range.check(kernel::ids().0).map_err(refuse)
+}
+
+/// The end of an execution's id is random, so that a new pool begins anywhere in its range.
+fn lend(pool: &Arc<UidPool>, execution: ExecutionId) -> Result<Arc<LentUid>, StartError> {
+    let (_, random) = execution.as_bytes().split_last_chunk().expect("an id has 16 bytes");
+    pool.lend(u64::from_be_bytes(*random)).ok_or_else(|| StartError {
+        message: format!("every uid of {} is in use: widen the range, or run fewer executions at once", pool.range()),
+    })
+}
+
+/// Looked at once, when nothing of ours runs: whoever else uses a uid of the range has it for good.
+fn withhold_used(pool: &UidPool) {
+    for uid in tree::uids().into_iter().filter(|uid| pool.range().contains(*uid)) {
+        tracing::warn!(uid, "a process that is not ours has a uid of the range for commands; it is not used");
+        pool.withhold(uid);
+    }
 }
 
 fn pipe() -> Result<(OwnedFd, OwnedFd), StartError> {
@@ -283,7 +348,7 @@ fn gone() -> StartError {
 
 /// Nobody but us may list it; the user that commands run as must be able to pass.
 fn make_work_root(config: &Config) -> io::Result<std::path::PathBuf> {
-    let mode = if config.run_as.is_some() { 0o711 } else { 0o700 };
+    let mode = if config.user == User::Worker { 0o700 } else { 0o711 };
     let root: &Path = &config.work_root;
     DirBuilder::new().recursive(true).mode(mode).create(root)?;
     fs::set_permissions(root, Permissions::from_mode(mode))?;

@@ -24,15 +24,27 @@ use super::message::{Failure, Rung, StartRequest};
 use super::socket::{self, Wait};
 use super::step::{RECORD, Record, Step};
 use super::tree;
-use crate::config::RunAs;
+use crate::config::{RunAs, User};
 
 /// What all commands of one spawner share.
 pub(crate) struct Ground {
     pub(crate) work_root: PathBuf,
-    pub(crate) run_as: Option<RunAs>,
+    pub(crate) user: User,
     pub(crate) ladder: Ladder,
     /// For children that share memory, where that works.
     pub(crate) stack: Option<Stack>,
+}
+
+impl Ground {
+    /// Who a command runs as. Nothing runs as somebody that this spawner was not told of when it was made.
+    fn run_as(&self, request: &StartRequest<'_>) -> Result<Option<RunAs>, Failure> {
+        match (&self.user, request.uid) {
+            (User::Worker, None) => Ok(None),
+            (User::One(run_as), None) => Ok(Some(run_as.clone())),
+            (User::Each(range), Some(uid)) if range.contains(uid) => Ok(Some(RunAs { uid, gid: uid, groups: Vec::new() })),
+            _ => Err(Failure::new(Step::User, &io::Error::from_raw_os_error(libc::EINVAL), "")),
+        }
+    }
 }
 
 /// A command that has a process.
@@ -74,13 +86,14 @@ impl Running {
             return Err(Failure::new(Step::Prepare, &io::Error::from_raw_os_error(libc::EMFILE), "output pipes"));
         };
         let name = request.name.to_str().map_err(|_| Failure::new(Step::Prepare, &io::Error::from_raw_os_error(libc::EINVAL), "name"))?;
+        let run_as = ground.run_as(request)?;
         let work_dir = ground.work_root.join(name);
         let new_dir = request.files.is_some().then(|| work_dir.clone());
         if let Some(files) = &request.files {
-            make_work_dir(&work_dir, ground.run_as.as_ref(), files)?;
+            make_work_dir(&work_dir, run_as.as_ref(), files)?;
         }
         let mut group = ground.ladder.make(name, &request.limits).inspect_err(|_| discard(new_dir.as_deref()))?;
-        let making = Making { ground, request, stdout, stderr, group: &group, work_dir: &work_dir };
+        let making = Making { ground, request, stdout, stderr, group: &group, work_dir: &work_dir, run_as: run_as.as_ref() };
         match making.process() {
             Ok(Made { pid, status, failure }) => {
                 let (id, rung) = (request.id, ground.ladder.rung);
@@ -264,6 +277,7 @@ struct Making<'a> {
     stderr: &'a OwnedFd,
     group: &'a Group,
     work_dir: &'a Path,
+    run_as: Option<&'a RunAs>,
 }
 
 /// A new process.
@@ -283,7 +297,6 @@ impl Making<'_> {
         let joins = self.group.joins(born_inside);
         let place = self.work_dir.join(OsStr::from_bytes(self.request.directory.to_bytes()));
         let directory = CString::new(place.into_os_string().into_vec()).map_err(|error| fail(Step::Prepare)(error.into()))?;
-        let run_as = self.ground.run_as.as_ref();
         let mut plan = Plan {
             programs: &self.request.programs,
             argv: &self.request.argv,
@@ -296,10 +309,10 @@ impl Making<'_> {
             failure: Cell::new(None),
             open_files: self.request.limits.open_files,
             file_bytes: self.request.limits.file_bytes,
-            run_as,
+            run_as: self.run_as,
         };
         // Another user could stop the child between its change of user and its exec, and us with it if we shared memory.
-        let stack = self.ground.stack.as_mut().filter(|_| run_as.is_none());
+        let stack = self.ground.stack.as_mut().filter(|_| self.run_as.is_none());
         let (pid, status) = if matches!(rung, Rung::PidNamespace | Rung::Weak) {
             start_init(plan, cgroup, rung == Rung::PidNamespace)?
         } else if let Some(stack) = stack {

@@ -12,6 +12,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use super::capability;
 use super::clone::Stack;
 use super::kernel::{self, Pid, Waited};
 use super::ladder::Ladder;
@@ -20,6 +21,7 @@ use super::running::{Ending, Ground, Phase, Running};
 use super::socket::{self, Wait};
 use super::step::Step;
 use super::tree;
+use crate::config::User;
 
 /// How long the dying are given: longer only if the kernel itself cannot end a process.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -66,13 +68,19 @@ fn serve() -> io::Result<()> {
 
 fn prepare(setup: Setup) -> Result<Ground, String> {
     let (uid, gid) = kernel::ids();
-    // Who already is that user has nothing to change, and without root could not.
-    let run_as = setup.run_as.filter(|run_as| uid == 0 || (run_as.uid, run_as.gid) != (uid, gid));
-    if let Some(run_as) = run_as.as_ref().filter(|_| uid != 0) {
-        return Err(format!("commands cannot run as uid {}: the worker runs as uid {uid}, and only root can change users", run_as.uid));
-    }
+    let user = match setup.user {
+        // Who already is that user has nothing to change, and without root could not.
+        User::One(run_as) if uid != 0 && (run_as.uid, run_as.gid) == (uid, gid) => User::Worker,
+        User::One(run_as) if uid != 0 => {
+            return Err(format!("commands cannot run as uid {}: the worker runs as uid {uid}, and only root can change users", run_as.uid));
+        }
+        user => user,
+    };
     let ladder = Ladder::find(&setup.instance, setup.containment)?;
-    Ok(Ground { work_root: setup.work_root, run_as, ladder, stack: Stack::new() })
+    if let User::Each(range) = user {
+        capability::check(range, ladder.rung)?;
+    }
+    Ok(Ground { work_root: setup.work_root, user, ladder, stack: Stack::new() })
 }
 
 /// Reads the request that travelled in the last file. It must hold a plain one, or this would never end.

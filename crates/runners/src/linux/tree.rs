@@ -72,6 +72,14 @@ pub(crate) fn send(process: &Process, signal: i32) -> io::Result<()> {
     kernel::signal_process(fd.as_fd(), signal)
 }
 
+/// The uids, of any kind, that living processes have.
+pub(crate) fn uids() -> HashSet<u32> {
+    let status = |process: Process| fs::read_to_string(format!("/proc/{}/status", process.pid)).ok();
+    let line = |status: String| status.lines().find_map(|line| line.strip_prefix("Uid:").map(str::to_owned));
+    let lines = all().filter_map(status).filter_map(line);
+    lines.flat_map(|line| line.split_ascii_whitespace().filter_map(|uid| uid.parse().ok()).collect::<Vec<u32>>()).collect()
+}
+
 fn all() -> impl Iterator<Item = Process> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(look)
@@ -103,6 +111,11 @@ mod tests {
     fn this_process_is_found_and_has_a_start_time() {
         let me = look(std::process::id().cast_signed()).expect("/proc shows this process");
         assert!(me.start_time > 0 && !me.zombie);
+    }
+
+    #[test]
+    fn the_uids_of_living_processes_are_found() {
+        assert!(uids().contains(&kernel::ids().0));
     }
 
     #[test]

@@ -9,4 +9,5 @@ mod limit;
 mod privilege;
 mod refusal;
 mod stage;
+mod uid;
 mod work_dir;

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use runvoy_ports::runner::{ExitStatus, Runner};
-use runvoy_runners::{ProcessRunner, RunAs};
+use runvoy_runners::{ProcessRunner, RunAs, User};
 
 use crate::stage::{ALL, Stage, living, nobody, start_and_settle, unique};
 
@@ -12,7 +12,7 @@ use crate::stage::{ALL, Stage, living, nobody, start_and_settle, unique};
 async fn security_28_a_command_of_another_user_has_no_privilege_left() {
     for containment in ALL {
         let stage = Stage::with(|config| {
-            config.run_as = Some(nobody());
+            config.user = User::One(nobody());
             config.containment = Some(containment);
         })
         .await;
@@ -35,7 +35,7 @@ async fn a_command_of_the_same_user_gains_no_privileges_either() {
 
 #[tokio::test]
 async fn another_user_owns_its_work_directory_and_nothing_around_it() {
-    let stage = Stage::with(|config| config.run_as = Some(nobody())).await;
+    let stage = Stage::with(|config| config.user = User::One(nobody())).await;
     let script = "exec 2>/dev/null; echo x > mine && cat mine; stat -c '%u %a' .; touch ../yours || echo kept out; \
                   ls .. || echo blind; touch /etc/x || echo safe; kill -9 $PPID || echo spared";
     let (text, _) = stage.run(script).await;
@@ -46,7 +46,7 @@ async fn another_user_owns_its_work_directory_and_nothing_around_it() {
 async fn another_users_processes_are_killed_too_on_every_rung() {
     for containment in ALL {
         let stage = Stage::with(|config| {
-            config.run_as = Some(nobody());
+            config.user = User::One(nobody());
             config.containment = Some(containment);
         })
         .await;
@@ -61,7 +61,7 @@ async fn another_users_processes_are_killed_too_on_every_rung() {
 async fn a_command_that_stops_everything_of_its_user_does_not_stop_the_spawner() {
     // A user of its own, or it would stop the commands of other tests.
     let loner = RunAs { uid: 54_321, gid: 54_321, groups: Vec::new() };
-    let stage = Stage::with(|config| config.run_as = Some(loner)).await;
+    let stage = Stage::with(|config| config.user = User::One(loner)).await;
     let script = "perl -e '$SIG{STOP}=\"IGNORE\"; for (1..1e9) { kill STOP => -1 }'";
     let hostile = start_and_settle(&stage, script, 0).await;
     // Others of the same user may be stopped before they run. They must still be killable, and the spawner must answer.
@@ -79,7 +79,7 @@ async fn a_work_root_that_the_user_cannot_reach_is_told() {
     let root = tempfile::tempdir().unwrap();
     fs::set_permissions(root.path(), fs::Permissions::from_mode(0o700)).unwrap();
     let mut config = crate::stage::config(root.path());
-    config.run_as = Some(nobody());
+    config.user = User::One(nobody());
     let stage = Stage { runner: ProcessRunner::new(config).await.unwrap(), root, mark: unique() };
     let error = stage.refused(stage.shell("true")).await;
     assert!(error.message.contains("may not enter work directory") && error.message.contains("chmod o+x"), "{error}");

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use runvoy_ports::runner::{Containment, ExitStatus, Start};
-use runvoy_runners::{Config, ProcessRunner};
+use runvoy_runners::{Config, ProcessRunner, User};
 
 use crate::stage::{ALL, Stage, cgroups_with, config, nobody};
 
@@ -137,7 +137,7 @@ async fn a_user_is_refused_that_an_unprivileged_worker_cannot_become() {
     fs::copy(&settings.spawner_program, &program).unwrap();
     settings.spawner_program = "/usr/bin/setpriv".into();
     settings.spawner_args = vec!["--reuid=12345".to_owned(), "--clear-groups".to_owned(), program.display().to_string()];
-    settings.run_as = Some(nobody());
+    settings.user = User::One(nobody());
     settings.containment = Some(Containment::Weak);
     let error = ProcessRunner::new(settings).await.err().unwrap();
     assert!(error.message.contains("only root can change users"), "{error}");

@@ -6,12 +6,12 @@ use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use runvoy_model::id::ExecutionId;
 use runvoy_ports::runner::{Containment, Exit, Limits, Runner, Start, StartError, Started, WorkDir};
-use runvoy_runners::{Config, ProcessRunner, RunAs};
+use runvoy_runners::{Config, ProcessRunner, RunAs, UidRange, User};
 use tempfile::TempDir;
 
 pub const ALL: [Containment; 4] = [Containment::CgroupV2, Containment::CgroupV1, Containment::PidNamespace, Containment::Weak];
@@ -93,7 +93,7 @@ pub fn config(root: &Path) -> Config {
         spawner_args: Vec::new(),
         work_root: root.join("work"),
         instance: unique(),
-        run_as: None,
+        user: User::Worker,
         containment: None,
     }
 }
@@ -113,6 +113,14 @@ pub fn marked(mark: &str, argv: &[&str]) -> Start {
 
 pub fn nobody() -> RunAs {
     runvoy_runners::lookup_user("nobody").expect("the machine has a user nobody")
+}
+
+/// Uids that no other test has at this time.
+pub fn uids(count: u32) -> UidRange {
+    // A million for each of some thousand processes.
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    let first = (1 + std::process::id() % 4_000) * 1_000_000 + TAKEN.fetch_add(count, Ordering::Relaxed);
+    format!("{first}-{}", first + count - 1).parse().unwrap()
 }
 
 pub fn execution() -> ExecutionId {

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use runvoy_ports::runner::{ExitStatus, Runner, Start, Unread, WorkDir, WorkFile};
+use runvoy_runners::User;
 
 use crate::stage::{ALL, Stage, nobody, read_all};
 
@@ -31,7 +32,7 @@ async fn a_second_command_finds_what_the_first_left_on_every_rung() {
 #[tokio::test]
 async fn files_belong_to_the_user_of_the_command_and_to_nobody_else() {
     let user = nobody();
-    let stage = Stage::with(|config| config.run_as = Some(nobody())).await;
+    let stage = Stage::with(|config| config.user = User::One(nobody())).await;
     let contents = b"KEY='a\nb'\0\xff";
     let start = with_file(stage.shell("stat -c '%a %u %g' .env; wc -c < .env; echo more >> .env"), ".env", contents);
     let (text, exit) = stage.run_start(start).await;

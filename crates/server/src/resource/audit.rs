@@ -16,6 +16,7 @@ use crate::fault::Fault;
 use crate::operation::{Operation, number, text, time};
 use crate::query::Query;
 use crate::route::{Routes, Rule};
+use crate::vigil::Vigil;
 
 const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
 const NDJSON: HeaderValue = HeaderValue::from_static("application/x-ndjson");
@@ -83,7 +84,8 @@ async fn verify(call: Call) -> Result<Response<Body>, Fault> {
 
 async fn export(call: Call) -> Result<Response<Body>, Fault> {
     let filter = AuditFilter { ascending: true, limit: PAGE, ..filter(&call.query()?)? };
-    Ok(answer::streamed(Lines { call, filter, ended: false }, NDJSON).await?)
+    let vigil = Vigil::over(&call)?;
+    Ok(answer::streamed(vigil, Lines { call, filter, ended: false }, NDJSON).await?)
 }
 
 /// All events, page by page.

@@ -61,18 +61,24 @@ fn worker(engine: &Engine) -> Probe {
 
 async fn shared_uid(engine: &Engine) -> Probe {
     let config = engine.config();
-    if !config.shares_uid {
-        return probe("uid", ProbeStatus::Ok, "commands run as a user of their own".into());
+    if config.uid_per_execution {
+        return probe("uid", ProbeStatus::Ok, "each execution runs as a user of its own".into());
     }
     let many = engine.has_many_users().await.unwrap_or(true);
     match (many, config.allow_shared_uid) {
+        (false, _) if !config.shares_uid => probe("uid", ProbeStatus::Ok, "commands run as a user of their own".into()),
+        (true, _) if !config.shares_uid => {
+            let detail = "commands of different users share one user and can see each other's environment, secrets too; \
+                          start the server with --run-as-uids FIRST-LAST instead of --run-as";
+            probe("uid", ProbeStatus::Warn, detail.into())
+        }
         (false, _) => probe("uid", ProbeStatus::Ok, "commands run as the server's own user, which is for one user only".into()),
         (true, true) => {
             let detail = "commands of several users run as the server's own user and can read each other's data (--allow-shared-uid)";
             probe("uid", ProbeStatus::Warn, detail.into())
         }
         (true, false) => {
-            let detail = "commands are refused: they would run as the server's own user; start it with --run-as USER";
+            let detail = "commands are refused: they would run as the server's own user; start it with --run-as-uids FIRST-LAST";
             probe("uid", ProbeStatus::Fail, detail.into())
         }
     }

@@ -12,6 +12,7 @@ use crate::call::Call;
 use crate::fault::Fault;
 use crate::operation::Operation;
 use crate::route::{Routes, Rule};
+use crate::vigil::Vigil;
 
 pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("listEvents", "Its events, in order").execution_id().gives_array::<Event>(200, "The events");
@@ -20,7 +21,8 @@ pub(super) fn add(routes: &mut Routes) {
 
 async fn events(call: Call) -> Result<Response<Body>, Fault> {
     let id = call.execution().await?.id.to_string();
-    Ok(answer::streamed(Events { call, id, after: None, begun: false, ended: false }, answer::JSON).await?)
+    let vigil = Vigil::over(&call)?;
+    Ok(answer::streamed(vigil, Events { call, id, after: None, begun: false, ended: false }, answer::JSON).await?)
 }
 
 struct Events {

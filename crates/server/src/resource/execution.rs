@@ -9,6 +9,7 @@ use runvoy_wire::{Execution, StatusResponse};
 
 use crate::answer;
 use crate::call::Call;
+use crate::credential::Standing;
 use crate::fault::Fault;
 use crate::operation::{Operation, number};
 use crate::resource::list::cloud;
@@ -43,10 +44,13 @@ async fn status(call: Call) -> Result<Response<Body>, Fault> {
 async fn wait(call: Call) -> Result<Response<Body>, Fault> {
     let seconds = call.query()?.number("timeout", 0..=MOST_WAIT_SECONDS)?.unwrap_or(DEFAULT_WAIT_SECONDS);
     let caller = call.caller()?;
-    let execution = tokio::select! {
-        ended = call.engine().wait(caller, call.id(), Duration::from_secs(seconds)) => ended?,
+    let id = tokio::select! {
+        ended = call.engine().wait(caller, call.id(), Duration::from_secs(seconds)) => ended?.id.to_string(),
         // A server that stops answers with what it knows; the client asks again and finds its successor.
-        () = call.state.stopping() => call.execution().await?,
+        () = call.state.stopping() => call.id().to_owned(),
     };
+    // The wait may have been long: it is answered to whoever the caller is now.
+    let caller = Standing::of(caller).caller(&call.state).await?;
+    let execution = call.engine().execution(&caller, &id).await?;
     Ok(answer::json(StatusCode::OK, &view::status(call.engine(), &execution)))
 }

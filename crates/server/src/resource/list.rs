@@ -20,6 +20,7 @@ use crate::operation::{Operation, number, text, time};
 use crate::query::Query;
 use crate::route::{Routes, Rule};
 use crate::view;
+use crate::vigil::Vigil;
 
 const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
 const DEFAULT_LIMIT: u64 = 10;
@@ -59,7 +60,7 @@ async fn list(call: Call) -> Result<Response<Body>, Fault> {
         limit => {
             let left = if limit == 0 { usize::MAX } else { limit };
             let many = Many { state: Arc::clone(&call.state), caller, filter, left, begun: false, ended: false };
-            Ok(answer::streamed(many, answer::JSON).await?)
+            Ok(answer::streamed(Vigil::over(&call)?, many, answer::JSON).await?)
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::log::{Form, Pages, Range, Selection, Writer, etag, is_same_log};
 use crate::operation::{Operation, number, text, words};
 use crate::route::{Routes, Rule};
 use crate::view;
+use crate::vigil::Vigil;
 
 pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("getLogs", "Its log; as raw output it answers ranges too")
@@ -46,7 +47,7 @@ async fn logs(call: Call) -> Result<Response<Body>, Fault> {
         Form::Raw if selection.is_whole() => raw(&call, execution, extent.raw_bytes).await,
         Form::Raw | Form::Text | Form::Ndjson => {
             let pages = Pages::new(call.engine(), execution, selection, Writer::new(form)).await?;
-            Ok(answer::streamed(pages, form.content_type()).await?)
+            Ok(answer::streamed(Vigil::over(&call)?, pages, form.content_type()).await?)
         }
     }
 }
@@ -84,7 +85,7 @@ async fn events(call: &Call, execution: Execution, selection: Selection) -> Resu
     head.push_str(",\"events\":[");
     let pages = Pages::new(call.engine(), execution, selection, Writer::new(Form::Json)).await?;
     let enclosed = Enclosed { head: Some(head), pages, ended: false };
-    Ok(answer::streamed(enclosed, answer::JSON).await?)
+    Ok(answer::streamed(Vigil::over(call)?, enclosed, answer::JSON).await?)
 }
 
 /// Events between the rest of their answer, of which `next_line` is known only at the end.
@@ -126,7 +127,7 @@ async fn raw(call: &Call, execution: Execution, length: u64) -> Result<Response<
     }
     let left = range.map_or(length, |range| range.len());
     let pages = Pages::new(call.engine(), execution, selection, Writer::Raw { skip, left }).await?;
-    let mut response = answer::streamed(pages, Form::Raw.content_type()).await?;
+    let mut response = answer::streamed(Vigil::over(call)?, pages, Form::Raw.content_type()).await?;
     if range.is_some() {
         *response.status_mut() = StatusCode::PARTIAL_CONTENT;
     }

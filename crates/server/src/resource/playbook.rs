@@ -8,15 +8,16 @@ use runvoy_model::name::Name;
 use runvoy_model::playbook::{self as model, PlaybookBody};
 use runvoy_model::role::Action;
 use runvoy_wire::{
-    Code, Parameter, ParameterType, Playbook, PlaybookTerms, PlaybooksResponse, PutPlaybookResponse, RemovePlaybookResponse,
-    RunPlaybookRequest, RunResponse,
+    Code, DryRunResponse, Parameter, ParameterType, Playbook, PlaybookTerms, PlaybooksResponse, PutPlaybookResponse,
+    RemovePlaybookResponse, RunPlaybookRequest, RunResponse,
 };
 
+use super::dry_run::{self, DRY_RUN};
 use super::run;
 use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, number, text};
+use crate::operation::{Operation, flag, number, text};
 use crate::route::{Routes, Rule};
 
 const PATH: &str = "/api/v1/playbooks/{name}";
@@ -27,7 +28,7 @@ pub(super) fn add(routes: &mut Routes) {
     routes.get("/api/v1/playbooks", Rule::Key(Action::ReadPlaybooks), operation, list);
     let named = |operation: Operation| operation.path("name", text(), "The playbook").refuses(&[Code::NotFound]);
     let operation = named(Operation::new("getPlaybook", "One playbook"))
-        .query("version", number(1, None), "An older version")
+        .query("version", number(1, None), "An older version of it; those of one that was removed are gone")
         .gives::<Playbook>(200, "The playbook");
     routes.get(PATH, Rule::Key(Action::ReadPlaybooks), operation, get);
     let operation = named(Operation::new("putPlaybook", "A new version of a playbook"))
@@ -39,9 +40,10 @@ pub(super) fn add(routes: &mut Routes) {
     routes.delete(PATH, Rule::Key(Action::ManagePlaybooks), operation, remove);
     let operation = named(Operation::new("runPlaybook", "Run a playbook, its parameters passed as data"))
         .idempotent()
-        .query("dry_run", number(0, Some(1)), "1: only say what would happen, with 200 and a DryRunResponse")
+        .query(DRY_RUN.0, flag(), DRY_RUN.1)
         .takes::<RunPlaybookRequest>(false)
         .gives::<RunResponse>(202, "It is recorded, durably, and will run")
+        .gives::<DryRunResponse>(200, "What would happen; nothing was recorded")
         .refuses(&[Code::LockHeld, Code::RateLimited]);
     routes.post("/api/v1/playbooks/{name}/run", Rule::Key(Action::Run), operation, start);
 }
@@ -83,9 +85,8 @@ async fn start(call: Call) -> Result<Response<Body>, Fault> {
         idempotency_key: call.idempotency_key()?,
     };
     let (caller, name) = (call.caller()?, call.params.get("name"));
-    if call.query()?.flag("dry_run")? {
-        let plan = call.engine().plan_playbook(caller, name, &asked).await?;
-        return run::planned(&call, &plan).await;
+    if dry_run::is_asked(&call)? {
+        return dry_run::respond(&call, &call.engine().plan_playbook(caller, name, &asked).await?).await;
     }
     let execution = call.engine().run_playbook(caller, name, &asked).await?;
     run::submitted(&call, &execution)

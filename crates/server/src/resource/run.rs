@@ -38,7 +38,7 @@ async fn run(call: Call) -> Result<Response<Body>, Fault> {
     let request: RunRequest = call.json().await?.ok_or_else(|| Fault::invalid("body", "must be a JSON object with a command"))?;
     let request = checked(request, call.idempotency_key()?)?;
     if dry_run::is_asked(&call)? {
-        return planned(&call, &call.engine().plan(call.caller()?, &request).await?).await;
+        return dry_run::respond(&call, &call.engine().plan(call.caller()?, &request).await?).await;
     }
     let execution = call.engine().run(call.caller()?, &request).await?;
     submitted(&call, &execution)
@@ -48,11 +48,6 @@ async fn rerun(call: Call) -> Result<Response<Body>, Fault> {
     let key = call.idempotency_key()?;
     let execution = call.engine().rerun(call.caller()?, call.id(), key).await?;
     submitted(&call, &execution)
-}
-
-/// The answer to whoever only asks.
-pub(super) async fn planned(call: &Call, plan: &engine::Plan) -> Result<Response<Body>, Fault> {
-    dry_run::respond(call, plan).await
 }
 
 /// The answer to whoever submitted.

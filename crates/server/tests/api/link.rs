@@ -1,7 +1,10 @@
 //! Signed links open one log, for a while, and end with the key or the user that made them.
 
 use http::StatusCode;
+use runvoy_model::change::{Change, Invitation, InvitedBy, NewKey};
+use runvoy_model::key::{key_hash, key_prefix, key_text};
 use runvoy_model::role::Role;
+use runvoy_server::{Connection, Peer};
 use serde_json::{Value, json};
 
 use crate::app::{TestApp, email_of, key_of};
@@ -117,4 +120,34 @@ async fn lines_of_the_same_millisecond_are_not_lost_between_two_looks() {
     let late = look(early["last_timestamp"].as_str()).await;
     assert_eq!(late["logs"], "a\nb\n");
     assert_eq!(late["completed"], false);
+}
+
+#[tokio::test]
+async fn security_05_a_link_without_a_key_does_not_come_back_with_its_e_mail() {
+    let app = TestApp::new().await;
+    let id = app.submit_as(Role::Admin, json!({"command": "true"})).await;
+    let owner = Connection { peer: Peer::Unix { uid: 1000, owner: true }, tls: false };
+    let path = format!("/api/v1/logs/{id}");
+    let local = async || token(&app.post(&format!("/api/v1/executions/{id}/link")).connection(owner).send().await.json());
+    let invite = async |email: String, number: u8| {
+        let text = key_text(&[number; 32]);
+        let key = NewKey { hash: key_hash(&text), prefix: key_prefix(&text), name: None, expires_at: None };
+        app.change(Change::InviteUser(Invitation { email, role: Role::Admin, by: InvitedBy::Key(key) })).await;
+    };
+    app.clock.advance(10);
+    let before = local().await;
+    assert_eq!(status(&app, &path, &before).await, 200);
+    invite("boss@example.com".into(), 40).await;
+    app.revoke(Role::Admin).await;
+    assert_eq!(status(&app, &path, &before).await, 401, "its maker was revoked");
+    app.clock.advance(10);
+    invite(email_of(Role::Admin), 41).await;
+    assert_eq!(status(&app, &path, &before).await, 401, "whoever has the e-mail now did not make it");
+    app.change(Change::RevokeUser("boss@example.com".into())).await;
+    assert_eq!(status(&app, &path, &before).await, 401, "also as the server's own user");
+    assert_eq!(status(&app, &path, &local().await).await, 200);
+    invite("boss@example.com".into(), 42).await;
+    let after = local().await;
+    app.change(Change::SetRole(email_of(Role::Admin), Role::Operator)).await;
+    assert_eq!(status(&app, &path, &after).await, 401, "it was made as the server's own user, who is another now");
 }

@@ -22,5 +22,6 @@ mod reconcile;
 mod refusal;
 mod rule;
 mod secret;
+mod standing;
 mod stream;
 mod submit;

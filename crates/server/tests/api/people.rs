@@ -261,7 +261,7 @@ async fn every_change_leaves_one_event_and_so_does_one_that_was_refused() {
         (admin.as_str(), "users.create", "ok"),
         (ANA, "users.claim", "ok"),
         (&admin, "users.role", "ok"),
-        (&viewer, "POST /api/v1/users/create", "denied"),
+        (&viewer, "POST /api/v1/users/create", "denied: FORBIDDEN"),
         (&admin, "users.revoke", "ok"),
     ];
     let found = audited(&app).await.split_off(before);

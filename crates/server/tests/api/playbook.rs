@@ -123,3 +123,101 @@ async fn a_playbook_that_can_never_run_is_refused_when_it_is_pushed() {
         assert!(answer.text().contains(field), "{field}: {}", answer.text());
     }
 }
+
+async fn rerun(app: &TestApp, role: Role, id: &Value) -> Answer {
+    app.post(&format!("/api/v1/executions/{}/rerun", id.as_str().expect("an id"))).role(role).send().await
+}
+
+async fn secret(app: &TestApp, role: Role, name: &str, key_name: &str, value: &str) {
+    let body = json!({"name": name, "key_name": key_name, "value": value});
+    let answer = app.post("/api/v1/secrets").role(role).json(&body).send().await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text());
+}
+
+#[tokio::test]
+async fn security_09_versions_of_a_removed_playbook_never_run_again_when_its_name_is_reused() {
+    let app = TestApp::new().await;
+    push(&app, Role::Admin, "deploy", &json!({"command": "old"})).await;
+    let old = run(&app, Role::Developer, "deploy", &json!({})).await.json()["execution_id"].clone();
+    app.delete("/api/v1/playbooks/deploy").admin().send().await;
+    assert_eq!(push(&app, Role::Admin, "deploy", &json!({"command": "new"})).await.json()["version"], 3);
+    for version in [1, 2] {
+        let read = app.get(&format!("/api/v1/playbooks/deploy?version={version}")).admin().send().await;
+        assert_eq!(read.code(), (404, "NOT_FOUND".into()), "{version}");
+        for role in [Role::Admin, Role::Developer] {
+            assert_eq!(run(&app, role, "deploy", &json!({"version": version})).await.code(), (404, "NOT_FOUND".into()), "{version}");
+        }
+    }
+    assert_eq!(rerun(&app, Role::Developer, &old).await.code(), (404, "NOT_FOUND".into()));
+    assert_eq!(rerun(&app, Role::Admin, &old).await.code(), (404, "NOT_FOUND".into()));
+}
+
+#[tokio::test]
+async fn security_09_a_version_that_was_pushed_over_is_for_admins_and_for_reruns() {
+    let app = TestApp::new().await;
+    push(&app, Role::Admin, "deploy", &json!({"command": "one"})).await;
+    assert_eq!(run(&app, Role::Developer, "deploy", &json!({"version": 1})).await.status, StatusCode::ACCEPTED, "it is the newest");
+    let ran = run(&app, Role::Developer, "deploy", &json!({})).await.json()["execution_id"].clone();
+    push(&app, Role::Admin, "deploy", &json!({"command": "two"})).await;
+    for role in [Role::Operator, Role::Developer] {
+        let refused = run(&app, role, "deploy", &json!({"version": 1})).await;
+        assert_eq!(refused.code(), (403, "FORBIDDEN".into()));
+        assert!(refused.text().contains("version 2 is the newest"), "{}", refused.text());
+        let dry = app.post("/api/v1/playbooks/deploy/run?dry_run=1").role(role).json(&json!({"version": 1})).send().await;
+        assert_eq!((dry.status, &dry.json()["allowed"]), (StatusCode::OK, &json!(false)), "a dry run says the same");
+    }
+    assert_eq!(run(&app, Role::Admin, "deploy", &json!({"version": 1})).await.status, StatusCode::ACCEPTED);
+    assert_eq!(run(&app, Role::Developer, "deploy", &json!({"version": 2})).await.status, StatusCode::ACCEPTED);
+    assert_eq!(rerun(&app, Role::Developer, &ran).await.status, StatusCode::ACCEPTED, "what ran may run again");
+}
+
+#[tokio::test]
+async fn security_09_a_secret_that_took_the_name_of_another_is_not_given_to_a_playbook() {
+    let app = TestApp::new().await;
+    secret(&app, Role::Admin, "db", "DB_PASSWORD", "admins-value").await;
+    let body = json!({"command": "deploy", "secrets": ["db"]});
+    push(&app, Role::Admin, "deploy", &body).await;
+    assert_eq!(run(&app, Role::Developer, "deploy", &json!({})).await.status, StatusCode::ACCEPTED);
+    let queued = app.play().await;
+    let given = async || queued.materials().await.map(|materials| materials.secrets[0].value.clone());
+    assert_eq!(given().await.expect("it is theirs to use"), "admins-value");
+    let put = async |body: Value| app.ask(Method::PUT, "/api/v1/secrets/db").role(Role::Operator).json(&body).send().await.status;
+    assert_eq!(put(json!({"value": "a new value"})).await, StatusCode::OK);
+    assert_eq!(given().await.expect("a new value is the same secret"), "a new value");
+    assert_eq!(put(json!({"key_name": "PAGER"})).await, StatusCode::OK);
+    assert!(given().await.is_err(), "nobody pushed a playbook that sets PAGER");
+    let refused = run(&app, Role::Developer, "deploy", &json!({})).await;
+    assert_eq!(refused.code(), (409, "CONFLICT".into()));
+    assert!(refused.text().contains("pushes it again"), "{}", refused.text());
+    assert_eq!(put(json!({"key_name": "DB_PASSWORD"})).await, StatusCode::OK);
+    assert_eq!(app.delete("/api/v1/secrets/db").admin().send().await.status, StatusCode::OK);
+    app.clock.advance(1);
+    secret(&app, Role::Developer, "db", "DB_PASSWORD", "squatted").await;
+    assert!(given().await.is_err(), "the name alone is nothing");
+    for role in [Role::Developer, Role::Admin] {
+        assert_eq!(run(&app, role, "deploy", &json!({})).await.code(), (409, "CONFLICT".into()));
+    }
+    let rerun = rerun(&app, Role::Developer, &json!(queued.execution.id)).await;
+    assert_eq!(rerun.code(), (409, "CONFLICT".into()));
+    push(&app, Role::Admin, "deploy", &body).await;
+    assert_eq!(run(&app, Role::Developer, "deploy", &json!({})).await.status, StatusCode::ACCEPTED, "an admin chose it");
+}
+
+#[tokio::test]
+async fn security_05_queued_work_of_who_was_revoked_or_may_run_nothing_any_more_gets_no_secret() {
+    for change in [Change::RevokeUser(email_of(Role::Developer)), Change::SetRole(email_of(Role::Developer), Role::Viewer)] {
+        let app = TestApp::new().await;
+        secret(&app, Role::Admin, "db", "DB_PASSWORD", "admins-value").await;
+        secret(&app, Role::Developer, "own", "OWN", "own-value").await;
+        push(&app, Role::Admin, "deploy", &json!({"command": "deploy", "secrets": ["db"]})).await;
+        run(&app, Role::Developer, "deploy", &json!({})).await;
+        app.submit_as(Role::Developer, json!({"command": "true", "secrets": ["own"]})).await;
+        let (by_playbook, plain) = (app.play().await, app.play().await);
+        assert!(by_playbook.materials().await.is_ok() && plain.materials().await.is_ok());
+        app.change(change.clone()).await;
+        for played in [by_playbook, plain] {
+            let refused = played.materials().await.expect_err("they may run nothing").to_string();
+            assert!(refused.contains("developer@example.com"), "{change:?}: {refused}");
+        }
+    }
+}

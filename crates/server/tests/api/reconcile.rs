@@ -37,6 +37,23 @@ async fn an_invitation_that_nobody_answered_is_removed() {
 }
 
 #[tokio::test]
+async fn a_lock_that_changed_hands_during_the_look_stays_where_it_went() {
+    let app = TestApp::new().await;
+    let body = json!({"command": "true", "lock": "prod", "lock_wait": 3600});
+    app.submit_as(Role::Admin, body.clone()).await;
+    let played = app.play().await;
+    let next = app.submit_as(Role::Admin, body).await;
+    app.store.remember_locks().await;
+    played.exit(0).await;
+    let report = reconcile(&app).await;
+    assert_eq!((&report["issues"], &report["reconciled_count"]), (&json!([]), &json!(0)), "{report}");
+    let status = app.get(&format!("/api/v1/executions/{next}/status")).admin().send().await.json();
+    assert_eq!(status["status"], "PENDING", "{status}");
+    let played = app.play().await;
+    assert_eq!(played.execution.id.to_string(), next, "it holds the lock and may run");
+}
+
+#[tokio::test]
 async fn only_admins_reconcile_and_trace() {
     let app = TestApp::new().await;
     for role in [Role::Operator, Role::Developer, Role::Viewer] {

@@ -151,3 +151,51 @@ async fn security_06_the_action_of_every_route_can_be_asked_about() {
         assert_eq!(said.json()["allowed"], true, "{} {}: {word}", row.method, row.path);
     }
 }
+
+#[tokio::test]
+async fn security_10_an_image_of_another_registry_is_on_no_list_by_its_short_name() {
+    let app = TestApp::new().await;
+    let register = async |image: &str| {
+        let answer = app.post("/api/v1/images/register").role(Role::Operator).json(&json!({"image": image})).send().await;
+        answer.json()["image_id"].as_str().expect("an id").to_owned()
+    };
+    let (ours, theirs) = (register("ghcr.io/team/tools:v1").await, register("evil.example/team/tools:v1").await);
+    let run = async |image: &str| {
+        let answer = app.post("/api/v1/run").role(Role::Developer).json(&json!({"command": "true", "image": image})).send().await;
+        let said = explain(&app, Role::Developer, &format!("action=run&command=true&image={image}")).await.json();
+        assert_eq!(said["allowed"] == true, answer.status == 202, "an explanation says what a run meets: {said}");
+        answer.status.as_u16()
+    };
+    let list = |effect: &str, images: &[&str]| json!({"name": "images", "effect": effect, "roles": ["developer"], "images": images});
+    for (rule, expected) in [
+        (list("allow", &["tools*"]), [403, 403, 403]),
+        (list("allow", &["local", "ghcr.io/team/*"]), [202, 403, 202]),
+        (list("allow", &[&theirs]), [403, 202, 403]),
+        (list("deny", &["evil.example/*"]), [202, 403, 202]),
+        (list("deny", &["tools:*"]), [403, 403, 202]),
+    ] {
+        assert_eq!(put_rule(&app, &rule).await.status.as_u16(), 200, "{rule}");
+        assert_eq!([run(&ours).await, run(&theirs).await, run("local").await], expected, "{rule}");
+        assert_eq!(run("evil.example/team/tools:v1").await, expected[1], "by its reference: {rule}");
+    }
+}
+
+#[tokio::test]
+async fn an_explanation_about_a_playbook_says_what_its_run_would_meet() {
+    let app = TestApp::new().await;
+    let secret = json!({"name": "db", "key_name": "DB", "value": "hunter22"});
+    app.post("/api/v1/secrets").admin().json(&secret).send().await;
+    let put = app.ask(http::Method::PUT, "/api/v1/playbooks/deploy").admin();
+    assert_eq!(put.json(&json!({"command": "deploy", "secrets": ["db"]})).send().await.status, 200);
+    let ask = async |query: &str| explain(&app, Role::Developer, &format!("action=run&{query}")).await.json();
+    let ran = app.post("/api/v1/playbooks/deploy/run").role(Role::Developer).send().await;
+    assert_eq!(ran.status, 202, "{}", ran.text());
+    assert_eq!(ask("playbook=deploy&secret=db").await["allowed"], true, "whoever pushed it granted the secret");
+    assert_eq!(ask("command=deploy&secret=db").await["allowed"], false, "by hand it is not theirs to use");
+    let missing = ask("playbook=nobody").await;
+    assert_eq!((&missing["allowed"], &missing["why"]), (&json!(false), &json!("there is no such playbook")));
+    assert_eq!(ask("playbook=..%2Fx").await["allowed"], false);
+    put_rule(&app, &json!({"name": "only", "effect": "allow", "roles": ["developer"], "playbooks": ["other"]})).await;
+    let (there, gone) = (ask("playbook=deploy").await.to_string(), ask("playbook=nobody").await.to_string());
+    assert_eq!(there.replace("deploy", "nobody"), gone, "what is not theirs to run looks as if it were not there");
+}

@@ -141,7 +141,8 @@ async fn security_22_only_a_good_ticket_for_this_execution_opens_its_stream() {
     for bad in [foreign, &tampered, "probe", &ticket[..40]] {
         assert_eq!(status(&format!("{bare}?token={bad}"), &[]).await, 401, "{bad}");
         let key = key_of(Role::Admin);
-        assert_eq!(status(&format!("{bare}?token={bad}"), &[("x-api-key", &key)]).await, 401, "a bad ticket is not healed by a key");
+        assert_eq!(status(&format!("{bare}?token={bad}"), &[("x-api-key", &key)]).await, 101, "a bad ticket does not shut out a key");
+        assert_eq!(status(&format!("{bare}?token={bad}"), &[("x-api-key", "rv_wrong")]).await, 401, "and no more than that");
     }
     assert_eq!(status(bare, &[]).await, 401);
     assert_eq!(status(bare, &[("x-api-key", &key_of(Role::Viewer))]).await, 101);

@@ -78,3 +78,65 @@ async fn a_client_that_leaves_does_not_undo_its_submit() {
     }
     panic!("the submit was dropped with its client");
 }
+
+#[tokio::test]
+async fn a_repeat_is_answered_as_the_first_was_whatever_changed_since() {
+    let app = TestApp::new().await;
+    let put = async |command: &str| {
+        let answer = app.ask(http::Method::PUT, "/api/v1/playbooks/deploy").admin().json(&json!({"command": command})).send().await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    };
+    put("one").await;
+    let id = app.submit_as(Role::Developer, json!({"command": "true"})).await;
+    let asked = [
+        ("/api/v1/run".to_owned(), json!({"command": "true", "env": {"A": "1"}})),
+        ("/api/v1/playbooks/deploy/run".to_owned(), json!({})),
+        (format!("/api/v1/executions/{id}/rerun"), json!({})),
+    ];
+    let all = async || {
+        let mut ids = Vec::new();
+        for (path, body) in &asked {
+            let answer = submit(&app, path, Role::Developer, path.as_str(), body).await;
+            assert_eq!(answer.status, StatusCode::ACCEPTED, "{path}: {}", answer.text());
+            ids.push(answer.json()["execution_id"].clone());
+        }
+        ids
+    };
+    let first = all().await;
+    let image = json!({"image": "alpine:3.20", "is_default": true});
+    assert_eq!(app.post("/api/v1/images/register").admin().json(&image).send().await.status, StatusCode::CREATED);
+    put("two").await;
+    assert_eq!(all().await, first, "another default, another version");
+    let rule = json!({"name": "paused", "effect": "deny", "roles": ["developer"]});
+    assert_eq!(app.post("/api/v1/rules").admin().json(&rule).send().await.status, StatusCode::OK);
+    assert_eq!(all().await, first, "another rule");
+    let new = submit(&app, "/api/v1/run", Role::Developer, "new", &json!({"command": "true"})).await;
+    assert_eq!(new.code(), (403, "FORBIDDEN".into()), "what is new is judged");
+    app.delete("/api/v1/playbooks/deploy").admin().send().await;
+    assert_eq!(all().await, first, "gone");
+    for (path, body) in &asked {
+        let crossed = submit(&app, "/api/v1/run", Role::Developer, path, &json!({"command": "other"})).await;
+        assert_eq!(crossed.code(), (409, "CONFLICT".into()), "{path} {body}");
+    }
+    app.change(runvoy_model::change::Change::SetRole("developer@example.com".into(), Role::Viewer)).await;
+    let (path, body) = &asked[0];
+    assert_eq!(submit(&app, path, Role::Developer, path, body).await.code(), (403, "FORBIDDEN".into()), "their role is looked at first");
+}
+
+#[tokio::test]
+async fn a_rerun_is_held_to_where_repositories_may_be_cloned_from_now() {
+    let app = TestApp::with(|config| config.git_private = true, |_| {}).await;
+    let body = json!({"command": "true", "git_repo": "https://192.168.1.7/team/x.git"});
+    let id = app.submit_as(Role::Developer, body.clone()).await;
+    let path = format!("/api/v1/executions/{id}/rerun");
+    assert_eq!(app.post(&path).role(Role::Developer).send().await.status, StatusCode::ACCEPTED);
+    let narrowed = app.restarted(|config| config.git_private = false);
+    let answers = [
+        narrowed.post("/api/v1/run").role(Role::Developer).json(&body).send().await,
+        narrowed.post(&path).role(Role::Developer).send().await,
+    ];
+    for answer in answers {
+        assert_eq!(answer.code(), (400, "INVALID_REQUEST".into()));
+        assert!(answer.text().contains("git_repo"), "{}", answer.text());
+    }
+}

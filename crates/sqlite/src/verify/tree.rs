@@ -1,5 +1,6 @@
 //! All chained events by place, against the checkpoints among them; and those against the checkpoints that were told outside.
 
+use std::collections::VecDeque;
 use std::path::Path;
 
 use runvoy_model::chain::AuditKey;
@@ -16,6 +17,8 @@ use crate::witness::{Line, Lines};
 
 /// How many events are read in one snapshot.
 const ROWS_AT_ONCE: i64 = 20_000;
+/// So many checkpoints back a line that is there twice is known.
+const REMEMBERED: usize = 1_000;
 const LEAVES: &str = "SELECT seq, kind, id, mac FROM events NOT INDEXED WHERE seq > ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3";
 const NEXT_CHECKPOINT: &str = "SELECT seq, entity_kind, entity, number, kind, at, id, mac, context, properties FROM events \
      INDEXED BY events_kind WHERE kind = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq LIMIT 1";
@@ -129,8 +132,8 @@ struct Export<'a> {
     lines: Option<Lines<'a>>,
     told: u64,
     line: Option<Line>,
-    /// The number of the last line that fits the store.
-    matched: Option<u64>,
+    /// The last checkpoints of the store that have a line, at most [`REMEMBERED`].
+    matched: VecDeque<Witness>,
     /// The newest checkpoint of the store, and the first after the last line.
     newest: u64,
     unmatched: Option<Witness>,
@@ -139,7 +142,7 @@ struct Export<'a> {
 impl<'a> Export<'a> {
     fn open(exported: Exported<'_>, key: &'a AuditKey) -> Result<Self, Fault> {
         let lines = Lines::open(exported.path, key).map_err(|error| io(&error))?;
-        let mut export = Self { lines, told: exported.told, line: None, matched: None, newest: 0, unmatched: None };
+        let mut export = Self { lines, told: exported.told, line: None, matched: VecDeque::new(), newest: 0, unmatched: None };
         export.step()?;
         Ok(export)
     }
@@ -158,11 +161,13 @@ impl<'a> Export<'a> {
         while let Some(line) = &self.line {
             let Some(exported) = &line.witness else {
                 verdict.note(BadEvent { place: stored.up_to, number: stored.number, ..not_signed(line) });
-                (self.matched, self.unmatched) = (Some(stored.number), None);
+                self.matched(stored);
                 return self.step();
             };
             if exported.number < stored.number {
-                verdict.note(out_of_order(exported));
+                if !self.is_repeat(exported) {
+                    verdict.note(out_of_order(exported));
+                }
                 self.step()?;
                 continue;
             }
@@ -172,14 +177,14 @@ impl<'a> Export<'a> {
             if let Err(bad) = compare_export(exported, stored) {
                 verdict.note(*bad);
             }
-            (self.matched, self.unmatched) = (Some(stored.number), None);
+            self.matched(stored);
             return self.step();
         }
         // A file that was begun later than the store proves nothing about what was before; a hole in it is one.
         if self.unmatched.is_none() {
             self.unmatched = Some(stored.clone());
         }
-        if self.line.is_some() && self.matched.is_some() {
+        if self.line.is_some() && !self.matched.is_empty() {
             verdict.note(missing_export(stored));
         }
         Ok(())
@@ -190,6 +195,7 @@ impl<'a> Export<'a> {
         while let Some(line) = &self.line {
             match &line.witness {
                 None => verdict.note(not_signed(line)),
+                Some(exported) if self.is_repeat(exported) => {}
                 Some(exported) if exported.number <= self.newest => verdict.note(out_of_order(exported)),
                 Some(exported) if line.offset < self.told => {
                     verdict.note(missing_checkpoint(exported));
@@ -200,10 +206,26 @@ impl<'a> Export<'a> {
             }
             self.step()?;
         }
-        if let Some(unmatched) = self.unmatched.filter(|unmatched| unmatched.number < self.newest) {
-            verdict.note(missing_export(&unmatched));
+        match self.unmatched.filter(|unmatched| unmatched.number < self.newest) {
+            // Exporting has failed since, or the end of the file was cut off: the next export that succeeds leaves no such end.
+            Some(unmatched) if !self.matched.is_empty() => verdict.unexported_from = Some(unmatched.number),
+            Some(unmatched) => verdict.note(missing_export(&unmatched)),
+            None => {}
         }
         Ok(())
+    }
+
+    fn matched(&mut self, stored: &Witness) {
+        if self.matched.len() == REMEMBERED {
+            self.matched.pop_front();
+        }
+        self.matched.push_back(stored.clone());
+        self.unmatched = None;
+    }
+
+    /// The same was told before, word for word: whoever told it did not know that it had been heard.
+    fn is_repeat(&self, exported: &Witness) -> bool {
+        self.matched.contains(exported)
     }
 }
 

@@ -70,6 +70,9 @@ async fn promise_05_a_power_loss_at_any_instant_loses_nothing_that_was_acknowled
     }
     assert_eq!(tried, images);
     assert!(torn * 4 > images, "{torn} of {images} images had something to lose");
+    println!(
+        "PROMISE 05 | a power loss at any instant loses nothing that was acknowledged | {images} images, {torn} with something unsynced | 0 lost"
+    );
 }
 
 async fn check_image(disk: &mut Disk, acknowledged: &[(ExecutionId, Status)], number: usize) {

@@ -203,8 +203,6 @@ async fn security_15_exported_checkpoints_that_were_cut_or_changed_are_found() {
     let lines: Vec<&str> = whole.lines().collect();
     let with =
         |kept: &[&str]| std::fs::write(used.exported(), kept.iter().map(|line| format!("{line}\n")).collect::<String>()).expect("cut");
-    with(&lines[..1]);
-    assert_eq!(used.found(), about("LEDGER:only", 2, false, Problem::Removed));
     with(&[lines[0], lines[2]]);
     assert_eq!(used.found(), about("LEDGER:only", 2, false, Problem::Removed));
     with(&[lines[0], &lines[1].replace("\"leaves\":", "\"leaves\":1"), lines[2]]);
@@ -212,6 +210,20 @@ async fn security_15_exported_checkpoints_that_were_cut_or_changed_are_found() {
     assert_eq!(problem, Problem::Altered);
     std::fs::remove_file(used.exported()).expect("removed");
     assert_eq!(used.found(), about("LEDGER:only", 1, false, Problem::Removed));
+    // What was told again because nobody heard that it was told is no sign of anything; told again in other words it is.
+    for repeated in [&[0, 0, 1, 2][..], &[0, 1, 1, 1, 2], &[0, 1, 2, 1, 2], &[0, 1, 2, 2]] {
+        with(&repeated.iter().map(|at| lines[*at]).collect::<Vec<_>>());
+        let verdict = used.verify();
+        assert_eq!((verdict.first_bad, verdict.unexported_from), (None, None), "{repeated:?}");
+    }
+    let other = Used::new().await;
+    let others = std::fs::read_to_string(other.exported()).expect("the file");
+    with(&[lines[0], lines[1], others.lines().next().expect("a line"), lines[2]]);
+    assert_eq!(used.found(), about("LEDGER:only", 1, false, Problem::Reordered));
+    // Where exporting fails for long, nothing was removed; where from is told.
+    with(&lines[..1]);
+    let verdict = used.verify();
+    assert_eq!((verdict.first_bad, verdict.unexported_from), (None, Some(2)));
     // A crash may have kept the last one from being told, or cut its line short; and the file may have been begun anew.
     with(&lines[..2]);
     assert_eq!(used.verify().first_bad, None);

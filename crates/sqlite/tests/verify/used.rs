@@ -43,6 +43,7 @@ fn step() -> Step {
         actor: Actor::User { email: "admin@example.com".into() },
         request_id: id.to_string(),
         audit: Some(Audit { action: "test".into(), from: "127.0.0.1".into() }),
+        authority: None,
     }
 }
 

@@ -31,7 +31,9 @@ const LINGER: Duration = Duration::from_secs(2);
 const READ_BYTES: usize = 64 * 1024;
 
 type Publishing = Pin<Box<dyn Future<Output = (Publisher, u64, Result<(), Unpublished>)> + Send>>;
-type Extending<'a> = Pin<Box<dyn Future<Output = (activity::Read, Result<Extended, LeaseError>)> + Send + 'a>>;
+pub(super) type Extending<'a> = Pin<Box<dyn Future<Output = Result<Extended, LeaseError>> + Send + 'a>>;
+/// An extend with what the command says it does.
+type Heartbeat<'a> = Pin<Box<dyn Future<Output = (activity::Read, Result<Extended, LeaseError>)> + Send + 'a>>;
 
 impl<'a> Attempt<'a> {
     /// Sees a command through to its end.
@@ -62,7 +64,7 @@ impl<'a> Attempt<'a> {
         let mut exited: Option<Option<Exit>> = None;
         let mut linger_until: Option<Instant> = None;
         let mut publishing: Option<Publishing> = None;
-        let mut extending: Option<Extending<'_>> = None;
+        let mut extending: Option<Heartbeat<'_>> = None;
         let extend_every = self.worker.config.lease_ttl / 3;
         let mut timeout_at = self.execution.spec.timeout_ms.map(|ms| running.began + Duration::from_millis(ms));
         let mut release_at = Instant::now() + SILENCE;
@@ -70,6 +72,10 @@ impl<'a> Attempt<'a> {
         loop {
             if publishing.is_none() && exited.is_some() && !stdout_open && !stderr_open {
                 self.end_of_output();
+                if extending.is_some() {
+                    // Its answer is not heard any more: whoever watches next asks again.
+                    nudge.notify_one();
+                }
                 return exited.flatten();
             }
             let (alive, may_read) = (exited.is_none(), publishing.is_none());
@@ -111,10 +117,10 @@ impl<'a> Attempt<'a> {
                     stop_seen = true;
                     running.end(Cause::WorkerStop, Some(self.worker.config.grace));
                 }
-                () = nudge.notified(), if extending.is_none() => extending = Some(self.send_extend(running)),
+                () = nudge.notified(), if extending.is_none() => extending = Some(self.send_heartbeat(running.pid)),
                 () = sleep_until(self.extend_at), if extending.is_none() => {
                     self.extend_at = Instant::now() + extend_every;
-                    extending = Some(self.send_extend(running));
+                    extending = Some(self.send_heartbeat(running.pid));
                 }
                 () = sleep_until(release_at), if may_read && self.recorder.has_news() => {
                     self.recorder.release(self.worker.clock.now());
@@ -189,8 +195,8 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    fn send_extend(&self, running: &Running) -> Extending<'a> {
-        let (worker, mask, mut extend) = (self.worker, self.recorder.mask(), self.extend_request(running.pid));
+    fn send_heartbeat(&self, pid: Option<u32>) -> Heartbeat<'a> {
+        let (worker, mask, mut extend) = (self.worker, self.recorder.mask(), self.extend_request(pid));
         Box::pin(async move {
             let read = worker.runner.read(extend.fence.execution, extend.fence.attempt, ACTIVITY, ACTIVITY_LIMIT).await;
             let read = activity::understood(read, mask.as_ref());
@@ -200,6 +206,11 @@ impl<'a> Attempt<'a> {
             let extended = worker.leases.extend(extend).await;
             (read, extended)
         })
+    }
+
+    pub(super) fn send_extend(&self) -> Extending<'a> {
+        let extend = self.extend_request(None);
+        Box::pin(self.worker.leases.extend(extend))
     }
 
     pub(super) fn extend_request(&self, pid: Option<u32>) -> Extend {
@@ -228,14 +239,14 @@ impl<'a> Attempt<'a> {
 }
 
 /// The end of a future that may not be there; a branch that uses it checks that first.
-async fn resolve<F: Future + Unpin>(pending: &mut Option<F>) -> F::Output {
+pub(super) async fn resolve<F: Future + Unpin>(pending: &mut Option<F>) -> F::Output {
     match pending {
         Some(future) => future.await,
         None => std::future::pending().await,
     }
 }
 
-async fn told_to_end_all(stopping: &mut watch::Receiver<Stopping>) {
+pub(super) async fn told_to_end_all(stopping: &mut watch::Receiver<Stopping>) {
     let told = stopping.wait_for(|stopping| *stopping == Stopping::EndAll).await.is_ok();
     if !told {
         // The worker is gone without a word; its runtime ends this task too.

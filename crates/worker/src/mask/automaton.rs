@@ -18,7 +18,6 @@ const CUT_OFF: usize = 6;
 
 #[derive(Default)]
 pub(super) struct Automaton {
-    forms: Vec<Vec<u8>>,
     nodes: Vec<Node>,
     /// The length of the longest form that ends at each state, or zero.
     found: Vec<u32>,
@@ -30,17 +29,24 @@ pub(super) struct Automaton {
     classes: Vec<u8>,
 }
 
-/// A beginning of forms.
+/// A beginning of forms. There is one for every byte of a form, so its size is what a mask costs.
 #[derive(Clone, Copy, Default)]
 struct Node {
     /// The last byte of it.
     byte: u8,
+    /// At most one for each byte.
+    children: u16,
     depth: u32,
     /// The longest proper end of it that is a beginning too.
     fallback: State,
     /// Those that are one byte longer have numbers in a row.
     first_child: State,
-    children: u32,
+}
+
+impl Node {
+    fn children(self) -> std::ops::Range<State> {
+        self.first_child..self.first_child + State::from(self.children)
+    }
 }
 
 impl Automaton {
@@ -48,14 +54,23 @@ impl Automaton {
         forms.retain(|form| !form.is_empty());
         forms.sort_unstable();
         forms.dedup();
-        let mut automaton = Self { forms, ..Self::default() };
-        automaton.sort_bytes();
-        automaton.grow();
+        let mut automaton = Self::default();
+        automaton.sort_bytes(&forms);
+        automaton.grow(&forms);
+        automaton.nodes.shrink_to_fit();
+        automaton.found.shrink_to_fit();
         automaton
     }
 
+    /// What it costs.
+    #[cfg(test)]
+    pub(super) fn states(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// There is nothing to find.
     pub(super) fn is_empty(&self) -> bool {
-        self.forms.is_empty()
+        self.nodes.len() == 1
     }
 
     pub(super) fn begins_with(&self, byte: u8) -> bool {
@@ -68,7 +83,7 @@ impl Automaton {
         let mut at = state as usize;
         while at >= self.with_row {
             let node = self.nodes[at];
-            let children = node.first_child as usize..(node.first_child + node.children) as usize;
+            let children = node.first_child as usize..node.first_child as usize + usize::from(node.children);
             if let Some(child) = self.nodes[children].iter().position(|child| child.byte == byte) {
                 return node.first_child + child as State;
             }
@@ -88,17 +103,28 @@ impl Automaton {
         self.nodes[state as usize].depth as usize
     }
 
-    /// Where in the last bytes of a stream a form begins of which a telling part is there.
-    pub(super) fn cut_off_at(&self, bytes: &[u8]) -> Option<usize> {
-        (0..bytes.len()).find(|at| {
-            let part = &bytes[*at..];
-            self.forms.iter().any(|form| form.starts_with(part) && (part.len() >= CUT_OFF || part.len() * 2 >= form.len()))
-        })
+    /// How many of the last bytes of a stream that ends here are a telling part of a form.
+    pub(super) fn cut_off(&self, state: State) -> usize {
+        let mut at = state;
+        while at != REST {
+            let depth = self.depth(at);
+            if depth >= CUT_OFF || self.ends_within(at, depth) {
+                return depth;
+            }
+            at = self.nodes[at as usize].fallback;
+        }
+        0
     }
 
-    fn sort_bytes(&mut self) {
+    /// Whether a form is whole after at most so many more bytes.
+    fn ends_within(&self, state: State, more: usize) -> bool {
+        self.found(state) == self.depth(state)
+            || more > 0 && self.nodes[state as usize].children().any(|child| self.ends_within(child, more - 1))
+    }
+
+    fn sort_bytes(&mut self, forms: &[Vec<u8>]) {
         let mut used = [false; 256];
-        self.forms.iter().for_each(|form| form.iter().for_each(|byte| used[usize::from(*byte)] = true));
+        forms.iter().for_each(|form| form.iter().for_each(|byte| used[usize::from(*byte)] = true));
         let mut count: u8 = 0;
         // A value uses at most the 243 bytes that UTF-8 has, so the classes fit.
         self.classes = used
@@ -115,27 +141,27 @@ impl Automaton {
     }
 
     /// Makes the states, shortest beginnings first: whatever a state falls back to, or is a row's entry, is there before it.
-    fn grow(&mut self) {
+    fn grow(&mut self, forms: &[Vec<u8>]) {
         // The forms that share each beginning are neighbours.
-        let mut sharing = vec![(0, self.forms.len())];
+        let mut sharing = vec![(0, state(forms.len()))];
         self.nodes.push(Node::default());
         self.found.push(0);
         let mut at = 0;
         while at < self.nodes.len() {
-            let (mut from, end) = sharing[at];
+            let (mut from, end) = (sharing[at].0 as usize, sharing[at].1 as usize);
             let depth = self.nodes[at].depth as usize;
-            while from < end && self.forms[from].len() == depth {
+            while from < end && forms[from].len() == depth {
                 from += 1;
             }
             self.nodes[at].first_child = state(self.nodes.len());
             while from < end {
-                let byte = self.forms[from][depth];
-                let next = from + self.forms[from..end].iter().take_while(|form| form[depth] == byte).count();
+                let byte = forms[from][depth];
+                let next = from + forms[from..end].iter().take_while(|form| form[depth] == byte).count();
                 let fallback = if at == 0 { REST } else { self.step(self.nodes[at].fallback, byte) };
-                let whole = self.forms[from].len() == depth + 1;
+                let whole = forms[from].len() == depth + 1;
                 self.found.push(if whole { state(depth + 1) } else { self.found[fallback as usize] });
                 self.nodes.push(Node { byte, depth: state(depth + 1), fallback, ..Node::default() });
-                sharing.push((from, next));
+                sharing.push((state(from), state(next)));
                 self.nodes[at].children += 1;
                 from = next;
             }
@@ -150,7 +176,7 @@ impl Automaton {
         let node = self.nodes[at];
         let fallback = node.fallback as usize * self.width;
         let mut row = if at == 0 { vec![REST; self.width] } else { self.rows[fallback..fallback + self.width].to_vec() };
-        for child in node.first_child..node.first_child + node.children {
+        for child in node.children() {
             row[usize::from(self.classes[usize::from(self.nodes[child as usize].byte)])] = child;
         }
         self.rows.extend(row);

@@ -10,7 +10,7 @@ mod encoder;
 use self::encoder::{Chance, Written, random_secret};
 
 fn mask(values: &[&str]) -> Arc<Mask> {
-    Mask::new(values.iter().copied()).expect("something to mask")
+    Mask::new(values).expect("not too much").expect("something to mask")
 }
 
 /// Sends pieces through one masker, each a chunk of its own.
@@ -165,10 +165,10 @@ fn a_key_of_several_lines_is_masked_whole_and_line_by_line() {
 #[test]
 fn short_values_are_masked_as_they_are_or_not_at_all() {
     assert_eq!(
-        [strength("ab\n"), strength("abc"), strength("abcde"), strength("abcdef")],
-        [Strength::None, Strength::PlainOnly, Strength::PlainOnly, Strength::Full]
+        strengths(&["abcdef", "abc", "ab\n", "abcde"]).expect("few bytes"),
+        [Strength::Full, Strength::PlainOnly, Strength::None, Strength::PlainOnly]
     );
-    assert!(Mask::new(["ab", ""]).is_none());
+    assert!(Mask::new(&["ab", ""]).expect("few bytes").is_none());
     let mask = mask(&["pin42"]);
     assert_eq!(through(&mask, &[b"pin42 PIN42 cGluNDI="]), "*** PIN42 cGluNDI=");
 }
@@ -193,6 +193,40 @@ fn a_long_secret_is_masked_whole_and_holds_back_little() {
     }
     masker.finish(&mut out);
     assert_eq!(out, STARS);
+}
+
+/// A value of many lines, as keys and certificates are.
+fn many_lines(bytes: usize) -> String {
+    let mut chance = Chance::new(7);
+    let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    (0..bytes).map(|at| if at % 65 == 64 { '\n' } else { char::from(alphabet[chance.below(64)]) }).collect()
+}
+
+#[test]
+fn the_cost_of_a_mask_is_bounded_however_large_its_secrets_are() {
+    for (what, value, most_states) in [
+        ("the largest value", many_lines(64 << 10), 16 * (64 << 10)),
+        ("the largest with all its forms", many_lines(LONGEST_WITH_ALL), 160 * LONGEST_WITH_ALL),
+    ] {
+        let began = Instant::now();
+        let mask = mask(&[&value]);
+        let states = mask.plain.states() + mask.wrapped.states();
+        println!("masking: {what} takes {states} states in {:?}", began.elapsed());
+        assert!(states < most_states, "{what}: {states} states");
+    }
+    let too_much = format!("{}!", many_lines(MOST_BYTES));
+    assert_eq!(Mask::new(&[&too_much]).err(), Some(TooMuch(MOST_BYTES + 1)));
+}
+
+#[test]
+fn small_secrets_keep_all_their_forms_beside_large_ones() {
+    let (large, small) = (many_lines(64 << 10), "s3cr3t value".to_owned());
+    let keys: Vec<String> = (0..5).map(|n| format!("{n}{}", many_lines(LONGEST_WITH_ALL - 1))).collect();
+    let values: Vec<&str> = [&large, &small].into_iter().chain(&keys).map(String::as_str).collect();
+    let strengths = strengths(&values).expect("not too much");
+    assert_eq!(strengths[..2], [Strength::Usual, Strength::Full]);
+    assert_eq!(strengths.iter().filter(|strength| **strength == Strength::Full).count(), 4, "{strengths:?}");
+    assert_eq!(through(&mask(&values), &[b"s3cr3t+value s3cr3t%20value"]), "*** ***");
 }
 
 #[test]

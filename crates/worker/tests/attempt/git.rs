@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use runvoy_model::command::Outcome;
 use runvoy_model::git::Reach;
+use runvoy_model::retry::Category;
 use runvoy_worker::Git;
 
 use crate::server::{GitServer, TOKEN};
@@ -66,19 +67,39 @@ async fn the_command_runs_in_the_directory_asked_for() {
 }
 
 #[tokio::test]
+async fn security_24_a_directory_that_leads_out_of_the_repository_is_refused() {
+    let server = GitServer::start().await;
+    server.fill(&[&[("sub/inner", "in"), ("out@", "/"), ("within@", "sub")]]);
+    let repo = format!("{}/public/a.git", server.url);
+    for path in ["out", "out/etc"] {
+        let played = play(&server, Stage::new("pwd").repo(&repo).path(path)).await;
+        assert!(played.git_failure().contains("leads out of the repository"), "{}", played.log);
+        assert_eq!(played.starts, 1, "the command did not run");
+    }
+    let played = play(&server, Stage::new("cat inner").repo(&repo).path("within")).await;
+    played.assert_exit(0);
+}
+
+#[tokio::test]
 async fn what_cannot_be_cloned_ends_the_attempt_with_gits_words() {
     let server = GitServer::start().await;
     server.fill(&FILES);
-    for (stage, words) in [
-        (Stage::new("true").repo(&format!("{}/public/absent.git", server.url)), "not found"),
-        (Stage::new("true").repo(&format!("{}/public/a.git", server.url)).reference("absent"), "absent"),
-        (Stage::new("true").repo(&format!("{}/public/a.git", server.url)).reference(&"0".repeat(40)), "0000"),
-        (Stage::new("true").repo(&format!("{}/private/a.git", server.url)), "terminal prompts disabled"),
-        (Stage::new("true").repo(&format!("{}/private/a.git", server.url)).token("wrong-token-here"), "Authentication failed"),
-        (Stage::new("true").repo("https://127.0.0.1:1/a.git"), "127.0.0.1"),
+    for (stage, words, expected) in [
+        (Stage::new("true").repo(&format!("{}/public/absent.git", server.url)), "not found", Category::NotFound),
+        (Stage::new("true").repo(&format!("{}/public/a.git", server.url)).reference("absent"), "absent", Category::NotFound),
+        (Stage::new("true").repo(&format!("{}/public/a.git", server.url)).reference(&"0".repeat(40)), "0000", Category::NotFound),
+        (Stage::new("true").repo(&format!("{}/private/a.git", server.url)), "terminal prompts disabled", Category::Auth),
+        (
+            Stage::new("true").repo(&format!("{}/private/a.git", server.url)).token("wrong-token-here"),
+            "Authentication failed",
+            Category::Auth,
+        ),
+        (Stage::new("true").repo("https://127.0.0.1:1/a.git"), "127.0.0.1", Category::Network),
     ] {
         let played = play(&server, stage).await;
         assert!(played.git_failure().contains(words), "{words}: {}", played.log);
+        let is_expected = matches!(played.outcome, Outcome::GitFailed { category, .. } if category == expected);
+        assert!(is_expected, "{words}: {:?}", played.outcome);
         assert!(played.log.contains("platform: ### runvoy: git: fatal: "), "{}", played.log);
         assert!(!played.log.contains("wrong-token-here"), "{}", played.log);
         assert_eq!(played.starts, 1, "the command did not run");
@@ -181,6 +202,36 @@ async fn a_kill_reaches_the_clone() {
         played.outcome
     );
     assert_eq!(played.starts, 1, "the command did not run");
+}
+
+#[tokio::test]
+async fn a_kill_at_the_very_end_of_the_clone_keeps_the_command_from_starting() {
+    let server = GitServer::start().await;
+    server.fill(&FILES);
+    let mut stage = Stage::new("echo ran").repo(&format!("{}/public/a.git", server.url));
+    // The last line of a clone.
+    stage.kill_at = Some("git: commit ");
+    let played = play(&server, stage).await;
+    assert!(
+        played.was_ended_before_its_start() || matches!(played.outcome, Outcome::Signalled { after_kill: true, .. }),
+        "{:?}",
+        played.outcome
+    );
+    assert_eq!(played.starts, 1, "the command did not run");
+}
+
+#[tokio::test]
+async fn a_clone_that_did_without_what_was_killed_in_it_is_a_clone() {
+    let server = GitServer::start().await;
+    server.fill(&FILES);
+    let mut stage = Stage::new("cat file").repo(&format!("{}/public/a.git", server.url));
+    stage.oom_kills = true;
+    let played = play(&server, stage).await;
+    played.assert_exit(0);
+    assert!(played.log.contains("out: two\n"), "the command ran: {}", played.log);
+    let mut stage = Stage::new("true").repo(&format!("{}/public/absent.git", server.url));
+    stage.oom_kills = true;
+    assert_eq!(play(&server, stage).await.outcome, Outcome::OutOfMemory);
 }
 
 #[tokio::test]

@@ -18,6 +18,8 @@ pub struct GroupRunner {
     pub root: PathBuf,
     /// How many commands were started.
     pub starts: AtomicUsize,
+    /// It says of every command that something in it went over the memory limit.
+    pub oom_kills: bool,
 }
 
 struct Group(u32);
@@ -64,14 +66,14 @@ impl Runner for GroupRunner {
         command.args(&start.argv[1..]).env_clear().envs(&start.env).current_dir(work_dir.join(&start.directory)).process_group(0);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(fail)?;
         let (stdout, stderr) = (child.stdout.take().expect("asked for"), child.stderr.take().expect("asked for"));
-        let (pid, (sender, exit)) = (child.id(), oneshot::channel());
+        let (pid, oom_killed, (sender, exit)) = (child.id(), self.oom_kills, oneshot::channel());
         std::thread::spawn(move || {
             let status = child
                 .wait()
                 .ok()
                 .and_then(|status| status.code().map(ExitStatus::Code).or_else(|| status.signal().map(ExitStatus::Signal)));
             // Whoever does not wait for the end does not want it.
-            let _ = sender.send(Exit { status: status.unwrap_or(ExitStatus::Lost), oom_killed: false, cpu_ms: 0, max_rss_bytes: 0 });
+            let _ = sender.send(Exit { status: status.unwrap_or(ExitStatus::Lost), oom_killed, cpu_ms: 0, max_rss_bytes: 0 });
         });
         let (stdout, stderr) = (OwnedFd::from(stdout), OwnedFd::from(stderr));
         Ok(Started { handle: String::new(), pid: Some(pid), work_dir, stdout, stderr, exit, control: Box::new(Group(pid)) })

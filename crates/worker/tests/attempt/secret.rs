@@ -1,6 +1,7 @@
 //! Secrets reach the command and nothing else.
 
 use runvoy_model::command::Outcome;
+use runvoy_model::retry::Category;
 
 use crate::stage::Stage;
 
@@ -54,7 +55,50 @@ async fn without_its_secrets_nothing_starts() {
     let mut stage = Stage::new("true").secret("db", "DB", SECRET);
     stage.materials = Err("secret db was deleted".to_owned());
     let played = stage.play().await;
-    assert_eq!(played.outcome, Outcome::StartFailed { message: "secret db was deleted".to_owned() });
+    assert_eq!(played.outcome, Outcome::Refused { message: "secret db was deleted".to_owned(), category: Category::Auth });
+    assert_eq!(played.starts, 0);
+}
+
+#[tokio::test]
+async fn the_lease_is_kept_while_secrets_are_waited_for() {
+    let mut stage = Stage::new("echo \"$DB\"").secret("db", "DB", SECRET);
+    stage.extends_before_materials = 3;
+    let played = stage.play().await;
+    played.assert_exit(0);
+    assert!(played.log.contains("out: ***\n"), "{}", played.log);
+}
+
+#[tokio::test]
+async fn a_kill_is_heard_while_secrets_are_waited_for() {
+    let mut stage = Stage::new("true").secret("db", "DB", SECRET);
+    (stage.extends_before_materials, stage.kill_at) = (usize::MAX, Some(""));
+    let played = stage.play().await;
+    assert!(played.was_ended_before_its_start(), "{:?}", played.outcome);
+    assert_eq!(played.starts, 0);
+}
+
+#[tokio::test]
+async fn a_large_secret_of_many_lines_reaches_its_command_and_no_log() {
+    let lines: Vec<String> = (0..1_100usize).map(|n| format!("{:058x}", n * n * 7_919 + 0xabc_def0)).collect();
+    let large = lines.join("\n");
+    let command = "printf %s \"$CERT\" | wc -c; echo \"<$CERT>\"; printf %s \"$CERT\" | base64";
+    let played = Stage::new(command).secret("cert", "CERT", &large).play().await;
+    played.assert_exit(0);
+    assert!(played.log.contains(&format!("out: {}\n", large.len())), "{}", played.log);
+    assert!(played.log.contains("platform: ### runvoy: secret cert is long"), "{}", played.log);
+    let shown: Vec<&str> = played.log.lines().filter_map(|line| line.strip_prefix("out: ")).collect();
+    assert_eq!(shown[1..], ["<***>", "***"], "{shown:?}");
+}
+
+#[tokio::test]
+async fn more_secrets_than_can_be_masked_are_refused() {
+    let mut stage = Stage::new("true");
+    for n in 0..5 {
+        stage = stage.secret(&format!("s{n}"), &format!("S{n}"), &"0123456789abcdef".repeat(4 << 10));
+    }
+    let played = stage.play().await;
+    let Outcome::Refused { message, category: Category::Validation } = &played.outcome else { panic!("{:?}", played.outcome) };
+    assert!(message.contains("too much to be masked"), "{message}");
     assert_eq!(played.starts, 0);
 }
 

@@ -57,7 +57,7 @@ impl GitServer {
     }
 
     /// Makes the repository from files, each commit one; the first is tagged `v1`, the last is on `main` and on `feature/x`. Returns
-    /// the hash of the first.
+    /// the hash of the first. A name that ends in `@` is a symbolic link to what it holds.
     pub fn fill(&self, commits: &[&[(&str, &str)]]) -> String {
         let source = self.root.path().join("source");
         git(self.root.path(), &["init", "--quiet", "--initial-branch=main", "source"]);
@@ -65,7 +65,10 @@ impl GitServer {
             for (name, contents) in *files {
                 let path = source.join(name);
                 std::fs::create_dir_all(path.parent().expect("a directory")).expect("made");
-                std::fs::write(path, contents).expect("written");
+                match name.strip_suffix('@') {
+                    Some(link) => std::os::unix::fs::symlink(contents, source.join(link)).expect("linked"),
+                    None => std::fs::write(path, contents).expect("written"),
+                }
             }
             git(&source, &["add", "--all", "--force"]);
             git(&source, &["commit", "--quiet", "--message", "a commit"]);

@@ -23,7 +23,7 @@ use runvoy_ports::runner::Limits;
 use runvoy_worker::{Config, Git, Worker};
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::sync::{Mutex, oneshot};
+use tokio::sync::{Mutex, oneshot, watch};
 
 use crate::runner::GroupRunner;
 
@@ -45,9 +45,13 @@ pub struct Played {
 impl Played {
     pub fn git_failure(&self) -> &str {
         match &self.outcome {
-            Outcome::GitFailed { message } => message,
+            Outcome::GitFailed { message, .. } => message,
             other => panic!("not a failure of git: {other:?}\n{}", self.log),
         }
+    }
+
+    pub fn was_ended_before_its_start(&self) -> bool {
+        matches!(&self.outcome, Outcome::StartFailed { message } if message == "ana@example.com ended it before its command was started")
     }
 
     pub fn assert_exit(&self, code: i32) -> &Self {
@@ -63,6 +67,10 @@ pub struct Stage {
     pub materials: Result<Materials, String>,
     /// Asked for as soon as the log holds this.
     pub kill_at: Option<&'static str>,
+    /// Materials are handed out after so many extends.
+    pub extends_before_materials: usize,
+    /// Something in every command goes over its memory limit.
+    pub oom_kills: bool,
 }
 
 impl Stage {
@@ -84,7 +92,8 @@ impl Stage {
             task: None,
             playbook: None,
         };
-        Self { spec, git: Git { reach: Reach::Private, ca_file: None }, materials: Ok(Materials::default()), kill_at: None }
+        let git = Git { reach: Reach::Private, ca_file: None };
+        Self { spec, git, materials: Ok(Materials::default()), kill_at: None, extends_before_materials: 0, oom_kills: false }
     }
 
     pub fn repo(mut self, repo: &str) -> Self {
@@ -128,13 +137,15 @@ impl Stage {
 
     pub async fn play(self) -> Played {
         let root = TempDir::new().expect("a directory");
-        let runner = Arc::new(GroupRunner { root: root.path().to_owned(), starts: 0.into() });
+        let runner = Arc::new(GroupRunner { root: root.path().to_owned(), starts: 0.into(), oom_kills: self.oom_kills });
         let (done, ended) = oneshot::channel();
         let execution = execution(self.spec);
         let leases = Arc::new(Desk {
             execution: execution.clone(),
             materials: self.materials,
             kill_at: self.kill_at,
+            extends_before_materials: self.extends_before_materials,
+            extends: watch::Sender::new(0),
             log: Mutex::default(),
             activities: Mutex::default(),
             blobs: Mutex::default(),
@@ -186,6 +197,8 @@ struct Desk {
     execution: Execution,
     materials: Result<Materials, String>,
     kill_at: Option<&'static str>,
+    extends_before_materials: usize,
+    extends: watch::Sender<usize>,
     log: Mutex<String>,
     activities: Mutex<Vec<Value>>,
     blobs: Mutex<Vec<Vec<u8>>>,
@@ -204,6 +217,8 @@ impl Leases for Desk {
 
     async fn materials(&self, fence: Fence) -> Result<Materials, LeaseError> {
         assert_eq!(fence.execution, self.execution.id);
+        let enough = |extends: &usize| *extends >= self.extends_before_materials;
+        self.extends.subscribe().wait_for(enough).await.expect("it is not dropped");
         self.materials.clone().map_err(LeaseError::Refused)
     }
 
@@ -220,6 +235,7 @@ impl Leases for Desk {
             activities.push(said);
         }
         drop(activities);
+        self.extends.send_modify(|extends| *extends += 1);
         let is_time = match self.kill_at {
             Some(text) => self.log.lock().await.contains(text),
             None => false,

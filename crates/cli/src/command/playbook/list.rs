@@ -53,12 +53,23 @@ impl ListArgs {
         listed.extend(Shelf::of(&session.environment).files().iter().map(local));
         let table =
             || list(&["PLAYBOOK", "WHERE", "VERSION", "DESCRIPTION"], &listed.iter().map(row).collect::<Vec<_>>(), session.terminal);
-        session.show(&listed, || listed.iter().map(|listed| listed.name.clone()).collect(), table)?;
+        session.show(&listed, || names(&listed), table)?;
         if listed.is_empty() {
             session.note(Tone::Dim, "no playbooks");
         }
         Ok(0)
     }
+}
+
+/// Each name once, also where both the server and a file have it.
+fn names(listed: &[Listed]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for listed in listed {
+        if !names.contains(&listed.name) {
+            names.push(listed.name.clone());
+        }
+    }
+    names
 }
 
 fn local(found: &Found) -> Listed {

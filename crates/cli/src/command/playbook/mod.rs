@@ -36,7 +36,16 @@ Files are .runvoy/NAME.yaml of the project, then ~/.runvoy/NAME.yaml:
   timeout: 10m
   lock: prod
 Also git_token, lock_wait, queue, priority, retries, labels, command and args; and, for
-the server only, parameters.";
+the server only, parameters: see runvoy playbook push --help";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  runvoy playbook show deploy
+  runvoy playbook show deploy@3 --json
+  runvoy playbook show plan --local
+
+The command finds each parameter in the variable beside it, and an argument that is just {{NAME}}
+becomes the value of parameter NAME, whole.";
 
 /// Arguments of `playbook`.
 #[derive(Debug, Clone, Args)]
@@ -56,15 +65,13 @@ enum PlaybookCommand {
     )]
     List(list::ListArgs),
     /// Show a playbook
-    #[command(
-        before_help = "Examples:\n  runvoy playbook show deploy\n  runvoy playbook show deploy@3 --json\n  runvoy playbook show plan --local"
-    )]
+    #[command(before_help = SHOW_EXAMPLES)]
     Show(show::ShowArgs),
     /// Run a playbook, follow its output and return its exit code
     #[command(before_help = run::EXAMPLES)]
     Run(Box<run::RunArgs>),
     /// Store a file as the next version of a playbook on the server
-    #[command(before_help = "Examples:\n  runvoy playbook push .runvoy/deploy.yaml\n  runvoy playbook push deploy.yaml --name deploy-eu")]
+    #[command(before_help = push::EXAMPLES)]
     Push(push::PushArgs),
     /// Remove a playbook with all its versions from the server
     #[command(before_help = "Examples:\n  runvoy playbook remove deploy --yes")]

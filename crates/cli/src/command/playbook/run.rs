@@ -6,7 +6,7 @@ use runvoy_client::{Client, ClientError, Submission};
 use runvoy_wire::RunPlaybookRequest;
 
 use super::Named;
-use super::show::{must_be_there, note_hidden};
+use super::show::{must_be_there, not_there, note_hidden};
 use crate::attach::interrupts;
 use crate::command::dry_run;
 use crate::command::run::StayArgs;
@@ -23,7 +23,10 @@ Examples:
   runvoy playbook run deploy@2 -p region=eu --wait 10m   # version 2, waiting for its lock
   runvoy playbook run plan --git-ref my-branch -e VERBOSE=1
   runvoy playbook run plan -- --git-ref my-branch        # the same
-  runvoy playbook run deploy -p region=eu --dry-run";
+  runvoy playbook run deploy -p region=eu --dry-run
+
+The command finds a parameter in its environment, `region` as RUNVOY_PARAM_REGION, and an argument
+that is just {{region}} becomes its value, whole. See them: runvoy playbook show NAME";
 
 /// Arguments of `playbook run`.
 #[derive(Debug, Clone, Args)]
@@ -32,7 +35,7 @@ pub struct RunArgs {
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete::playbooks))]
     named: Named,
     /// Parameter of a playbook on the server; may be repeated
-    #[arg(short, long = "param", value_name = "NAME=VALUE")]
+    #[arg(short, long = "param", value_name = "NAME=VALUE", add = ArgValueCompleter::new(complete::parameters))]
     parameter: Vec<String>,
     /// The one in a file, also where the server has one of this name
     #[arg(long)]
@@ -67,15 +70,15 @@ impl RunArgs {
         }
         let client = session.connect().await?;
         match client.playbook(&self.named.name, self.named.version).await {
-            Ok(_) => {
+            Ok(playbook) => {
                 note_hidden(session, found);
-                self.run_on_server(session, &client, &overrides).await
+                self.run_on_server(session, &client, &overrides, playbook.terms.git_token.as_deref()).await
             }
             Err(ClientError::NotFound(_)) if found.is_some() && self.named.version.is_none() => {
                 let found = must_be_there(found, &self.named)?;
                 self.run_file(session, &found, &overrides).await
             }
-            Err(error) => Err(error.into()),
+            Err(error) => Err(not_there(&client, error, &self.named).await),
         }
     }
 
@@ -89,12 +92,19 @@ impl RunArgs {
         self.terms.apply(&mut request, environment)?;
         overrides.apply(&mut request, environment)?;
         if self.dry_run {
-            return dry_run::show(session, &session.connect().await?.dry_run(&request).await?);
+            let plan = session.connect().await?.dry_run(&request).await?;
+            return dry_run::show(session, &plan, request.git_token.as_deref());
         }
         self.stay.submit(session, &Submission::new(request, self.idempotency_key)).await
     }
 
-    async fn run_on_server(self, session: &Session, client: &Client, overrides: &TermsArgs) -> Result<u8, Failure> {
+    async fn run_on_server(
+        self,
+        session: &Session,
+        client: &Client,
+        overrides: &TermsArgs,
+        git_token: Option<&str>,
+    ) -> Result<u8, Failure> {
         let Named { name, version } = &self.named;
         if !self.terms.only_wait() || !overrides.only_wait() {
             return Err(Failure::usage(format!("playbook {name} is run as it was pushed; of the flags of `run` only --wait applies"))
@@ -104,7 +114,7 @@ impl RunArgs {
         let lock_wait = overrides.wait.or(self.terms.wait).map(|wait| wait.0);
         let request = RunPlaybookRequest { parameters, version: *version, lock_wait };
         if self.dry_run {
-            return dry_run::show(session, &client.dry_run_playbook(name, &request).await?);
+            return dry_run::show(session, &client.dry_run_playbook(name, &request).await?, git_token);
         }
         let mut interrupts = interrupts()?;
         let response = client.run_playbook(name, &request, self.idempotency_key).await?;

@@ -4,19 +4,19 @@ use std::path::Path;
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use runvoy_client::ClientError;
+use runvoy_client::{Client, ClientError};
 use runvoy_wire::{Parameter, PlaybookTerms};
 use serde::Serialize;
 
 use super::Named;
+use crate::command::status::quoted;
 use crate::complete;
 use crate::duration::Human;
 use crate::failure::Failure;
 use crate::playbook::{Found, Place, Shelf};
-use crate::sanitize::one_line;
 use crate::session::Session;
 use crate::table::{Cell, facts, render};
-use crate::terminal::{Tone, paint};
+use crate::terminal::Tone;
 
 /// Arguments of `playbook show`.
 #[derive(Debug, Clone, Args)]
@@ -48,23 +48,38 @@ impl ShowArgs {
         if self.local {
             return show_file(session, &must_be_there(found, &self.named)?);
         }
-        match session.connect().await?.playbook(name, *version).await {
+        let client = session.connect().await?;
+        match client.playbook(name, *version).await {
             Ok(playbook) => {
                 let heading = [
                     ("playbook", Some(format!("{}@{}", playbook.name, playbook.version))),
                     ("where", Some("server".to_owned())),
                     ("pushed", Some(format!("{} by {}", playbook.created_at, playbook.created_by))),
                 ];
-                session.show(&playbook, || vec![playbook.name.clone()], || facts(heading, colour) + &describe(&playbook.terms, colour))?;
+                session.show(&playbook, || vec![playbook.name.clone()], || describe(heading, &playbook.terms, colour))?;
                 note_hidden(session, found);
                 Ok(0)
             }
             Err(ClientError::NotFound(_)) if found.is_some() && version.is_none() => {
                 show_file(session, &must_be_there(found, &self.named)?)
             }
-            Err(error) => Err(error.into()),
+            Err(error) => Err(not_there(&client, error, &self.named).await),
         }
     }
+}
+
+/// Why a playbook of the server was not had; where only its version is missing, that alone.
+pub(super) async fn not_there(client: &Client, error: ClientError, named: &Named) -> Failure {
+    let Named { name, version } = named;
+    if let (ClientError::NotFound(_), Some(version)) = (&error, version)
+        && let Ok(newest) = client.playbook(name, None).await
+    {
+        let newest = newest.version;
+        return Failure::other(format!("playbook {name} has no version {version}"))
+            .why(format!("its newest is {newest}"))
+            .next(format!("see it: runvoy playbook show {name}"));
+    }
+    error.into()
 }
 
 /// The file of a playbook that must be in one.
@@ -93,42 +108,35 @@ fn show_file(session: &Session, found: &Found) -> Result<u8, Failure> {
         ("where", Some(found.place.to_string())),
         ("file", Some(found.path.display().to_string())),
     ];
-    session.show(&shown, || vec![found.name.clone()], || facts(heading, colour) + &describe(&terms, colour))?;
+    session.show(&shown, || vec![found.name.clone()], || describe(heading, &terms, colour))?;
     Ok(0)
 }
 
-fn describe(terms: &PlaybookTerms, colour: bool) -> String {
+fn describe(heading: [(&'static str, Option<String>); 3], terms: &PlaybookTerms, colour: bool) -> String {
     let seconds = |seconds: u64| Human::from_ms(seconds.saturating_mul(1_000)).to_string();
     let pairs = |pairs: &std::collections::BTreeMap<String, String>| {
         Some(pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" "))
     };
     let git = [&terms.git_repo, &terms.git_ref, &terms.git_path].into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
-    let described = facts(
-        [
-            ("description", terms.description.clone()),
-            ("image", terms.image.clone()),
-            ("git", Some(git)),
-            ("git token", terms.git_token.clone()),
-            ("secrets", Some(terms.secrets.join(" "))),
-            ("env", pairs(&terms.env)),
-            ("timeout", terms.timeout.map(seconds)),
-            ("lock", terms.lock.clone()),
-            ("lock wait", terms.lock_wait.map(seconds)),
-            ("queue", terms.queue.clone()),
-            ("priority", terms.priority.map(|priority| priority.to_string())),
-            ("retries", terms.retries.map(|retries| retries.to_string())),
-            ("labels", pairs(&terms.labels)),
-            ("arguments", terms.args.as_ref().map(|args| args.join(" "))),
-        ],
-        colour,
-    );
-    let command: String = terms.command.lines().map(|line| format!("  {}\n", one_line(line))).collect();
     let rows: Vec<Vec<Cell>> = terms.parameters.iter().map(|(name, parameter)| row(name, parameter)).collect();
-    let parameters = match rows.as_slice() {
-        [] => String::new(),
-        rows => paint("parameters", Tone::Dim, colour) + "\n" + &render(&[], rows, None, colour),
-    };
-    format!("{described}{}\n{command}{parameters}", paint("command", Tone::Dim, colour))
+    let described = [
+        ("description", terms.description.clone()),
+        ("image", terms.image.clone()),
+        ("git", Some(git)),
+        ("git token", terms.git_token.clone()),
+        ("secrets", Some(terms.secrets.join(" "))),
+        ("env", pairs(&terms.env)),
+        ("timeout", terms.timeout.map(seconds)),
+        ("lock", terms.lock.clone()),
+        ("lock wait", terms.lock_wait.map(seconds)),
+        ("queue", terms.queue.clone()),
+        ("priority", terms.priority.map(|priority| priority.to_string())),
+        ("retries", terms.retries.map(|retries| retries.to_string())),
+        ("labels", pairs(&terms.labels)),
+        ("command", Some(quoted(&terms.command, terms.args.as_deref()))),
+        ("parameters", Some(render(&[], &rows, None, false))),
+    ];
+    facts(heading.into_iter().chain(described), colour)
 }
 
 fn row(name: &str, parameter: &Parameter) -> Vec<Cell> {
@@ -139,7 +147,9 @@ fn row(name: &str, parameter: &Parameter) -> Vec<Cell> {
     limits.extend(parameter.min.map(|min| format!("from {min}")));
     limits.extend(parameter.max.map(|max| format!("to {max}")));
     let default = parameter.default.as_ref().map_or_else(|| "required".to_owned(), |default| format!("default {default}"));
-    vec![format!("  {name}").into(), limits.join(" ").into(), default.into(), parameter.description.as_deref().unwrap_or_default().into()]
+    let variable = format!("RUNVOY_PARAM_{}", name.to_ascii_uppercase());
+    let description = parameter.description.as_deref().unwrap_or_default();
+    vec![name.into(), limits.join(" ").into(), default.into(), variable.into(), description.into()]
 }
 
 #[cfg(test)]
@@ -151,18 +161,19 @@ mod tests {
         let text = r#"{"description":"Deploy","command":"set -eu\nmake build\nmake deploy","env":{"REGION":"eu"},"timeout":600,"lock":"prod",
             "parameters":{"count":{"type":"integer","default":3,"min":1,"max":9},"region":{"type":"choice","choices":["eu","us"],"description":"where"}}}"#;
         let terms: PlaybookTerms = serde_json::from_str(text).expect("the contract's fields");
-        insta::assert_snapshot!(describe(&terms, false), @r"
+        let heading = [("playbook", Some("deploy@2".to_owned())), ("where", Some("server".to_owned())), ("pushed", None)];
+        insta::assert_snapshot!(describe(heading, &terms, false), @r"
+        playbook     deploy@2
+        where        server
         description  Deploy
         env          REGION=eu
         timeout      10m 00s
         lock         prod
-        command
-          set -eu
-          make build
-          make deploy
-        parameters
-          count   integer from 1 to 9  default 3
-          region  choice of eu, us     required   where
+        command      set -eu
+                     make build
+                     make deploy
+        parameters   count   integer from 1 to 9  default 3  RUNVOY_PARAM_COUNT
+                     region  choice of eu, us     required   RUNVOY_PARAM_REGION  where
         ");
     }
 }

@@ -170,6 +170,21 @@ fn an_admin_whose_only_key_has_expired_does_not_count() {
 }
 
 #[test]
+fn the_last_key_that_lasts_is_not_given_up_for_one_that_runs_out() {
+    let mut world = founded();
+    let soon = world.now.plus_ms(3_000);
+    let rotate = Change::RotateKey("root@x".into(), prefix(1), key_until(2, soon));
+    assert_eq!(world.refused(rotate.clone()), last_admin("root@x"));
+    world.changed(Change::AddKey("root@x".into(), key_until(3, soon)));
+    assert_eq!(world.refused(Change::RevokeKey("root@x".into(), prefix(1))), last_admin("root@x"));
+    world.changed(with_key("ida@x", Role::Admin, key_until(4, soon)));
+    assert_eq!(world.refused(Change::RevokeUser("root@x".into())), last_admin("root@x"), "hers runs out too");
+    world.changed(Change::AddKey("ida@x".into(), key(5)));
+    world.changed(rotate);
+    assert_eq!(world.refused(Change::RevokeKey("ida@x".into(), prefix(5))), last_admin("ida@x"));
+}
+
+#[test]
 fn an_admin_who_gets_a_key_again_counts_again() {
     let mut world = founded();
     let soon = world.now.plus_ms(1_000);
@@ -244,6 +259,19 @@ fn recovery_makes_an_admin_of_whomever_it_names() {
     }
     assert!(world.opens(&hash(1)).is_none(), "what was revoked stays so");
     assert_eq!(world.admins(), ["ida@x", "root@x", "bob@x", "new@x"]);
+}
+
+#[test]
+fn recovery_is_never_refused_for_too_many_keys_and_the_oldest_makes_room() {
+    let mut world = founded();
+    let last = u8::try_from(MOST_KEYS).expect("few");
+    for number in 2..=last {
+        world.changed(Change::AddKey("root@x".into(), key(number)));
+    }
+    world.changed(Change::RecoverAdmin(admin("root@x", 100)));
+    assert!(world.opens(&hash(100)).is_some() && world.opens(&hash(1)).is_none() && world.opens(&hash(2)).is_some());
+    let told = world.events_about(Kind::User, "root@x").last().expect("an event").properties["change"].clone();
+    assert_eq!(told["insteadOf"].as_str(), Some(prefix(1).as_str()));
 }
 
 #[test]

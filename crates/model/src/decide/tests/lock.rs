@@ -168,6 +168,22 @@ fn release_by_force_hands_on_and_the_old_holder_cannot_release_again() {
 }
 
 #[test]
+fn a_lock_is_freed_only_of_a_holder_that_has_ended() {
+    let mut world = World::new();
+    let holder = world.running(waiting);
+    let waiter = world.submit(waiting);
+    let free = |id| Command::FreeLock(name("prod"), id);
+    assert_eq!(world.play(free(holder.execution)), Answer::Unchanged, "it runs");
+    world.end(holder, exit(0));
+    assert_eq!(world.play(free(holder.execution)), Answer::Unchanged, "the lock went to the next, who keeps it");
+    assert!(prod(&world).is_held_by(waiter) && !world.get(waiter).status.is_terminal());
+    // What should never be: a holder that is not there.
+    world.executions.remove(&waiter);
+    let Answer::Lock(lock) = world.play(free(waiter)) else { panic!("freed") };
+    assert_eq!(lock.holder, None);
+}
+
+#[test]
 fn release_by_force_of_a_free_or_unknown_lock_is_not_found() {
     let mut world = World::new();
     assert_eq!(refusal(world.play(Command::ReleaseLock(name("prod")))), Refusal::NotFound);

@@ -12,6 +12,7 @@ use crate::execution::{Execution, LockClaim};
 use crate::fold::{expected, fold};
 use crate::id::{ExecutionId, LeaseId};
 use crate::name::Name;
+use crate::retry::Category;
 use crate::status::Status;
 use crate::step::Step;
 
@@ -41,7 +42,8 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         1 => Just(Outcome::OutOfMemory),
         1 => Just(Outcome::WorkerStopped),
         1 => Just(Outcome::StartFailed { message: "no shell".into() }),
-        1 => Just(Outcome::GitFailed { message: "no such branch".into() }),
+        1 => Just(Outcome::GitFailed { message: "no such branch".into(), category: Category::NotFound }),
+        1 => Just(Outcome::Refused { message: "secret db was deleted".into(), category: Category::Auth }),
     ]
 }
 

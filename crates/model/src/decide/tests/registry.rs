@@ -5,11 +5,11 @@ use serde_json::Value;
 use super::cast::{admin, founded, id_of, image, key, sealed, secret, update, with_key, with_token};
 use super::refusal;
 use super::world::{World, name};
-use crate::change::{Change, Checkpoint, Denied, Made};
+use crate::change::{Change, Checkpoint, Denied, Made, SecretUpdate};
 use crate::command::{Answer, Command, Refusal, SubmitKey};
 use crate::event::EventType;
 use crate::group::Group;
-use crate::playbook::PlaybookBody;
+use crate::playbook::{Grant, PlaybookBody};
 use crate::record::{Body, Kind, ONLY, Record};
 use crate::role::Role;
 use crate::rule::{Effect, Rule};
@@ -126,6 +126,40 @@ fn every_version_of_a_playbook_stays_what_it_was() {
 }
 
 #[test]
+fn a_playbook_knows_where_its_own_versions_begin() {
+    let mut world = World::new();
+    let push = |world: &mut World| {
+        let record = world.changed(playbook("deploy", "make"));
+        record.playbook().map(|playbook| (playbook.version, playbook.first_version)).expect("a playbook")
+    };
+    assert_eq!((push(&mut world), push(&mut world)), ((1, 1), (2, 1)));
+    world.changed(Change::RemovePlaybook(name("deploy")));
+    assert_eq!((push(&mut world), push(&mut world)), ((4, 4), (5, 4)), "those of a life before are not its own");
+}
+
+#[test]
+fn a_playbook_grants_the_very_secrets_it_was_pushed_with() {
+    let mut world = World::new();
+    let git = serde_json::from_value(serde_json::json!({"repo": "https://git.example/x.git", "token": "deploy-token"})).expect("a source");
+    let body = PlaybookBody { command: "make".into(), secrets: vec![name("db")], git: Some(git), ..PlaybookBody::default() };
+    let push = Change::PushPlaybook(name("deploy"), Box::new(body));
+    let first = world.changed(Change::CreateSecret(Box::new(secret("db", "v"))));
+    assert_eq!(world.refused(push.clone()), Refusal::Missing(Kind::Secret, "deploy-token".into()));
+    let token = world.changed(Change::CreateSecret(Box::new(secret("deploy-token", "t"))));
+    let pushed = world.changed(push);
+    let playbook = pushed.playbook().expect("a playbook");
+    let (first, token) = (first.secret().expect("a secret"), token.secret().expect("a secret"));
+    assert_eq!(playbook.grants, [Grant::of(first), Grant::of(token)]);
+    let new_value = world.changed(Change::UpdateSecret(Box::new(SecretUpdate { sealed: Some(sealed("w")), ..update("db") })));
+    assert!(playbook.grants(new_value.secret().expect("a secret")), "a new value is still the same secret");
+    let renamed = Change::UpdateSecret(Box::new(SecretUpdate { key_name: Some("PAGER".into()), ..update("db") }));
+    assert!(!playbook.grants(world.changed(renamed).secret().expect("a secret")), "another variable is another thing to give");
+    world.changed(Change::DeleteSecret(name("db")));
+    let squatted = world.changed(Change::CreateSecret(Box::new(secret("db", "v"))));
+    assert!(!playbook.grants(squatted.secret().expect("a secret")), "the name alone is nothing");
+}
+
+#[test]
 fn the_same_key_makes_the_same_thing_once() {
     let mut world = World::new();
     let make = Change::CreateSecret(Box::new(secret("db", "v")));
@@ -220,11 +254,12 @@ fn who_was_denied_is_noted_with_them_and_changes_nothing_else() {
     let mut world = founded();
     world.changed(with_key("bob@x", Role::Viewer, key(2)));
     let before = world.user("bob@x").cloned();
-    let denied = |email: &str| Change::NoteDenied(Denied { email: email.into(), why: "role viewer may not run".into() });
+    let denied =
+        |email: &str| Change::NoteDenied(Denied { email: email.into(), code: "FORBIDDEN".into(), why: "role viewer may not run".into() });
     world.changed(denied("bob@x"));
     assert_eq!(world.user("bob@x").cloned(), before);
     let event = world.events_about(Kind::User, "bob@x")[1];
-    assert_eq!(event.properties["result"], "denied");
+    assert_eq!(event.properties["result"], "denied: FORBIDDEN");
     assert_eq!(event.properties["change"]["why"], "role viewer may not run");
     assert_eq!(world.refused(denied("eve@x")), Refusal::Missing(Kind::User, "eve@x".into()));
 }

@@ -138,6 +138,7 @@ impl World {
             actor: Actor::User { email: "ann@x".into() },
             request_id: id.to_string(),
             audit: Some(Audit { action: "executions.test".into(), from: "127.0.0.1".into() }),
+            authority: None,
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use runvoy_memory::MemoryStore;
+use runvoy_model::change::Made;
 use runvoy_model::command::{Answer, Command};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
@@ -28,6 +29,7 @@ pub struct Faulty {
     inner: MemoryStore,
     trouble: Mutex<Option<Trouble>>,
     identity_away: Mutex<bool>,
+    remembered_locks: Mutex<Option<Vec<LockLine>>>,
     /// Every list query's limit, to see how much was read at once.
     pub list_limits: Mutex<Vec<usize>>,
     /// How many executions were looked up.
@@ -37,8 +39,8 @@ pub struct Faulty {
 
 impl Faulty {
     pub fn new(inner: MemoryStore) -> Self {
-        let (trouble, identity_away, list_limits, gets, record_reads) = Default::default();
-        Self { inner, trouble, identity_away, list_limits, gets, record_reads }
+        let (trouble, identity_away, remembered_locks, list_limits, gets, record_reads) = Default::default();
+        Self { inner, trouble, identity_away, remembered_locks, list_limits, gets, record_reads }
     }
 
     /// Executions, locks and events fail like this from now on.
@@ -49,6 +51,12 @@ impl Faulty {
     /// Users and keys cannot be read from now on.
     pub fn set_identity_away(&self, away: bool) {
         *self.identity_away.lock() = away;
+    }
+
+    /// From now on locks are shown as they are now, whatever becomes of them: a look that was taken a moment too early.
+    pub async fn remember_locks(&self) {
+        let locks = self.inner.locks().await.expect("a memory store");
+        *self.remembered_locks.lock() = Some(locks);
     }
 
     /// How often what people manage was read.
@@ -88,6 +96,11 @@ impl ExecutionStore for Faulty {
         self.inner.find(digits, max).await
     }
 
+    async fn made_by(&self, user: &str, key: &str) -> Result<Option<(Made, [u8; 32])>, StoreError> {
+        self.check()?;
+        self.inner.made_by(user, key).await
+    }
+
     async fn list(&self, query: ListQuery) -> Result<Vec<Execution>, StoreError> {
         self.check()?;
         self.list_limits.lock().push(query.limit);
@@ -108,7 +121,8 @@ impl ExecutionStore for Faulty {
 
     async fn locks(&self) -> Result<Vec<LockLine>, StoreError> {
         self.check()?;
-        self.inner.locks().await
+        let remembered = self.remembered_locks.lock().clone();
+        if let Some(locks) = remembered { Ok(locks) } else { self.inner.locks().await }
     }
 
     async fn events(&self, query: EventQuery) -> Result<Vec<StoredEvent>, StoreError> {

@@ -14,7 +14,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
-use runvoy_engine::{Config, Engine, Ports};
+use runvoy_engine::{Config, DigestKey, Engine, Ports};
 use runvoy_memory::{MemoryLogStore, MemorySealKeys, MemoryStore};
 use runvoy_model::chain::AuditKey;
 use runvoy_model::change::{Change, Invitation, InvitedBy, NewKey, NewUser};
@@ -159,6 +159,7 @@ impl TestApp {
             records: Arc::clone(&store) as _,
             trail: Arc::new(memory),
             seal_keys: Arc::new(MemorySealKeys::new([6; 32])),
+            digest_key: DigestKey::new(&[5; 32]),
             logs: Arc::new(logs.clone()),
             clock: Arc::clone(&clock) as _,
             ids: Arc::clone(&ids) as _,
@@ -186,6 +187,14 @@ impl TestApp {
         let ports = Ports { logs: Arc::new(logs.clone()), ..self.engine.ports().clone() };
         let (engine, app) = edge(ports, self.engine.config().clone(), ServerConfig::new("http://127.0.0.1:56212", [5; 32]));
         Self { app, engine, clock: Arc::clone(&self.clock), store: Arc::clone(&self.store), logs }
+    }
+
+    /// The same stores, started again with other settings.
+    pub fn restarted(&self, change: impl FnOnce(&mut Config)) -> Self {
+        let mut config = self.engine.config().clone();
+        change(&mut config);
+        let (engine, app) = edge(self.engine.ports().clone(), config, ServerConfig::new("http://127.0.0.1:56212", [5; 32]));
+        Self { app, engine, clock: Arc::clone(&self.clock), store: Arc::clone(&self.store), logs: self.logs.clone() }
     }
 
     pub fn get(&self, path: &str) -> Ask<'_> {

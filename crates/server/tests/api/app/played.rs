@@ -8,7 +8,7 @@ use runvoy_model::execution::Execution;
 use runvoy_model::log::{BlockBuilder, Record, Stream};
 use runvoy_model::time::UnixMs;
 use runvoy_ports::clock::Clock as _;
-use runvoy_ports::lease::Leases as _;
+use runvoy_ports::lease::{LeaseError, Leases as _, Materials};
 
 use super::TestApp;
 
@@ -54,6 +54,11 @@ impl Played {
             block.push(Record { at: self.at, stream: *stream, cont: *cont, eol: *eol, bytes });
         }
         self.next_seq = self.leases.append(self.fence, self.next_seq, block.take()).await.expect("a memory log");
+    }
+
+    /// What a worker gets for the attempt: the values of its secrets.
+    pub async fn materials(&self) -> Result<Materials, LeaseError> {
+        self.leases.materials(self.fence).await
     }
 
     pub async fn extend(&self) {

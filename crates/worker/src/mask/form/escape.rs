@@ -13,6 +13,16 @@ pub(super) fn forms(value: &str) -> Vec<Vec<u8>> {
     forms.into_iter().map(String::into_bytes).collect()
 }
 
+/// The value itself, and as JSON has it.
+pub(super) fn usual_forms(value: &str) -> Vec<Vec<u8>> {
+    let json = rewritten(value, |c, text| json_char(c, PLAIN_JSON, text));
+    let mut forms = vec![value.as_bytes().to_vec()];
+    if json != value {
+        forms.push(json.into_bytes());
+    }
+    forms
+}
+
 /// What different tools leave as it is in a URL, beside letters and digits; nothing at all for the strictest, which escape those too.
 const URL_SAFE: [Option<&str>; 7] =
     [Some("-_.~"), Some("-_.~/"), Some("-_.!~*'()"), Some("-_.!~*'();/?:@&=+$,#"), Some("*-._"), Some(""), None];
@@ -58,13 +68,15 @@ struct Json {
     numbered: &'static str,
 }
 
+/// Nothing but what must be.
+const PLAIN_JSON: Json = Json { upper: false, ascii: false, slash: false, numbered: "" };
+
 /// What some writers of JSON write by number.
 const NUMBERED: [&str; 5] = ["", "<>&\u{2028}\u{2029}", "<>&'\u{2028}\u{2029}", "<>&'\"", "<>&'+\"\u{7f}"];
 
 fn json(value: &str) -> Vec<String> {
-    let plain = Json { upper: false, ascii: false, slash: false, numbered: "" };
     let either = |matters: bool| if matters { &[false, true][..] } else { &[false] };
-    let mut forms = vec![rewritten(value, |c, text| json_char(c, plain, text))];
+    let mut forms = vec![rewritten(value, |c, text| json_char(c, PLAIN_JSON, text))];
     for numbered in NUMBERED.into_iter().filter(|numbered| numbered.is_empty() || value.contains(|c| numbered.contains(c))) {
         for slash in either(value.contains('/')) {
             for ascii in either(!value.is_ascii() || value.contains('\u{7f}')) {
@@ -76,7 +88,7 @@ fn json(value: &str) -> Vec<String> {
         }
     }
     // JSON within JSON, as structured logs have it.
-    forms.push(rewritten(&forms[0], |c, text| json_char(c, plain, text)));
+    forms.push(rewritten(&forms[0], |c, text| json_char(c, PLAIN_JSON, text)));
     forms.extend([true, false].map(|upper| rewritten(value, |c, text| by_number(c, upper, text))));
     forms
 }

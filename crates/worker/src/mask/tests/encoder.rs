@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::super::{ALL_WITHIN, LONGEST_WITH_ALL};
+
 /// Reproducible chance (`SplitMix64`).
 pub(super) struct Chance(u64);
 
@@ -34,7 +36,11 @@ const WIDE: &str = "aZ9éßüñ中文🦀€ \t'\"\\";
 /// A secret of one of several kinds, of six letters at least.
 pub(super) fn random_secret(chance: &mut Chance) -> String {
     let alphabet = [LETTERS, SIGNS, WIDE][chance.below(3)];
-    let length = if chance.below(200) == 0 { 1_000 + chance.below(1_500) } else { chance.below(60) };
+    let length = match chance.below(400) {
+        0 => 1_000 + chance.below(1_500),
+        1 => 4_000 + chance.below(4_000),
+        _ => chance.below(60),
+    };
     let line = |chance: &mut Chance, length: usize| {
         let core: String = (0..6).map(|_| chance.char_of(LETTERS)).collect();
         let rest: String = (0..length).map(|_| chance.char_of(alphabet)).collect();
@@ -45,6 +51,9 @@ pub(super) fn random_secret(chance: &mut Chance) -> String {
     }
     (0..2 + chance.below(3)).map(|_| line(chance, 10)).collect::<Vec<_>>().join("\n")
 }
+
+/// The ways of writing that are masked however long a secret is.
+const OF_LONG_ONES: [usize; 8] = [0, 3, 4, 5, 11, 19, 20, 21];
 
 /// A secret as some program wrote it.
 pub(super) struct Written {
@@ -59,7 +68,8 @@ pub(super) struct Written {
 impl Written {
     pub(super) fn random(chance: &mut Chance, secrets: &[String]) -> Self {
         let secret = &secrets[chance.below(secrets.len())];
-        let pick = chance.below(22);
+        let is_long = secret.len() > LONGEST_WITH_ALL || secrets.iter().map(String::len).sum::<usize>() > ALL_WITHIN;
+        let pick = if is_long { OF_LONG_ONES[chance.below(OF_LONG_ONES.len())] } else { chance.below(22) };
         let whole = |how, text: String| Self { how, secret: 0..text.len(), bytes: text.into_bytes(), exact: true };
         match pick {
             0 => whole("raw", secret.clone()),

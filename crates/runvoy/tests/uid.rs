@@ -1,0 +1,104 @@
+//! A user for each execution, through the real binary: what people run cannot get at each other, and what is wrong is told at the start.
+
+mod harness;
+
+use serde_json::{Value, json};
+
+use self::harness::http::Http;
+use self::harness::{Server, Setup, eventually};
+
+const CANARY: &str = "canary-of-the-admin-5d20";
+
+/// A range that no other test of this machine has.
+fn uids() -> String {
+    let first = 4_100_000_000 + std::process::id() % 100_000 * 1_000;
+    format!("{first}-{}", first + 999)
+}
+
+/// Eve, a developer with a key of her own.
+fn eve(server: &Server) -> Http {
+    let invited = server.http().post("/api/v1/users/create", &json!({"email": "eve@example.com", "role": "developer"}));
+    let token = invited.json()["claim_token"].as_str().unwrap_or_else(|| panic!("no token: {}", invited.text())).to_owned();
+    let claimed = Http::new(&server.url, None).post(&format!("/api/v1/claim/{token}"), &json!({}));
+    let key = claimed.json()["api_key"].as_str().unwrap_or_else(|| panic!("no key: {}", claimed.text())).to_owned();
+    Http::new(&server.url, Some(&key))
+}
+
+fn doctor_on_uid(server: &Server) -> (String, String) {
+    let doctor = server.get("/api/v1/doctor").json();
+    let probe = doctor["probes"].as_array().expect("probes").iter().find(|probe| probe["name"] == "uid").expect("a probe").clone();
+    let text = |field: &Value| field.as_str().expect("text").to_owned();
+    (text(&probe["status"]), text(&probe["detail"]))
+}
+
+/// The admin's command has a secret and waits; what eve's command finds out about it and does to it.
+fn attack(server: &Server) -> (String, bool) {
+    let mut eve = eve(server);
+    let secret = json!({"name": "canary", "key_name": "CANARY", "value": CANARY});
+    assert_eq!(server.http().post("/api/v1/secrets", &secret).status, 201);
+    let victim = server.run_with(json!({"command": "id -u; pwd; echo $$; exec sleep 1000", "secrets": ["canary"]}));
+    eventually("the command runs", || server.raw(&victim).iter().filter(|byte| **byte == b'\n').count() == 3);
+    let said = String::from_utf8(server.raw(&victim)).expect("text");
+    let [uid, directory, pid] = said.lines().collect::<Vec<_>>()[..] else { panic!("{said}") };
+    let script = format!(
+        "exec 2>/dev/null; echo uid $(id -u) not {uid}; test \"$HOME\" = \"$PWD\" && echo at home; \
+         cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep -c '^CANARY=' | sed 's/^/seen: /'; \
+         cat {directory}/.env && echo read; kill -9 {pid}; echo done"
+    );
+    let submitted = eve.post("/api/v1/run", &json!({"command": script}));
+    assert_eq!(submitted.status, 202, "{}", submitted.text());
+    let id = submitted.json()["execution_id"].as_str().expect("an id").to_owned();
+    server.wait(&id);
+    let text = String::from_utf8(server.raw(&id)).expect("text");
+    assert!(text.ends_with("done\n"), "{text}");
+    let lives = server.status(&victim)["status"] == "RUNNING";
+    server.http().post(&format!("/api/v1/executions/{victim}/kill"), &json!({}));
+    server.wait(&victim);
+    (text, lives)
+}
+
+#[test]
+fn security_14_with_uids_of_their_own_nobody_gets_at_the_secrets_of_another_s_command() {
+    let server = Setup::default().arg("--run-as-uids").arg(&uids()).start();
+    let (text, lives) = attack(&server);
+    let words: Vec<&str> = text.lines().next().expect("a line").split(' ').collect();
+    let [_, own, _, other] = words[..] else { panic!("{text}") };
+    assert!(own != other && own != "0" && other != "0", "{text}");
+    assert!(text.contains("seen: 0\n") && text.contains("at home\n") && !text.contains("read\n"), "{text}");
+    assert!(lives, "the command was not killed by another");
+    assert_eq!(doctor_on_uid(&server), ("ok".into(), "each execution runs as a user of its own".into()));
+}
+
+/// What the test above would find if it could, and that it is told.
+#[test]
+fn commands_of_run_as_get_at_each_other_and_doctor_says_so() {
+    let server = Setup::default().arg("--run-as").arg("nobody").start();
+    assert_eq!(doctor_on_uid(&server).0, "ok", "one user alone has nobody to fear");
+    let (text, lives) = attack(&server);
+    assert!(text.contains("seen: 1\n") && !lives, "{text}");
+    let (status, detail) = doctor_on_uid(&server);
+    assert!(status == "warn" && detail.contains("share one user") && detail.contains("--run-as-uids"), "{status}: {detail}");
+}
+
+#[test]
+fn a_range_that_cannot_work_is_refused_at_the_start() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    for (args, expected) in [
+        (&["--run-as-uids", "0-70000"][..], "uid 0 is root's"),
+        (&["--run-as-uids", "999-70000"], "begin at 1000"),
+        (&["--run-as-uids", "70000"], "expected FIRST-LAST"),
+        (&["--run-as-uids", "65000-65600"], "65534 is in /etc/passwd (nobody)"),
+        (&["--run-as-uids", "70000-70001", "--concurrency", "3"], "2 uids are too few for 3 executions at once"),
+        (&["--run-as-uids", "70000-70999", "--run-as", "nobody"], "exclude each other"),
+    ] {
+        let setup = args.iter().fold(Setup::default(), |setup, arg| setup.arg(arg));
+        let said = setup.try_start_in(&dir.path().join("data")).err().unwrap_or_else(|| panic!("it started with {args:?}"));
+        assert!(said.contains(expected), "{args:?}: {said}");
+    }
+    // Whoever is not root cannot change users, and is told so instead of at every command.
+    let wrapper = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"].map(str::to_owned).to_vec();
+    std::os::unix::fs::chown(dir.path(), Some(12345), Some(12345)).expect("root can");
+    let setup = Setup { wrapper, ..Setup::default() }.arg("--run-as-uids").arg(&uids());
+    let said = setup.try_start_in(&dir.path().join("other")).err().expect("it is refused");
+    assert!(said.contains("CAP_SETUID") && said.contains("run it as root"), "{said}");
+}

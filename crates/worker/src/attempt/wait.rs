@@ -1,0 +1,72 @@
+//! The waits of an attempt before something of it runs: its lease is kept meanwhile, and whoever wants it to end is heard.
+//! An attempt that was ended here ran no command, whoever ended it.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+
+use runvoy_model::command::{Extended, Outcome};
+use runvoy_ports::lease::LeaseError;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::supervise::{Extending, resolve, told_to_end_all};
+use super::{Attempt, Ended};
+
+impl<'a> Attempt<'a> {
+    /// Waits for something; a kill, a lost lease or the worker's stop ends the wait, and what was waited for is dropped.
+    pub(super) async fn wait_for<T>(&mut self, work: impl Future<Output = T> + Send) -> Result<T, Ended> {
+        let mut work = pin!(work);
+        let (mut stopping, nudge) = (self.stopping.clone(), Arc::clone(&self.nudge));
+        let mut extending: Option<Extending<'a>> = None;
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => {
+                    if extending.is_some() {
+                        // Its answer is not heard any more: whoever watches next asks again.
+                        nudge.notify_one();
+                    }
+                    return Ok(done);
+                }
+                extended = resolve(&mut extending), if extending.is_some() => {
+                    extending = None;
+                    self.is_wanted(extended).map_err(|outcome| (outcome, None))?;
+                }
+                () = told_to_end_all(&mut stopping) => return Err((Some(Outcome::WorkerStopped), None)),
+                () = nudge.notified(), if extending.is_none() => extending = Some(self.send_extend()),
+                () = sleep_until(self.extend_at), if extending.is_none() => {
+                    self.extend_at = Instant::now() + self.worker.config.lease_ttl / 3;
+                    extending = Some(self.send_extend());
+                }
+            }
+        }
+    }
+
+    /// Asks once whether the attempt shall go on. Where nobody answers it does: the next extend asks again.
+    pub(super) async fn ask_to_go_on(&mut self) -> Result<(), Ended> {
+        let every = self.worker.config.lease_ttl / 3;
+        self.extend_at = Instant::now() + every;
+        match timeout(every, self.send_extend()).await {
+            Ok(extended) => self.is_wanted(extended).map_err(|outcome| (outcome, None)),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Whether the attempt shall go on; otherwise how it ended, if anybody wants to hear of it.
+    fn is_wanted(&self, extended: Result<Extended, LeaseError>) -> Result<(), Option<Outcome>> {
+        match extended {
+            Ok(Extended { kill: Some(kill), .. }) => {
+                Err(Some(Outcome::StartFailed { message: format!("{} ended it before its command was started", kill.by) }))
+            }
+            Ok(_) => Ok(()),
+            Err(LeaseError::Lost(why)) => {
+                tracing::warn!(execution = %self.execution.id, why, "the lease is lost before the command was started");
+                Err(None)
+            }
+            Err(error) => {
+                tracing::warn!(execution = %self.execution.id, %error, "a lease was not extended");
+                Ok(())
+            }
+        }
+    }
+}
