@@ -8,6 +8,7 @@ use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::job::{JobQuery, JobStore};
+use runvoy_ports::queue::{DeadQuery, QueueCounts};
 use runvoy_ports::record::RecordStore;
 use runvoy_ports::store::{EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, StoredEvent};
 
@@ -26,6 +27,10 @@ pub struct Dump {
     pub waits: Vec<ExecutionId>,
     /// When each queue can be leased from, by who serves which need.
     pub next_ready: Vec<(Name, Needs, Option<UnixMs>)>,
+    /// What every queue holds.
+    pub queues: Vec<QueueCounts>,
+    /// The dead letters of each queue, the newest first.
+    pub dead: Vec<ExecutionId>,
     /// In the order they were written, after the place that was asked for.
     pub events: Vec<StoredEvent>,
     /// Waiting, and leased or running.
@@ -58,9 +63,14 @@ impl Dump {
                 next_ready.push((queue.clone(), needs, at));
             }
         }
+        let (queues, mut dead) = (store.queues().await.expect("queues"), Vec::new());
+        for queue in QUEUES.map(name) {
+            let query = DeadQuery { queue, owner: None, oldest_first: false, after: None, limit: 100_000 };
+            dead.extend(store.dead(query).await.expect("dead letters").into_iter().map(|execution| execution.id));
+        }
         let events = store.events(EventQuery { after, limit: 1_000_000, ..EventQuery::default() }).await.expect("events");
         let counts = store.counts().await.expect("counts");
-        Self { executions, locks, open_leases, waits, next_ready, events, open: (counts.pending, counts.active) }
+        Self { executions, locks, open_leases, waits, next_ready, queues, dead, events, open: (counts.pending, counts.active) }
     }
 
     /// Panics with the first thing that is not the same in both.
@@ -70,6 +80,8 @@ impl Dump {
         same("open leases", &self.open_leases, &expected.open_leases, when);
         same("waits for locks", &self.waits, &expected.waits, when);
         same("next ready times", &self.next_ready, &expected.next_ready, when);
+        same("queues", &self.queues, &expected.queues, when);
+        same("dead letters", &self.dead, &expected.dead, when);
         same("events", &self.events, &expected.events, when);
         assert_eq!(self.open, expected.open, "{when}: the counts differ");
     }

@@ -19,8 +19,11 @@ use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::job::{JobQuery, JobStore};
 use runvoy_ports::log::{Append, Appended, Extent, Found, LogError, LogStore, Pruned, RawPlace, Search};
+use runvoy_ports::queue::{DeadQuery, QueueCounts};
 use runvoy_ports::record::RecordStore;
-use runvoy_ports::store::{Counts, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, StoreError, StoredEvent};
+use runvoy_ports::store::{
+    Counts, EventPage, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
+};
 
 use crate::chance::Chance;
 use crate::harness::{Harness, TransactionalStore};
@@ -178,6 +181,22 @@ macro_rules! layer {
 
             async fn events(&self, query: EventQuery) -> Result<Vec<StoredEvent>, StoreError> {
                 self.repeatable(|| self.inner.events(query.clone())).await
+            }
+
+            async fn seen_events(&self, query: EventQuery, sight: Sight) -> Result<EventPage, StoreError> {
+                self.repeatable(|| self.inner.seen_events(query.clone(), sight.clone())).await
+            }
+
+            async fn queues(&self) -> Result<Vec<QueueCounts>, StoreError> {
+                self.repeatable(|| self.inner.queues()).await
+            }
+
+            async fn dead(&self, query: DeadQuery) -> Result<Vec<Execution>, StoreError> {
+                self.repeatable(|| self.inner.dead(query.clone())).await
+            }
+
+            async fn dead_count(&self, queue: &Name, owner: Option<&str>) -> Result<u64, StoreError> {
+                self.repeatable(|| self.inner.dead_count(queue, owner)).await
             }
 
             async fn prune(&self, retention: Retention) -> Result<usize, StoreError> {

@@ -17,7 +17,7 @@ pub(crate) fn command(chance: &mut Chance, id: JobId, is_known: bool, spec: &Spe
         0 => open(chance, id, spec, now),
         1..3 => stage(chance, id, spec, now),
         3..6 => add(chance, id, spec),
-        6..9 => Command::ResumeJob(id),
+        6..9 => Command::ResumeJob(id, None),
         9 => Command::AdvanceJob(id),
         10 => Command::ForgetStaged(id),
         _ => Command::CancelJob(id),
@@ -66,5 +66,5 @@ fn add(chance: &mut Chance, job: JobId, spec: &Spec) -> Command {
     let (first, batch) = (chance.below(30), chance.number());
     let nodes = tasks(chance, job, spec, batch, first);
     let tasks = u32::try_from(nodes.len()).expect("few");
-    Command::OpenTasks(OpenTasks { job, batch, tasks, nodes, told: Payload::Inline(json!(["told"])) })
+    Command::OpenTasks(OpenTasks { job, batch, tasks, nodes, told: Payload::Inline(json!(["told"])), key: None })
 }

@@ -5,6 +5,7 @@
 use runvoy_model::command::{Answer, Command, EndAttempt, Extend, Fence, Kill, LeaseRequest, LeaseTo, Outcome, Reap, Submit, SubmitKey};
 use runvoy_model::id::{ExecutionId, JobId, LeaseId, StepId};
 use runvoy_model::job::Payload;
+use runvoy_model::redrive::{Fate, Letter, Redrive};
 use runvoy_model::spec::{Needs, Spec};
 use runvoy_model::step::{Actor, Audit, Step};
 use runvoy_model::time::UnixMs;
@@ -15,6 +16,7 @@ use crate::foreman;
 use crate::harness::{Records, TransactionalStore};
 use crate::registrar;
 use crate::stage::{BEGINNING, answered, fence_of, id_bytes, in_image, name, spec, worker_of};
+use crate::state::assert_follows;
 
 /// Plays one history on two fresh stores and panics, naming seed and step, where the one under test differs from the reference. Both make
 /// their chains with [`AUDIT_KEY`](crate::harness::AUDIT_KEY).
@@ -45,6 +47,7 @@ pub async fn agree_with_reference(seed: u64, steps: usize, reference: &dyn Trans
     let when = format!("history {seed}, at its end");
     Dump::of(&*harness.store()).await.assert_same(&Dump::of(reference).await, &when);
     assert_same_records(&records(&*harness.store()).await, &records(reference).await, &when);
+    assert_follows(&*harness.store(), &when).await;
 }
 
 enum Next {
@@ -63,6 +66,8 @@ struct History {
     now: UnixMs,
     made: u64,
     executions: Vec<ExecutionId>,
+    /// Some that were given up, and may run again since.
+    dead: Vec<ExecutionId>,
     jobs: Vec<JobId>,
     fences: Vec<Fence>,
     played: Vec<(Step, Command)>,
@@ -82,6 +87,7 @@ impl History {
             now: BEGINNING,
             made: 0,
             executions: Vec::new(),
+            dead: Vec::new(),
             jobs: Vec::new(),
             fences: Vec::new(),
             played: Vec::new(),
@@ -105,6 +111,7 @@ impl History {
             92..94 => return Next::Reopen,
             other @ 100.. if other < 100 + self.jobs_of_hundred => Some(self.job()),
             100.. => Some(registrar::change(&mut self.chance, self.now)),
+            94..96 => self.redrive(),
             _ => return Next::Clock(self.jump()),
         };
         match command {
@@ -123,6 +130,14 @@ impl History {
                 let tasks = executions.iter().filter(|execution| execution.spec.task.is_some());
                 self.executions.extend(tasks.map(|execution| execution.id));
                 self.fences.extend(executions.iter().map(fence_of));
+            }
+            Answer::Ended(execution) if execution.dead => self.dead.push(execution.id),
+            Answer::Redriven { letters, repeated: false } => {
+                let new = letters.iter().filter_map(|letter| match letter.fate {
+                    Fate::Execution(id) if !self.executions.contains(&id) => Some(id),
+                    _ => None,
+                });
+                self.executions.extend(new.collect::<Vec<_>>());
             }
             Answer::Job { job, .. } if !self.jobs.contains(&job.id) => self.jobs.push(job.id),
             _ => {}
@@ -208,6 +223,21 @@ impl History {
         Some(Command::Submit(Submit { id, spec, created_by: user.into(), key, lease_to }))
     }
 
+    fn redrive(&mut self) -> Option<Command> {
+        let mut letters = Vec::new();
+        for _ in 0..=self.chance.below(3) {
+            let dead = self.chance.pick(&self.dead).copied();
+            let execution = if self.chance.percent(80) { dead } else { self.execution() };
+            letters.extend(execution.map(|execution| Letter { execution, again: ExecutionId::from_bytes(self.fresh()) }));
+        }
+        let key = self.chance.percent(25).then(|| SubmitKey {
+            user: "ann@x".into(),
+            key: format!("key-{}", self.chance.below(3)),
+            fingerprint: [u8::from(self.chance.percent(20)); 32],
+        });
+        Some(Command::Redrive(Redrive { letters, refused: Vec::new(), key }))
+    }
+
     fn lease(&mut self) -> Option<Command> {
         let worker = 1 + u8::try_from(self.chance.below(2)).expect("small");
         let mut queues: Vec<_> = QUEUES.map(name).into();
@@ -244,7 +274,7 @@ impl History {
         let output =
             self.chance.percent(30).then(|| Payload::Inline(serde_json::json!({"n": self.chance.below(9), "usage": {"tokens": 1}})));
         let (duration_ms, cost_micro_usd) = (1_234, 7);
-        Some(Command::EndAttempt(EndAttempt { fence, outcome, log_end, duration_ms, process_id, cost_micro_usd, output, said: None }))
+        Some(Command::EndAttempt(EndAttempt { fence, outcome, log_end, duration_ms, process_id, cost_micro_usd, output, said: None, usage: None }))
     }
 
     fn reap(&mut self) -> Option<Command> {

@@ -1,9 +1,10 @@
 //! What every adapter must do, one function per promise, and the means to ask it: a harness that opens and reopens a store
-//! ([`harness`]), a layer of faults before it ([`fault`]), races ([`race`]) and random histories compared with the reference
-//! ([`history`]). An adapter's tests are one line per port: `execution_store_conformance!(open().await)`, and the same with
+//! ([`harness`]), a layer of faults before it ([`fault`]), races ([`race`]), random histories compared with the reference
+//! ([`history`]), random DAGs through crashes ([`dag`]), and whether all that is kept follows from the events ([`state`]). An adapter's tests are one line per port: `execution_store_conformance!(open().await)`, and the same with
 //! `ThroughFaults::new(open().await, seed)`.
 
 pub mod chance;
+pub mod dag;
 pub mod dump;
 pub mod execution;
 pub mod fault;
@@ -16,6 +17,7 @@ pub mod race;
 pub mod record;
 mod registrar;
 mod stage;
+pub mod state;
 
 /// One named test per promise.
 #[doc(hidden)]
@@ -131,6 +133,16 @@ macro_rules! execution_store_conformance {
             pages_have_no_gap_and_no_repeat_while_new_ones_arrive,
             an_id_is_found_by_its_beginning_or_end,
         });
+        $crate::promises!($harness; execution::queue {
+            queues_are_counted,
+            dead_letters_are_listed_by_when_they_were_given_up,
+            a_page_goes_on_after_one_that_ran_again,
+            a_dead_letter_runs_again_once,
+            a_repeated_redrive_is_one,
+            one_key_is_one_redrive,
+            what_cannot_run_again_is_said,
+            of_many_redrives_one_counts,
+        });
         $crate::promises!($harness; execution::event {
             every_chain_verifies,
             the_events_fold_to_the_status,
@@ -138,6 +150,14 @@ macro_rules! execution_store_conformance {
             events_are_found_by_entity_type_and_time,
             a_follower_sees_every_event_once,
             a_call_leaves_one_audit_event,
+        });
+        $crate::promises!($harness; execution::sight {
+            somebody_sees_what_is_theirs_and_no_call,
+            pages_for_somebody_have_no_gap_and_no_repeat,
+            a_page_is_as_large_as_asked_for,
+            whoever_sees_nothing_moves_on,
+            a_place_is_given_once,
+            an_event_is_held_to_its_size,
         });
         $crate::promises!($harness; execution::prune {
             pruning_takes_old_heartbeats_and_no_other_event,
@@ -175,6 +195,12 @@ macro_rules! record_store_conformance {
             whoever_was_revoked_since_they_were_admitted_changes_nothing,
             the_use_of_a_key_is_remembered_to_the_minute,
         });
+        $crate::promises!($harness; record::incident {
+            every_move_of_an_incident_counts_once,
+            an_incident_that_comes_back_is_told_again_only_if_it_was_told_over,
+            a_forgotten_incident_leaves_nothing,
+            a_look_at_what_runs_is_chained_and_makes_nobody_read_anew,
+        });
         $crate::promises!($harness; record::authority {
             a_change_that_is_acknowledged_has_another_number,
             a_note_and_a_refusal_leave_the_number,
@@ -199,6 +225,12 @@ macro_rules! job_store_conformance {
             late_tasks_join_where_their_parents_stand,
             a_large_job_is_written_in_parts_and_goes_on_after_every_reopen,
         });
+        $crate::promises!($harness; job::redrive {
+            a_task_that_was_given_up_runs_again_alone,
+            tasks_of_one_job_run_again_together,
+            a_resumed_task_is_no_dead_letter,
+            nothing_of_a_cancelled_job_runs_again,
+        });
         $crate::promises!($harness; job::keep {
             a_job_is_read_back_as_it_was_answered,
             an_unknown_job_is_not_there,
@@ -206,6 +238,7 @@ macro_rules! job_store_conformance {
             tasks_are_paged_by_place,
             executions_are_found_by_their_job,
             events_of_a_job_are_found_and_its_chain_verifies,
+            somebody_sees_the_events_of_their_jobs,
             a_job_that_nobody_opens_is_forgotten,
             tasks_that_are_not_opened_are_no_part_of_a_job,
         });

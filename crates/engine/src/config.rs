@@ -1,7 +1,10 @@
 //! The engine's settings. Defaults here are the defaults of the program; the edge only overrides them.
 
+use std::time::Duration;
+
 use runvoy_model::cost::Rates;
 use runvoy_model::event::EventScope;
+use runvoy_model::health::Thresholds;
 use runvoy_model::name::Name;
 use runvoy_model::spec::DEFAULT_QUEUE;
 
@@ -24,6 +27,10 @@ pub struct Config {
     pub max_submits_at_once: usize,
     /// So many refusals of one user are kept as events in a minute; beyond that they are turned away. 0 is any number.
     pub denials_per_minute: u32,
+    /// How what runs is looked at.
+    pub health: HealthConfig,
+    /// People get no more than one message in this time.
+    pub alert_every: Duration,
     /// What may be forgotten, and when.
     pub retention: RetentionConfig,
     /// What local runs cost.
@@ -55,6 +62,21 @@ pub struct RunLimits {
     pub log_bytes: Option<u64>,
 }
 
+/// How what runs is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HealthConfig {
+    /// How often.
+    pub every: Duration,
+    /// From when on something is worth a look.
+    pub thresholds: Thresholds,
+}
+
+impl Default for HealthConfig {
+    fn default() -> Self {
+        Self { every: Duration::from_secs(5 * 60), thresholds: Thresholds::default() }
+    }
+}
+
 /// What may be forgotten, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetentionConfig {
@@ -82,6 +104,8 @@ impl Default for Config {
             kill_confirm_ms: 60_000,
             max_submits_at_once: 2_048,
             denials_per_minute: 60,
+            health: HealthConfig::default(),
+            alert_every: Duration::from_secs(60),
             retention: RetentionConfig { log_days: 30, heartbeat_days: 7 },
             rates: Rates::default(),
             limits: RunLimits::default(),

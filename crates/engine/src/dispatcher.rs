@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use runvoy_model::id::JobId;
+use runvoy_model::job::JobStatus;
 
 use crate::Engine;
 use crate::error::EngineError;
@@ -44,15 +45,19 @@ impl Dispatcher {
         let jobs = &self.engine.ports.jobs;
         loop {
             let waiting = jobs.attention(JOBS_AT_ONCE).await?;
-            if waiting.is_empty() {
-                break;
+            let mut all_went_on = true;
+            for id in &waiting {
+                if let Err(error) = self.go_on(*id).await {
+                    tracing::warn!(job = %id, %error, "a job does not go on");
+                    all_went_on = false;
+                }
             }
-            for id in waiting {
-                self.go_on(id).await?;
+            if waiting.is_empty() || !all_went_on {
+                break;
             }
         }
         for id in jobs.staged_before(self.engine.now().plus_ms(-STAGED_FOR_MS), JOBS_AT_ONCE).await? {
-            while jobs.job(id).await?.is_some() {
+            while jobs.job(id).await?.is_some_and(|job| job.status == JobStatus::Staged) {
                 self.engine.ports.store.forget_staged(self.engine.system_step("dispatcher"), id).await?;
             }
         }
@@ -60,8 +65,12 @@ impl Dispatcher {
     }
 
     async fn go_on(&self, id: JobId) -> Result<(), EngineError> {
+        let store = &self.engine.ports.store;
+        if let Some(job) = self.engine.ports.jobs.job(id).await?.filter(|job| job.status == JobStatus::Cancelled) {
+            self.engine.kill_tasks(&job).await?;
+        }
         for _ in 0..STEPS_IN_TURN {
-            let job = self.engine.ports.store.advance_job(self.engine.system_step("dispatcher"), id).await?;
+            let job = store.advance_job(self.engine.system_step("dispatcher"), id).await?;
             self.engine.hub.work();
             if !job.attention {
                 break;

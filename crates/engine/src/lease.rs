@@ -116,6 +116,7 @@ impl Leases for LocalLeases {
         if execution.status.is_terminal() {
             engine.ended(&execution).await;
         } else {
+            engine.note_queued(&execution).await;
             engine.hub.changed(execution.id);
             engine.hub.work();
         }

@@ -45,6 +45,16 @@ impl Jobs {
         }
     }
 
+    /// Tasks that wait for fewer parents.
+    pub fn lower(&mut self, lowered: &[(JobId, Name, u32)]) {
+        for (job, task, open_parents) in lowered {
+            let place = self.node(*job, task.as_str()).map(|node| (*job, node.place));
+            if let Some(node) = place.and_then(|place| self.tasks.get_mut(&place)) {
+                node.open_parents = *open_parents;
+            }
+        }
+    }
+
     fn edge(&self, job: JobId, parent: &Name, child: &Name) -> Option<(JobId, u32, u32)> {
         Some((job, self.node(job, parent.as_str())?.place, self.node(job, child.as_str())?.place))
     }
@@ -86,6 +96,15 @@ impl Jobs {
 impl JobStore for MemoryStore {
     async fn job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
         Ok(self.state.lock().jobs.get(id).cloned())
+    }
+
+    async fn find_jobs(&self, digits: &str, max: usize) -> Result<Vec<JobId>, StoreError> {
+        let state = self.state.lock();
+        let fits = |id: &JobId| {
+            let text = id.to_string();
+            text.starts_with(digits) || text.ends_with(digits)
+        };
+        Ok(state.jobs.all().rev().map(|job| job.id).filter(fits).take(max).collect())
     }
 
     async fn jobs(&self, query: JobQuery) -> Result<Vec<Job>, StoreError> {

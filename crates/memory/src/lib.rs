@@ -2,8 +2,10 @@
 //! touches a disk, a clock or an index.
 
 mod blob;
+mod event;
 mod job;
 mod log;
+mod queue;
 mod seal;
 mod state;
 mod store;

@@ -65,8 +65,8 @@ impl State {
         if let Some(value) = writes.receipt.take() {
             self.receipts.insert(step.id, Kept { since: step.at, value });
         }
-        let is_note = matches!(command, Command::Change(change, _) if change.is_note());
-        self.authority += u64::from(!is_note && !writes.records.is_empty());
+        let is_change = matches!(command, Command::Change(change, _) if !change.is_note());
+        self.authority += u64::from(is_change && !writes.records.is_empty());
         self.write(step, writes);
         answer
     }
@@ -78,7 +78,15 @@ impl State {
             self.executions.insert(arrival, execution);
         }
         self.locks.extend(writes.locks.into_iter().map(|lock| (lock.name.clone(), lock)));
-        self.records.extend(writes.records.into_iter().map(|record| ((record.kind, record.name.clone()), record)));
+        for record in writes.records {
+            let key = (record.kind, record.name.clone());
+            if record.body.is_some() || record.kind.leaves_tombstone() {
+                self.records.insert(key, record);
+            } else {
+                self.records.remove(&key);
+            }
+        }
+        self.jobs.lower(&writes.lowered);
         self.jobs.write(writes.jobs, writes.nodes, writes.edges, &writes.told_edges, &writes.forgotten);
         for event in writes.events {
             self.last_place += 1;
@@ -130,6 +138,10 @@ impl View for State {
 
     fn phase(&mut self, job: JobId, task: &str) -> Result<Option<Phase>, Infallible> {
         Ok(self.jobs.node(job, task).map(|node| node.phase))
+    }
+
+    fn open_parents(&mut self, job: JobId, task: &str) -> Result<Option<u32>, Infallible> {
+        Ok(self.jobs.node(job, task).map(|node| node.open_parents))
     }
 
     fn nodes(&mut self, job: JobId, standing: Standing, max: usize) -> Result<Vec<Node>, Infallible> {

@@ -16,9 +16,13 @@ use runvoy_model::spec::Needs;
 use runvoy_model::status::Status;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
+use runvoy_ports::queue::{DeadQuery, QueueCounts};
 use runvoy_ports::record::RecordStore;
-use runvoy_ports::store::{Counts, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, StoreError, StoredEvent};
+use runvoy_ports::store::{
+    Counts, EventPage, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
+};
 
+use crate::queue;
 use crate::state::State;
 
 /// The transactional store in memory.
@@ -104,6 +108,24 @@ impl ExecutionStore for MemoryStore {
         })
     }
 
+    async fn seen_events(&self, query: EventQuery, sight: Sight) -> Result<EventPage, StoreError> {
+        Ok(crate::event::seen(&self.state.lock(), &query, &sight))
+    }
+
+    async fn queues(&self) -> Result<Vec<QueueCounts>, StoreError> {
+        Ok(queue::counts(self.state.lock().executions.values()))
+    }
+
+    async fn dead(&self, query: DeadQuery) -> Result<Vec<Execution>, StoreError> {
+        Ok(queue::dead(self.state.lock().executions.values(), &query))
+    }
+
+    async fn dead_count(&self, queue: &Name, owner: Option<&str>) -> Result<u64, StoreError> {
+        let query =
+            DeadQuery { queue: queue.clone(), owner: owner.map(str::to_owned), oldest_first: false, after: None, limit: usize::MAX };
+        Ok(queue::dead(self.state.lock().executions.values(), &query).len() as u64)
+    }
+
     async fn prune(&self, retention: Retention) -> Result<usize, StoreError> {
         let mut left = retention.max_rows;
         let mut take = |old: bool| {
@@ -142,7 +164,7 @@ fn listed(query: &ListQuery, execution: &Execution) -> bool {
         && query.until.is_none_or(|until| execution.submitted_at < until)
 }
 
-fn asked_for(query: &EventQuery, event: &Event) -> bool {
+pub(crate) fn asked_for(query: &EventQuery, event: &Event) -> bool {
     query.entity.as_ref().is_none_or(|entity| event.entity == *entity)
         && query.kind.is_none_or(|kind| event.kind == kind)
         && query.from.is_none_or(|from| event.at >= from)

@@ -9,6 +9,7 @@ use crate::job::{Job, JobStatus, Node, Payload};
 use crate::lock::{Holder, Lock};
 use crate::name::Name;
 use crate::record::{Kind, Record};
+use crate::redrive::{Redrive, Redriven};
 use crate::retry::Category;
 use crate::role::Role;
 use crate::spec::{Needs, Spec};
@@ -49,12 +50,14 @@ pub enum Command {
     OpenTasks(OpenTasks),
     /// A job has more to do than one step could.
     AdvanceJob(JobId),
-    /// Failed and blocked tasks again.
-    ResumeJob(JobId),
-    /// Nothing more of it runs; what runs is killed one by one by whoever asked.
+    /// Failed and blocked tasks again; with the client's own key for it, if there is one.
+    ResumeJob(JobId, Option<SubmitKey>),
+    /// Nothing more of it begins; what runs is killed one by one by an agent.
     CancelJob(JobId),
     /// A staged job that nobody opened is forgotten; repeated until it is gone.
     ForgetStaged(JobId),
+    /// Dead letters run again.
+    Redrive(Redrive),
     /// A lock that an execution holds which has ended, or is not there, goes to the first in line.
     FreeLock(Name, ExecutionId),
     /// Somebody made a link to its log, good until then.
@@ -67,7 +70,7 @@ impl Command {
     /// Whether it brings something new, which a disk at its reserve has no room for. What ends, frees or forbids something has.
     pub fn adds(&self) -> bool {
         match self {
-            Self::Submit(_) | Self::StageTasks(_) | Self::OpenJob(_) | Self::OpenTasks(_) | Self::ResumeJob(_) => true,
+            Self::Submit(_) | Self::StageTasks(_) | Self::OpenJob(_) | Self::OpenTasks(_) | Self::ResumeJob(..) | Self::Redrive(_) => true,
             Self::Change(change, _) => matches!(
                 change,
                 Change::InviteUser(_)
@@ -134,6 +137,8 @@ pub struct OpenTasks {
     pub nodes: Vec<Node>,
     /// What `Job Tasks Added` tells: the tasks, or where they lie.
     pub told: Payload,
+    /// The client's own key for it.
+    pub key: Option<SubmitKey>,
 }
 
 /// The client's own key for a submit, and what it was used for.
@@ -231,6 +236,8 @@ pub struct EndAttempt {
     pub output: Option<Payload>,
     /// What the command itself says about its failure.
     pub said: Option<ErrorMark>,
+    /// What the command says it used, where its output is too large to be carried.
+    pub usage: Option<serde_json::Value>,
     /// The process, where there was one.
     pub process_id: Option<u32>,
     /// What the attempt cost, in millionths of a dollar.
@@ -363,6 +370,13 @@ pub enum Answer {
         /// The key was seen before.
         repeated: bool,
     },
+    /// What became of dead letters, and whether an earlier step with the same key did it.
+    Redriven {
+        /// Each with its fate, in the order in which they were asked for.
+        letters: Vec<Redriven>,
+        /// The key was seen before.
+        repeated: bool,
+    },
     /// What people manage, as it is now, and whether an earlier step with the same key did it.
     Record {
         /// As it is now.
@@ -395,6 +409,9 @@ pub enum Refusal {
     /// It has ended already.
     #[error("the execution has ended: {}", .0.as_str())]
     Ended(Status),
+    /// It was not given up, or it was and runs again.
+    #[error("execution {} is {}, and no dead letter", .0, .1.as_str())]
+    NotDead(ExecutionId, Status),
     /// The lock is held.
     #[error("lock {} is held by {} since execution {}", .0.name, .0.holder.held_by, .0.holder.execution)]
     LockHeld(Box<LockHeld>),
@@ -471,6 +488,8 @@ pub enum Receipt {
     Record(Kind, String),
     /// See [`Answer::Job`].
     Job(JobId),
+    /// See [`Answer::Redriven`].
+    Redriven(Vec<Redriven>),
 }
 
 impl Answer {
@@ -481,7 +500,13 @@ impl Answer {
                 vec![execution]
             }
             Self::Leased(executions) => executions.iter_mut().collect(),
-            Self::Extended(_) | Self::Unchanged | Self::Lock(_) | Self::Record { .. } | Self::Job { .. } | Self::Refused(_) => Vec::new(),
+            Self::Extended(_)
+            | Self::Unchanged
+            | Self::Lock(_)
+            | Self::Record { .. }
+            | Self::Job { .. }
+            | Self::Redriven { .. }
+            | Self::Refused(_) => Vec::new(),
         }
     }
 }

@@ -144,6 +144,11 @@ impl EventType {
         Self::ALL.into_iter().find(|event| event.as_str() == text)
     }
 
+    /// Whether it tells of calls and not of what they did: part of the trail, which is for who may read that.
+    pub const fn is_trail(self) -> bool {
+        matches!(self, Self::Audit | Self::AuditCheckpoint)
+    }
+
     /// Whether it is a link of its entity's chain.
     pub const fn is_chained(self) -> bool {
         !matches!(self, Self::TaskHeartbeat)
@@ -233,7 +238,7 @@ impl Event {
         out
     }
 
-    /// The event as it goes over the wire, with every key.
+    /// The event as it goes over the wire, with every key. It is received in the step that it is made in: both have one time.
     pub fn to_wire(&self, scope: &EventScope) -> Value {
         let (kind, id, at) = (self.entity.kind.as_str(), &self.entity.id, self.at.0);
         let entity = format!("{kind}#{id}");
@@ -268,6 +273,7 @@ impl Event {
             "tenantId": scope.tenant,
             "eventType": self.kind.as_str(),
             "timestamp": at,
+            "receivedAt": at,
             "number": self.number,
             "context": context,
             "properties": self.properties,

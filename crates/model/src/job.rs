@@ -13,8 +13,6 @@ use crate::time::UnixMs;
 
 /// A job has at most this many tasks.
 pub const MOST_TASKS: usize = 20_000;
-/// A task depends on at most this many others.
-pub const MOST_PARENTS: usize = 1_000;
 /// Further attempts of a task where nobody says.
 pub const DEFAULT_TASK_RETRIES: u32 = 2;
 /// What is larger goes to the blob store and is passed by reference.
@@ -86,6 +84,9 @@ pub struct Job {
     /// When it was completed or cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<UnixMs>,
+    /// Who ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancelled_by: Option<String>,
     /// So many of its tasks may be executions at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,

@@ -1,5 +1,7 @@
 //! What exists and how it may change. Pure: no IO, no clock, no randomness.
 
+pub mod address;
+pub mod bound;
 pub mod chain;
 pub mod change;
 pub mod command;
@@ -11,6 +13,7 @@ pub mod execution;
 pub mod fold;
 pub mod git;
 pub mod group;
+pub mod health;
 pub mod hex;
 pub mod id;
 pub mod image;
@@ -24,6 +27,7 @@ pub mod name;
 pub mod pattern;
 pub mod playbook;
 pub mod record;
+pub mod redrive;
 pub mod retry;
 pub mod role;
 pub mod rule;

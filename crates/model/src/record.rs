@@ -111,6 +111,11 @@ impl Kind {
         }
     }
 
+    /// Whether a removed one stays as a tombstone. An incident has no chain that would have to go on, and there are many.
+    pub const fn leaves_tombstone(self) -> bool {
+        !matches!(self, Self::Incident)
+    }
+
     /// The kind whose events have this entity.
     pub fn of(entity: EntityType) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.entity() == Some(entity))
@@ -211,6 +216,14 @@ impl Record {
     pub fn secret(&self) -> Option<&Secret> {
         match &self.body {
             Some(Body::Secret(secret)) => Some(secret),
+            _ => None,
+        }
+    }
+
+    /// The incident it is.
+    pub fn incident(&self) -> Option<&Incident> {
+        match &self.body {
+            Some(Body::Incident(incident)) => Some(incident),
             _ => None,
         }
     }

@@ -1,13 +1,14 @@
 //! What a decision may look at and what it writes. An adapter shows its current state as a [`View`], asks
 //! [`crate::decide::decide`], and applies the [`Writes`] in the same transaction.
 
+use crate::bound;
 use crate::chain::AuditKey;
 use crate::change::Made;
 use crate::command::{Answer, Receipt, SubmitKey};
 use crate::event::{Entity, Event, EventType};
 use crate::execution::Execution;
 use crate::id::{ExecutionId, JobId};
-use crate::job::{Job, Node, Phase};
+use crate::job::{Job, MOST_INLINE_BYTES, Node, Phase};
 use crate::lock::Lock;
 use crate::name::Name;
 use crate::record::{Kind, Record};
@@ -43,6 +44,9 @@ pub trait View {
 
     /// Where one task of a job stands, without a look at the rest of it.
     fn phase(&mut self, job: JobId, task: &str) -> Result<Option<Phase>, Self::Error>;
+
+    /// How many parents of a task are not done, without a look at the rest of it: a task may have thousands.
+    fn open_parents(&mut self, job: JobId, task: &str) -> Result<Option<u32>, Self::Error>;
 
     /// Tasks of a job that stand like this, by place, `max` at most.
     fn nodes(&mut self, job: JobId, standing: Standing, max: usize) -> Result<Vec<Node>, Self::Error>;
@@ -98,6 +102,8 @@ pub struct Writes {
     pub jobs: Vec<Job>,
     /// Tasks as they are afterwards.
     pub nodes: Vec<Node>,
+    /// Tasks of which nothing changed but how many parents are not done; none of these is among the whole ones.
+    pub lowered: Vec<(JobId, Name, u32)>,
     /// Edges that are new: parent and child.
     pub edges: Vec<(JobId, Name, Name)>,
     /// Edges that are gone: the child has been told.
@@ -168,7 +174,7 @@ impl Writes {
         Box::new(record)
     }
 
-    /// Numbers the events, links them to their entities' chains and makes the receipt; the answer shows what is written. Called once, last.
+    /// Numbers the events, holds each to its size ([`bound`]), links them to their entities' chains and makes the receipt; the answer shows what is written. Called once, last.
     pub fn seal(&mut self, key: &AuditKey, answer: &mut Answer) {
         for event in &mut self.events {
             let execution = self.executions.iter_mut().find(|execution| event.entity == Entity::task(execution.id));
@@ -177,8 +183,13 @@ impl Writes {
             let chain = execution.map(|execution| &mut execution.chain).or(record.map(|record| &mut record.chain));
             let chain = chain.or(job.map(|job| &mut job.chain));
             let chain = chain.expect("an event is written together with what it is about");
+            let mut canonical = event.canonical();
+            if canonical.len() > bound::MOST_EVENT_BYTES {
+                bound::cut(&mut event.properties, MOST_INLINE_BYTES);
+                canonical = event.canonical();
+            }
             if event.kind.is_chained() {
-                *chain = key.link(chain, &event.canonical());
+                *chain = key.link(chain, &canonical);
                 event.mac = chain.mac;
             }
             event.number = chain.count;
@@ -213,6 +224,7 @@ impl Writes {
             Answer::Changed(execution) => Some(Receipt::Changed(execution.id)),
             Answer::Lock(lock) => Some(Receipt::Lock(lock.name.clone())),
             Answer::Job { job, .. } => Some(Receipt::Job(job.id)),
+            Answer::Redriven { letters, .. } => Some(Receipt::Redriven(letters.clone())),
             Answer::Record { record, .. } => Some(Receipt::Record(record.kind, record.name.clone())),
             Answer::Refused(_) => self.executions.first().map(|execution| Receipt::Late(execution.id)),
             Answer::Begun(_) | Answer::Extended(_) | Answer::Unchanged => None,

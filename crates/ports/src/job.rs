@@ -33,6 +33,9 @@ pub trait JobStore: Send + Sync {
     /// One job, also while it is staged.
     async fn job(&self, id: JobId) -> Result<Option<Job>, StoreError>;
 
+    /// Jobs whose id begins or ends with these hex digits, `max` at most.
+    async fn find_jobs(&self, digits: &str, max: usize) -> Result<Vec<JobId>, StoreError>;
+
     /// A page of jobs, newest first.
     async fn jobs(&self, query: JobQuery) -> Result<Vec<Job>, StoreError>;
 

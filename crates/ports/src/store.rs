@@ -13,10 +13,13 @@ use runvoy_model::job::Job;
 use runvoy_model::lock::Lock;
 use runvoy_model::name::Name;
 use runvoy_model::record::Record;
+use runvoy_model::redrive::{Redrive, Redriven};
 use runvoy_model::spec::Needs;
 use runvoy_model::status::Status;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
+
+use crate::queue::{DeadQuery, QueueCounts};
 
 /// What went wrong with a store.
 #[derive(Debug, thiserror::Error)]
@@ -121,6 +124,30 @@ pub struct StoredEvent {
     pub event: Event,
 }
 
+/// Whose eyes a page of events is for, and how far they go at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sight {
+    /// Only events about executions and jobs that this user submitted.
+    pub owner: Option<String>,
+    /// Also those that tell of calls: `Audit`, `Audit Checkpoint`.
+    pub trail: bool,
+    /// So many events are looked at, seen or not: whoever sees few of many gets a place to go on from instead of a long wait.
+    pub most_looked_at: usize,
+    /// A page ends with the event that makes it this large.
+    pub most_bytes: usize,
+}
+
+/// The events of a page that somebody may see.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct EventPage {
+    /// The events, in the order that was asked for.
+    pub events: Vec<StoredEvent>,
+    /// Everything up to here was looked at: the next page goes on after this. At the end of an ascending query it is the end of the log.
+    pub looked: u64,
+    /// There is more behind that.
+    pub more: bool,
+}
+
 /// What may be forgotten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
@@ -179,6 +206,18 @@ pub trait ExecutionStore: Send + Sync {
 
     /// A page of events.
     async fn events(&self, query: EventQuery) -> Result<Vec<StoredEvent>, StoreError>;
+
+    /// A page of those events that somebody may see. It may be empty and not the last.
+    async fn seen_events(&self, query: EventQuery, sight: Sight) -> Result<EventPage, StoreError>;
+
+    /// Every queue that holds something, by name. However many executions have ended, it costs no more.
+    async fn queues(&self) -> Result<Vec<QueueCounts>, StoreError>;
+
+    /// A page of a queue's dead letters.
+    async fn dead(&self, query: DeadQuery) -> Result<Vec<Execution>, StoreError>;
+
+    /// How many dead letters a queue has; with an owner, how many of theirs.
+    async fn dead_count(&self, queue: &Name, owner: Option<&str>) -> Result<u64, StoreError>;
 
     /// Forgets a little of what may be forgotten; returns how many rows.
     async fn prune(&self, retention: Retention) -> Result<usize, StoreError>;
@@ -297,8 +336,8 @@ pub trait ExecutionStore: Send + Sync {
     }
 
     /// Has the failed tasks of a job run again.
-    async fn resume_job(&self, step: Step, id: JobId) -> Result<Job, StoreError> {
-        job(self.apply(step, Command::ResumeJob(id)).await?)
+    async fn resume_job(&self, step: Step, id: JobId, key: Option<SubmitKey>) -> Result<Job, StoreError> {
+        job(self.apply(step, Command::ResumeJob(id, key)).await?)
     }
 
     /// Ends a job: nothing more of it begins.
@@ -309,6 +348,14 @@ pub trait ExecutionStore: Send + Sync {
     /// Forgets a part of a job that was never opened; repeated until the job is gone.
     async fn forget_staged(&self, step: Step, id: JobId) -> Result<(), StoreError> {
         unchanged(self.apply(step, Command::ForgetStaged(id)).await?)
+    }
+
+    /// Has dead letters run again: what became of each, and whether an earlier step with the same key did it.
+    async fn redrive(&self, step: Step, redrive: Redrive) -> Result<(Vec<Redriven>, bool), StoreError> {
+        match self.apply(step, Command::Redrive(redrive)).await? {
+            Answer::Redriven { letters, repeated } => Ok((letters, repeated)),
+            other => Err(unexpected(other)),
+        }
     }
 
     /// Takes a lock from its holder.

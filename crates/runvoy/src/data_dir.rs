@@ -17,7 +17,7 @@ const LOCK_TRY_EVERY: Duration = Duration::from_millis(10);
 const LONGEST_PATH: usize = size_of::<libc::sockaddr_un>() - offset_of!(libc::sockaddr_un, sun_path) - "/sock.new".len() - 1;
 
 /// What a server keeps in its directory. Anything else in it is somebody else's.
-const OWN_FILES: [&str; 19] = [
+const OWN_FILES: [&str; 21] = [
     "admin.key",
     "admin.new",
     "checkpoints.ndjson",
@@ -25,6 +25,8 @@ const OWN_FILES: [&str; 19] = [
     "endpoint.new",
     "keys",
     "lock",
+    "blobs",
+    "blobs.new",
     "logs",
     "logs.new",
     "restoring",
@@ -62,6 +64,11 @@ impl DataDir {
     /// The checkpoints of the audit trail, as they are told outside the store.
     pub fn checkpoints(&self) -> PathBuf {
         self.0.join("checkpoints.ndjson")
+    }
+
+    /// What is too large for the store.
+    pub fn blobs(&self) -> PathBuf {
+        self.0.join("blobs")
     }
 
     /// The logs.

@@ -119,6 +119,8 @@ mod tests {
         let seal_keys = Arc::new(FileSealKeys::open(data, &[]).expect("sealing keys"));
         let ports = Ports {
             store: store.clone(),
+            jobs: store.clone(),
+            blobs: Arc::new(runvoy_sqlite::FileBlobStore::open(&data.blobs()).expect("blobs")),
             records: store.clone(),
             trail,
             seal_keys: seal_keys.clone(),

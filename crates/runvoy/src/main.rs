@@ -74,7 +74,7 @@ fn main() -> ExitCode {
             }))
         }
         Command::Client(ClientCommand::Audit(args)) if args.is_verify() && audit::is_about_files(&cli.global) => {
-            match data_dir(cli.global.data_dir.clone()).and_then(|data| audit::verify(&data)) {
+            match data_dir(cli.global.data_dir.clone()).and_then(|data| audit::verify(&data, args.with_state())) {
                 Ok(found) => ExitCode::from(runvoy_cli::command::audit::tell(&cli.global, &found)),
                 Err(error) => finish(Err(error)),
             }

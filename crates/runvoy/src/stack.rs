@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use metrics_exporter_prometheus::PrometheusBuilder;
-use runvoy_engine::{Auditor, Config as EngineConfig, DigestKey, Engine, LocalLeases, Ports, Pruner, Reaper, RetentionConfig, RunLimits};
+use runvoy_engine::{Alerts, Auditor, Config as EngineConfig, DigestKey, Dispatcher, Engine, HealthConfig, HealthWatch, LocalLeases, Ports, Pruner, Reaper, RetentionConfig, RunLimits};
 use runvoy_model::chain::ChainHead;
 use runvoy_model::command::Worker as WorkerIdentity;
 use runvoy_model::cost::Rates;
 use runvoy_model::event::EventScope;
 use runvoy_model::git;
+use runvoy_model::health::Thresholds;
 use runvoy_model::id::WorkerId;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
@@ -25,7 +26,7 @@ use runvoy_ports::store::{EventQuery, ExecutionStore as _, StoreError};
 use runvoy_runners::{ProcessRunner, User};
 use runvoy_server::{App, ServerConfig, ServerParts};
 use runvoy_sqlite::logs::FileLogStore;
-use runvoy_sqlite::{OpenError, SqliteStore, WitnessFile};
+use runvoy_sqlite::{FileBlobStore, OpenError, SqliteStore, WitnessFile};
 use runvoy_worker::Worker;
 use tokio::task::JoinHandle;
 
@@ -85,6 +86,8 @@ impl Stack {
         };
         let ports = Ports {
             store: Arc::clone(&store) as _,
+            jobs: Arc::clone(&store) as _,
+            blobs: Arc::new(FileBlobStore::open(&data.blobs()).context("cannot open the blobs")?),
             records: Arc::clone(&store) as _,
             trail: Arc::new(StoreTrail::new(data, keys.audit.clone())),
             seal_keys: Arc::clone(&seal_keys) as _,
@@ -94,6 +97,9 @@ impl Stack {
             ids,
         };
         let engine = Engine::new(ports, engine_config(&settings), identity.clone());
+        if let Some(alerter) = settings.alerter()? {
+            engine.attach_alerter(Arc::new(alerter));
+        }
         let reaped = engine.recover().await.context("cannot recover what an earlier start left")?;
         if reaped > 0 {
             tracing::warn!(reaped, "executions of an earlier start were recorded as lost");
@@ -121,6 +127,9 @@ impl Stack {
             stack.start_worker(runner, clock, identity.host);
         }
         stack.agents.push(tokio::spawn(Reaper::new(Arc::clone(&stack.engine)).run()));
+        stack.agents.push(tokio::spawn(Dispatcher::new(Arc::clone(&stack.engine)).run()));
+        stack.agents.push(tokio::spawn(HealthWatch::new(Arc::clone(&stack.engine)).run()));
+        stack.agents.extend(Alerts::new(Arc::clone(&stack.engine)).map(|alerts| tokio::spawn(alerts.run())));
         stack.agents.push(tokio::spawn(Pruner::new(Arc::clone(&stack.engine)).run()));
         stack.agents.push(tokio::spawn(Arc::clone(&stack.auditor).run()));
         Ok(stack)
@@ -261,6 +270,8 @@ fn engine_config(settings: &Settings) -> EngineConfig {
         queues: settings.queues.clone(),
         concurrency: if settings.worker { settings.concurrency } else { 0 },
         lease_ttl_ms: u64::try_from(LEASE.as_millis()).expect("a small constant"),
+        health: health_config(settings),
+        alert_every: settings.alerts_interval,
         retention: RetentionConfig { log_days: settings.retention_log_days, heartbeat_days: settings.retention_heartbeat_days },
         rates: Rates { vcpu_hour_usd: settings.cost_vcpu_hour_usd, gb_hour_usd: settings.cost_gb_hour_usd },
         limits: RunLimits {
@@ -275,6 +286,18 @@ fn engine_config(settings: &Settings) -> EngineConfig {
         allow_shared_uid: settings.allow_shared_uid,
         git_private: settings.git_allow_private,
         ..EngineConfig::default()
+    }
+}
+
+fn health_config(settings: &Settings) -> HealthConfig {
+    let ms = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    HealthConfig {
+        every: settings.health_interval,
+        thresholds: Thresholds {
+            healthy_within_ms: ms(settings.health_healthy_within),
+            warning_within_ms: ms(settings.health_warning_within),
+            overtime_after_ms: ms(settings.health_overtime_after),
+        },
     }
 }
 

@@ -15,8 +15,8 @@ use runvoy_ports::blob::BlobStore;
 use runvoy_ports::store::StoreError;
 use sha2::{Digest as _, Sha256};
 
-/// Where files are written before they have their name.
-const UNFINISHED: &str = "unfinished";
+/// The directory in which files are written before they have their name.
+pub const UNFINISHED: &str = "unfinished";
 
 /// Blobs in a directory of their own.
 #[derive(Debug, Clone)]

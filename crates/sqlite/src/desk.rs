@@ -192,6 +192,10 @@ impl View for Desk<'_> {
         self.jobs.phase(self.conn, job, task)
     }
 
+    fn open_parents(&mut self, job: JobId, task: &str) -> Result<Option<u32>, Fault> {
+        self.jobs.open_parents(self.conn, job, task)
+    }
+
     fn nodes(&mut self, job: JobId, standing: Standing, max: usize) -> Result<Vec<Node>, Fault> {
         self.jobs.nodes(self.conn, job, standing, max)
     }

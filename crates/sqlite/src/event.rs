@@ -35,13 +35,22 @@ pub(crate) fn insert(conn: &Connection, entity: i64, event: &Event) -> Result<()
     Ok(())
 }
 
+/// What [`decode`] reads.
+macro_rules! columns {
+    () => {
+        "seq, entity_kind, CASE entity_kind WHEN 0 THEN (SELECT id FROM executions WHERE executions.seq = entity) \
+         WHEN 8 THEN (SELECT id FROM jobs WHERE jobs.seq = entity) \
+         ELSE (SELECT name FROM records WHERE records.seq = entity) END, number, kind, at, id, mac, context, properties"
+    };
+}
+pub(crate) use columns;
+
 macro_rules! page_sql {
     ($source:literal, $driver:literal, $order:literal) => {
         concat!(
-            "SELECT seq, entity_kind, CASE entity_kind WHEN 0 THEN (SELECT id FROM executions WHERE executions.seq = entity) ",
-            "WHEN 8 THEN (SELECT id FROM jobs WHERE jobs.seq = entity) ",
-            "ELSE (SELECT name FROM records WHERE records.seq = entity) END, number, kind, at, id, mac, context, properties ",
-            "FROM events ",
+            "SELECT ",
+            columns!(),
+            " FROM events ",
             $source,
             " WHERE ",
             $driver,
@@ -93,7 +102,8 @@ pub(crate) fn page(conn: &Connection, query: &EventQuery) -> Result<Vec<StoredEv
     Ok(events)
 }
 
-fn entity_seq(conn: &Connection, entity: &Entity) -> Result<Option<i64>, Fault> {
+/// The place of what events can be about; `None` if it is not there.
+pub(crate) fn entity_seq(conn: &Connection, entity: &Entity) -> Result<Option<i64>, Fault> {
     if let Some(kind) = Kind::of(entity.kind) {
         return Ok(registry::find(conn, kind, &entity.id)?.map(|(seq, _)| seq));
     }
@@ -106,7 +116,8 @@ fn entity_seq(conn: &Connection, entity: &Entity) -> Result<Option<i64>, Fault> 
     Ok(statement.query_row([id.as_bytes()], |row| row.get(0)).optional()?)
 }
 
-fn decode(row: &Row<'_>) -> Result<StoredEvent, Fault> {
+/// Reads a row of [`columns`].
+pub(crate) fn decode(row: &Row<'_>) -> Result<StoredEvent, Fault> {
     let place: i64 = row.get(0)?;
     let bad = || Fault::Damaged(format!("the entity of event {place} cannot be read"));
     let entity = match (entity_kind(row.get(1)?).ok_or_else(bad)?, row.get_ref(2)?) {

@@ -52,6 +52,22 @@ pub(crate) fn seq_of(conn: &Connection, id: JobId) -> Result<Option<i64>, Fault>
     Ok(statement.query_row([id.as_bytes()], |row| row.get(0)).optional()?)
 }
 
+/// Jobs whose id begins or ends with these hex digits, newest first. Jobs are few beside executions: all of their ids are read.
+pub(crate) fn find(conn: &Connection, digits: &str, max: usize) -> Result<Vec<JobId>, Fault> {
+    let mut statement = conn.prepare_cached("SELECT id FROM jobs ORDER BY id DESC")?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while found.len() < max {
+        let Some(row) = rows.next()? else { break };
+        let id = JobId::from_bytes(row.get(0)?);
+        let text = id.to_string();
+        if text.starts_with(digits) || text.ends_with(digits) {
+            found.push(id);
+        }
+    }
+    Ok(found)
+}
+
 /// Writes a new job and returns its place.
 pub(crate) fn insert(conn: &Connection, job: &Job) -> Result<i64, Fault> {
     let mut statement =
@@ -157,7 +173,7 @@ fn ids(mut rows: rusqlite::Rows<'_>) -> Result<Vec<JobId>, Fault> {
 }
 
 /// Reads a row of `seq, id, status, state`.
-fn decode(row: &Row<'_>) -> Result<Placed, Fault> {
+pub(crate) fn decode(row: &Row<'_>) -> Result<Placed, Fault> {
     let id = JobId::from_bytes(row.get(1)?);
     let job: Job = serde_json::from_slice(text(row, 3)?).map_err(|error| Fault::Damaged(format!("job {id} cannot be read: {error}")))?;
     if job.id != id || status_code(job.status) != row.get::<_, i64>(2)? {

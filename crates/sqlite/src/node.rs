@@ -87,6 +87,12 @@ pub(crate) fn phase(conn: &Connection, job: i64, task: &str) -> Result<Option<(u
     found.map(|(place, code)| Ok((place, phase_of(code)?))).transpose()
 }
 
+/// How many parents of a task are not done.
+pub(crate) fn open_parents(conn: &Connection, job: i64, task: &str) -> Result<Option<u32>, Fault> {
+    let mut statement = conn.prepare_cached("SELECT open_parents FROM nodes INDEXED BY nodes_task WHERE job = ?1 AND task = ?2")?;
+    Ok(statement.query_row(params![job, task], |row| row.get(0)).optional()?)
+}
+
 /// Tasks of a job that stand like this, by place.
 pub(crate) fn standing(conn: &Connection, job: (i64, JobId), standing: Standing, max: usize) -> Result<Vec<Node>, Fault> {
     let limit = i64::try_from(max).unwrap_or(i64::MAX);
@@ -187,6 +193,13 @@ pub(crate) fn update(conn: &Connection, job: i64, node: &Node) -> Result<(), Fau
         node.execution.as_ref().map(ExecutionId::as_bytes),
     ])?;
     if changed == 1 { Ok(()) } else { Err(Fault::Damaged(format!("task {} of job {} is gone", node.task, node.job))) }
+}
+
+/// Writes how many parents of a task are not done.
+pub(crate) fn lower(conn: &Connection, job: i64, task: &Name, open_parents: u32) -> Result<(), Fault> {
+    let mut statement = conn.prepare_cached("UPDATE nodes SET open_parents = ?3 WHERE job = ?1 AND task = ?2")?;
+    let changed = statement.execute(params![job, task.as_str(), open_parents])?;
+    if changed == 1 { Ok(()) } else { Err(Fault::Damaged(format!("task {task} is to be told of a parent and not there"))) }
 }
 
 /// Writes what a task gave.

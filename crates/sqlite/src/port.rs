@@ -14,12 +14,15 @@ use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::job::{JobQuery, JobStore};
+use runvoy_ports::queue::{DeadQuery, QueueCounts};
 use runvoy_ports::record::RecordStore;
-use runvoy_ports::store::{Counts, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, StoreError, StoredEvent};
+use runvoy_ports::store::{
+    Counts, EventPage, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
+};
 
 use crate::store::SqliteStore;
 use crate::writer::{Done, Work};
-use crate::{count, event, job, lock, node, ready, receipt, record, registry, search};
+use crate::{count, event, job, lock, node, queue, ready, receipt, record, registry, search, sight};
 
 #[async_trait]
 impl ExecutionStore for SqliteStore {
@@ -71,6 +74,23 @@ impl ExecutionStore for SqliteStore {
         self.readers.read(move |conn, _| event::page(conn, &query)).await
     }
 
+    async fn seen_events(&self, query: EventQuery, sight: Sight) -> Result<EventPage, StoreError> {
+        self.readers.read(move |conn, _| sight::page(conn, &query, &sight)).await
+    }
+
+    async fn queues(&self) -> Result<Vec<QueueCounts>, StoreError> {
+        self.readers.read(|conn, _| queue::counts(conn)).await
+    }
+
+    async fn dead(&self, query: DeadQuery) -> Result<Vec<Execution>, StoreError> {
+        self.readers.read(move |conn, _| queue::dead(conn, &query)).await
+    }
+
+    async fn dead_count(&self, queue: &Name, owner: Option<&str>) -> Result<u64, StoreError> {
+        let (queue, owner) = (queue.clone(), owner.map(str::to_owned));
+        self.readers.read(move |conn, _| queue::dead_count(conn, &queue, owner.as_deref())).await
+    }
+
     async fn prune(&self, retention: Retention) -> Result<usize, StoreError> {
         match self.write(Work::Prune(retention)).await? {
             Done::Pruned(rows) => Ok(rows),
@@ -88,6 +108,11 @@ impl JobStore for SqliteStore {
     async fn job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
         let found = self.readers.peek(|conn, _| job::by_id(conn, id))?;
         Ok(found.map(|placed| placed.job))
+    }
+
+    async fn find_jobs(&self, digits: &str, max: usize) -> Result<Vec<JobId>, StoreError> {
+        let digits = digits.to_owned();
+        self.readers.read(move |conn, _| job::find(conn, &digits, max)).await
     }
 
     async fn jobs(&self, query: JobQuery) -> Result<Vec<Job>, StoreError> {

@@ -29,8 +29,13 @@ pub(crate) fn all(conn: &Connection, kind: Kind) -> Result<Vec<Record>, Fault> {
     Ok(records)
 }
 
-/// Writes a record as it is from now on; returns its place.
+/// Writes a record as it is from now on; returns its place. One that leaves no tombstone is gone when it was removed.
 pub(crate) fn put(conn: &Connection, record: &Record) -> Result<i64, Fault> {
+    if record.body.is_none() && !record.kind.leaves_tombstone() {
+        let mut statement = conn.prepare_cached("DELETE FROM records WHERE kind = ?1 AND name = ?2")?;
+        statement.execute(params![kind_code(record.kind), record.name])?;
+        return Ok(0);
+    }
     let mut statement = conn.prepare_cached(
         "INSERT INTO records (kind, name, version, chain_count, chain_mac, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
          ON CONFLICT (kind, name) DO UPDATE SET version = excluded.version, chain_count = excluded.chain_count, \

@@ -94,6 +94,13 @@ impl Table {
         Ok(Some(phase))
     }
 
+    pub(crate) fn open_parents(&mut self, conn: &Connection, id: JobId, task: &str) -> Result<Option<u32>, Fault> {
+        match self.find(conn, id)? {
+            Some(seq) => node::open_parents(conn, seq, task),
+            None => Ok(None),
+        }
+    }
+
     pub(crate) fn nodes(&mut self, conn: &Connection, id: JobId, standing: Standing, max: usize) -> Result<Vec<Node>, Fault> {
         let Some(seq) = self.find(conn, id)? else { return Ok(Vec::new()) };
         let found = node::standing(conn, (seq, id), standing, max)?;
@@ -138,6 +145,10 @@ impl Table {
     pub(crate) fn write(&mut self, conn: &Connection, writes: &Writes) -> Result<(), Fault> {
         for node in &writes.nodes {
             self.put_node(conn, node)?;
+        }
+        for (job, task, open_parents) in &writes.lowered {
+            let seq = self.seq(conn, *job)?;
+            node::lower(conn, seq, task, *open_parents)?;
         }
         for (job, parent, child) in &writes.edges {
             let (seq, parent, child) = self.edge(conn, *job, parent, child)?;

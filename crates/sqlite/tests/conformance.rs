@@ -89,6 +89,7 @@ mod tiny_log_files {
 
 /// Promises of the whole system that the store answers for, counted. `RUNVOY_PROVE` asks for the full counts.
 mod proofs {
+    use runvoy_conformance::dag::ends_as_it_must;
     use runvoy_conformance::execution::submit;
     use runvoy_conformance::history::agree_with_reference;
     use runvoy_conformance::race;
@@ -118,6 +119,20 @@ mod proofs {
         let histories = count(100, 5_000);
         agree(0..histories as u64, 60).await;
         println!("PROMISE 03 | random histories agree with the reference | {histories} histories of 60 steps | ok");
+    }
+
+    #[tokio::test]
+    async fn promise_13_every_dag_ends_as_it_must_through_crashes() {
+        let dags = count(20, 10_000);
+        let (mut crashes, mut compared) = (0, 0);
+        for seed in 0..dags as u64 {
+            let played = ends_as_it_must(seed, 200, &records().await).await;
+            (crashes, compared) = (crashes + played.crashes, compared + played.compared);
+        }
+        assert!(crashes > dags, "{crashes} crashes");
+        println!(
+            "PROMISE 13 | every random DAG ends as it must though the store is dropped and opened at any step | {dags} DAGs of up to 200 tasks, {crashes} crashes | ok, {compared} states follow from the events"
+        );
     }
 
     #[tokio::test]

@@ -2,6 +2,7 @@
 //! clients. Types and their encodings only; it does no IO and decides nothing.
 
 pub mod access;
+pub mod alert;
 pub mod audit;
 pub mod backup;
 pub mod batch;
@@ -39,7 +40,8 @@ pub mod user;
 pub mod whoami;
 
 pub use access::Explanation;
-pub use audit::{AuditEvent, AuditVerification, BadEvent};
+pub use alert::AlertTestResponse;
+pub use audit::{AuditEvent, AuditVerification, BadEvent, Mismatch};
 pub use backup::{BackupRequest, BackupResponse};
 pub use batch::{Batch, InvalidBatch};
 pub use claim::ClaimResponse;
@@ -64,7 +66,7 @@ pub use logs::{LogEvent, LogsResponse};
 pub use playbook::{
     Parameter, ParameterType, Playbook, PlaybookTerms, PlaybooksResponse, PutPlaybookResponse, RemovePlaybookResponse, RunPlaybookRequest,
 };
-pub use queue::{DeadLetter, Queue, RedriveRequest, RedriveResponse, Redriven};
+pub use queue::{DeadLetter, NotRedriven, Queue, RedriveRequest, RedriveResponse, Redriven};
 pub use reconcile::{AuthorizerStatus, ComputeStatus, IdentityStatus, ReconcileIssue, ReconcileReport, ReconcileResponse, SecretsStatus};
 pub use recovery::{RecoverRequest, RecoverResponse};
 pub use rule::{Effect, Rule, RuleResponse, RulesResponse, Verdict};

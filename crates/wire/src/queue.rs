@@ -63,7 +63,7 @@ pub struct DeadLetter {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RedriveRequest {
-    /// Only these; absent: all that were given up.
+    /// Only these, at most 50; absent: the oldest of all that were given up, as many as one request takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution_ids: Option<Vec<String>>,
 }
@@ -77,6 +77,9 @@ pub struct RedriveResponse {
     /// What runs again.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub redriven: Vec<Redriven>,
+    /// What does not run again.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<NotRedriven>,
     /// How many given-up ones are left, where there were more than one request takes.
     #[serde(default)]
     pub left: u64,
@@ -97,4 +100,15 @@ pub struct Redriven {
     /// The job that was resumed for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_id: Option<String>,
+}
+
+/// An execution that does not run again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct NotRedriven {
+    /// The one that was given up.
+    pub execution_id: String,
+    /// Why it does not.
+    #[serde(default)]
+    pub error: String,
 }

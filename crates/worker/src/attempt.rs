@@ -256,6 +256,7 @@ impl<'a> Attempt<'a> {
             cost_micro_usd: 0,
             output: gathered.output,
             said: gathered.said,
+            usage: gathered.usage,
         };
         report_end(&*self.worker.leases, ended, &self.extend_request(pid), self.worker.config.lease_ttl / 3).await;
     }

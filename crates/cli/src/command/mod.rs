@@ -1,6 +1,7 @@
 //! The commands, one file each, and the way from a parsed command line to an exit code.
 
 pub mod access;
+pub mod alerts;
 pub mod audit;
 pub mod backup;
 pub mod claim;
@@ -96,6 +97,8 @@ pub enum ClientCommand {
     Trace(trace::TraceArgs),
     /// Look at what runs, or for what does not fit on the server
     Health(health::HealthArgs),
+    /// Whether messages about incidents arrive
+    Alerts(alerts::AlertsArgs),
     /// Copy the local server's store, logs and keys while it runs
     Backup(backup::BackupArgs),
     /// Store the server's address and your API key
@@ -201,6 +204,7 @@ impl ClientCommand {
             Self::Audit(args) => args.execute(session).await,
             Self::Trace(args) => args.execute(session).await,
             Self::Health(args) => args.execute(session).await,
+            Self::Alerts(args) => args.execute(session).await,
             Self::Backup(args) => args.execute(session).await,
             Self::Configure(args) => args.execute(session).await,
             Self::Config(args) => args.execute(session),

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
 use runvoy_client::Client;
-use runvoy_wire::{DeadLetter, Queue, RedriveRequest, Rfc3339};
+use runvoy_wire::{DeadLetter, Queue, RedriveRequest, RedriveResponse, Rfc3339};
 
 use crate::complete;
 use crate::duration::Human;
@@ -23,6 +23,8 @@ Examples:
 
 /// The largest page that is asked for at once.
 const PAGE: u32 = 500;
+/// So many may be named in one request.
+const MOST_REDRIVEN: usize = 50;
 
 /// Arguments of `queues`.
 #[derive(Debug, Clone, Args)]
@@ -148,17 +150,55 @@ async fn redrive(session: &Session, queue: &str, tasks: &[String]) -> Result<u8,
     for task in tasks {
         ids.push(session.resolve(&client, task).await?);
     }
-    let request = RedriveRequest { execution_ids: (!ids.is_empty()).then_some(ids) };
-    let answer = client.redrive(queue, &request).await?;
+    let answer = if ids.is_empty() { redrive_all(&client, queue).await? } else { redrive_these(&client, queue, &ids).await? };
     let made = || answer.redriven.iter().filter_map(|redriven| redriven.new_execution_id.clone()).collect();
     match session.format() {
         Format::Table => {
             session.note(Tone::Plain, &one_line(&format!("{queue}: {} run again", answer.redriven.len())));
+            for refused in &answer.refused {
+                session.note(Tone::Warning, &one_line(&format!("{}: {}", refused.execution_id, refused.error)));
+            }
             if answer.left > 0 {
                 session.note(Tone::Warning, &format!("{} are left: repeat the command", answer.left));
             }
         }
         _ => session.show(&answer, made, String::new)?,
     }
-    Ok(0)
+    Ok(u8::from(!answer.refused.is_empty()))
+}
+
+/// Asks until nothing is left. A server with which it does not become less would be asked for ever.
+async fn redrive_all(client: &Client, queue: &str) -> Result<RedriveResponse, Failure> {
+    let mut all = client.redrive(queue, &RedriveRequest::default()).await?;
+    while all.left > 0 && !all.redriven.is_empty() {
+        let next = client.redrive(queue, &RedriveRequest::default()).await?;
+        let is_less = next.left < all.left;
+        add(&mut all, next);
+        if !is_less {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+async fn redrive_these(client: &Client, queue: &str, ids: &[String]) -> Result<RedriveResponse, Failure> {
+    let mut all: Option<RedriveResponse> = None;
+    for part in ids.chunks(MOST_REDRIVEN) {
+        let next = client.redrive(queue, &RedriveRequest { execution_ids: Some(part.to_vec()) }).await?;
+        match &mut all {
+            Some(all) => add(all, next),
+            None => all = Some(next),
+        }
+    }
+    Ok(all.expect("at least one was named"))
+}
+
+fn add(all: &mut RedriveResponse, next: RedriveResponse) {
+    all.redriven.extend(next.redriven);
+    for refused in next.refused {
+        if !all.refused.iter().any(|known| known.execution_id == refused.execution_id) {
+            all.refused.push(refused);
+        }
+    }
+    (all.left, all.message) = (next.left, next.message);
 }

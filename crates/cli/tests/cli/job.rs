@@ -204,8 +204,11 @@ async fn queues_and_health_are_shown_and_what_was_given_up_is_run_again() {
     let one = user.run(&["queues", "redrive", "default", "--task", ID]).await;
     assert!(text(&one.stderr).contains("default: 1 run again") && text(&one.stderr).contains("4 are left"), "{}", text(&one.stderr));
     assert_eq!(body(fake.seen().last().expect("a request")), json!({"execution_ids": [ID]}));
-    user.run(&["queues", "redrive", "default", "--yes"]).await;
+    let asked = fake.seen().len();
+    let all = user.run(&["queues", "redrive", "default", "--yes"]).await;
     assert_eq!(body(fake.seen().last().expect("a request")), json!({}));
+    assert!(fake.seen().len() < asked + 4, "where it does not become less it is not asked for ever");
+    assert!(text(&all.stderr).contains("default: 2 run again") && text(&all.stderr).contains("4 are left"), "{}", text(&all.stderr));
     let health = user.run(&["health", "tasks"]).await;
     assert_eq!(health.status.code(), Some(1));
     assert!(text(&health.stdout).contains("overtime  1h 03m"), "{}", text(&health.stdout));

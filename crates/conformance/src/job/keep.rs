@@ -1,10 +1,11 @@
 //! What is kept of jobs, and how it is found.
 
 use runvoy_model::command::{Answer, Command, Refusal};
-use runvoy_model::event::EventType;
+use runvoy_model::event::{Entity, EventType};
 use runvoy_model::id::JobId;
 use runvoy_model::job::{JobStatus, Phase};
 use runvoy_ports::job::JobQuery;
+use runvoy_ports::store::{EventQuery, Sight};
 
 use super::yard::{Yard, job_of, new_task};
 use crate::harness::Records;
@@ -39,7 +40,7 @@ pub async fn an_unknown_job_is_not_there(harness: Records<'_>) {
     assert_eq!(store.node(unknown, "a").await.expect("a read"), None);
     assert!(store.nodes(unknown, None, 10).await.expect("a read").is_empty());
     assert!(yard.executions_of(unknown).await.is_empty() && yard.events_of(unknown).await.is_empty());
-    for command in [Command::AdvanceJob(unknown), Command::ResumeJob(unknown), Command::CancelJob(unknown)] {
+    for command in [Command::AdvanceJob(unknown), Command::ResumeJob(unknown, None), Command::CancelJob(unknown)] {
         assert_eq!(refusal(yard.play(command).await), Refusal::NotFound);
     }
     assert_eq!(yard.play(Command::ForgetStaged(unknown)).await, Answer::Unchanged);
@@ -127,6 +128,31 @@ pub async fn events_of_a_job_are_found_and_its_chain_verifies(harness: Records<'
     yard.reopen().await;
     yard.verify_chain(one).await;
     yard.verify_chain(other).await;
+}
+
+/// Whoever submitted a job sees its events and those of its tasks; others see none of them.
+pub async fn somebody_sees_the_events_of_their_jobs(harness: Records<'_>) {
+    let mut yard = Yard::new(harness);
+    let mut open = yard.new_open(&[("a", &[]), ("b", &["a"])]);
+    open.job.created_by = "bob@x".into();
+    let bobs = job_of(yard.play(Command::OpenJob(Box::new(open))).await).id;
+    yard.open(&[("a", &[])]).await;
+    yard.finish(bobs, "a", exit(0)).await;
+    let sight = |owner: &str| Sight { owner: Some(owner.into()), trail: false, most_looked_at: 1_000, most_bytes: 1 << 20 };
+    let seen = async |owner: &str, entity: Option<Entity>| {
+        let query = EventQuery { entity, limit: 1_000, ..EventQuery::default() };
+        yard.store().seen_events(query, sight(owner)).await.expect("a page").events
+    };
+    let mut about = vec![Entity::job(bobs)];
+    about.extend(yard.executions_of(bobs).await.into_iter().map(Entity::task));
+    let bob = seen("bob@x", None).await;
+    assert!(bob.iter().all(|stored| about.contains(&stored.event.entity) && stored.event.kind != EventType::Audit));
+    let all = yard.store().events(EventQuery { limit: 1_000, ..EventQuery::default() }).await.expect("events");
+    let expected = all.iter().filter(|stored| about.contains(&stored.event.entity) && stored.event.kind != EventType::Audit);
+    assert_eq!(bob.len(), expected.count());
+    assert_eq!(seen("bob@x", Some(Entity::job(bobs))).await.len(), 1, "that it was created");
+    assert!(seen("ann@x", Some(Entity::job(bobs))).await.is_empty());
+    assert!(seen("ann@x", None).await.iter().all(|stored| !about.contains(&stored.event.entity)));
 }
 
 /// What was only written goes, a part at a time, and leaves nothing behind.

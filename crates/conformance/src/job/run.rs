@@ -127,13 +127,13 @@ pub async fn a_failed_job_is_resumed_and_a_cancelled_one_is_not(harness: Records
     yard.finish(job, "c", exit(0)).await;
     assert_eq!(yard.job(job).await.status, JobStatus::Failed);
     yard.reopen().await;
-    let resumed = job_of(yard.play(Command::ResumeJob(job)).await);
+    let resumed = job_of(yard.play(Command::ResumeJob(job, None)).await);
     assert_eq!((resumed.status, resumed.generation), (JobStatus::Running, 2));
     yard.finish(job, "a", exit(65)).await;
     let told = yard.events_of(job).await.iter().filter(|event| event.kind == EventType::JobFailureDetected).count();
     assert_eq!(told, 2, "once for each generation");
     assert_eq!(job_of(yard.play(Command::CancelJob(job)).await).status, JobStatus::Cancelled);
-    assert_eq!(refusal(yard.play(Command::ResumeJob(job)).await), Refusal::JobClosed(job, JobStatus::Cancelled));
+    assert_eq!(refusal(yard.play(Command::ResumeJob(job, None)).await), Refusal::JobClosed(job, JobStatus::Cancelled));
     assert_eq!(refusal(yard.add(job, &[("d", &[])]).await), Refusal::JobClosed(job, JobStatus::Cancelled));
     yard.verify_chain(job).await;
 }

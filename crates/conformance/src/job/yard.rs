@@ -30,6 +30,7 @@ pub(crate) fn new_job(id: JobId, tasks: usize, at: UnixMs) -> Job {
         created_at: at,
         status: JobStatus::Running,
         completed_at: None,
+        cancelled_by: None,
         concurrency: None,
         generation: 1,
         opening: Some(BATCH),
@@ -135,7 +136,7 @@ impl<'h> Yard<'h> {
         let batch = self.made;
         let nodes: Vec<_> = tasks.iter().map(|(task, parents)| new_task(job, task, parents, batch)).collect();
         let (tasks, told) = (u32::try_from(tasks.len()).expect("few"), Payload::Inline(json!([])));
-        self.play(Command::OpenTasks(OpenTasks { job, batch, tasks, nodes, told })).await
+        self.play(Command::OpenTasks(OpenTasks { job, batch, tasks, nodes, told, key: None })).await
     }
 
     /// Writes a job of so many tasks without opening it.

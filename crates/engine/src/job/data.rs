@@ -20,6 +20,17 @@ pub(super) fn told(node: &Node) -> Value {
     told
 }
 
+/// About how many bytes a task takes in the store.
+pub(super) fn size(node: &Node) -> usize {
+    let input = match &node.input {
+        Some(Payload::Inline(input)) => input.to_string().len(),
+        _ => 0,
+    };
+    let env: usize = node.spec.env.iter().map(|(name, value)| name.len() + value.len()).sum();
+    let args: usize = node.spec.args.iter().flatten().map(String::len).sum();
+    input + env + args + node.spec.command.len()
+}
+
 impl Engine {
     /// Data as it is kept: inline, or in the blob store.
     pub(crate) async fn payload(&self, value: &Value) -> Result<Payload, EngineError> {

@@ -1,7 +1,8 @@
-//! A job as it came in: tasks, each with what it runs, and what holds for all of them.
+//! A job as it came in: tasks, each with what it runs, checked by themselves and as a graph.
 
+use runvoy_model::dag;
 use runvoy_model::id::JobId;
-use runvoy_model::job::{DEFAULT_TASK_RETRIES, MOST_PARENTS, MOST_TASKS, Node, Payload, Phase};
+use runvoy_model::job::{DEFAULT_TASK_RETRIES, MOST_TASKS, Node, Payload, Phase};
 use runvoy_model::name::Name;
 use runvoy_model::spec::Spec;
 use serde::Serialize;
@@ -10,6 +11,8 @@ use serde_json::Value;
 use crate::error::EngineError;
 use crate::request::RunRequest;
 
+const MOST_NAME_BYTES: usize = 256;
+
 /// A job, or more tasks of one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct JobRequest {
@@ -17,8 +20,6 @@ pub struct JobRequest {
     pub name: Option<String>,
     /// The client's own key for it.
     pub request_key: Option<String>,
-    /// What holds for every task that does not say otherwise.
-    pub defaults: RunRequest,
     /// So many tasks at once.
     pub concurrency: Option<u32>,
     /// The tasks.
@@ -36,82 +37,74 @@ pub struct TaskRequest {
     pub depends_on: Vec<String>,
     /// What it is given.
     pub input: Option<Value>,
-    /// What it runs; an empty command is the default's.
+    /// What it runs.
     pub run: RunRequest,
 }
 
 impl JobRequest {
-    /// Whether the parts make sense by themselves.
-    pub(super) fn check(&self) -> Result<(), EngineError> {
+    /// Whether it makes sense, with the tasks that are known already.
+    pub(super) fn check(&self, known: impl Fn(&str) -> bool) -> Result<(), EngineError> {
         if self.tasks.is_empty() || self.tasks.len() > MOST_TASKS {
-            return Err(EngineError::invalid("tasks", format!("1 to {MOST_TASKS} tasks are needed")));
+            return Err(EngineError::invalid("tasks", format!("1 to {MOST_TASKS} tasks are needed, these are {}", self.tasks.len())));
         }
         if self.concurrency == Some(0) {
             return Err(EngineError::invalid("concurrency", "must be at least 1"));
         }
-        if self.name.as_ref().is_some_and(|name| name.is_empty() || name.len() > 256 || name.chars().any(char::is_control)) {
-            return Err(EngineError::invalid("name", "1 to 256 printable characters"));
+        check_title("name", self.name.as_deref())?;
+        self.tasks.iter().try_for_each(TaskRequest::check)?;
+        let shape: Vec<(&str, Vec<&str>)> =
+            self.tasks.iter().map(|task| (task.task_id.as_str(), task.depends_on.iter().map(String::as_str).collect())).collect();
+        dag::check(&shape, known).map_err(|error| EngineError::invalid("tasks", error.to_string()))
+    }
+}
+
+/// What people call something.
+fn check_title(field: &str, title: Option<&str>) -> Result<(), EngineError> {
+    match title {
+        Some(title) if title.is_empty() || title.len() > MOST_NAME_BYTES || title.chars().any(char::is_control) => {
+            Err(EngineError::invalid(field, format!("1 to {MOST_NAME_BYTES} bytes without control characters")))
         }
-        for task in &self.tasks {
-            let field = |part: &str| format!("tasks.{}.{part}", task.task_id.escape_default());
-            Name::new(&*task.task_id).map_err(|error| EngineError::invalid(field("taskId"), error.to_string()))?;
-            if task.depends_on.len() > MOST_PARENTS {
-                return Err(EngineError::invalid(field("dependsOn"), format!("at most {MOST_PARENTS}")));
-            }
-            let mut parents = task.depends_on.clone();
-            parents.sort_unstable();
-            if parents.windows(2).any(|pair| pair[0] == pair[1]) {
-                return Err(EngineError::invalid(field("dependsOn"), "names a task twice"));
-            }
-        }
-        Ok(())
+        _ => Ok(()),
     }
 }
 
 impl TaskRequest {
-    /// What it runs, with what holds for all.
-    pub(super) fn run(&self, defaults: &RunRequest) -> RunRequest {
-        let own = &self.run;
-        let mut env = defaults.env.clone();
-        env.extend(own.env.clone());
-        let mut labels = defaults.labels.clone();
-        labels.extend(own.labels.clone());
-        let own_command = !own.command.is_empty();
-        RunRequest {
-            command: if own_command { own.command.clone() } else { defaults.command.clone() },
-            args: if own_command { own.args.clone() } else { own.args.clone().or_else(|| defaults.args.clone()) },
-            image: own.image.clone().or_else(|| defaults.image.clone()),
-            env,
-            timeout: own.timeout.or(defaults.timeout),
-            lock: own.lock.clone().or_else(|| defaults.lock.clone()),
-            // A task waits for its lock as long as it takes.
-            lock_wait: None,
-            queue: own.queue.clone().or_else(|| defaults.queue.clone()),
-            priority: own.priority.or(defaults.priority),
-            labels,
-            retries: own.retries.or(defaults.retries).or(Some(i64::from(DEFAULT_TASK_RETRIES))),
-            secrets: if own.secrets.is_empty() { defaults.secrets.clone() } else { own.secrets.clone() },
-            git_repo: own.git_repo.clone().or_else(|| defaults.git_repo.clone()),
-            git_ref: own.git_ref.clone().or_else(|| defaults.git_ref.clone()),
-            git_path: own.git_path.clone().or_else(|| defaults.git_path.clone()),
-            git_token: own.git_token.clone().or_else(|| defaults.git_token.clone()),
-            idempotency_key: None,
+    /// A part of it, as errors name it.
+    pub(super) fn field(&self, part: &str) -> String {
+        format!("tasks.{}.{part}", self.task_id.escape_default())
+    }
+
+    fn check(&self) -> Result<(), EngineError> {
+        Name::new(&*self.task_id).map_err(|error| EngineError::invalid(self.field("taskId"), error.to_string()))?;
+        check_title(&self.field("name"), self.name.as_deref())?;
+        let mut parents: Vec<&String> = self.depends_on.iter().collect();
+        parents.sort_unstable();
+        match parents.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(EngineError::invalid(self.field("dependsOn"), format!("names {} twice", pair[0].escape_default()))),
+            None => Ok(()),
         }
     }
 
+    /// What it runs. A task is tried again unless somebody says otherwise.
+    pub(super) fn run(&self) -> RunRequest {
+        let retries = self.run.retries.or(Some(i64::from(DEFAULT_TASK_RETRIES)));
+        RunRequest { retries, ..self.run.clone() }
+    }
+
     /// The task as it is written.
-    pub(super) fn node(&self, (job, batch, place): (JobId, u64, u32), spec: Spec, input: Option<Payload>) -> Node {
-        let name = |text: &String| Name::new(&**text).expect("the shape check has seen every name");
+    pub(super) fn node(&self, (job, batch): (JobId, u64), spec: Spec, input: Option<Payload>) -> Node {
+        let name = |text: &String| Name::new(&**text).expect("every name was checked");
         Node {
             job,
             task: name(&self.task_id),
-            place,
+            place: 0,
             batch,
             name: self.name.clone().unwrap_or_else(|| self.task_id.clone()),
             depends_on: self.depends_on.iter().map(name).collect(),
             input,
             spec,
             phase: Phase::Staged,
+            looked: 0,
             open_parents: 0,
             marked: false,
             generation: 0,

@@ -3,10 +3,12 @@
 use serde_json::json;
 
 use super::lease::{Fenced, fenced, return_to_line, too_late};
-use super::{Decision, job, lock, properties, refuse};
+use super::{Decision, incident, job, lock, properties, refuse};
+use crate::bound::{self, clipped};
 use crate::command::{Answer, EndAttempt, ErrorMark, Outcome, Reap, Refusal};
 use crate::event::EventType;
 use crate::execution::{Execution, KillRequest};
+use crate::incident::Incident;
 use crate::job::Payload;
 use crate::retry::{Category, LONGEST_BACKOFF_MS, backoff_ms, classify};
 use crate::status::{EXIT_KILLED, EXIT_PLATFORM, EXIT_TIMEOUT, EndCode, EndReason, Status};
@@ -27,6 +29,7 @@ pub(super) struct Verdict {
 pub(super) struct Facts {
     pub output: Option<Payload>,
     pub said: Option<ErrorMark>,
+    pub usage: Option<serde_json::Value>,
     pub log_end: Option<u64>,
     pub duration_ms: Option<u64>,
     pub process_id: Option<u32>,
@@ -37,6 +40,7 @@ pub(super) fn end_attempt<V: View>(view: &mut V, step: &Step, ended: &EndAttempt
     let facts = Facts {
         output: ended.output.clone(),
         said: ended.said.clone(),
+        usage: ended.usage.clone(),
         log_end: Some(ended.log_end),
         duration_ms: Some(ended.duration_ms),
         process_id: ended.process_id,
@@ -99,7 +103,7 @@ pub(super) fn judge(outcome: &Outcome, kill: Option<&KillRequest>) -> Verdict {
 fn heard(mut verdict: Verdict, said: Option<&ErrorMark>) -> Verdict {
     if let (Some(said), Status::Failed, EndCode::Exit | EndCode::Signal) = (said, verdict.status, verdict.reason.code) {
         verdict.category = Some(said.category);
-        verdict.reason.message = format!("{}: {}", verdict.reason.message, said.message);
+        verdict.reason.message = format!("{}: {}", verdict.reason.message, clipped(&said.message));
     }
     verdict
 }
@@ -114,7 +118,7 @@ fn own_verdict(outcome: &Outcome) -> Verdict {
     let failed = |exit_code, code, message: String| Verdict {
         status: Status::Failed,
         exit_code,
-        reason: EndReason { code, message },
+        reason: EndReason { code, message: clipped(&message) },
         category: Some(category),
     };
     match outcome {
@@ -174,18 +178,13 @@ fn conclude<V: View>(
 
 fn retry(step: &Step, mut execution: Execution, verdict: &Verdict, facts: Facts) -> (Writes, Answer) {
     let mut writes = Writes::default();
+    attempt_failed(step, &execution, verdict, &mut writes);
     let asked_ms = facts.said.as_ref().and_then(|said| said.retry_after_ms).unwrap_or(0).min(LONGEST_BACKOFF_MS);
     let wait_ms = backoff_ms(execution.id, execution.attempt).max(asked_ms);
     execution.status = Status::Pending;
     execution.lease = None;
     execution.ready_at = step.at.plus_ms(i64::try_from(wait_ms).unwrap_or(i64::MAX));
     execution.cost_micro_usd = Some(execution.cost_micro_usd.unwrap_or(0).saturating_add(facts.cost_micro_usd));
-    let failed = json!({
-        "attemptNumber": execution.attempt,
-        "error": verdict.reason.message,
-        "errorCategory": verdict.category.map(Category::as_str),
-    });
-    writes.event(step, execution.id, EventType::TaskProcessingFailed, properties(&execution, failed));
     let again = json!({
         "name": task_name(&execution),
         "attempt": execution.attempt + 1,
@@ -195,6 +194,16 @@ fn retry(step: &Step, mut execution: Execution, verdict: &Verdict, facts: Facts)
     writes.event(step, execution.id, EventType::TaskPending, properties(&execution, again));
     let execution = writes.put(execution, step);
     (writes, Answer::Ended(execution))
+}
+
+/// An attempt failed of something that another one could have cured, whether there is another or not.
+fn attempt_failed(step: &Step, execution: &Execution, verdict: &Verdict, writes: &mut Writes) {
+    let failed = json!({
+        "attemptNumber": execution.attempt,
+        "error": verdict.reason.message,
+        "errorCategory": verdict.category.map(Category::as_str),
+    });
+    writes.event(step, execution.id, EventType::TaskProcessingFailed, properties(execution, failed));
 }
 
 /// Writes the end of an execution and gives its lock to the next in line.
@@ -207,16 +216,23 @@ pub(super) fn finish<V: View>(
     facts: Facts,
 ) -> Decision<V::Error> {
     let mut writes = Writes::default();
+    if execution.dead {
+        attempt_failed(step, &execution, &verdict, &mut writes);
+    }
     let ended = end_properties(&execution, step, outcome, &verdict, &facts);
     writes.event(step, execution.id, event_type(&verdict), properties(&execution, ended));
     lock::release(view, step, &mut execution, &mut writes)?;
     execution.status = verdict.status;
     execution.exit_code = Some(verdict.exit_code);
+    execution.error_category = verdict.category;
     execution.end_reason = Some(verdict.reason);
     execution.completed_at = Some(ended_at(&execution, step, &facts));
     execution.lease = None;
     execution.log_end = facts.log_end.or(execution.log_end);
     execution.cost_micro_usd = Some(execution.cost_micro_usd.unwrap_or(0).saturating_add(facts.cost_micro_usd));
+    if execution.dead {
+        incident::begin(view, &Incident::dead(&execution, step.at), &mut writes)?;
+    }
     let execution = writes.put(execution, step);
     if execution.spec.task.is_some() {
         job::task_ended(view, step, &execution, facts.output, &mut writes)?;
@@ -260,26 +276,35 @@ fn end_properties(execution: &Execution, step: &Step, outcome: &Outcome, verdict
                 ended["elapsedMs"] = duration_ms.into();
                 ended["signal"] = if *forced { "SIGKILL" } else { "SIGTERM" }.into();
             }
+            failure_properties(execution, verdict, &mut ended);
         }
-        EventType::TaskFailed => {
-            ended["error"] = verdict.reason.message.clone().into();
-            ended["errorCategory"] = verdict.category.map(Category::as_str).into();
-            ended["retryCount"] = execution.attempt.into();
-            ended["source"] = if execution.dead { "dlq" } else { "worker" }.into();
-            ended["reason"] = verdict.reason.code.as_str().into();
-        }
+        EventType::TaskFailed => failure_properties(execution, verdict, &mut ended),
         EventType::TaskCompleted => match &facts.output {
             Some(Payload::Inline(output)) => {
                 ended["output"] = output.clone();
-                if let Some(usage) = output.get("usage") {
+                // A larger one stands in the output alone.
+                if let Some(usage) = output.get("usage").filter(|usage| bound::text(usage).len() <= bound::MOST_MESSAGE_BYTES) {
                     ended["usage"] = usage.clone();
                 }
             }
-            Some(Payload::Blob { key, bytes }) => ended["_s3Overflow"] = json!({"key": key, "bytes": bytes, "fields": ["output"]}),
+            Some(Payload::Blob { key, bytes }) => {
+                ended["_s3Overflow"] = json!({"key": key, "bytes": bytes, "fields": ["output"]});
+                if let Some(usage) = facts.usage.as_ref().filter(|usage| bound::text(usage).len() <= bound::MOST_MESSAGE_BYTES) {
+                    ended["usage"] = usage.clone();
+                }
+            }
             None => {}
         },
         EventType::TaskStopped => ended["error"] = verdict.reason.message.clone().into(),
         _ => {}
     }
     ended
+}
+
+fn failure_properties(execution: &Execution, verdict: &Verdict, ended: &mut serde_json::Value) {
+    ended["error"] = verdict.reason.message.clone().into();
+    ended["errorCategory"] = verdict.category.map(Category::as_str).into();
+    ended["retryCount"] = execution.attempt.into();
+    ended["source"] = if execution.dead { "dlq" } else { "worker" }.into();
+    ended["reason"] = verdict.reason.code.as_str().into();
 }

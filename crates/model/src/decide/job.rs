@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use self::board::Board;
 use super::{Decision, refuse};
 use crate::change::Made;
-use crate::command::{Answer, OpenJob, OpenTasks, Refusal, StageTasks};
+use crate::command::{Answer, OpenJob, OpenTasks, Refusal, StageTasks, SubmitKey};
 use crate::event::EventType;
 use crate::execution::Execution;
 use crate::id::JobId;
@@ -64,14 +64,8 @@ fn placed<V: View>(view: &mut V, job: &mut Job, looked_at: Option<u64>, nodes: &
 }
 
 pub(super) fn open<V: View>(view: &mut V, step: &Step, open: &OpenJob) -> Decision<V::Error> {
-    if let Some(key) = &open.key
-        && let Some((made, fingerprint)) = view.submitted(&key.user, &key.key)?
-    {
-        let (Made::Job(id), true) = (&made, fingerprint == key.fingerprint) else { return refuse(Refusal::KeyReused(made)) };
-        return Ok(match view.job(*id)? {
-            Some(job) => (Writes::default(), Answer::Job { job: Box::new(job), repeated: true }),
-            None => (Writes::default(), Answer::Refused(Refusal::NotFound)),
-        });
+    if let Some(answer) = repeated(view, open.key.as_ref())? {
+        return Ok((Writes::default(), answer));
     }
     let staged = view.job(open.job.id)?;
     if staged.as_ref().is_some_and(|job| job.status != JobStatus::Staged) {
@@ -99,7 +93,23 @@ pub(super) fn open<V: View>(view: &mut V, step: &Step, open: &OpenJob) -> Decisi
     Ok(board.close())
 }
 
+/// The answer to a request whose key was seen before.
+fn repeated<V: View>(view: &mut V, key: Option<&SubmitKey>) -> Result<Option<Answer>, V::Error> {
+    let Some(key) = key else { return Ok(None) };
+    let Some((made, fingerprint)) = view.submitted(&key.user, &key.key)? else { return Ok(None) };
+    let (Made::Job(id), true) = (&made, fingerprint == key.fingerprint) else {
+        return Ok(Some(Answer::Refused(Refusal::KeyReused(made))));
+    };
+    Ok(Some(match view.job(*id)? {
+        Some(job) => Answer::Job { job: Box::new(job), repeated: true },
+        None => Answer::Refused(Refusal::NotFound),
+    }))
+}
+
 pub(super) fn open_tasks<V: View>(view: &mut V, step: &Step, open: &OpenTasks) -> Decision<V::Error> {
+    if let Some(answer) = repeated(view, open.key.as_ref())? {
+        return Ok((Writes::default(), answer));
+    }
     let Some(mut job) = view.job(open.job)? else { return refuse(Refusal::NotFound) };
     if !job.status.is_open() {
         return refuse(Refusal::JobClosed(job.id, job.status));
@@ -111,7 +121,8 @@ pub(super) fn open_tasks<V: View>(view: &mut V, step: &Step, open: &OpenTasks) -
         Ok(nodes) => nodes,
         Err(taken) => return refuse(taken),
     };
-    let writes = Writes { nodes, ..Writes::default() };
+    let key = open.key.clone().map(|key| (key, Made::Job(job.id)));
+    let writes = Writes { nodes, key, ..Writes::default() };
     let before = job.counts.total;
     job.opening = Some(open.batch);
     job.counts.total += open.tasks;
@@ -139,11 +150,16 @@ pub(super) fn advance<V: View>(view: &mut V, step: &Step, id: JobId) -> Decision
         return Ok((Writes::default(), Answer::Job { job: Box::new(job), repeated: false }));
     }
     let mut board = Board::new(view, step, job, Writes::default());
+    // Of a cancelled job whoever asks has killed what ran.
+    board.job.attention = board.job.status.is_open();
     board.advance()?;
     Ok(board.close())
 }
 
-pub(super) fn resume<V: View>(view: &mut V, step: &Step, id: JobId) -> Decision<V::Error> {
+pub(super) fn resume<V: View>(view: &mut V, step: &Step, id: JobId, key: Option<&SubmitKey>) -> Decision<V::Error> {
+    if let Some(answer) = repeated(view, key)? {
+        return Ok((Writes::default(), answer));
+    }
     let Some(mut job) = view.job(id)? else { return refuse(Refusal::NotFound) };
     if !job.status.is_open() || job.counts.failed == 0 {
         return refuse(Refusal::JobClosed(job.id, job.status));
@@ -151,8 +167,9 @@ pub(super) fn resume<V: View>(view: &mut V, step: &Step, id: JobId) -> Decision<
     job.generation += 1;
     (job.status, job.resuming, job.failure_told, job.failed_task) = (JobStatus::Running, true, false, None);
     let change = json!({"resumed": job.counts.failed, "generation": job.generation});
-    let mut board = Board::new(view, step, job, Writes::default());
-    board.audit(change);
+    let writes = Writes { key: key.cloned().map(|key| (key, Made::Job(id))), ..Writes::default() };
+    let mut board = Board::new(view, step, job, writes);
+    board.turn("jobs.resume", change);
     board.advance()?;
     Ok(board.close())
 }
@@ -162,9 +179,11 @@ pub(super) fn cancel<V: View>(view: &mut V, step: &Step, id: JobId) -> Decision<
     if !job.status.is_open() {
         return refuse(Refusal::JobClosed(job.id, job.status));
     }
-    (job.status, job.completed_at, job.attention) = (JobStatus::Cancelled, Some(step.at), false);
+    (job.status, job.completed_at, job.cancelled_by) = (JobStatus::Cancelled, Some(step.at), Some(step.actor.name()));
+    // What runs is still to be killed.
+    job.attention = job.counts.active > 0;
     let mut board = Board::new(view, step, job, Writes::default());
-    board.audit(json!({"cancelled": true}));
+    board.turn("jobs.cancel", json!({"cancelled": true}));
     Ok(board.close())
 }
 

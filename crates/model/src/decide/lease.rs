@@ -1,6 +1,6 @@
 //! The life of a lease: reserve, begin, extend, hand back. Every step of it is fenced by execution, attempt and lease id.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Decision, properties, refuse};
 use crate::command::{Answer, Extend, Extended, Fence, LeaseRequest, Refusal, Worker};
@@ -152,7 +152,7 @@ pub(super) fn extend<V: View>(view: &mut V, step: &Step, extend: &Extend) -> Dec
     }
 }
 
-fn heartbeat(execution: &Execution, lease: &Lease, step: &Step, extend: &Extend) -> serde_json::Value {
+fn heartbeat(execution: &Execution, lease: &Lease, step: &Step, extend: &Extend) -> Value {
     let mut more = json!({
         "attempt": lease.attempt,
         "effectiveUntil": lease.deadline.seconds(),
@@ -166,10 +166,23 @@ fn heartbeat(execution: &Execution, lease: &Lease, step: &Step, extend: &Extend)
     if let Some(rss) = extend.rss_bytes {
         more["memoryUsage"] = json!({"rss": rss});
     }
-    if let Some(at) = extend.last_output_at {
-        more["lastActivity"] = json!({"type": "output", "timestamp": at.seconds()});
+    if let Some(activity) = last_activity(step, extend) {
+        more["lastActivity"] = activity;
     }
     properties(execution, more)
+}
+
+/// What the command says it does, else when it last wrote something.
+fn last_activity(step: &Step, extend: &Extend) -> Option<Value> {
+    match &extend.activity {
+        Some(Value::Object(said)) => {
+            let mut said = said.clone();
+            said.entry("timestamp").or_insert_with(|| step.at.seconds().into());
+            Some(Value::Object(said))
+        }
+        Some(said) if !said.is_null() => Some(json!({"type": "said", "said": said, "timestamp": step.at.seconds()})),
+        _ => extend.last_output_at.map(|at| json!({"type": "output", "timestamp": at.seconds()})),
+    }
 }
 
 pub(super) fn give_back<V: View>(view: &mut V, step: &Step, fence: Fence) -> Decision<V::Error> {

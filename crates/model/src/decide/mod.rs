@@ -7,10 +7,12 @@
 mod authority;
 mod end;
 mod identity;
+mod incident;
 mod job;
 mod kill;
 mod lease;
 mod lock;
+mod redrive;
 mod registry;
 mod submit;
 
@@ -48,9 +50,10 @@ pub fn decide<V: View>(view: &mut V, step: &Step, command: &Command) -> Decision
         Command::OpenJob(open) => job::open(view, step, open),
         Command::OpenTasks(open) => job::open_tasks(view, step, open),
         Command::AdvanceJob(id) => job::advance(view, step, *id),
-        Command::ResumeJob(id) => job::resume(view, step, *id),
+        Command::ResumeJob(id, key) => job::resume(view, step, *id, key.as_ref()),
         Command::CancelJob(id) => job::cancel(view, step, *id),
         Command::ForgetStaged(id) => job::forget_staged(view, *id),
+        Command::Redrive(redrive) => redrive::redrive(view, step, redrive),
         Command::FreeLock(name, holder) => lock::free(view, step, name, *holder),
         Command::NoteLink(id, until) => note_link(view, step, *id, *until),
         Command::Change(change, key) => registry::change(view, step, change, key.as_ref()),
@@ -82,6 +85,7 @@ pub fn replay<V: View>(view: &mut V, receipt: &Receipt) -> Result<Answer, V::Err
             Some(job) => Answer::Job { job: Box::new(job), repeated: true },
             None => Answer::Refused(Refusal::NotFound),
         },
+        Receipt::Redriven(letters) => Answer::Redriven { letters: letters.clone(), repeated: true },
         Receipt::Record(kind, name) => match view.record(*kind, name)? {
             Some(record) => Answer::Record { record: Box::new(record), repeated: true },
             None => Answer::Refused(Refusal::NotFound),

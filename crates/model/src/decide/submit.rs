@@ -78,6 +78,8 @@ pub(super) fn new_execution(step: &Step, submit: &Submit) -> Execution {
         log_end: None,
         cost_micro_usd: None,
         dead: false,
+        error_category: None,
+        redriven: None,
         chain: ChainHead::default(),
         version: 0,
     }

@@ -1,25 +1,34 @@
 //! Jobs: submit, look, extend, resume, cancel.
 
+use std::sync::Arc;
+
 use axum::body::Body;
+use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode};
-use runvoy_engine::{Engine, JobFilter, JobRequest, RunRequest as EngineRun, TaskRequest as EngineTask};
+use runvoy_engine::{Engine, EngineError, JobFilter, JobRequest, TaskRequest as EngineTask};
+use runvoy_model::id::JobId;
 use runvoy_model::job::{self as model, Node, Payload, Phase};
 use runvoy_model::role::Action;
 use runvoy_wire::{
-    AddTasksRequest, AddTasksResponse, Code, CreateJobRequest, CreateJobResponse, Job, JobResponse, JobStatus, Reason, RunRequest, Task,
+    AddTasksRequest, AddTasksResponse, Code, CreateJobRequest, CreateJobResponse, Job, JobResponse, JobStatus, Rfc3339, RunRequest, Task,
     TaskCounts, TaskDefaults, TaskRequest, TaskStatus,
 };
+use serde::de::DeserializeOwned;
 
 use super::run;
-use crate::answer;
+use crate::answer::{self, Pieces};
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, number, text};
+use crate::operation::{Operation, number, text, time};
 use crate::query::NEXT_CURSOR;
 use crate::route::{Routes, Rule};
 use crate::view;
+use crate::vigil::Vigil;
 
 const MOST_LISTED: u64 = 1_000;
+const DEFAULT_LIMIT: u64 = 50;
+/// The largest job that is taken.
+const MOST_JOB_BYTES: usize = 16 << 20;
 
 pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("createJob", "Submit a DAG of tasks")
@@ -31,7 +40,10 @@ pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("listJobs", "Jobs without their tasks, newest first")
         .query("limit", number(1, Some(MOST_LISTED)), "At most so many; 50 where absent")
         .query("status", text(), "Only these statuses, with commas between them")
-        .query("cursor", text(), "Go on after this one")
+        .query("user", text(), "Only those that this user submitted")
+        .query("since", time(), "Only those submitted at this time or later")
+        .query("cursor", text(), "Go on where the page with this X-Next-Cursor ended")
+        .header("X-Next-Cursor", "Where the next page begins; absent after the last one")
         .gives_array::<Job>(200, "The jobs");
     routes.get("/api/v1/jobs", Rule::Key(Action::Read), operation, list);
     let named = |operation: Operation| operation.path("id", text(), "The job").refuses(&[Code::NotFound]);
@@ -40,11 +52,13 @@ pub(super) fn add(routes: &mut Routes) {
         .gives::<Job>(200, "The job");
     routes.get("/api/v1/jobs/{id}", Rule::Key(Action::Read), operation, show);
     let operation = named(Operation::new("addTasks", "More tasks of a job that is open"))
+        .idempotent()
         .takes::<AddTasksRequest>(true)
         .gives::<AddTasksResponse>(200, "They are part of it")
         .refuses(&[Code::Conflict]);
     routes.post("/api/v1/jobs/{id}/tasks", Rule::Key(Action::Run), operation, add_tasks);
     let operation = named(Operation::new("resumeJob", "Failed and blocked tasks again"))
+        .idempotent()
         .gives::<JobResponse>(200, "It goes on")
         .refuses(&[Code::Conflict]);
     routes.post("/api/v1/jobs/{id}/resume", Rule::Key(Action::Run), operation, resume);
@@ -55,23 +69,31 @@ pub(super) fn add(routes: &mut Routes) {
 }
 
 async fn create(call: Call) -> Result<Response<Body>, Fault> {
-    let request: CreateJobRequest = call.large_json().await?.ok_or_else(|| Fault::invalid("body", "must be a job with tasks"))?;
-    let key = match (call.idempotency_key()?, request.request_id.clone()) {
-        (Some(header), Some(body)) if header != body => {
-            return Err(Fault::invalid("requestId", "differs from the Idempotency-Key: they are the same thing"));
-        }
-        (header, body) => header.or(body),
-    };
+    let request: CreateJobRequest = body(&call).await?;
+    let key = key(&call, request.request_id)?;
     let (name, concurrency) = (request.name, request.concurrency);
-    let tasks = tasks(request.tasks, request.defaults.as_ref())?;
-    let request = JobRequest { name, request_key: key, defaults: EngineRun::default(), concurrency, tasks };
+    let request = JobRequest { name, request_key: key, concurrency, tasks: tasks(request.tasks, request.defaults.as_ref())? };
     let submitted = call.engine().submit_job(call.caller()?, &request).await?;
     let response = CreateJobResponse {
         job_id: submitted.job.id.to_string(),
-        total_tasks: u64::from(submitted.job.counts.total),
-        root_tasks: submitted.roots.len() as u64,
+        total_tasks: request.tasks.len() as u64,
+        root_tasks: submitted.roots as u64,
     };
     Ok(answer::json(StatusCode::CREATED, &response))
+}
+
+async fn body<T: DeserializeOwned>(call: &Call) -> Result<T, Fault> {
+    call.json_within(MOST_JOB_BYTES).await?.ok_or_else(|| Fault::invalid("body", "must be a JSON object with tasks"))
+}
+
+/// The client's own key for the job, in the header, in the body or in both.
+fn key(call: &Call, request_id: Option<String>) -> Result<Option<String>, Fault> {
+    match (call.idempotency_key()?, request_id) {
+        (Some(header), Some(body)) if header != body => {
+            Err(Fault::invalid("requestId", "differs from the Idempotency-Key: both are the client's own key for this request"))
+        }
+        (header, body) => Ok(header.or(body)),
+    }
 }
 
 /// The tasks with what holds for all of them, as the engine takes them.
@@ -86,42 +108,77 @@ fn tasks(tasks: Vec<TaskRequest>, defaults: Option<&TaskDefaults>) -> Result<Vec
 
 async fn list(call: Call) -> Result<Response<Body>, Fault> {
     let query = call.query()?;
-    let limit = query.number("limit", 1..=MOST_LISTED)?.unwrap_or(50);
     let words = query.text("status")?.into_iter().flat_map(|words| words.split(','));
     let unknown = || Fault::invalid("status", "must be among RUNNING, FAILED, COMPLETED and CANCELLED");
-    let statuses = words.map(|word| model::JobStatus::parse(word.trim()).ok_or_else(unknown)).collect::<Result<Vec<_>, _>>()?;
-    let filter = JobFilter { statuses, after: query.parsed("cursor")?, limit: usize::try_from(limit).unwrap_or(50) };
-    let jobs = call.engine().jobs(call.caller()?, &filter).await?;
-    let shown: Vec<Job> = jobs.iter().map(|job| shown(job, Vec::new())).collect();
-    let mut response = answer::json(StatusCode::OK, &shown);
-    if let Some(last) = jobs.last().filter(|_| jobs.len() == filter.limit) {
-        response.headers_mut().insert(NEXT_CURSOR, HeaderValue::from_str(&last.id.to_string()).expect("hex digits are ASCII"));
+    let known = |word: &str| model::JobStatus::parse(word.trim()).filter(|status| *status != model::JobStatus::Staged);
+    let filter = JobFilter {
+        statuses: words.map(|word| known(word).ok_or_else(unknown)).collect::<Result<Vec<_>, _>>()?,
+        user: query.text("user")?.map(str::to_owned),
+        since: query.parsed::<Rfc3339>("since")?.map(Into::into),
+        after: query.parsed("cursor")?,
+        limit: usize::try_from(query.number("limit", 1..=MOST_LISTED)?.unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX),
+    };
+    let (jobs, next) = call.engine().jobs(call.caller()?, filter).await?;
+    let mut response = answer::json(StatusCode::OK, &jobs.iter().map(shown).collect::<Vec<_>>());
+    if let Some(next) = next {
+        response.headers_mut().insert(NEXT_CURSOR, HeaderValue::from_str(&next.to_string()).expect("hex digits are ASCII"));
     }
     Ok(response)
 }
 
 async fn show(call: Call) -> Result<Response<Body>, Fault> {
     let job = call.engine().job(call.caller()?, call.id()).await?;
-    let wanted = call.query()?.number("tasks", 0..=1)? != Some(0);
-    let tasks = if wanted { all_tasks(call.engine(), &job).await? } else { Vec::new() };
-    Ok(answer::json(StatusCode::OK, &shown(&job, tasks)))
+    if call.query()?.number("tasks", 0..=1)? == Some(0) {
+        return Ok(answer::json(StatusCode::OK, &shown(&job)));
+    }
+    let (engine, vigil) = (Arc::clone(call.engine()), Vigil::over(&call)?);
+    let whole = Whole { engine, job: Some(Box::new(shown(&job))), id: job.id, after: None, begun: false, ended: false };
+    Ok(answer::streamed(vigil, whole, answer::JSON).await?)
 }
 
-async fn all_tasks(engine: &Engine, job: &model::Job) -> Result<Vec<Task>, Fault> {
-    let (mut tasks, mut after) = (Vec::new(), None);
-    loop {
-        let page = engine.job_tasks(job, after).await?;
-        let Some(last) = page.last() else { return Ok(tasks) };
-        after = Some(last.place);
-        for node in &page {
-            tasks.push(task(engine, node).await?);
+/// A job and all of its tasks, written page by page: what tasks gave may be large.
+struct Whole {
+    engine: Arc<Engine>,
+    job: Option<Box<Job>>,
+    id: JobId,
+    after: Option<u32>,
+    begun: bool,
+    ended: bool,
+}
+
+impl Pieces for Whole {
+    async fn next(&mut self) -> Result<Option<Bytes>, EngineError> {
+        if self.ended {
+            return Ok(None);
         }
+        let mut out = Vec::new();
+        if let Some(job) = self.job.take() {
+            serde_json::to_writer(&mut out, &job).expect("wire types are plain data");
+            // The tasks are the last member.
+            out.pop();
+            out.extend_from_slice(b",\"tasks\":[");
+        }
+        let page = self.engine.job_tasks(self.id, self.after).await?;
+        for node in &page {
+            if std::mem::replace(&mut self.begun, true) {
+                out.push(b',');
+            }
+            serde_json::to_writer(&mut out, &task(&self.engine, node).await?).expect("wire types are plain data");
+        }
+        match page.last() {
+            Some(last) => self.after = Some(last.place),
+            None => {
+                self.ended = true;
+                out.extend_from_slice(b"]}");
+            }
+        }
+        Ok(Some(out.into()))
     }
 }
 
-async fn task(engine: &Engine, node: &Node) -> Result<Task, Fault> {
+async fn task(engine: &Engine, node: &Node) -> Result<Task, EngineError> {
     let execution = match node.execution {
-        Some(id) => engine.ports().store.get(id).await.map_err(runvoy_engine::EngineError::from)?,
+        Some(id) => engine.ports().store.get(id).await?,
         None => None,
     };
     let inline = |payload: &Option<Payload>| match payload {
@@ -152,7 +209,7 @@ async fn task(engine: &Engine, node: &Node) -> Result<Task, Fault> {
     })
 }
 
-fn shown(job: &model::Job, tasks: Vec<Task>) -> Job {
+fn shown(job: &model::Job) -> Job {
     let counts = job.counts;
     Job {
         job_id: job.id.to_string(),
@@ -171,7 +228,7 @@ fn shown(job: &model::Job, tasks: Vec<Task>) -> Job {
             failed: u64::from(counts.failed),
         },
         failed_task_id: job.failed_task.clone(),
-        tasks,
+        tasks: Vec::new(),
     }
 }
 
@@ -185,17 +242,18 @@ const fn word(status: model::JobStatus) -> JobStatus {
 }
 
 async fn add_tasks(call: Call) -> Result<Response<Body>, Fault> {
-    let request: AddTasksRequest = call.large_json().await?.ok_or_else(|| Fault::invalid("body", "must hold tasks"))?;
+    let request: AddTasksRequest = body(&call).await?;
     let tasks = tasks(request.tasks, request.defaults.as_ref())?;
     let added = tasks.len() as u64;
-    let request = JobRequest { tasks, ..JobRequest::default() };
+    let request = JobRequest { request_key: call.idempotency_key()?, tasks, ..JobRequest::default() };
     let job = call.engine().add_tasks(call.caller()?, call.id(), &request).await?;
     let response = AddTasksResponse { job_id: job.id.to_string(), added_tasks: added, total_tasks: u64::from(job.counts.total) };
     Ok(answer::json(StatusCode::OK, &response))
 }
 
 async fn resume(call: Call) -> Result<Response<Body>, Fault> {
-    let job = call.engine().resume_job(call.caller()?, call.id()).await?;
+    let key = call.idempotency_key()?;
+    let job = call.engine().resume_job(call.caller()?, call.id(), key.as_deref()).await?;
     Ok(moved(&job, "its failed and blocked tasks run again"))
 }
 

@@ -106,9 +106,35 @@ async fn case<'a>(app: &'a TestApp, method: &Method, path: &str) -> Option<Ask<'
             ok(app.ask(Method::PUT, "/api/v1/playbooks/deploy").admin().json(&playbook())).await;
             post("/api/v1/playbooks/deploy/run", json!({"parameters": {"region": "eu"}}))
         }
+        ("POST", "/api/v1/jobs") => post(path, json!({"tasks": [{"taskId": "a", "command": "true"}]})),
+        ("POST", "/api/v1/jobs/{id}/tasks") => {
+            let job = job(app).await;
+            post(&format!("/api/v1/jobs/{job}/tasks"), json!({"tasks": [{"taskId": "b", "command": "true", "dependsOn": ["a"]}]}))
+        }
+        ("POST", "/api/v1/jobs/{id}/resume") => {
+            let job = job(app).await;
+            app.play().await.exit(1).await;
+            app.post(&format!("/api/v1/jobs/{job}/resume")).admin()
+        }
+        ("POST", "/api/v1/jobs/{id}/cancel") => app.post(&format!("/api/v1/jobs/{}/cancel", job(app).await)).admin(),
+        ("POST", "/api/v1/queues/{name}/redrive") => {
+            app.given_up(Role::Developer, json!({"command": "true"})).await;
+            app.post("/api/v1/queues/default/redrive").admin()
+        }
+        ("POST", "/api/v1/alerts/test") => {
+            app.engine.attach_alerter(std::sync::Arc::new(crate::task_health::Taken));
+            app.post(path).admin()
+        }
         ("POST", "/api/v1/health/reconcile") => app.post(path).admin(),
         _ => return None,
     })
+}
+
+/// A job of one task that is not tried again.
+async fn job(app: &TestApp) -> String {
+    let body = json!({"tasks": [{"taskId": "a", "command": "true", "retries": 0}]});
+    let answer = app.post("/api/v1/jobs").admin().json(&body).send().await;
+    answer.json()["jobId"].as_str().expect("an id").to_owned()
 }
 
 /// Every route whose call changes something; a copy of the files is not such a change.

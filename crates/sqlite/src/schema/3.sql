@@ -56,3 +56,10 @@ CREATE TABLE edges (
 ALTER TABLE executions ADD COLUMN job INTEGER;
 
 CREATE INDEX executions_job ON executions (job) WHERE job IS NOT NULL;
+
+-- Since when it is a dead letter, only while it is one.
+ALTER TABLE executions ADD COLUMN dead_at INTEGER;
+
+UPDATE executions SET dead_at = json_extract(state, '$.completed_at') WHERE status = 5 AND json_extract(state, '$.dead');
+
+CREATE INDEX executions_dead ON executions (queue, dead_at, id) WHERE dead_at IS NOT NULL;

@@ -5,10 +5,14 @@ use std::path::{Path, PathBuf};
 use runvoy_model::chain::ChainHead;
 use runvoy_model::change::{Change, Invitation, InvitedBy, NewKey, NewSecret, NewUser};
 use runvoy_model::command::{Answer, Command, EndAttempt, LeaseRequest, LeaseTo, OpenJob, Outcome, StageTasks, Submit, SubmitKey};
+use runvoy_model::execution::Execution;
 use runvoy_model::id::{ExecutionId, JobId, StepId};
+use runvoy_model::incident::{IncidentKind, name_for};
 use runvoy_model::job::{Counts as JobCounts, Job, JobStatus, Node, Payload, Phase};
 use runvoy_model::name::Name;
 use runvoy_model::record::{Body, Kind, ONLY, Record, hash_name};
+use runvoy_model::redrive::{Fate, Letter, Redrive};
+use runvoy_model::retry::Category;
 use runvoy_model::role::Role;
 use runvoy_model::secret::Sealed;
 use runvoy_model::spec::Needs;
@@ -17,6 +21,7 @@ use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_model::user::User;
 use runvoy_ports::job::{JobQuery, JobStore};
+use runvoy_ports::queue::DeadQuery;
 use runvoy_ports::record::RecordStore;
 use runvoy_ports::store::{EventQuery, ExecutionStore, ListQuery};
 use runvoy_sqlite::{KNOWN_VERSION, SqliteStore};
@@ -24,7 +29,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::batch::{read, spoil};
-use crate::fixture::{START, bytes, cycle, end_of, lease_to, open, options, spec, step, submit};
+use crate::fixture::{START, bytes, cycle, end_of, lease_to, open, options, spec, step, step_at, submit};
 use crate::invariant;
 
 fn golden(version: u32) -> PathBuf {
@@ -221,6 +226,7 @@ async fn a_store_of_version_3_is_read_and_goes_on() {
     let staged = store.staged_before(UnixMs(i64::MAX), 10).await.expect("jobs");
     assert_eq!(staged.len(), 1);
     store.forget_staged(step(), staged[0]).await.expect("forgotten");
+    check_dead_letter(&store).await;
     let repeat = store.open_job(step(), golden_job(job.id)).await.expect("known by its key");
     assert_eq!((repeat.0.id, repeat.1), (job.id, true));
     store.resume_job(step(), job.id).await.expect("it goes on");
@@ -232,6 +238,35 @@ async fn a_store_of_version_3_is_read_and_goes_on() {
     }
     assert_eq!(store.job(job.id).await.expect("a read").expect("a job").status, JobStatus::Completed);
     invariant::check(&store, &options().audit_key).await;
+}
+
+/// One execution of queue `flaky` that was given up: it is found, and runs again.
+async fn check_dead_letter(store: &SqliteStore) {
+    let query = DeadQuery { queue: name("flaky"), owner: None, oldest_first: false, after: None, limit: 10 };
+    let dead = store.dead(query.clone()).await.expect("dead letters");
+    let [letter] = &dead[..] else { panic!("{dead:?}") };
+    assert_eq!((letter.spec.command.as_str(), letter.attempt, letter.error_category), ("make flaky", 2, Some(Category::Network)));
+    let incident = store.record(Kind::Incident, &name_for(IncidentKind::Dead, letter.id)).await.expect("a read");
+    assert!(incident.is_some(), "people are told of it");
+    let again = ExecutionId::from_bytes(bytes());
+    let letters = vec![Letter { execution: letter.id, again }];
+    let (letters, _) = store.redrive(step(), Redrive { letters, refused: Vec::new(), key: None }).await.expect("redriven");
+    assert_eq!(letters[0].fate, Fate::Execution(again));
+    assert!(store.dead(query).await.expect("dead letters").is_empty());
+}
+
+/// A mark that was set before there was an index of them.
+#[tokio::test]
+async fn a_dead_letter_of_version_2_is_found_afterwards() {
+    let (_directory, path) = copy(2);
+    let mark = "UPDATE executions SET status = 5, state = json_set(state, '$.status', 'FAILED', '$.dead', json('true')) WHERE status = 4";
+    spoil(&path, mark);
+    let store = open(&path);
+    let query = DeadQuery { queue: name("default"), owner: None, oldest_first: true, after: None, limit: 10 };
+    let dead = store.dead(query).await.expect("dead letters");
+    assert_eq!(dead.iter().map(|letter| letter.spec.command.as_str()).collect::<Vec<_>>(), ["make deploy"]);
+    let queues = store.queues().await.expect("queues");
+    assert_eq!(queues.iter().map(|queue| (queue.queue.as_str(), queue.dead)).collect::<Vec<_>>(), [("default", 1)]);
 }
 
 fn lease_one() -> LeaseRequest {
@@ -259,6 +294,7 @@ fn golden_begin(id: JobId) -> Job {
         created_at: UnixMs(START),
         status: JobStatus::Running,
         completed_at: None,
+        cancelled_by: None,
         concurrency: Some(1),
         generation: 1,
         opening: Some(u64::MAX - 1),
@@ -307,10 +343,24 @@ async fn write_version_3() {
         store.end_attempt(step(), EndAttempt { outcome, output, ..end_of(&leased[0]) }).await.expect("an end");
     }
     assert_eq!(store.lease(step(), lease_one()).await.expect("a lease").len(), 1);
+    give_up_golden(&store).await;
     let staged = JobId::from_bytes(bytes());
     let stage = StageTasks { job: staged, begins: Some(Box::new(golden_begin(staged))), nodes: vec![golden_task(staged, "never", &[])] };
     store.stage_tasks(step(), stage).await.expect("staged");
     close_golden(store, &path).await;
+}
+
+async fn give_up_golden(store: &SqliteStore) {
+    let mut asked = Submit { lease_to: Some(lease_to()), ..submit("make flaky") };
+    (asked.spec.queue, asked.spec.retries) = (name("flaky"), 1);
+    let (first, _) = store.submit(step(), asked).await.expect("taken");
+    let failed = |execution: &Execution| EndAttempt { outcome: Outcome::Exited { code: 69, after_kill: false }, ..end_of(execution) };
+    store.end_attempt(step(), failed(&first)).await.expect("an end");
+    let later = START + 600_000;
+    let second = LeaseRequest { queues: vec![name("flaky")], ..lease_one() };
+    let leased = store.lease(step_at(later), second).await.expect("a lease");
+    let given_up = store.end_attempt(step_at(later), failed(&leased[0])).await.expect("an end");
+    assert!(given_up.dead);
 }
 
 async fn close_golden(store: SqliteStore, path: &Path) {

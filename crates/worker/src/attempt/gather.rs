@@ -13,6 +13,8 @@ use tokio::time::{Instant, sleep};
 use super::Attempt;
 use crate::exchange::{self, ERROR, ERROR_LIMIT, OUTPUT, OUTPUT_LIMIT};
 
+/// The largest word about what was used.
+const USAGE_LIMIT: usize = runvoy_model::bound::MOST_MESSAGE_BYTES;
 const PAUSE: Duration = Duration::from_millis(250);
 /// An output that cannot be kept for this long fails the attempt.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
@@ -22,6 +24,8 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
 pub(super) struct Gathered {
     pub(super) output: Option<Payload>,
     pub(super) said: Option<ErrorMark>,
+    /// What the command says it used, where the output itself is not carried.
+    pub(super) usage: Option<Value>,
     /// What the log should say of it.
     pub(super) remarks: Vec<String>,
 }
@@ -33,7 +37,7 @@ impl Attempt<'_> {
         match outcome {
             Outcome::Exited { code: 0, after_kill: false } if self.execution.spec.task.is_some() => {
                 match self.left(OUTPUT, OUTPUT_LIMIT).await {
-                    Ok(Some(output)) => match self.keep(output).await {
+                    Ok(Some(output)) => match self.keep(output, &mut gathered).await {
                         Ok(output) => gathered.output = Some(output),
                         Err(why) => {
                             *outcome = Outcome::OutputFailed { message: format!("the output of the task could not be kept: {why}") }
@@ -66,11 +70,16 @@ impl Attempt<'_> {
         }
     }
 
-    /// Makes an output something that can be carried.
-    async fn keep(&self, output: Value) -> Result<Payload, String> {
+    /// Makes an output something that can be carried. What it says of usage is carried in any case, or the log says why not.
+    async fn keep(&self, mut output: Value, gathered: &mut Gathered) -> Result<Payload, String> {
         let text = serde_json::to_vec(&output).map_err(|error| error.to_string())?;
         if text.len() <= MOST_INLINE_BYTES {
             return Ok(Payload::Inline(output));
+        }
+        match output.get_mut("usage").map(Value::take) {
+            Some(usage) if usage.to_string().len() <= USAGE_LIMIT => gathered.usage = Some(usage),
+            Some(_) => gathered.remarks.push(format!("the usage is not recorded: it has more than {USAGE_LIMIT} bytes")),
+            None => {}
         }
         drop(output);
         let began = Instant::now();

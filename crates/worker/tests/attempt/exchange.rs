@@ -38,6 +38,15 @@ async fn a_large_output_goes_by_reference() {
 }
 
 #[tokio::test]
+async fn the_usage_of_a_large_output_is_carried_with_the_end() {
+    let command = "printf '{\"usage\":{\"inputTokens\":7},\"x\":\"' > \"$RUNVOY_OUTPUT\"; head -c 300000 /dev/zero | tr '\\0' x >> \"$RUNVOY_OUTPUT\"; \
+                   printf '\"}' >> \"$RUNVOY_OUTPUT\"";
+    let played = Stage::new(command).task(INPUT).play().await;
+    assert!(matches!(played.ended.output, Some(Payload::Blob { .. })), "{}", played.log);
+    assert_eq!(played.ended.usage, Some(json!({"inputTokens": 7})));
+}
+
+#[tokio::test]
 async fn an_output_that_cannot_be_used_is_told_and_the_task_is_done() {
     for (command, says) in [
         ("true", "it wrote no file RUNVOY_OUTPUT"),

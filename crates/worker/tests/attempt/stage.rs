@@ -305,6 +305,8 @@ fn execution(spec: Spec) -> Execution {
         log_end: None,
         cost_micro_usd: None,
         dead: false,
+        error_category: None,
+        redriven: None,
         chain: ChainHead::default(),
         version: 1,
     }

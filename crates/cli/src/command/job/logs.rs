@@ -66,7 +66,8 @@ impl LogsArgs {
         let Some(task) = &self.task else {
             let mut interrupts = interrupts()?;
             return tokio::select! {
-                shown = self.all(session, &client, &id) => shown.map(|()| 0),
+                shown = self.each(session, &client, &id), if !self.follow => shown.map(|()| 0),
+                shown = self.all(session, &client, &id), if self.follow => shown.map(|()| 0),
                 _ = interrupts.recv() => Ok(INTERRUPTED),
             };
         };
@@ -94,7 +95,20 @@ impl LogsArgs {
         }
     }
 
-    /// All logs. Each execution is read once; those that a resume makes are read as well.
+    /// All logs as they are, one after the other in the order of the job's tasks.
+    async fn each(&self, session: &Session, client: &Client, id: &str) -> Result<(), Failure> {
+        for task in client.job(id).await?.tasks {
+            let Some(execution) = task.execution_id else { continue };
+            let mut log = client.follow(&execution, Start { from_line: 1, websocket_url: None, live: false });
+            let whose = (task.task_id, execution);
+            while let Some(read) = log.next().await {
+                self.show(session, &whose, read)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All logs as they are written. Each execution is read once; those that a resume makes are read as well.
     async fn all(&self, session: &Session, client: &Client, id: &str) -> Result<(), Failure> {
         let (sender, mut pieces) = mpsc::channel::<Piece>(WAITING_PIECES);
         let (permits, mut known) = (Arc::new(Semaphore::new(AT_ONCE)), HashSet::new());
@@ -103,7 +117,7 @@ impl LogsArgs {
             if let Some(open) = &sender {
                 let job = client.job(id).await?;
                 self.read_new(client, &job, &mut known, &permits, open);
-                if !self.follow || job.status != JobStatus::Running {
+                if job.status != JobStatus::Running {
                     // The readers have it too: when the last of them is done, nothing more comes.
                     sender = None;
                 }
@@ -127,10 +141,9 @@ impl LogsArgs {
             let Some(execution) = task.execution_id.as_ref().filter(|execution| known.insert((*execution).clone())) else { continue };
             let whose = Arc::new((task.task_id.clone(), execution.clone()));
             let (client, permits, sender) = (client.clone(), Arc::clone(permits), sender.clone());
-            let live = self.follow;
             tokio::spawn(async move {
                 let _permit = permits.acquire_owned().await;
-                let mut follow = client.follow(&whose.1, Start { from_line: 1, websocket_url: None, live });
+                let mut follow = client.follow(&whose.1, Start { from_line: 1, websocket_url: None, live: true });
                 while let Some(item) = follow.next().await {
                     if sender.send((Arc::clone(&whose), item)).await.is_err() {
                         return;

@@ -1,23 +1,28 @@
 //! A job on the table: everything that moves in it moves here, as far as one step may go. It never reads the whole job.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::bound;
 use crate::command::{Answer, Submit};
 use crate::decide::properties;
+use crate::decide::redrive::unmark;
 use crate::decide::submit::{claim_lock, new_execution};
 use crate::event::{Entity, EventType};
-use crate::id::{ExecutionId, JobId};
-use crate::job::{Job, JobStatus, Node, Phase, TaskRef};
+use crate::id::ExecutionId;
+use crate::job::{Job, JobStatus, MOST_INLINE_BYTES, Node, Phase, TaskRef};
 use crate::name::Name;
+use crate::redrive::RedrivenAs;
 use crate::step::Step;
 use crate::view::{Standing, View, Writes};
 
 /// How many rows one step writes of what moves; with a hundred new tasks and what comes with them it stays below five hundred.
 const STEP_BUDGET: usize = 240;
-/// A task that is looked at, or ready again: itself.
+/// A task that is ready again: itself, what it was as a dead letter, and what people were told of that.
+const RESUME_COST: usize = 3;
+/// A task that is looked at: itself.
 const LOOK_COST: usize = 1;
 /// A parent that is not done: its edge.
 const EDGE_COST: usize = 1;
@@ -25,7 +30,7 @@ const EDGE_COST: usize = 1;
 const TELL_COST: usize = 2;
 /// A task that becomes an execution: itself, the execution, its event, its lock.
 const RELEASE_COST: usize = 4;
-/// A task waits for its lock as long as it takes.
+/// Where nobody says otherwise a task waits for its lock as long as it takes.
 const LOCK_WAIT_MS: u64 = 10 * 365 * 24 * 3600 * 1000;
 
 /// A job on the table, with the tasks that this step has touched.
@@ -36,6 +41,8 @@ pub(super) struct Board<'v, V: View> {
     nodes: Vec<Node>,
     /// Where a task is among those.
     touched: HashMap<Name, usize>,
+    /// Tasks that wait for fewer parents than before, and still for some.
+    lowered: BTreeMap<Name, u32>,
     writes: Writes,
     budget: usize,
     /// The budget was used up before everything was done.
@@ -46,7 +53,7 @@ impl<'v, V: View> Board<'v, V> {
     pub(super) fn new(view: &'v mut V, step: &'v Step, job: Job, mut writes: Writes) -> Self {
         let nodes = std::mem::take(&mut writes.nodes);
         let touched = nodes.iter().enumerate().map(|(at, node)| (node.task.clone(), at)).collect();
-        Self { view, step, job, nodes, touched, writes, budget: STEP_BUDGET, unfinished: false }
+        Self { view, step, job, nodes, touched, lowered: BTreeMap::new(), writes, budget: STEP_BUDGET, unfinished: false }
     }
 
     /// Does what there is to do, as far as the budget goes.
@@ -83,17 +90,30 @@ impl<'v, V: View> Board<'v, V> {
             return Ok(());
         }
         let generation = self.job.generation;
-        let most = self.affordable(LOOK_COST);
+        let most = self.affordable(RESUME_COST);
         let failed = self.view.nodes(self.job.id, Standing::FailedBefore(generation), most)?;
         self.job.resuming = failed.len() == most;
         self.unfinished |= self.job.resuming;
         for mut node in failed {
-            self.budget -= LOOK_COST;
+            self.budget -= RESUME_COST;
+            self.bury(&node)?;
             // So that it is not found again by this same look.
             (node.phase, node.generation) = (Phase::Ready, generation);
             self.job.counts.failed -= 1;
             self.job.counts.ready += 1;
             self.put(node);
+        }
+        Ok(())
+    }
+
+    /// A task that runs again is no dead letter any more.
+    fn bury(&mut self, node: &Node) -> Result<(), V::Error> {
+        let Some(id) = node.execution else { return Ok(()) };
+        if let Some(mut execution) = self.view.execution(id)?.filter(|execution| execution.dead) {
+            // Whoever asked for the resume may not be who makes this step.
+            let again = RedrivenAs { at: self.step.at, by: self.step.actor.name(), execution: None };
+            unmark(self.view, self.step, &mut execution, Some(again), &mut self.writes)?;
+            self.writes.put(execution, self.step);
         }
         Ok(())
     }
@@ -115,9 +135,21 @@ impl<'v, V: View> Board<'v, V> {
             self.unfinished = true;
             return Ok(());
         }
-        // Whatever was announced and is not there does not count.
-        self.job.counts.total -= std::mem::take(&mut self.job.counts.staged);
         self.job.opening = None;
+        let missing = std::mem::take(&mut self.job.counts.staged);
+        if missing > 0 {
+            // Whatever was announced and is not there does not count, and is told: others were announced under its name before it was looked at.
+            let before = self.job.counts.total;
+            self.job.counts.total -= missing;
+            let told = json!({
+                "jobId": self.job.id,
+                "newTasks": [],
+                "previousTotalTasks": before,
+                "totalTasksNow": self.job.counts.total,
+                "missing": missing,
+            });
+            self.event(EventType::JobTasksAdded, told);
+        }
         Ok(())
     }
 
@@ -180,7 +212,7 @@ impl<'v, V: View> Board<'v, V> {
         }
         let kept = self.view.nodes(self.job.id, standing, most + self.nodes.len())?;
         let mut found: Vec<Node> = self.nodes.iter().filter(|node| standing.fits(node)).cloned().collect();
-        found.extend(kept.into_iter().filter(|node| !self.touched.contains_key(&node.task)));
+        found.extend(kept.into_iter().filter(|node| !self.touched.contains_key(&node.task)).map(|node| self.as_lowered(node)));
         found.sort_by_key(|node| node.place);
         found.truncate(most);
         Ok(found)
@@ -188,6 +220,17 @@ impl<'v, V: View> Board<'v, V> {
 
     fn tell_child(&mut self, parent: &Name, child: &Name) -> Result<(), V::Error> {
         self.writes.told_edges.push((self.job.id, parent.clone(), child.clone()));
+        if !self.touched.contains_key(child) {
+            let open = match self.lowered.get(child) {
+                Some(open) => Some(*open),
+                None => self.view.open_parents(self.job.id, child.as_str())?,
+            };
+            // Whoever still waits for others is not read as a whole.
+            if let Some(open) = open.filter(|open| *open > 1) {
+                self.lowered.insert(child.clone(), open - 1);
+                return Ok(());
+            }
+        }
         let Some(mut node) = self.node(child)? else { return Ok(()) };
         node.open_parents = node.open_parents.saturating_sub(1);
         if node.open_parents == 0 && node.phase == Phase::Waiting {
@@ -213,9 +256,9 @@ impl<'v, V: View> Board<'v, V> {
     }
 
     fn release_one(&mut self, mut node: Node) -> Result<(), V::Error> {
-        let id = execution_id(self.step, self.job.id, &node.task, self.job.generation);
+        let id = execution_id(self.step, &node, self.job.generation);
         let mut spec = node.spec.clone();
-        spec.lock_wait_ms = spec.lock.as_ref().map(|_| LOCK_WAIT_MS);
+        spec.lock_wait_ms = spec.lock.as_ref().map(|_| spec.lock_wait_ms.unwrap_or(LOCK_WAIT_MS));
         spec.task = Some(TaskRef { job: self.job.id, task: node.task.clone(), generation: self.job.generation });
         let submit = Submit { id, spec, created_by: self.job.created_by.clone(), key: None, lease_to: None };
         let mut execution = new_execution(self.step, &submit);
@@ -224,7 +267,13 @@ impl<'v, V: View> Board<'v, V> {
             execution.lock = claim;
             self.writes.locks.extend(lock);
         }
-        let pending = json!({"name": node.name, "dependsOn": node.depends_on, "attempt": 1, "queue": execution.spec.queue});
+        let pending = json!({
+            "name": node.name,
+            "dependsOn": node.depends_on,
+            "attempt": 1,
+            "queue": execution.spec.queue,
+            "generation": self.job.generation,
+        });
         self.writes.event(self.step, id, EventType::TaskPending, properties(&execution, pending));
         self.writes.put(execution, self.step);
         (node.phase, node.execution, node.generation) = (Phase::Active, Some(id), self.job.generation);
@@ -237,23 +286,48 @@ impl<'v, V: View> Board<'v, V> {
     /// What the whole comes to.
     fn conclude(&mut self) -> Result<(), V::Error> {
         let counts = self.job.counts;
+        let moves = self.job.attention || counts.staged + counts.ready + counts.active > 0;
+        if !moves && counts.failed > 0 && self.job.failed_task.is_none() {
+            // Other tasks ran again and this one did not: nobody was told of it in this generation.
+            let failed = self.standing(Standing::FailedBefore(u32::MAX), 1)?;
+            self.job.failed_task = failed.first().map(|node| node.task.to_string());
+        }
         if let Some(task) = self.job.failed_task.clone()
             && !self.job.failure_told
         {
             self.job.failure_told = true;
-            let statuses = self.statuses()?;
-            self.event(EventType::JobFailureDetected, json!({"jobId": self.job.id, "failedTaskId": task, "taskStatuses": statuses}));
+            let told = self.with_statuses(json!({"jobId": self.job.id, "failedTaskId": task}))?;
+            self.event(EventType::JobFailureDetected, told);
         }
-        if self.job.attention || counts.staged + counts.ready + counts.active > 0 {
+        if moves {
             self.job.status = JobStatus::Running;
         } else if counts.completed == counts.total {
             (self.job.status, self.job.completed_at) = (JobStatus::Completed, Some(self.step.at));
-            let statuses = self.statuses()?;
-            self.event(EventType::JobCompleted, json!({"jobId": self.job.id, "totalTasks": counts.total, "taskStatuses": statuses}));
+            let told = self.with_statuses(json!({"jobId": self.job.id, "totalTasks": counts.total}))?;
+            self.event(EventType::JobCompleted, told);
         } else {
             self.job.status = JobStatus::Failed;
         }
         Ok(())
+    }
+
+    /// The properties with where every task stands; of a job too large for that, with how many stand where.
+    fn with_statuses(&mut self, mut properties: Value) -> Result<Value, V::Error> {
+        let statuses = self.statuses()?;
+        let text = bound::text(&statuses);
+        if text.len() <= MOST_INLINE_BYTES {
+            properties["taskStatuses"] = statuses;
+            return Ok(properties);
+        }
+        let counts = self.job.counts;
+        properties["taskCounts"] = json!({
+            "completed": counts.completed,
+            "failed": counts.failed,
+            "processing": counts.active,
+            "waiting": counts.staged + counts.waiting + counts.ready,
+        });
+        properties[bound::CUT] = json!({"taskStatuses": bound::mark(&text)});
+        Ok(properties)
     }
 
     fn statuses(&mut self) -> Result<Value, V::Error> {
@@ -268,9 +342,17 @@ impl<'v, V: View> Board<'v, V> {
     }
 
     fn node(&mut self, task: &Name) -> Result<Option<Node>, V::Error> {
-        match self.touched.get(task) {
-            Some(at) => Ok(Some(self.nodes[*at].clone())),
-            None => self.view.node(self.job.id, task.as_str()),
+        if let Some(at) = self.touched.get(task) {
+            return Ok(Some(self.nodes[*at].clone()));
+        }
+        let node = self.view.node(self.job.id, task.as_str())?;
+        Ok(node.map(|node| self.as_lowered(node)))
+    }
+
+    fn as_lowered(&self, node: Node) -> Node {
+        match self.lowered.get(&node.task) {
+            Some(open_parents) => Node { open_parents: *open_parents, ..node },
+            None => node,
         }
     }
 
@@ -282,6 +364,7 @@ impl<'v, V: View> Board<'v, V> {
     }
 
     pub(super) fn put(&mut self, node: Node) {
+        self.lowered.remove(&node.task);
         match self.touched.get(&node.task) {
             Some(at) => self.nodes[*at] = node,
             None => {
@@ -295,38 +378,54 @@ impl<'v, V: View> Board<'v, V> {
         self.writes.event_about(self.step, Entity::job(self.job.id), kind, properties);
     }
 
+    /// Leaves a mark of the call that asked for this step, if one did.
     pub(super) fn audit(&mut self, change: Value) {
         if let Some(audit) = &self.step.audit {
-            let properties = json!({
-                "jobId": self.job.id,
-                "user": self.step.actor.name(),
-                "action": audit.action,
-                "from": audit.from,
-                "result": "ok",
-                "apiRequestId": self.step.request_id,
-                "change": change,
-            });
-            self.event(EventType::Audit, properties);
+            let (action, from) = (audit.action.clone(), audit.from.clone());
+            self.mark(&action, &from, change);
         }
     }
 
+    /// Leaves a mark of a turn that the job takes, whoever asked for it: no other event tells of it.
+    pub(super) fn turn(&mut self, action: &str, change: Value) {
+        match &self.step.audit {
+            Some(_) => self.audit(change),
+            None => self.mark(action, "", change),
+        }
+    }
+
+    fn mark(&mut self, action: &str, from: &str, change: Value) {
+        let properties = json!({
+            "jobId": self.job.id,
+            "user": self.step.actor.name(),
+            "action": action,
+            "from": from,
+            "result": "ok",
+            "apiRequestId": self.step.request_id,
+            "change": change,
+        });
+        self.event(EventType::Audit, properties);
+    }
+
     pub(super) fn close(self) -> (Writes, Answer) {
-        let Self { mut writes, nodes, job, step, .. } = self;
+        let Self { mut writes, nodes, lowered, job, step, .. } = self;
         writes.nodes = nodes;
+        writes.lowered = lowered.into_iter().map(|(task, open_parents)| (job.id, task, open_parents)).collect();
         let job = writes.put_job(job, step);
         (writes, Answer::Job { job, repeated: false })
     }
 }
 
-/// The id of a task's execution: of its own time, and of nothing else that could come twice.
-fn execution_id(step: &Step, job: JobId, task: &Name, generation: u32) -> ExecutionId {
+/// The id of a task's execution, a UUIDv7: of its time, then in the order of the job's tasks, and of nothing else that could come twice.
+fn execution_id(step: &Step, node: &Node, generation: u32) -> ExecutionId {
     let mut hash = Sha256::new();
-    hash.update(job.as_bytes());
+    hash.update(node.job.as_bytes());
     hash.update(generation.to_be_bytes());
-    hash.update(task.as_str());
+    hash.update(node.task.as_str());
     let digest: [u8; 32] = hash.finalize().into();
-    let mut bytes = [0; 16];
-    bytes[..6].copy_from_slice(&step.at.0.clamp(0, (1 << 48) - 1).to_be_bytes()[2..]);
-    bytes[6..].copy_from_slice(&digest[..10]);
-    ExecutionId::from_bytes(bytes)
+    let rest = u64::from_be_bytes(digest[..8].try_into().expect("eight bytes")) >> 14;
+    let (time, place) = (step.at.0.clamp(0, (1 << 48) - 1).cast_unsigned(), u64::from(node.place & 0xff_ffff));
+    let high = time << 16 | 0x7000 | place >> 12;
+    let low = 0b10 << 62 | (place & 0xfff) << 50 | rest;
+    ExecutionId::from_bytes((u128::from(high) << 64 | u128::from(low)).to_be_bytes())
 }

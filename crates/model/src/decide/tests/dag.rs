@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::json;
 
 use super::job::{advance, begin_all, job, job_of, task};
+use super::state::compare;
 use super::world::{World, exit, fence_of};
 use crate::command::{Answer, Command, Fence, Kill, OpenJob, OpenTasks, Outcome, StageTasks};
 use crate::event::{Entity, EventType};
@@ -174,7 +175,7 @@ impl Play {
         let (batch, tasks) = (self.batches as u64, u32::try_from(to - from).expect("few"));
         self.batches += 1;
         let told = Payload::Inline(json!([]));
-        self.play(Command::OpenTasks(OpenTasks { job: self.id, batch, tasks, nodes, told }));
+        self.play(Command::OpenTasks(OpenTasks { job: self.id, batch, tasks, nodes, told, key: None }));
     }
 
     fn job(&self) -> &Job {
@@ -244,7 +245,7 @@ impl Play {
             let is_open = self.job().status.is_open();
             match self.chance.below(100) {
                 0..4 => self.repeat(),
-                4..7 if is_open && self.job().counts.failed > 0 => drop(self.play(Command::ResumeJob(self.id))),
+                4..7 if is_open && self.job().counts.failed > 0 => drop(self.play(Command::ResumeJob(self.id, None))),
                 7..12 if is_open && self.job().opening.is_none() && self.batches < self.shape.batches.len() => self.add(),
                 12 if is_open && self.cancels => drop(self.play(Command::CancelJob(self.id))),
                 13..30 if self.job().attention => drop(self.play(Command::AdvanceJob(self.id))),
@@ -273,7 +274,7 @@ impl Play {
         };
         let hopeful = self.world.tasks(self.id).any(can_succeed);
         if hopeful {
-            job_of(self.play(Command::ResumeJob(self.id)));
+            job_of(self.play(Command::ResumeJob(self.id, None)));
         }
         hopeful
     }
@@ -340,6 +341,7 @@ impl Play {
     }
 
     fn check_end(&self) {
+        assert_eq!(compare(&self.world).first, None, "what is kept does not follow from the events");
         if self.job().status == JobStatus::Cancelled {
             return;
         }

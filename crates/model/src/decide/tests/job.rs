@@ -47,6 +47,7 @@ pub fn job(world: &mut World, tasks: usize) -> Job {
         created_at: world.now,
         status: JobStatus::Running,
         completed_at: None,
+        cancelled_by: None,
         concurrency: None,
         generation: 1,
         opening: Some(BATCH),
@@ -89,7 +90,7 @@ pub fn add(world: &mut World, id: JobId, tasks: Tasks<'_>) -> Answer {
     let batch = u64::from_be_bytes(world.fresh()[8..].try_into().expect("eight bytes"));
     let nodes: Vec<_> = tasks.iter().map(|(name, parents)| task(id, name, parents, batch)).collect();
     let told = Payload::Inline(json!([]));
-    world.play(Command::OpenTasks(OpenTasks { job: id, batch, tasks: u32::try_from(nodes.len()).expect("few"), nodes, told }))
+    world.play(Command::OpenTasks(OpenTasks { job: id, batch, tasks: u32::try_from(nodes.len()).expect("few"), nodes, told, key: None }))
 }
 
 /// Leases and begins whatever can be.
@@ -210,17 +211,17 @@ fn a_resume_begins_a_generation_and_runs_only_what_did_not_complete() {
     finish(&mut world, id, "b", exit(64));
     assert_eq!(status(&world, id), JobStatus::Failed);
     let first = world.task(id, "b").expect("a task").execution;
-    let job = job_of(world.play(Command::ResumeJob(id)));
+    let job = job_of(world.play(Command::ResumeJob(id, None)));
     assert_eq!((job.status, job.generation, job.counts.active), (JobStatus::Running, 2, 1));
     assert_ne!(world.task(id, "b").expect("a task").execution, first, "another execution");
     finish(&mut world, id, "b", exit(65));
     assert_eq!(kinds(&world, id).iter().filter(|kind| **kind == EventType::JobFailureDetected).count(), 2, "once for each generation");
-    job_of(world.play(Command::ResumeJob(id)));
+    job_of(world.play(Command::ResumeJob(id, None)));
     finish(&mut world, id, "b", exit(0));
     finish(&mut world, id, "c", exit(0));
     assert_eq!(status(&world, id), JobStatus::Completed);
     assert_eq!(world.executions.len(), 5);
-    assert_eq!(refusal(world.play(Command::ResumeJob(id))), Refusal::JobClosed(id, JobStatus::Completed));
+    assert_eq!(refusal(world.play(Command::ResumeJob(id, None))), Refusal::JobClosed(id, JobStatus::Completed));
 }
 
 #[test]
@@ -233,7 +234,7 @@ fn nothing_more_of_a_cancelled_job_begins() {
     world.end(fence, exit(0));
     assert_eq!(phases(&world, id), [Phase::Completed, Phase::Waiting]);
     assert_eq!((status(&world, id), world.executions.len()), (JobStatus::Cancelled, 1));
-    for command in [Command::CancelJob(id), Command::ResumeJob(id)] {
+    for command in [Command::CancelJob(id), Command::ResumeJob(id, None)] {
         assert_eq!(refusal(world.play(command)), Refusal::JobClosed(id, JobStatus::Cancelled));
     }
     assert_eq!(refusal(add(&mut world, id, &[("c", &[])])), Refusal::JobClosed(id, JobStatus::Cancelled));
@@ -255,7 +256,7 @@ fn what_is_added_to_a_done_parent_begins_and_to_a_failed_one_waits() {
     assert_eq!(status(&world, id), JobStatus::Failed);
     job_of(add(&mut world, id, &[("late", &["done", "z"])]));
     assert_eq!((status(&world, id), phase(&world, id, "late")), (JobStatus::Running, Phase::Active), "a failed job goes on");
-    job_of(world.play(Command::ResumeJob(id)));
+    job_of(world.play(Command::ResumeJob(id, None)));
     for task in ["late", "failed", "y"] {
         finish(&mut world, id, task, exit(0));
     }
@@ -337,7 +338,7 @@ fn a_late_finish_of_an_older_generation_changes_nothing() {
     let old = fence(&mut world, id, "a");
     world.reap(old);
     assert_eq!(status(&world, id), JobStatus::Failed);
-    job_of(world.play(Command::ResumeJob(id)));
+    job_of(world.play(Command::ResumeJob(id, None)));
     assert!(matches!(world.end(old, exit(0)), Answer::Refused(_)));
     assert_eq!(phase(&world, id, "a"), Phase::Active);
 }

@@ -72,6 +72,10 @@ impl View for World {
         Ok(self.task(job, task).map(|node| node.phase))
     }
 
+    fn open_parents(&mut self, job: JobId, task: &str) -> Result<Option<u32>, Infallible> {
+        Ok(self.task(job, task).map(|node| node.open_parents))
+    }
+
     fn nodes(&mut self, job: JobId, standing: Standing, max: usize) -> Result<Vec<Node>, Infallible> {
         Ok(self.tasks(job).filter(|node| standing.fits(node)).take(max).cloned().collect())
     }
@@ -163,7 +167,7 @@ impl World {
     fn write(&mut self, writes: Writes) {
         let new = writes.nodes.iter().filter(|node| !self.nodes.contains_key(&(node.job, node.place))).count();
         let rows = [writes.executions.len(), writes.locks.len(), writes.events.len(), writes.jobs.len(), writes.nodes.len(), new];
-        let rows = rows.iter().sum::<usize>() + writes.edges.len() + writes.told_edges.len();
+        let rows = rows.iter().sum::<usize>() + writes.edges.len() + writes.told_edges.len() + writes.lowered.len();
         assert!(rows < 500, "a step of {rows} rows holds others up");
         self.executions.extend(writes.executions.into_iter().map(|execution| (execution.id, execution)));
         self.locks.extend(writes.locks.into_iter().map(|lock| (lock.name.clone(), lock)));
@@ -171,6 +175,10 @@ impl World {
         self.events.extend(writes.events);
         self.jobs.extend(writes.jobs.into_iter().map(|job| (job.id, job)));
         self.nodes.extend(writes.nodes.into_iter().map(|node| ((node.job, node.place), node)));
+        for (job, task, open_parents) in writes.lowered {
+            let place = self.task(job, task.as_str()).expect("a lowered task is there").place;
+            self.nodes.get_mut(&(job, place)).expect("as found").open_parents = open_parents;
+        }
         for edge in writes.edges {
             assert!(self.edges.insert(edge), "an edge is written once");
         }
@@ -312,7 +320,7 @@ pub fn reap_of(fence: Fence, extensions: u64) -> Reap {
 }
 
 pub fn ended(fence: Fence, outcome: Outcome) -> EndAttempt {
-    EndAttempt { fence, outcome, log_end: 7, duration_ms: 1_234, process_id: Some(42), cost_micro_usd: 5, output: None, said: None }
+    EndAttempt { fence, outcome, log_end: 7, duration_ms: 1_234, process_id: Some(42), cost_micro_usd: 5, output: None, said: None, usage: None }
 }
 
 pub fn fence_of(execution: &Execution) -> Fence {

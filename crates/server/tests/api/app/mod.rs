@@ -15,7 +15,7 @@ use futures_util::future::BoxFuture;
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use runvoy_engine::{Config, DigestKey, Engine, Ports};
-use runvoy_memory::{MemoryLogStore, MemorySealKeys, MemoryStore};
+use runvoy_memory::{MemoryBlobStore, MemoryLogStore, MemorySealKeys, MemoryStore};
 use runvoy_model::chain::AuditKey;
 use runvoy_model::change::{Change, Invitation, InvitedBy, NewKey, NewUser};
 use runvoy_model::command::Worker;
@@ -156,6 +156,8 @@ impl TestApp {
         change(&mut config);
         let ports = Ports {
             store: Arc::clone(&store) as _,
+            jobs: Arc::new(memory.clone()),
+            blobs: Arc::new(MemoryBlobStore::default()),
             records: Arc::clone(&store) as _,
             trail: Arc::new(memory),
             seal_keys: Arc::new(MemorySealKeys::new([6; 32])),

@@ -1,0 +1,166 @@
+//! Incidents reach people: the real binary, real commands, and a local webhook that is there, fails, hangs, and is away for a while.
+
+mod harness;
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use self::harness::{Server, Setup, eventually};
+
+/// How the webhook behaves.
+#[derive(Clone, Copy, PartialEq)]
+enum Mood {
+    Takes,
+    Fails,
+    Hangs,
+}
+
+struct Webhook {
+    url: String,
+    mood: Arc<Mutex<Mood>>,
+    /// What was sent and answered well.
+    taken: Arc<Mutex<Vec<Value>>>,
+    /// How often somebody came.
+    visits: Arc<Mutex<u32>>,
+}
+
+impl Webhook {
+    fn start(mood: Mood) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}/services/s3cr3t-path", listener.local_addr().expect("an address"));
+        let (mood, taken, visits) = (Arc::new(Mutex::new(mood)), Arc::<Mutex<Vec<Value>>>::default(), Arc::<Mutex<u32>>::default());
+        let shared = (Arc::clone(&mood), Arc::clone(&taken), Arc::clone(&visits));
+        std::thread::spawn(move || {
+            let mut held = Vec::new();
+            for stream in listener.incoming().map_while(Result::ok) {
+                *shared.2.lock().expect("visits") += 1;
+                let mood = *shared.0.lock().expect("a mood");
+                if mood == Mood::Hangs {
+                    held.push(stream);
+                } else if let Some(said) = answer(stream, mood) {
+                    shared.1.lock().expect("messages").push(said);
+                }
+            }
+        });
+        Self { url, mood, taken, visits }
+    }
+
+    fn setup(&self) -> Setup {
+        Setup::default()
+            .env("RUNVOY_SLACK_WEBHOOK_URL", &self.url)
+            .env("RUNVOY_ALERTS_ALLOW_PRIVATE_ADDRESSES", "true")
+            .env("RUNVOY_ALERTS_INTERVAL", "200ms")
+            .env("RUNVOY_HEALTH_INTERVAL", "300ms")
+    }
+
+    fn set(&self, mood: Mood) {
+        *self.mood.lock().expect("a mood") = mood;
+    }
+
+    /// How many messages say this, anywhere.
+    fn count(&self, text: &str) -> usize {
+        self.taken.lock().expect("messages").iter().filter(|said| said["text"].as_str().is_some_and(|said| said.contains(text))).count()
+    }
+}
+
+fn answer(stream: TcpStream, mood: Mood) -> Option<Value> {
+    stream.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
+    let mut stream = BufReader::new(stream);
+    let (mut line, mut length) = (String::new(), 0);
+    while stream.read_line(&mut line).ok()? > 2 {
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+        line.clear();
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).ok()?;
+    let status = if mood == Mood::Takes { "200 OK" } else { "500 Oops" };
+    stream.get_mut().write_all(format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n").as_bytes()).ok()?;
+    (mood == Mood::Takes).then(|| serde_json::from_slice(&body).expect("JSON"))
+}
+
+fn probe(server: &Server) -> Value {
+    let probes = server.get("/api/v1/doctor").json();
+    probes["probes"].as_array().expect("probes").iter().find(|probe| probe["name"] == "alerts").expect("a probe").clone()
+}
+
+#[test]
+fn overtime_is_told_once_and_so_is_its_end() {
+    let webhook = Webhook::start(Mood::Takes);
+    let server = webhook.setup().env("RUNVOY_HEALTH_OVERTIME_AFTER", "500ms").start();
+    let id = server.run(": '<!channel>'; sleep 300");
+    eventually("the beginning is told", || webhook.count("Overtime") == 1);
+    let health = server.get(&format!("/api/v1/health/tasks/{id}")).json();
+    assert_eq!((&health["health"], &health["requestId"]), (&json!("overtime"), &json!(id)));
+    let all = server.get("/api/v1/health/tasks").json();
+    assert_eq!(all["summary"], json!({"totalProcessing": 1, "healthy": 0, "warning": 0, "critical": 0, "overtime": 1}));
+    assert_eq!(server.cli(&["health", "tasks"]).status.code(), Some(1), "somebody should look");
+    assert_eq!(server.http().delete(&format!("/api/v1/executions/{id}")).status, 200);
+    server.wait(&id);
+    eventually("the end is told", || webhook.count("it ended STOPPED") == 1);
+    assert_eq!(server.get(&format!("/api/v1/health/tasks/{id}")).status, 409);
+    assert_eq!(server.get("/api/v1/health/tasks/0123456789abcdef0123456789abcdef").status, 404);
+    let done = server.run("true");
+    server.wait(&done);
+    // A few more looks: nothing is told again.
+    std::thread::sleep(Duration::from_millis(1_500));
+    assert_eq!((webhook.count("Overtime"), webhook.count("it ended STOPPED")), (1, 1));
+    let taken = webhook.taken.lock().expect("messages").clone();
+    let shown = taken[0].to_string();
+    assert!(shown.contains("&lt;!channel&gt;") && !shown.contains("<!channel>"), "{shown}");
+    let events = server.get("/api/v1/audit/verify").json();
+    assert_eq!(events["ok"], true, "{events}");
+    assert!(probe(&server)["detail"].as_str().is_some_and(|detail| detail.starts_with("to 127.0.0.1; last message ")));
+}
+
+#[test]
+fn a_webhook_that_is_away_slows_nobody_and_loses_nothing() {
+    let webhook = Webhook::start(Mood::Hangs);
+    let dir = tempfile::tempdir().expect("a directory");
+    let data = dir.path().join("data");
+    let critical = |setup: Setup| setup.env("RUNVOY_HEALTH_HEALTHY_WITHIN", "300ms").env("RUNVOY_HEALTH_WARNING_WITHIN", "600ms");
+    let mut server = critical(webhook.setup()).start_in(&data);
+    let id = server.run("sleep 4");
+    eventually("somebody was to be told", || *webhook.visits.lock().expect("visits") > 0);
+    // While the webhook hangs, everything else goes on.
+    for _ in 0..5 {
+        assert_eq!(server.wait(&server.run("true"))["exit_code"], 0);
+    }
+    assert_eq!(server.wait(&id)["exit_code"], 0);
+    server.kill_9();
+    webhook.set(Mood::Fails);
+    let before = *webhook.visits.lock().expect("visits");
+    let server = critical(webhook.setup()).start_in(&data);
+    eventually("it is tried after the restart", || *webhook.visits.lock().expect("visits") > before);
+    eventually("the failure is known", || probe(&server)["status"] == "warn");
+    let detail = probe(&server).to_string();
+    assert!(detail.contains("answered 500") && !detail.contains("s3cr3t"), "{detail}");
+    webhook.set(Mood::Takes);
+    eventually("it is told", || webhook.count(&id) == 1);
+    std::thread::sleep(Duration::from_millis(1_500));
+    assert_eq!(webhook.count(&id), 1, "once");
+    assert_eq!(webhook.count("critical execution"), 1);
+}
+
+#[test]
+fn a_message_can_be_tried() {
+    let webhook = Webhook::start(Mood::Takes);
+    let server = webhook.setup().start();
+    let tried = server.cli(&["alerts", "test"]);
+    assert!(tried.status.success(), "{}", String::from_utf8_lossy(&tried.stderr));
+    assert_eq!(webhook.count("Test: alerts of runvoy arrive here"), 1);
+    webhook.set(Mood::Fails);
+    let tried = server.cli(&["alerts", "test"]);
+    let said = String::from_utf8_lossy(&tried.stderr).into_owned();
+    assert!(!tried.status.success() && said.contains("answered 500") && !said.contains("s3cr3t"), "{said}");
+    drop(server);
+    let without = Server::start();
+    let tried = without.cli(&["alerts", "test"]);
+    assert!(String::from_utf8_lossy(&tried.stderr).contains("alerts.slack_webhook_url"));
+    assert_eq!(probe(&without)["status"], "ok");
+}
