@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use crate::http::{Connection, Endpoint};
@@ -49,16 +49,17 @@ fn chain(binary: &Path, steps: usize) -> Result<Row> {
     let mut connection = server.endpoint.connect()?;
     let start = Instant::now();
     for _ in 0..steps {
-        let submitted = connection.post("/api/v1/run", json!({"command": "true"}).to_string().as_bytes())?.json(202)?;
-        let id = submitted["execution_id"].as_str().unwrap_or_default().to_owned();
-        wait_for(&mut connection, &id)?;
+        run_and_wait(&mut connection)?;
     }
     let single = start.elapsed();
     server.stop()?;
     Ok(row(format!("job of a chain of {steps}"), job, single, steps))
 }
 
-fn wait_for(connection: &mut Connection, id: &str) -> Result<()> {
+/// Runs one no-op and waits for its end.
+pub fn run_and_wait(connection: &mut Connection) -> Result<()> {
+    let submitted = connection.post("/api/v1/run", json!({"command": "true"}).to_string().as_bytes())?.json(202)?;
+    let id = submitted["execution_id"].as_str().context("no id")?.to_owned();
     loop {
         let execution = connection.get(&format!("/api/v1/executions/{id}/wait?timeout=30"))?.json(200)?;
         match execution["status"].as_str() {
@@ -104,21 +105,25 @@ fn job_of(binary: &Path, body: &Value) -> Result<Duration> {
     let home = Home::new(binary)?;
     let server = home.start(&[])?;
     warm_up(&server.endpoint)?;
-    let body = body.to_string();
     let mut connection = server.endpoint.connect()?;
     let start = Instant::now();
-    let made = connection.post("/api/v1/jobs", body.as_bytes())?.json(201)?;
-    let path = format!("/api/v1/jobs/{}?tasks=0", made["jobId"].as_str().unwrap_or_default());
+    run_job(&mut connection, body)?;
+    let elapsed = start.elapsed();
+    server.stop()?;
+    Ok(elapsed)
+}
+
+/// Submits a job and waits until it is completed.
+pub fn run_job(connection: &mut Connection, body: &Value) -> Result<()> {
+    let made = connection.post("/api/v1/jobs", body.to_string().as_bytes())?.json(201)?;
+    let path = format!("/api/v1/jobs/{}?tasks=0", made["jobId"].as_str().context("no id")?);
     loop {
         match connection.get(&path)?.json(200)?["status"].as_str() {
-            Some("COMPLETED") => break,
+            Some("COMPLETED") => return Ok(()),
             Some("RUNNING") => thread::sleep(POLL),
             other => bail!("the job ended {other:?}"),
         }
     }
-    let elapsed = start.elapsed();
-    server.stop()?;
-    Ok(elapsed)
 }
 
 fn warm_up(endpoint: &Endpoint) -> Result<()> {
@@ -127,7 +132,7 @@ fn warm_up(endpoint: &Endpoint) -> Result<()> {
 }
 
 /// One task, then all but two at once, then one that waits for all of those.
-fn fan_body(tasks: usize) -> Value {
+pub fn fan_body(tasks: usize) -> Value {
     let (first, middle) = ("first".to_owned(), tasks.saturating_sub(2).max(1));
     let mut list = vec![json!({"taskId": first})];
     list.extend((0..middle).map(|n| json!({"taskId": format!("t{n}"), "dependsOn": [first]})));

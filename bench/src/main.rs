@@ -7,6 +7,7 @@ mod cpu;
 mod executions;
 mod first_line;
 mod follower;
+mod history;
 mod http;
 mod ingest;
 mod jobs;
@@ -50,6 +51,9 @@ struct Options {
     /// How many tasks the largest job has.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(100..))]
     tasks: u64,
+    /// How many old events the history has.
+    #[arg(long, default_value_t = 1_000_000)]
+    events: usize,
     /// How many executions are stored before the start is measured.
     #[arg(long, default_value_t = 20_000)]
     stored: usize,
@@ -71,6 +75,8 @@ enum Scenario {
     Read,
     /// Jobs beside the same tasks one by one.
     Jobs,
+    /// The same work on an empty store and on one with a long history.
+    History,
     /// Time to start, memory at rest, size of the binary.
     Start,
 }
@@ -82,7 +88,7 @@ fn main() -> Result<()> {
         None => std::env::current_exe().context("cannot find out where this program is")?.with_file_name("runvoy"),
     };
     let scenarios = if options.scenarios.is_empty() {
-        vec![Scenario::Start, Scenario::Executions, Scenario::FirstLine, Scenario::Ingest, Scenario::Read, Scenario::Jobs]
+        vec![Scenario::Start, Scenario::Executions, Scenario::FirstLine, Scenario::Ingest, Scenario::Read, Scenario::Jobs, Scenario::History]
     } else {
         options.scenarios.clone()
     };
@@ -96,6 +102,7 @@ fn main() -> Result<()> {
             Scenario::Ingest => table.extend(ingest::measure(&binary, options.lines)?),
             Scenario::Read => table.extend(read::measure(&binary, options.seconds)?),
             Scenario::Jobs => table.extend(jobs::measure(&binary, usize::try_from(options.tasks)?)?),
+            Scenario::History => table.extend(history::measure(&binary, options.events)?),
             Scenario::Start => table.extend(start::measure(&binary, options.stored)?),
         }
     }

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_address_that_may_be_posted_to_is_taken() {
+    fn security_23_only_an_address_that_may_be_posted_to_is_taken() {
         assert_eq!(why("https://hooks.example.com/services/T/B/x", Reach::Public), "");
         assert_eq!(why("http://127.0.0.1:9/x", Reach::Private), "");
         assert!(why("http://hooks.example.com/x", Reach::Public).contains("https://"));
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_that_leads_to_this_machine_is_not_connected_to() {
+    async fn security_23_a_name_that_leads_to_this_machine_is_not_connected_to() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
         for spelling in ["localhost", "2130706433", "0x7f000001", "127.1"] {

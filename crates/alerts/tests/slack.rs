@@ -53,7 +53,8 @@ async fn serve(stream: TcpStream, script: Arc<Mutex<Script>>, taken: Arc<Mutex<V
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.expect("a body");
     taken.lock().await.push(serde_json::from_slice(&body).expect("JSON"));
-    match script.lock().await.pop_front().unwrap_or(Some(OK)) {
+    let next = script.lock().await.pop_front().unwrap_or(Some(OK));
+    match next {
         Some(answer) => stream.get_mut().write_all(answer.as_bytes()).await.expect("sent"),
         None => std::future::pending().await,
     }
@@ -106,7 +107,7 @@ async fn a_server_that_hangs_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed() {
+async fn security_23_a_redirect_is_not_followed() {
     let elsewhere = Webhook::start([]).await;
     let answer = format!("HTTP/1.1 307 Elsewhere\r\nlocation: {}\r\ncontent-length: 0\r\n\r\n", elsewhere.url);
     let webhook = Webhook::start([Some(&*answer.leak())]).await;

@@ -214,6 +214,10 @@ macro_rules! layer {
                 self.repeatable(|| self.inner.job(id)).await
             }
 
+            async fn find_jobs(&self, digits: &str, max: usize) -> Result<Vec<JobId>, StoreError> {
+                self.repeatable(|| self.inner.find_jobs(digits, max)).await
+            }
+
             async fn jobs(&self, query: JobQuery) -> Result<Vec<Job>, StoreError> {
                 self.repeatable(|| self.inner.jobs(query.clone())).await
             }

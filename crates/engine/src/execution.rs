@@ -303,6 +303,9 @@ impl Engine {
             metrics::histogram!("runvoy_execution_duration_seconds").record(ms as f64 / 1000.0);
         }
         self.hub.changed(execution.id);
+        if execution.dead {
+            self.alerts.wake();
+        }
         if execution.spec.task.is_some() {
             self.dispatcher.notify_one();
         }

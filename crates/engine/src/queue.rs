@@ -8,6 +8,7 @@ use runvoy_model::id::ExecutionId;
 use runvoy_model::name::Name;
 use runvoy_model::redrive::{Fate, Letter, MOST_REDRIVEN, Redrive, Redriven};
 use runvoy_model::role::{Action, Reach};
+use runvoy_model::rule::Decision;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::queue::{DeadQuery, QueueCounts};
 use serde_json::json;
@@ -71,8 +72,7 @@ impl Engine {
         ids: Option<&[String]>,
         key: Option<String>,
     ) -> Result<RedriveReport, EngineError> {
-        caller.may(Action::Run)?;
-        let (name, owner) = (queue_name(queue)?, self.owner_seen(caller, caller.may(Action::Kill)?));
+        let (name, owner) = (queue_name(queue)?, self.owner_seen(caller, caller.may(Action::Redrive)?));
         let key = submit_key(caller, key.as_deref(), REDRIVE, &json!({"queue": queue, "execution_ids": ids}))?;
         if let Some(letters) = self.redriven_before(key.as_ref()).await? {
             return self.report(&name, owner.as_deref(), ids.is_some(), letters).await;
@@ -151,7 +151,11 @@ impl Engine {
         match self.plan_again(caller, execution.spec.clone()).await {
             Ok(plan) if plan.verdict.allowed => round.letters.push(letter),
             Ok(plan) => {
-                let why = plan.verdict.decisions.into_iter().next().map_or_else(|| "no rule allows it".to_owned(), |decision| decision.why);
+                let why = match plan.verdict.decisions.into_iter().next() {
+                    None => "no rule allows it".to_owned(),
+                    Some(Decision { rule: Some(rule), why, .. }) => format!("rule {rule}: {why}"),
+                    Some(decision) => decision.why,
+                };
                 round.denied.get_or_insert_with(|| format!("execution {}: {why}", execution.id));
                 round.refuse(execution.id, why);
             }

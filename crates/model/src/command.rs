@@ -238,6 +238,8 @@ pub struct EndAttempt {
     pub said: Option<ErrorMark>,
     /// What the command says it used, where its output is too large to be carried.
     pub usage: Option<serde_json::Value>,
+    /// What of that could not be used, for people.
+    pub remark: Option<String>,
     /// The process, where there was one.
     pub process_id: Option<u32>,
     /// What the attempt cost, in millionths of a dollar.

@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_looks_like_a_secret_is_not_shown() {
+    fn security_13_what_looks_like_a_secret_is_in_no_message() {
         for (command, shown) in [
             ("make deploy", "make deploy"),
             ("DB_PASSWORD=hunter2 make", "DB_PASSWORD=*** make"),

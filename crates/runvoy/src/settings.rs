@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn a_webhook_that_cannot_be_used_is_refused_without_being_shown() {
+    fn security_13_a_webhook_that_cannot_be_used_is_refused_without_being_shown() {
         let wrong = |file: &str| format!("{:#}", Settings::load(&sources(file, &[], &[])).expect_err("wrong"));
         let private = wrong("alerts.slack_webhook_url: https://10.0.0.1/s3cr3t");
         assert!(private.contains("alerts.allow_private_addresses") && !private.contains("s3cr3t"), "{private}");

@@ -9,7 +9,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use metrics_exporter_prometheus::PrometheusBuilder;
-use runvoy_engine::{Alerts, Auditor, Config as EngineConfig, DigestKey, Dispatcher, Engine, HealthConfig, HealthWatch, LocalLeases, Ports, Pruner, Reaper, RetentionConfig, RunLimits};
+use runvoy_engine::{
+    Alerts, Auditor, Config as EngineConfig, DigestKey, Dispatcher, Engine, HealthConfig, HealthWatch, LocalLeases, Ports, Pruner, Reaper,
+    RetentionConfig, RunLimits,
+};
 use runvoy_model::chain::ChainHead;
 use runvoy_model::command::Worker as WorkerIdentity;
 use runvoy_model::cost::Rates;

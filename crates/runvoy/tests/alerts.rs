@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use self::harness::{Server, Setup, eventually};
+use self::harness::{Server, Setup, count, eventually, promise};
 
 /// How the webhook behaves.
 #[derive(Clone, Copy, PartialEq)]
@@ -145,6 +145,57 @@ fn a_webhook_that_is_away_slows_nobody_and_loses_nothing() {
     std::thread::sleep(Duration::from_millis(1_500));
     assert_eq!(webhook.count(&id), 1, "once");
     assert_eq!(webhook.count("critical execution"), 1);
+}
+
+/// How many dead letters the messages so far tell of, as their titles count them.
+fn dead_letters(webhook: &Webhook) -> usize {
+    let taken = webhook.taken.lock().expect("messages");
+    let counted = |said: &Value| {
+        let title = said["blocks"][0]["text"]["text"].as_str().expect("a title").to_owned();
+        assert!(title.contains("ead letter"), "{title}");
+        let number = title.split_whitespace().zip(title.split_whitespace().skip(1)).find(|(_, word)| *word == "dead");
+        number.map_or(1, |(number, _)| number.parse().expect("a number"))
+    };
+    taken.iter().map(counted).sum()
+}
+
+#[test]
+fn promise_25_what_fails_for_good_is_told_once_and_many_are_one_message() {
+    let webhook = Webhook::start(Mood::Takes);
+    let letters = count(40, 1_000);
+    // At full counts as often as by default: once a minute.
+    let interval = Duration::from_secs(count(2, 60) as u64);
+    let server = webhook.setup().env("RUNVOY_ALERTS_INTERVAL", &format!("{}s", interval.as_secs())).start();
+    let poison = json!({"command": "exit 69", "retries": 1});
+    let first = server.run_with(poison.clone());
+    assert_eq!(server.wait(&first)["attempt"], 2);
+    eventually("the first is told", || webhook.count(&first) == 1);
+    let began = std::time::Instant::now();
+    let ids: Vec<String> = (1..letters).map(|_| server.run_with(poison.clone())).collect();
+    ids.iter().for_each(|id| drop(server.wait(id)));
+    eventually("all of them are told", || dead_letters(&webhook) == letters);
+    let messages = webhook.taken.lock().expect("messages").len() as u64;
+    let most = 1 + began.elapsed().as_secs() / interval.as_secs() + 1;
+    assert!(messages <= most, "{messages} messages, {most} may be");
+    std::thread::sleep(interval + Duration::from_secs(1));
+    assert_eq!((dead_letters(&webhook), webhook.count(&first)), (letters, 1), "nothing is told twice");
+    assert!(server.get("/api/v1/queues/default/dead?limit=1").json()[0]["execution_id"].is_string());
+    promise(25, "poison job: one alert, grouped", format!("{letters} dead letters"), format!("{messages} messages"));
+}
+
+#[test]
+fn security_13_no_message_shows_a_secret() {
+    const CANARY: &str = "canary-5c1e-value";
+    let webhook = Webhook::start(Mood::Takes);
+    let server = webhook.setup().start();
+    let secret = json!({"name": "db", "key_name": "DB", "value": CANARY});
+    assert_eq!(server.http().post("/api/v1/secrets", &secret).status, 201);
+    let command = r#"printf '{"category":"network","message":"token %s is refused"}' "$DB" > "$RUNVOY_ERROR"; exit 69"#;
+    let id = server.run_with(json!({"command": command, "secrets": ["db"], "retries": 1}));
+    assert_eq!(server.wait(&id)["exit_code"], 69);
+    eventually("it is told", || webhook.count(&id) == 1);
+    let taken = webhook.taken.lock().expect("messages")[0].to_string();
+    assert!(taken.contains("token *** is refused") && !taken.contains(CANARY), "{taken}");
 }
 
 #[test]

@@ -56,8 +56,9 @@ fn events_are_listed_by_type_and_by_what_they_are_about() {
     let (good, bad) = (server.run("true"), server.run("exit 64"));
     server.wait(&good);
     server.wait(&bad);
-    let told: Value = serde_json::from_str(&done(&server, &["events", "--entity", &format!("task:{}", &good[20..]), "--order", "asc", "--json"]))
-        .expect("JSON");
+    let told: Value =
+        serde_json::from_str(&done(&server, &["events", "--entity", &format!("task:{}", &good[20..]), "--order", "asc", "--json"]))
+            .expect("JSON");
     let kinds: Vec<&str> = told.as_array().expect("events").iter().map(|event| event["eventType"].as_str().expect("a type")).collect();
     assert_eq!(kinds, ["Audit", "Task Pending", "Task Processing Started", "Task Completed"]);
     assert_eq!(told[1]["GSI7SK"], format!("TENANT#default#APP#runvoy#TASK#{good}#TIMESTAMP#{}", told[1]["timestamp"]));

@@ -199,7 +199,8 @@ fn kill_soon(server: &Server, after: Duration) -> std::thread::JoinHandle<()> {
     })
 }
 
-fn play(seed: u64, data: &Path, marks: PathBuf) -> usize {
+/// Plays one DAG to its end; tells how often its server was killed, and how many attempts ended with it.
+fn play(seed: u64, data: &Path, marks: PathBuf) -> (usize, usize) {
     let mut chance = Chance(seed);
     let mut client = Client::new(Dag::new(&mut chance, marks), format!("dag-{seed}"));
     let kills = 3 + chance.index(4);
@@ -213,11 +214,10 @@ fn play(seed: u64, data: &Path, marks: PathBuf) -> usize {
     }
     let server = Setup::default().start_in(data);
     assert!(client.drive(&mut server.http(), &mut chance).is_ok(), "DAG {seed}: the server is gone");
-    check(seed, &server, &client);
-    kills
+    (kills, check(seed, &server, &client))
 }
 
-fn check(seed: u64, server: &Server, client: &Client) {
+fn check(seed: u64, server: &Server, client: &Client) -> usize {
     let job = client.job.as_deref().expect("it was submitted");
     let shown = server.get(&format!("/api/v1/jobs/{job}")).json();
     let tasks = shown["tasks"].as_array().expect("tasks");
@@ -229,17 +229,16 @@ fn check(seed: u64, server: &Server, client: &Client) {
     let early: Vec<_> =
         std::fs::read_dir(&client.dag.marks).expect("marks").filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     assert!(!early.iter().any(|name| name.starts_with("early-")), "DAG {seed}: somebody began before its parents were done: {early:?}");
-    for task in tasks {
-        check_events(seed, server, job, task);
-    }
+    let lost = tasks.iter().map(|task| check_events(seed, server, job, task)).sum();
     let events = server.get(&format!("/api/v1/events?entity=JOB:{job}&order=asc&limit=1000")).json();
     let told = |kind: &str| events.as_array().expect("events").iter().filter(|event| event["eventType"] == kind).count();
     assert_eq!((told("Job Created"), told("Job Completed")), (1, usize::from(is_done)), "DAG {seed}");
     assert!(told("Job Failure Detected") <= 1 + client.resumes, "DAG {seed}: once in a generation");
+    lost
 }
 
-/// Each execution of a task is released once, in a generation of its own, and ends once.
-fn check_events(seed: u64, server: &Server, job: &str, task: &Value) {
+/// Each execution of a task is released once, in a generation of its own, and ends once. Tells how many attempts of it were lost with their server.
+fn check_events(seed: u64, server: &Server, job: &str, task: &Value) -> usize {
     let id = task["taskId"].as_str().expect("an id");
     let events = server.get(&format!("/api/v1/jobs/{job}/tasks/{id}/events")).json();
     let events: Vec<&Value> = events.as_array().expect("events").iter().filter(|event| event["properties"]["late"] != true).collect();
@@ -256,6 +255,15 @@ fn check_events(seed: u64, server: &Server, job: &str, task: &Value) {
     }
     let done = events.iter().filter(|event| event["eventType"] == "Task Completed").count();
     assert_eq!(done, usize::from(task["status"] == "SUCCEEDED"), "DAG {seed}: {id}");
+    let failed = |event: &&&Value| matches!(event["eventType"].as_str(), Some("Task Processing Failed" | "Task Failed"));
+    let attempts: BTreeSet<_> = events
+        .iter()
+        .filter(failed)
+        .filter(|event| event["properties"]["error"].as_str().is_some_and(|error| !error.starts_with("exit code")))
+        .map(|event| (&event["entityId"], event["properties"]["attemptNumber"].as_u64().or(event["properties"]["attempt"].as_u64())))
+        .map(|(execution, attempt)| (execution.to_string(), attempt))
+        .collect();
+    attempts.len()
 }
 
 /// Asks the files of a directory whether all that is kept follows from the events.
@@ -274,13 +282,14 @@ fn promise_13_every_dag_ends_as_it_must_though_its_server_is_killed() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let data = dir.path().join("data");
     let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
-    let mut kills = 0;
+    let (mut kills, mut lost) = (0, 0);
     for number in 0..dags as u64 {
         // Other DAGs and other instants in every run; a seed is named where it fails.
         let seed = since_1970.as_secs() + number;
         let marks = dir.path().join(format!("marks-{seed}"));
         std::fs::create_dir(&marks).expect("a directory");
-        kills += play(seed, &data, marks);
+        let (killed, cut) = play(seed, &data, marks);
+        (kills, lost) = (kills + killed, lost + cut);
         compare_files(&data);
     }
     let mut server = Setup::default().start_in(&data);
@@ -291,7 +300,7 @@ fn promise_13_every_dag_ends_as_it_must_though_its_server_is_killed() {
     promise(
         13,
         "every random DAG ends as it must though its server is killed",
-        format!("{dags} DAGs of up to 40 tasks, {kills} kills"),
+        format!("{dags} DAGs of up to 40 tasks, {kills} kills, {lost} attempts lost with them"),
         format!("ok, {compared} states follow from the events"),
     );
 }

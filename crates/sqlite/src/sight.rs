@@ -1,5 +1,6 @@
 //! Pages of events for somebody. One statement walks an index and says of every row whether it is seen, without a look at what it holds; only what is
-//! seen is read. So a look costs what it looks at, never what is stored, and it ends where the sight does.
+//! seen is read. So a look costs what it looks at, never what is stored, and it ends where the sight does. Whoever has few events among many is served
+//! from what is theirs instead of by a walk past everybody else's.
 
 use runvoy_model::event::EventType;
 use runvoy_ports::store::{EventPage, EventQuery, Sight, StoredEvent};
@@ -27,6 +28,38 @@ macro_rules! look_sql {
     };
 }
 
+/// Executions and jobs of a user.
+macro_rules! own {
+    ($user:literal) => {
+        concat!(
+            "(SELECT 0 AS own_kind, seq AS own FROM executions INDEXED BY executions_created_by WHERE created_by = ",
+            $user,
+            " UNION ALL SELECT 8, seq FROM jobs INDEXED BY jobs_created_by WHERE created_by = ",
+            $user,
+            ")"
+        )
+    };
+}
+
+macro_rules! own_sql {
+    ($order:literal) => {
+        concat!(
+            "SELECT events.seq, at >= ?3 AND at < ?4 AND (?5 IS NULL OR kind = ?5) AND (?6 OR kind NOT IN (8, 9)) FROM ",
+            own!("?9"),
+            " CROSS JOIN events INDEXED BY events_entity ON entity_kind = own_kind AND entity = own ",
+            "WHERE events.seq BETWEEN ?1 AND ?2 ORDER BY events.seq ",
+            $order
+        )
+    };
+}
+
+const COUNT_OWN: &str = concat!("SELECT count(*) FROM (SELECT 1 FROM ", own!("?1"), " LIMIT ?2)");
+const COUNT_OWN_EVENTS: &str = concat!(
+    "SELECT count(*) FROM (SELECT 1 FROM ",
+    own!("?1"),
+    " CROSS JOIN events INDEXED BY events_entity ON entity_kind = own_kind AND entity = own WHERE events.seq BETWEEN ?3 AND ?4 LIMIT ?2)"
+);
+
 const ONE: &str = concat!("SELECT ", columns!(), " FROM events WHERE seq = ?1");
 
 /// The statement that walks what a query asks for.
@@ -51,7 +84,11 @@ pub(crate) fn page(conn: &Connection, query: &EventQuery, sight: &Sight) -> Resu
     // What is not there has no events; what is there may have been looked for by its kind alone.
     if let (Some((first, last)), None | Some(Some(_))) = (places, &entity) {
         let bounds = narrowed(query, first, last.min(end));
-        let sql = look_sql(entity.is_some(), query.kind.is_some(), query.descending);
+        let sql = match (query.descending, entity.is_none() && has_few(&snapshot, sight, bounds)?) {
+            (false, true) => own_sql!("ASC"),
+            (true, true) => own_sql!("DESC"),
+            (descending, false) => look_sql(entity.is_some(), query.kind.is_some(), descending),
+        };
         let look = Look { query, sight, bounds, entity: entity.flatten() };
         let (mut rows, mut one) = (snapshot.prepare_cached(sql)?, snapshot.prepare_cached(ONE)?);
         look.through(&mut rows, &mut one, &mut page)?;
@@ -69,6 +106,18 @@ fn narrowed(query: &EventQuery, first: i64, last: i64) -> (i64, i64) {
         Some(after) => (first.max(after.saturating_add(1)), last),
         None => (first, last),
     }
+}
+
+/// Whether a user's events within bounds are few, and what lies between the bounds is not. Neither count goes further than one look would.
+fn has_few(conn: &Connection, sight: &Sight, (first, last): (i64, i64)) -> Result<bool, Fault> {
+    let most = i64::try_from(sight.most_looked_at).unwrap_or(i64::MAX - 1);
+    let Some(owner) = sight.owner.as_ref().filter(|_| last.saturating_sub(first) >= most) else { return Ok(false) };
+    let own: i64 = conn.prepare_cached(COUNT_OWN)?.query_row(params![owner, most + 1], |row| row.get(0))?;
+    if own > most {
+        return Ok(false);
+    }
+    let events: i64 = conn.prepare_cached(COUNT_OWN_EVENTS)?.query_row(params![owner, most + 1, first, last], |row| row.get(0))?;
+    Ok(events <= most)
 }
 
 struct Look<'q> {
@@ -197,7 +246,8 @@ mod tests {
         let conn = store();
         for (by_entity, by_kind) in SHAPES {
             for descending in [false, true] {
-                let mut explain = conn.prepare(&format!("EXPLAIN QUERY PLAN {}", look_sql(by_entity, by_kind, descending))).expect("a plan");
+                let mut explain =
+                    conn.prepare(&format!("EXPLAIN QUERY PLAN {}", look_sql(by_entity, by_kind, descending))).expect("a plan");
                 let values = params![0, 0, 0, 0, 0, 0, 0, 0, "ann@x"];
                 let rows = explain.query_map(values, |row| row.get::<_, String>(3)).expect("a plan");
                 let plan: Vec<String> = rows.collect::<Result<_, _>>().expect("a plan");
@@ -219,7 +269,7 @@ mod tests {
         let found = page(conn, query, sight).expect("a page");
         assert!(!found.events.is_empty(), "{query:?}");
         let sql = look_sql(query.entity.is_some(), query.kind.is_some(), query.descending);
-        let mut statement = conn.prepare_cached(sql).expect("the statement of that page");
+        let statement = conn.prepare_cached(sql).expect("the statement of that page");
         statement.reset_status(StatementStatus::VmStep)
     }
 
@@ -242,22 +292,57 @@ mod tests {
     }
 
     #[test]
-    fn whoever_sees_nothing_is_told_how_far_they_looked() {
+    fn whoever_has_few_of_many_finds_them_at_once_by_what_is_theirs() {
+        let conn = store();
+        fill(&conn, 0..3_000);
+        for seq in [2, 1_500, 2_999] {
+            conn.execute("UPDATE executions SET created_by = 'eve@x' WHERE seq = ?1", [seq]).expect("another owner");
+        }
+        for descending in [false, true] {
+            let query = EventQuery { descending, limit: 100, ..EventQuery::default() };
+            let found = page(&conn, &query, &sight(Some("eve@x"))).expect("a page");
+            let mut expected: Vec<u64> =
+                [1, 1_499, 2_998].into_iter().flat_map(|execution| (2..5).map(move |n| execution * 4 + n)).collect();
+            if descending {
+                expected.reverse();
+            }
+            assert_eq!(found.events.iter().map(|stored| stored.place).collect::<Vec<_>>(), expected);
+            assert!(!found.more);
+            let sql = if descending { own_sql!("DESC") } else { own_sql!("ASC") };
+            let mut explain = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("a plan");
+            let rows = explain.query_map(params![0, 0, 0, 0, 0, 0, 0, 0, "eve@x"], |row| row.get::<_, String>(3)).expect("a plan");
+            let plan: Vec<String> = rows.collect::<Result<_, _>>().expect("a plan");
+            assert!(!plan.iter().any(|line| line.starts_with("SCAN events") || line.starts_with("SCAN executions")), "{plan:?}");
+            assert!(
+                plan.iter().any(|line| line.contains("events_entity (entity_kind=? AND entity=? AND rowid>? AND rowid<?)")),
+                "{plan:?}"
+            );
+        }
+        let few = Sight { most_looked_at: 8, ..sight(Some("eve@x")) };
+        assert!(!has_few(&conn, &few, (1, 12_000)).expect("a count"), "twelve are more than eight");
+        assert!(!has_few(&conn, &sight(Some("eve@x")), (11_500, 12_000)).expect("a count"), "so little is looked through");
+        assert!(!has_few(&conn, &sight(None), (1, 12_000)).expect("a count"));
+    }
+
+    #[test]
+    fn whoever_has_many_is_told_how_far_they_looked() {
         let conn = store();
         fill(&conn, 0..1_000);
+        conn.execute("UPDATE events SET kind = 8 WHERE seq > 10", []).expect("calls");
         let mut query = EventQuery { descending: true, limit: 5, ..EventQuery::default() };
-        let sight = sight(Some("eve@x"));
+        let sight = sight(Some("bob@x"));
         let mut pages = 0;
         loop {
             let found = page(&conn, &query, &sight).expect("a page");
-            assert!(found.events.is_empty());
             pages += 1;
             if !found.more {
+                assert_eq!(found.events.len(), 3, "what is no call of their first one: {found:?}");
                 break;
             }
+            assert!(found.events.is_empty());
             query.after = Some(found.looked);
         }
-        assert_eq!(pages, 4, "a thousand of four thousand at a time");
+        assert_eq!(pages, 3, "a thousand at a time, and what is theirs once that is no more than a thousand");
         let ascending = page(&conn, &EventQuery { after: Some(3_990), limit: 5, ..EventQuery::default() }, &sight).expect("a page");
         assert_eq!((ascending.looked, ascending.more), (4_000, false));
     }

@@ -123,7 +123,7 @@ mod proofs {
 
     #[tokio::test]
     async fn promise_13_every_dag_ends_as_it_must_through_crashes() {
-        let dags = count(20, 10_000);
+        let dags = count(12, 10_000);
         let (mut crashes, mut compared) = (0, 0);
         for seed in 0..dags as u64 {
             let played = ends_as_it_must(seed, 200, &records().await).await;

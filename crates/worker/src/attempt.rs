@@ -243,6 +243,7 @@ impl<'a> Attempt<'a> {
     /// Writes the last lines of the log and records the end, keeping the lease until that is done.
     async fn conclude(&mut self, mut outcome: Outcome, running: Option<&Running>, ran: Duration) {
         let gathered = self.gather(&mut outcome).await;
+        let remark = (!gathered.remarks.is_empty()).then(|| gathered.remarks.join("; "));
         let mut last_lines = gathered.remarks;
         last_lines.push(describe(&outcome, running.and_then(Running::kill_request), ran));
         self.publish_last_lines(&last_lines).await;
@@ -257,6 +258,7 @@ impl<'a> Attempt<'a> {
             output: gathered.output,
             said: gathered.said,
             usage: gathered.usage,
+            remark,
         };
         report_end(&*self.worker.leases, ended, &self.extend_request(pid), self.worker.config.lease_ttl / 3).await;
     }

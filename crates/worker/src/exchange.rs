@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_secret_is_masked_wherever_it_is_in_a_value() {
-        let mask = Mask::new(["s3cr3t-token", "12345678"]).expect("a mask");
+        let mask = Mask::new(&["s3cr3t-token", "12345678"]).expect("not too much").expect("a mask");
         let text = br#"{"a":"x s3cr3t-token y","s3cr3t-token":[1,{"b":"s3cr\u0033t-token"}],"n":12345678,"m":1.5,"t":true}"#;
         let value = json(text, Some(&mask)).expect("JSON");
         assert_eq!(value, json!({"a": "x *** y", "***": [1, {"b": "***"}], "n": "***", "m": 1.5, "t": true}));

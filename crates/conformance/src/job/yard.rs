@@ -102,7 +102,7 @@ impl<'h> Yard<'h> {
     pub fn step(&mut self) -> Step {
         let id = StepId::from_bytes(self.fresh());
         let audit = Some(Audit { action: "jobs.test".into(), from: "127.0.0.1".into() });
-        Step { id, at: self.now, actor: Actor::User { email: "ann@x".into() }, request_id: id.to_string(), audit }
+        Step { id, at: self.now, actor: Actor::User { email: "ann@x".into() }, request_id: id.to_string(), audit, authority: None }
     }
 
     pub async fn play(&mut self, command: Command) -> Answer {

@@ -9,6 +9,9 @@ use sha2::{Digest, Sha256};
 use crate::Engine;
 use crate::error::EngineError;
 
+/// What the parents of a task gave is held in memory once for it, and is not larger than this.
+const MOST_INPUT_BYTES: usize = 64 << 20;
+
 /// A task as `Job Created` tells of it.
 pub(super) fn told(node: &Node) -> Value {
     let mut told = json!({"taskId": node.task, "name": node.name, "dependsOn": node.depends_on});
@@ -64,13 +67,18 @@ impl Engine {
     pub(crate) async fn task_input(&self, execution: &Execution) -> Result<Option<Vec<u8>>, EngineError> {
         let Some(task) = &execution.spec.task else { return Ok(None) };
         let Some(node) = self.ports.jobs.node(task.job, task.task.as_str()).await? else { return Ok(None) };
-        let mut outputs = Map::new();
+        let (mut outputs, mut bytes) = (Map::new(), 0);
         for parent in &node.depends_on {
             let output = self.ports.jobs.node(task.job, parent.as_str()).await?.and_then(|parent| parent.output);
             let output = match &output {
                 Some(output) => self.open_payload(output).await?,
                 None => Value::Null,
             };
+            bytes += output.to_string().len();
+            if bytes > MOST_INPUT_BYTES {
+                let parents = node.depends_on.len();
+                return Err(EngineError::Conflict(format!("what its {parents} parents gave is larger than {MOST_INPUT_BYTES} bytes")));
+            }
             outputs.insert(parent.to_string(), output);
         }
         let input = match &node.input {

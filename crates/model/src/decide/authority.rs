@@ -33,7 +33,7 @@ fn judge(record: Option<&Record>, step: &Step, authority: &Authority, action: Ac
 const fn needed(command: &Command) -> Option<Action> {
     Some(match command {
         Command::Submit(_) | Command::StageTasks(_) | Command::OpenJob(_) | Command::OpenTasks(_) | Command::ResumeJob(..) => Action::Run,
-        Command::Redrive(_) => Action::Run,
+        Command::Redrive(_) => Action::Redrive,
         Command::Kill(_) | Command::CancelJob(_) => Action::Kill,
         Command::ReleaseLock(_) => Action::ReleaseLock,
         Command::NoteLink(..) => Action::ShareLog,

@@ -30,6 +30,7 @@ pub(super) struct Facts {
     pub output: Option<Payload>,
     pub said: Option<ErrorMark>,
     pub usage: Option<serde_json::Value>,
+    pub remark: Option<String>,
     pub log_end: Option<u64>,
     pub duration_ms: Option<u64>,
     pub process_id: Option<u32>,
@@ -41,6 +42,7 @@ pub(super) fn end_attempt<V: View>(view: &mut V, step: &Step, ended: &EndAttempt
         output: ended.output.clone(),
         said: ended.said.clone(),
         usage: ended.usage.clone(),
+        remark: ended.remark.clone(),
         log_end: Some(ended.log_end),
         duration_ms: Some(ended.duration_ms),
         process_id: ended.process_id,
@@ -268,6 +270,9 @@ fn end_properties(execution: &Execution, step: &Step, outcome: &Outcome, verdict
     let mut ended = json!({"attempt": execution.attempt, "exitCode": verdict.exit_code, "durationMs": duration_ms});
     if let Some(pid) = facts.process_id {
         ended["processId"] = pid.into();
+    }
+    if let Some(remark) = &facts.remark {
+        ended["remark"] = bound::clipped(remark).into();
     }
     match event_type(verdict) {
         EventType::TaskTimeout => {

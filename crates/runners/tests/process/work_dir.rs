@@ -95,8 +95,8 @@ async fn a_file_does_not_outlive_its_attempt() {
 
 #[tokio::test]
 async fn what_a_command_of_another_user_left_is_read_and_nothing_that_it_points_at() {
-    for run_as in [Some(nobody()), None] {
-        let stage = Stage::with(|config| config.run_as = run_as.clone()).await;
+    for user in [User::One(nobody()), User::Worker] {
+        let stage = Stage::with(|config| config.user = user.clone()).await;
         // A file that only the worker can read, in a place that the command can name.
         let treasure = stage.root.path().join("treasure");
         fs::write(&treasure, "gold").unwrap();

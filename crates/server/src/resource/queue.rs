@@ -40,7 +40,7 @@ pub(super) fn add(routes: &mut Routes) {
         .takes::<RedriveRequest>(false)
         .gives::<RedriveResponse>(200, "What became of each; where some are left the request can be made again, with another key")
         .refuses(&[Code::InvalidRequest, Code::NotFound, Code::Conflict, Code::RateLimited]);
-    routes.post("/api/v1/queues/{name}/redrive", Rule::Key(Action::Run), operation, redrive);
+    routes.post("/api/v1/queues/{name}/redrive", Rule::Key(Action::Redrive), operation, redrive);
 }
 
 async fn list(call: Call) -> Result<Response<Body>, Fault> {

@@ -169,7 +169,7 @@ async fn security_17_every_call_that_changes_something_leaves_exactly_one_event(
         assert_ne!(properties["action"], "platform", "{method} {path}");
         assert_eq!(properties["apiRequestId"], answer.header("x-request-id"), "{method} {path}");
         assert_eq!(properties["result"], "ok", "{method} {path}");
-        let verdict = app.get("/api/v1/audit/verify").admin().send().await.json();
+        let verdict = app.get("/api/v1/audit/verify?state=true").admin().send().await.json();
         assert_eq!(verdict["ok"], true, "{method} {path}: {verdict}");
     }
 }
@@ -276,6 +276,10 @@ async fn only_admins_read_prove_and_export_the_trail() {
     }
     let verdict = app.get("/api/v1/audit/verify").admin().send().await.json();
     assert_eq!((&verdict["ok"], &verdict["checked"]), (&json!(true), &json!(ROLES.len())));
+    assert_eq!(verdict["compared"], Value::Null, "only where it is asked for");
+    app.submit_as(Role::Developer, json!({"command": "true"})).await;
+    let verdict = app.get("/api/v1/audit/verify?state=true").admin().send().await.json();
+    assert_eq!((&verdict["ok"], &verdict["compared"]), (&json!(true), &json!(1)));
 }
 
 #[tokio::test]

@@ -98,7 +98,7 @@ pub fn end_of(execution: &Execution) -> EndAttempt {
         cost_micro_usd: 0,
         output: None,
         said: None,
-        usage: None,
+        usage: None, remark: None,
     }
 }
 

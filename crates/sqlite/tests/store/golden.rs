@@ -229,7 +229,7 @@ async fn a_store_of_version_3_is_read_and_goes_on() {
     check_dead_letter(&store).await;
     let repeat = store.open_job(step(), golden_job(job.id)).await.expect("known by its key");
     assert_eq!((repeat.0.id, repeat.1), (job.id, true));
-    store.resume_job(step(), job.id).await.expect("it goes on");
+    store.resume_job(step(), job.id, None).await.expect("it goes on");
     store.end_attempt(step(), end_of(&tasks[0])).await.expect("b is done");
     while let Ok(leased) = store.lease(step(), lease_one()).await
         && let Some(execution) = leased.first().filter(|execution| execution.spec.task.is_some())

@@ -17,7 +17,7 @@ async fn a_task_reads_its_input_and_gives_its_output() {
     played.assert_exit(0);
     assert!(played.log.contains("out: 600\n") && played.log.contains(&format!("out: build {}\n", "04".repeat(16))), "{}", played.log);
     assert_eq!(played.ended.output, Some(Payload::Inline(json!({"input": {"n": 1}, "dependencyOutputs": {"a": [2]}}))));
-    assert!(played.blobs.is_empty() && !played.log.contains("no output"), "{}", played.log);
+    assert!(played.blobs.is_empty() && !played.log.contains("no output") && played.ended.remark.is_none(), "{}", played.log);
 }
 
 #[tokio::test]
@@ -62,6 +62,7 @@ async fn an_output_that_cannot_be_used_is_told_and_the_task_is_done() {
         let told: Vec<&str> = played.log.lines().filter(|line| line.contains("the task has no output")).collect();
         assert!(told.len() == 1 && told[0].contains(says), "{command}: {}", played.log);
         assert!(played.log.trim_end().lines().last().is_some_and(|line| line.contains("exit code 0")), "{}", played.log);
+        assert!(played.ended.remark.as_ref().is_some_and(|remark| remark.contains(says)), "{:?}", played.ended.remark);
     }
 }
 

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use super::job::{finish, open};
+use super::job::{BATCH, advance, finish, job, task};
+use super::large::open_large;
 use super::world::{World, ended, exit};
 use crate::bound::{CUT, MOST_EVENT_BYTES};
 use crate::command::{Answer, Command, ErrorMark, Outcome};
@@ -21,13 +22,11 @@ fn where_every_task_stands_is_told_while_it_fits_and_counted_beyond_that() {
         let mut world = World::new();
         let names: Vec<String> = (0..tasks).map(|number| format!("{number:0>120}")).collect();
         let last = names.len() - 1;
-        let parent = [names[0].as_str()];
-        let shape: Vec<(&str, &[&str])> =
-            names.iter().enumerate().map(|(at, name)| (name.as_str(), if at == 0 || at == last { &[][..] } else { &parent[..] })).collect();
-        let id = open(&mut world, &shape);
-        while world.jobs[&id].attention {
-            world.play(Command::AdvanceJob(id));
-        }
+        let begins = job(&mut world, tasks);
+        let parents = |at: usize| if at == 0 || at == last { vec![] } else { vec![names[0].as_str()] };
+        let nodes: Vec<_> = names.iter().enumerate().map(|(at, name)| task(begins.id, name, &parents(at), BATCH)).collect();
+        let id = open_large(&mut world, &nodes, begins);
+        advance(&mut world, id);
         finish(&mut world, id, &names[0], exit(64));
         let event = told(&world, id, EventType::JobFailureDetected);
         assert!(event.canonical().len() <= MOST_EVENT_BYTES);
@@ -36,7 +35,10 @@ fn where_every_task_stands_is_told_while_it_fits_and_counted_beyond_that() {
         if fits {
             let statuses = properties["taskStatuses"].as_object().expect("all of them");
             assert_eq!(statuses.len(), tasks);
-            assert_eq!((&statuses[&names[0]], &statuses[&names[1]], &statuses[&names[last]]), (&json!("failed"), &json!(null), &json!("processing")));
+            assert_eq!(
+                (&statuses[&names[0]], &statuses[&names[1]], &statuses[&names[last]]),
+                (&json!("failed"), &json!(null), &json!("processing"))
+            );
             assert!(properties.get("taskCounts").is_none());
         } else {
             assert_eq!(properties["taskCounts"], json!({"completed": 0, "failed": 1, "processing": 1, "waiting": tasks - 2}));

@@ -234,6 +234,7 @@ impl Play {
             return;
         }
         let (step, command) = self.steps[self.chance.below(self.steps.len())].clone();
+        assert_eq!(compare(&self.world).first, None, "what is kept does not follow from the events");
         let before = (self.world.events.len(), self.world.executions.len(), self.job().clone());
         self.world.apply(&step, &command);
         assert_eq!((self.world.events.len(), self.world.executions.len(), self.job().clone()), before, "a repeat of {command:?}");

@@ -164,6 +164,17 @@ fn a_job_with_one_task_runs_and_is_completed() {
 }
 
 #[test]
+fn what_of_an_output_could_not_be_used_is_told_by_the_event() {
+    let mut world = World::new();
+    let id = open(&mut world, &[("a", &[])]);
+    let mut ended = super::ended(fence(&mut world, id, "a"), exit(0));
+    ended.remark = Some("it is not JSON".to_owned());
+    world.play(Command::EndAttempt(ended));
+    let completed = world.events.iter().find(|event| event.kind == EventType::TaskCompleted).expect("its end");
+    assert_eq!(completed.properties["remark"], "it is not JSON");
+}
+
+#[test]
 fn a_fan_out_begins_when_its_parent_is_done() {
     let mut world = World::new();
     let id = open(&mut world, &[("a", &[]), ("b", &["a"]), ("c", &["a"]), ("d", &["b", "c"])]);

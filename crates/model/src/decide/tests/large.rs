@@ -7,7 +7,7 @@ use crate::id::JobId;
 use crate::job::{Counts, Job, JobStatus, Node, Payload, Phase};
 
 /// Writes a large job as it comes: in parts, then opened.
-fn open_large(world: &mut World, nodes: &[Node], mut begins: Job) -> JobId {
+pub fn open_large(world: &mut World, nodes: &[Node], mut begins: Job) -> JobId {
     let id = begins.id;
     let nodes: Vec<_> = nodes.iter().map(|node| Node { job: id, ..node.clone() }).collect();
     for (part, nodes) in nodes.chunks(100).enumerate() {
