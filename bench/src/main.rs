@@ -88,7 +88,15 @@ fn main() -> Result<()> {
         None => std::env::current_exe().context("cannot find out where this program is")?.with_file_name("runvoy"),
     };
     let scenarios = if options.scenarios.is_empty() {
-        vec![Scenario::Start, Scenario::Executions, Scenario::FirstLine, Scenario::Ingest, Scenario::Read, Scenario::Jobs, Scenario::History]
+        vec![
+            Scenario::Start,
+            Scenario::Executions,
+            Scenario::FirstLine,
+            Scenario::Ingest,
+            Scenario::Read,
+            Scenario::Jobs,
+            Scenario::History,
+        ]
     } else {
         options.scenarios.clone()
     };

@@ -178,7 +178,7 @@ impl<'h> Play<'h> {
     /// Plays to the end.
     async fn run(&mut self) {
         loop {
-            self.maybe_crash(3).await;
+            self.maybe_crash(6).await;
             let job = self.job().await;
             let is_open = job.status.is_open();
             match self.chance.below(100) {

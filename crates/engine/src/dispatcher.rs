@@ -1,5 +1,6 @@
 //! Goes on with jobs that have more to do than one step could, and forgets what was staged and never opened. It decides nothing: the step does.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::error::EngineError;
 const EVERY: Duration = Duration::from_secs(1);
 /// A job that was staged and not opened within this time never will be.
 const STAGED_FOR_MS: i64 = 10 * 60 * 1_000;
-const JOBS_AT_ONCE: usize = 64;
+const JOBS_AT_ONCE: usize = 1_000;
 /// So many steps for one job before the next has its turn.
 const STEPS_IN_TURN: usize = 16;
 
@@ -43,17 +44,22 @@ impl Dispatcher {
     /// Does what there is to do.
     pub async fn look(&self) -> Result<(), EngineError> {
         let jobs = &self.engine.ports.jobs;
+        let mut seen_to = HashSet::new();
         loop {
             let waiting = jobs.attention(JOBS_AT_ONCE).await?;
-            let mut all_went_on = true;
-            for id in &waiting {
-                if let Err(error) = self.go_on(*id).await {
-                    tracing::warn!(job = %id, %error, "a job does not go on");
-                    all_went_on = false;
-                }
-            }
-            if waiting.is_empty() || !all_went_on {
+            let waiting: Vec<JobId> = waiting.into_iter().filter(|id| !seen_to.contains(id)).collect();
+            if waiting.is_empty() {
                 break;
+            }
+            for id in waiting {
+                match self.go_on(id).await {
+                    Ok(true) => {}
+                    Ok(false) => drop(seen_to.insert(id)),
+                    Err(error) => {
+                        tracing::warn!(job = %id, %error, "a job does not go on");
+                        seen_to.insert(id);
+                    }
+                }
             }
         }
         for id in jobs.staged_before(self.engine.now().plus_ms(-STAGED_FOR_MS), JOBS_AT_ONCE).await? {
@@ -64,18 +70,18 @@ impl Dispatcher {
         Ok(())
     }
 
-    async fn go_on(&self, id: JobId) -> Result<(), EngineError> {
-        let store = &self.engine.ports.store;
-        if let Some(job) = self.engine.ports.jobs.job(id).await?.filter(|job| job.status == JobStatus::Cancelled) {
-            self.engine.kill_tasks(&job).await?;
-        }
+    /// Goes on with a job for a while; `false` if this look has nothing more to do for it.
+    async fn go_on(&self, id: JobId) -> Result<bool, EngineError> {
         for _ in 0..STEPS_IN_TURN {
-            let job = store.advance_job(self.engine.system_step("dispatcher"), id).await?;
+            let job = self.engine.ports.store.advance_job(self.engine.system_step("dispatcher"), id).await?;
             self.engine.hub.work();
+            if job.status == JobStatus::Cancelled {
+                self.engine.kill_tasks(&job).await?;
+            }
             if !job.attention {
-                break;
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(true)
     }
 }

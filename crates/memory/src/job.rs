@@ -129,7 +129,7 @@ impl JobStore for MemoryStore {
     }
 
     async fn attention(&self, max: usize) -> Result<Vec<JobId>, StoreError> {
-        Ok(self.state.lock().jobs.all().filter(|job| job.attention).map(|job| job.id).take(max).collect())
+        Ok(self.state.lock().jobs.all().filter(|job| job.needs_attention()).map(|job| job.id).take(max).collect())
     }
 
     async fn staged_before(&self, at: UnixMs, max: usize) -> Result<Vec<JobId>, StoreError> {

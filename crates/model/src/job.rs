@@ -118,6 +118,13 @@ pub struct Job {
     pub version: u64,
 }
 
+impl Job {
+    /// Whether an agent has something to do: more than one step could, or what still runs of it is to be killed.
+    pub const fn needs_attention(&self) -> bool {
+        self.attention || matches!(self.status, JobStatus::Cancelled) && self.counts.active > 0
+    }
+}
+
 /// How many tasks are where. Together they are all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {

@@ -45,7 +45,7 @@ pub trait JobStore: Send + Sync {
     /// One task of a job, also while it is staged.
     async fn node(&self, job: JobId, task: &str) -> Result<Option<Node>, StoreError>;
 
-    /// Jobs that have more to do than one step could, oldest first, `max` at most.
+    /// Jobs that an agent has something to do for, oldest first, `max` at most.
     async fn attention(&self, max: usize) -> Result<Vec<JobId>, StoreError>;
 
     /// Jobs that were begun before this time and never opened, oldest first, `max` at most.

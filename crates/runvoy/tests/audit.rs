@@ -180,7 +180,10 @@ fn state_that_does_not_follow_from_the_events_is_named() {
     assert_eq!(server.get("/api/v1/audit/verify").json()["compared"], Value::Null, "only where it is asked for");
     assert_eq!(server.get("/api/v1/audit/verify?state=maybe").status, 400);
     server.stop();
-    sqlite3(&data, &format!("UPDATE executions SET status = 4, state = json_set(state, '$.status', 'SUCCEEDED', '$.exit_code', 0) WHERE id = x'{id}'"));
+    sqlite3(
+        &data,
+        &format!("UPDATE executions SET status = 4, state = json_set(state, '$.status', 'SUCCEEDED', '$.exit_code', 0) WHERE id = x'{id}'"),
+    );
     let said = verify_files(&data, &["--state", "--json"]);
     let found: Value = serde_json::from_slice(&said.stdout).expect("JSON");
     assert_eq!((said.status.code(), &found["ok"]), (Some(1), &json!(false)), "{found}");

@@ -45,6 +45,8 @@ struct Dag {
     batches: Vec<usize>,
     /// Where its commands leave their marks.
     marks: PathBuf,
+    /// Somebody ends it on its way.
+    is_cancelled: bool,
 }
 
 impl Dag {
@@ -67,7 +69,7 @@ impl Dag {
         let mut batches = vec![1 + chance.index(tasks), 1 + chance.index(tasks), tasks];
         batches.sort_unstable();
         batches.dedup();
-        Self { parts, batches, marks }
+        Self { parts, batches, marks, is_cancelled: chance.percent(12) }
     }
 
     /// The tasks of a batch as a client sends them. A command leaves a mark where one of its parents was not done when it began.
@@ -142,6 +144,9 @@ impl Client {
             let (status, failed) = (shown["status"].as_str().expect("a status"), shown["taskCounts"]["failed"].as_u64());
             let may_add = !self.is_closed && self.opened < self.dag.batches.len();
             match status {
+                "CANCELLED" if is_at_rest(&shown) => return Ok(()),
+                "CANCELLED" => std::thread::sleep(Duration::from_millis(15)),
+                "RUNNING" | "FAILED" if self.dag.is_cancelled && chance.percent(8) => self.cancel(http, &job)?,
                 "COMPLETED" if !may_add => return Ok(()),
                 _ if may_add && (status != "RUNNING" || chance.percent(10)) => self.add(http, &job)?,
                 "FAILED" if !self.can_succeed(&shown) => return Ok(()),
@@ -166,7 +171,10 @@ impl Client {
         match answer.status {
             200 | 201 => self.opened += 1,
             // All that it had was done before.
-            409 => self.is_closed = http.get(&format!("/api/v1/jobs/{job}?tasks=0")).json()["status"] == "COMPLETED",
+            409 => {
+                let shown = http.send("GET", &format!("/api/v1/jobs/{job}?tasks=0"), &[], b"").map_err(|_| Gone)?;
+                self.is_closed = shown.json()["status"] == "COMPLETED";
+            }
             _ => panic!("{}", answer.text()),
         }
         Ok(())
@@ -179,6 +187,13 @@ impl Client {
         Ok(())
     }
 
+    fn cancel(&self, http: &mut Http, job: &str) -> Result<(), Gone> {
+        let answer = http.try_post(&format!("/api/v1/jobs/{job}/cancel"), &json!({}), &[]).map_err(|_| Gone)?;
+        // It may be done by now.
+        assert!(matches!(answer.status, 200 | 409), "{}", answer.text());
+        Ok(())
+    }
+
     fn can_succeed(&self, shown: &Value) -> bool {
         let tasks = shown["tasks"].as_array().expect("tasks");
         tasks.iter().any(|task| matches!(task["status"].as_str(), Some("FAILED" | "STOPPED")) && self.part(task).fails.is_some())
@@ -188,6 +203,12 @@ impl Client {
         let number: usize = task["taskId"].as_str().expect("an id")[1..].parse().expect("a number");
         &self.dag.parts[number]
     }
+}
+
+/// Nothing of it runs or waits for a worker.
+fn is_at_rest(shown: &Value) -> bool {
+    let rests = |task: &Value| matches!(task["status"].as_str(), Some("WAITING" | "SUCCEEDED" | "FAILED" | "STOPPED"));
+    shown["tasks"].as_array().expect("tasks").iter().all(rests)
 }
 
 /// Kills the server after a while, from beside.
@@ -223,9 +244,15 @@ fn check(seed: u64, server: &Server, client: &Client) -> usize {
     let tasks = shown["tasks"].as_array().expect("tasks");
     let expected = client.dag.end(client.opened);
     let statuses: Vec<_> = tasks.iter().map(|task| task["status"].as_str().expect("a status")).collect();
-    assert_eq!(statuses, expected, "DAG {seed}: {shown}");
-    let is_done = expected.iter().all(|status| *status == "SUCCEEDED");
-    assert_eq!(shown["status"], if is_done { "COMPLETED" } else { "FAILED" }, "DAG {seed}");
+    let is_done = if shown["status"] == "CANCELLED" {
+        assert!(client.dag.is_cancelled, "DAG {seed}: nobody asked for that");
+        false
+    } else {
+        assert_eq!(statuses, expected, "DAG {seed}: {shown}");
+        let is_done = expected.iter().all(|status| *status == "SUCCEEDED");
+        assert_eq!(shown["status"], if is_done { "COMPLETED" } else { "FAILED" }, "DAG {seed}");
+        is_done
+    };
     let early: Vec<_> =
         std::fs::read_dir(&client.dag.marks).expect("marks").filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     assert!(!early.iter().any(|name| name.starts_with("early-")), "DAG {seed}: somebody began before its parents were done: {early:?}");

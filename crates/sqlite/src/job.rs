@@ -25,7 +25,7 @@ pub(crate) struct Columns {
 
 impl Columns {
     pub(crate) const fn of(job: &Job) -> Self {
-        Self { status: status_code(job.status), attention: job.attention }
+        Self { status: status_code(job.status), attention: job.needs_attention() }
     }
 }
 

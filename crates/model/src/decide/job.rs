@@ -150,8 +150,6 @@ pub(super) fn advance<V: View>(view: &mut V, step: &Step, id: JobId) -> Decision
         return Ok((Writes::default(), Answer::Job { job: Box::new(job), repeated: false }));
     }
     let mut board = Board::new(view, step, job, Writes::default());
-    // Of a cancelled job whoever asks has killed what ran.
-    board.job.attention = board.job.status.is_open();
     board.advance()?;
     Ok(board.close())
 }
@@ -180,8 +178,7 @@ pub(super) fn cancel<V: View>(view: &mut V, step: &Step, id: JobId) -> Decision<
         return refuse(Refusal::JobClosed(job.id, job.status));
     }
     (job.status, job.completed_at, job.cancelled_by) = (JobStatus::Cancelled, Some(step.at), Some(step.actor.name()));
-    // What runs is still to be killed.
-    job.attention = job.counts.active > 0;
+    job.attention = false;
     let mut board = Board::new(view, step, job, Writes::default());
     board.turn("jobs.cancel", json!({"cancelled": true}));
     Ok(board.close())

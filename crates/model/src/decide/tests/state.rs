@@ -84,6 +84,8 @@ fn used() -> (World, JobId, ExecutionId) {
     (world, id, fence.execution)
 }
 
+type Change<T> = fn(&mut T);
+
 fn first(world: &World) -> Option<(String, String)> {
     compare(world).first.map(|first| (first.entity, first.field))
 }
@@ -144,7 +146,7 @@ fn tasks_that_were_announced_and_are_missing_are_told() {
 
 #[test]
 fn an_execution_that_was_changed_is_named() {
-    let changes: [(&str, fn(&mut Execution)); 9] = [
+    let changes: [(&str, Change<Execution>); 9] = [
         ("status", |kept| kept.status = Status::Pending),
         ("status", |kept| (kept.status, kept.lease) = (Status::Succeeded, None)),
         ("attempt", |kept| kept.attempt = 2),
@@ -172,7 +174,7 @@ fn an_execution_that_was_changed_is_named() {
 
 #[test]
 fn a_job_that_was_changed_is_named() {
-    let changes: [(&str, fn(&mut Job)); 11] = [
+    let changes: [(&str, Change<Job>); 11] = [
         ("status", |kept| kept.status = JobStatus::Completed),
         ("status", |kept| kept.status = JobStatus::Failed),
         ("status", |kept| kept.status = JobStatus::Staged),
@@ -195,7 +197,7 @@ fn a_job_that_was_changed_is_named() {
 
 #[test]
 fn a_task_that_was_changed_is_named() {
-    let changes: [(&str, &str, fn(&mut Node)); 10] = [
+    let changes: [(&str, &str, Change<Node>); 10] = [
         ("done", "phase", |kept| kept.phase = Phase::Ready),
         ("bad", "phase", |kept| kept.phase = Phase::Completed),
         ("next", "phase", |kept| kept.phase = Phase::Failed),
