@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use http::Method;
-use runvoy_wire::{AlertTestResponse, BackupRequest, BackupResponse, DoctorResponse, Health, ReconcileResponse, RecoverRequest, RecoverResponse, Whoami};
+use runvoy_wire::{
+    AlertTestResponse, BackupRequest, BackupResponse, DoctorResponse, Health, ReconcileResponse, RecoverRequest, RecoverResponse, Whoami,
+};
 
 use crate::call::Call;
 use crate::client::Client;

@@ -274,7 +274,18 @@ impl History {
         let output =
             self.chance.percent(30).then(|| Payload::Inline(serde_json::json!({"n": self.chance.below(9), "usage": {"tokens": 1}})));
         let (duration_ms, cost_micro_usd) = (1_234, 7);
-        Some(Command::EndAttempt(EndAttempt { fence, outcome, log_end, duration_ms, process_id, cost_micro_usd, output, said: None, usage: None, remark: None }))
+        Some(Command::EndAttempt(EndAttempt {
+            fence,
+            outcome,
+            log_end,
+            duration_ms,
+            process_id,
+            cost_micro_usd,
+            output,
+            said: None,
+            usage: None,
+            remark: None,
+        }))
     }
 
     fn reap(&mut self) -> Option<Command> {

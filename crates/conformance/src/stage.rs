@@ -227,7 +227,18 @@ pub(crate) fn extend(fence: Fence) -> Extend {
 }
 
 pub(crate) fn ended(fence: Fence, outcome: Outcome) -> EndAttempt {
-    EndAttempt { fence, outcome, log_end: 7, duration_ms: 1_234, process_id: Some(42), cost_micro_usd: 5, output: None, said: None, usage: None, remark: None }
+    EndAttempt {
+        fence,
+        outcome,
+        log_end: 7,
+        duration_ms: 1_234,
+        process_id: Some(42),
+        cost_micro_usd: 5,
+        output: None,
+        said: None,
+        usage: None,
+        remark: None,
+    }
 }
 
 pub(crate) fn reap(fence: Fence, extensions: u64) -> Reap {

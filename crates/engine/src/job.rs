@@ -253,13 +253,7 @@ impl Engine {
     }
 
     /// The tasks of a request as they will be written, each judged like a run.
-    async fn planned(
-        &self,
-        caller: &Caller,
-        action: &str,
-        request: &JobRequest,
-        place: (JobId, u64),
-    ) -> Result<Vec<Node>, EngineError> {
+    async fn planned(&self, caller: &Caller, action: &str, request: &JobRequest, place: (JobId, u64)) -> Result<Vec<Node>, EngineError> {
         let mut nodes = Vec::with_capacity(request.tasks.len());
         for task in &request.tasks {
             let plan = self.plan(caller, &task.run()).await.map_err(|error| match error {

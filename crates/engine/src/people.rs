@@ -159,8 +159,7 @@ impl Engine {
     /// How many jobs of somebody go on, and how many were cancelled.
     async fn end_jobs(&self, caller: &Caller, email: &str, kill: bool) -> Result<(u64, u64), EngineError> {
         let (mut going_on, mut cancelled) = (0, 0);
-        let mut query =
-            JobQuery { owner: Some(email.to_owned()), statuses: vec![JobStatus::Running], limit: PAGE, ..JobQuery::default() };
+        let mut query = JobQuery { owner: Some(email.to_owned()), statuses: vec![JobStatus::Running], limit: PAGE, ..JobQuery::default() };
         loop {
             let page = self.ports.jobs.jobs(query.clone()).await?;
             for job in &page {

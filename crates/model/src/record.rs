@@ -107,7 +107,14 @@ impl Kind {
             Self::Playbook => Some(EntityType::Playbook),
             Self::Ledger => Some(EntityType::Ledger),
             Self::Health => Some(EntityType::Health),
-            Self::Key | Self::Claim | Self::Admins | Self::DefaultImage | Self::PlaybookVersion | Self::Incident | Self::Job | Self::Task => None,
+            Self::Key
+            | Self::Claim
+            | Self::Admins
+            | Self::DefaultImage
+            | Self::PlaybookVersion
+            | Self::Incident
+            | Self::Job
+            | Self::Task => None,
         }
     }
 

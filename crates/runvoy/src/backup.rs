@@ -12,8 +12,8 @@ use anyhow::{Context, Result, bail};
 use runvoy_sqlite::SqliteStore;
 use runvoy_sqlite::logs::FileLogStore;
 
-use crate::restore::copy_tree;
 use crate::data_dir::{DataDir, UNFINISHED, write_private};
+use crate::restore::copy_tree;
 use crate::seal_keys::{CURRENT, FileSealKeys};
 
 /// What the name of an unfinished copy ends with.

@@ -174,7 +174,8 @@ mod history {
             cost_micro_usd: 0,
             output: None,
             said: None,
-            usage: None, remark: None,
+            usage: None,
+            remark: None,
         };
         store.end_attempt(Step::system(StepId::from_bytes(id(4)), at, "test"), ended).await.expect("ended");
     }

@@ -229,7 +229,11 @@ mod tests {
             cost_micro_usd: Some(1_500_000),
             dead: true,
             error_category: None,
-            redriven: Some(RedrivenAs { at: UnixMs(9_000), by: "ana@example.com".into(), execution: Some(ExecutionId::from_bytes([0xcd; 16])) }),
+            redriven: Some(RedrivenAs {
+                at: UnixMs(9_000),
+                by: "ana@example.com".into(),
+                execution: Some(ExecutionId::from_bytes([0xcd; 16])),
+            }),
             chain: ChainHead::default(),
             version: 3,
         };

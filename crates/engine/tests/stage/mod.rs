@@ -134,7 +134,8 @@ impl Stage {
             cost_micro_usd: 0,
             output: None,
             said: None,
-            usage: None, remark: None,
+            usage: None,
+            remark: None,
         };
         self.store.end_attempt(self.step(by), ended).await
     }

@@ -101,7 +101,13 @@ fn tasks(tasks: Vec<TaskRequest>, defaults: Option<&TaskDefaults>) -> Result<Vec
     let take = |task: TaskRequest| {
         let field = format!("tasks.{}.command", task.task_id.escape_default());
         let run: RunRequest = task.run_request(defaults).ok_or_else(|| Fault::invalid(&field, "is missing, and so is a default"))?;
-        Ok(EngineTask { run: run::checked(run, None)?, task_id: task.task_id, name: task.name, depends_on: task.depends_on, input: task.input })
+        Ok(EngineTask {
+            run: run::checked(run, None)?,
+            task_id: task.task_id,
+            name: task.name,
+            depends_on: task.depends_on,
+            input: task.input,
+        })
     };
     tasks.into_iter().map(take).collect()
 }

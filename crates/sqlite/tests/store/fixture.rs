@@ -98,7 +98,8 @@ pub fn end_of(execution: &Execution) -> EndAttempt {
         cost_micro_usd: 0,
         output: None,
         said: None,
-        usage: None, remark: None,
+        usage: None,
+        remark: None,
     }
 }
 

@@ -45,7 +45,8 @@ impl SubmitArgs {
         let answer = client.submit_job(&request).await?;
         let (id, total) = (&answer.job_id, answer.total_tasks);
         if self.follow {
-            session.note(Tone::Dim, &format!("### runvoy: job {id} with {total} tasks, {} of them without dependencies", answer.root_tasks));
+            session
+                .note(Tone::Dim, &format!("### runvoy: job {id} with {total} tasks, {} of them without dependencies", answer.root_tasks));
             return follow::to_the_end(session, &client, id).await;
         }
         match session.format() {

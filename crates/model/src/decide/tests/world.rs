@@ -320,7 +320,18 @@ pub fn reap_of(fence: Fence, extensions: u64) -> Reap {
 }
 
 pub fn ended(fence: Fence, outcome: Outcome) -> EndAttempt {
-    EndAttempt { fence, outcome, log_end: 7, duration_ms: 1_234, process_id: Some(42), cost_micro_usd: 5, output: None, said: None, usage: None, remark: None }
+    EndAttempt {
+        fence,
+        outcome,
+        log_end: 7,
+        duration_ms: 1_234,
+        process_id: Some(42),
+        cost_micro_usd: 5,
+        output: None,
+        said: None,
+        usage: None,
+        remark: None,
+    }
 }
 
 pub fn fence_of(execution: &Execution) -> Fence {

@@ -77,7 +77,8 @@ impl Played {
     }
 
     pub async fn extend(&self) {
-        let extend = Extend { fence: self.fence, ttl_ms: 30_000, process_id: Some(7), rss_bytes: None, last_output_at: None, activity: None };
+        let extend =
+            Extend { fence: self.fence, ttl_ms: 30_000, process_id: Some(7), rss_bytes: None, last_output_at: None, activity: None };
         self.leases.extend(extend).await.expect("a lease that holds");
     }
 
@@ -99,7 +100,18 @@ impl Played {
     async fn end(self, code: i32, output: Option<Payload>) -> Execution {
         let outcome = Outcome::Exited { code, after_kill: false };
         let (fence, process_id) = (self.fence, None);
-        let ended = EndAttempt { fence, outcome, log_end: 0, duration_ms: 1_500, process_id, cost_micro_usd: 0, output, said: None, usage: None, remark: None };
+        let ended = EndAttempt {
+            fence,
+            outcome,
+            log_end: 0,
+            duration_ms: 1_500,
+            process_id,
+            cost_micro_usd: 0,
+            output,
+            said: None,
+            usage: None,
+            remark: None,
+        };
         self.leases.finish(ended).await.expect("a lease that holds")
     }
 }
