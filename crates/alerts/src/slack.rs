@@ -61,7 +61,7 @@ fn judge(host: &str, answer: &Answer) -> Result<(), AlertError> {
     if status.is_success() {
         return Ok(());
     }
-    let said = if answer.said.is_empty() { String::new() } else { format!(" ({})", answer.said) };
+    let said = answer.said.map_or(String::new(), |word| format!(" ({word})"));
     let hint = match status {
         _ if status.is_redirection() => "; redirects are not followed",
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND | StatusCode::GONE => {

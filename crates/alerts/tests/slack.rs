@@ -83,11 +83,21 @@ async fn a_message_is_a_text_and_blocks() {
 
 #[tokio::test]
 async fn a_server_that_fails_is_told_again_when_it_recovers() {
-    let webhook = Webhook::start([Some("HTTP/1.1 500 Oops\r\ncontent-length: 5\r\n\r\nbusy\n")]).await;
+    let webhook = Webhook::start([Some("HTTP/1.1 500 Oops\r\ncontent-length: 13\r\n\r\nrollup_error\n")]).await;
     let error = refused(&webhook).await;
-    assert_eq!(error.to_string(), "127.0.0.1 answered 500 (busy)");
+    assert_eq!(error.to_string(), "127.0.0.1 answered 500 (rollup_error)");
     assert_eq!(error.retry_after, None);
     webhook.alerter().tell(&notice()).await.expect("it has recovered");
+}
+
+#[tokio::test]
+async fn security_13_a_server_that_repeats_the_path_does_not_make_it_known() {
+    for said in ["no route for POST /services/T0/B0/s3cr3t", "s3cr3t", "no_service /services/T0/B0/s3cr3t"] {
+        let answer = format!("HTTP/1.1 404 s3cr3t\r\nlocation: /s3cr3t\r\ncontent-length: {}\r\n\r\n{said}", said.len());
+        let webhook = Webhook::start([Some(&*answer.leak())]).await;
+        let error = refused(&webhook).await;
+        assert!(error.to_string().starts_with("127.0.0.1 answered 404; the webhook may have been revoked"), "{error}");
+    }
 }
 
 #[tokio::test]

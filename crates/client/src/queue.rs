@@ -21,7 +21,8 @@ impl Client {
         self.page(&Call::get(target)).await
     }
 
-    /// Runs what was given up again, as new executions. A repeat after a lost answer is the same call.
+    /// Runs what was given up again, as new executions, a part of it; `next` of the answer says where the next call goes on. A repeat after a lost
+    /// answer is the same call.
     pub async fn redrive(&self, queue: &str, request: &RedriveRequest) -> Result<RedriveResponse, ClientError> {
         self.fetch(&Call::new(Method::POST, Target::new(&["queues", queue, "redrive"])).json(request).keyed(fresh_id())).await
     }

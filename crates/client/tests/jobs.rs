@@ -83,9 +83,11 @@ async fn what_was_given_up_is_run_again_and_health_is_asked_for() {
     let fake = answering(json!({"queue": "q", "redriven": null, "summary": {"totalProcessing": 1}, "tasks": [],
         "requestId": "01", "health": "warning", "elapsed": 1, "timeSinceLastEvent": 2}));
     let client = client(&fake).await;
-    client.redrive("q", &RedriveRequest { execution_ids: Some(vec!["01".into()]) }).await.expect("redriven");
+    client.redrive("q", &RedriveRequest { execution_ids: Some(vec!["01".into()]), after: None }).await.expect("redriven");
     let (target, body, key) = last(&fake);
     assert_eq!((target.as_str(), body, key.is_some()), ("POST /api/v1/queues/q/redrive", json!({"execution_ids": ["01"]}), true));
+    client.redrive("q", &RedriveRequest { execution_ids: None, after: Some("n1".into()) }).await.expect("redriven");
+    assert_eq!(last(&fake).1, json!({"after": "n1"}));
     assert_eq!(client.task_health().await.expect("a summary").summary.total_processing, 1);
     assert_eq!(client.health_of("01").await.expect("one").time_since_last_event, 2);
     assert_eq!(last(&fake).0, "GET /api/v1/health/tasks/01");

@@ -1,7 +1,8 @@
 //! Everything that the transactional store holds, in a form that can be compared.
 
 use runvoy_model::execution::Execution;
-use runvoy_model::id::ExecutionId;
+use runvoy_model::id::{ExecutionId, JobId};
+use runvoy_model::incident::Phase;
 use runvoy_model::job::{Job, JobStatus, Node};
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
@@ -9,7 +10,7 @@ use runvoy_model::spec::Needs;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::job::{JobQuery, JobStore};
 use runvoy_ports::queue::{DeadQuery, QueueCounts};
-use runvoy_ports::record::RecordStore;
+use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore};
 use runvoy_ports::store::{EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, StoredEvent};
 
 use crate::stage::name;
@@ -65,7 +66,7 @@ impl Dump {
         }
         let (queues, mut dead) = (store.queues().await.expect("queues"), Vec::new());
         for queue in QUEUES.map(name) {
-            let query = DeadQuery { queue, owner: None, oldest_first: false, after: None, limit: 100_000 };
+            let query = DeadQuery { queue, owner: None, oldest_first: false, after: None, until: None, limit: 100_000 };
             dead.extend(store.dead(query).await.expect("dead letters").into_iter().map(|execution| execution.id));
         }
         let events = store.events(EventQuery { after, limit: 1_000_000, ..EventQuery::default() }).await.expect("events");
@@ -96,6 +97,18 @@ pub async fn records(store: &dyn RecordStore) -> Vec<Record> {
     records
 }
 
+/// Every incident as it is found by where it stands, and how many there are.
+pub async fn standings(store: &dyn RecordStore) -> Vec<(Phase, Vec<IncidentMark>, Vec<u64>)> {
+    let counts = store.incident_counts().await.expect("counts");
+    let mut standings = Vec::new();
+    for phase in Phase::ALL {
+        let found = store.incidents(IncidentQuery { phase, kind: None, limit: usize::MAX }).await.expect("incidents");
+        let counted = counts.iter().filter(|(of, _, _)| *of == phase).map(|(_, _, count)| *count).collect();
+        standings.push((phase, found, counted));
+    }
+    standings
+}
+
 /// Panics with the first record that is not the same in both.
 pub fn assert_same_records(got: &[Record], expected: &[Record], when: &str) {
     same("records", got, expected, when);
@@ -106,10 +119,22 @@ pub async fn jobs(store: &dyn JobStore) -> Vec<(Job, Vec<Node>)> {
     let query = JobQuery { statuses: JobStatus::ALL.to_vec(), limit: 100_000, ..JobQuery::default() };
     let mut found = Vec::new();
     for job in store.jobs(query).await.expect("jobs") {
-        let nodes = store.nodes(job.id, None, 100_000).await.expect("tasks");
+        let nodes = nodes(store, job.id).await;
         found.push((job, nodes));
     }
     found
+}
+
+/// Every task of a job, page by page.
+pub async fn nodes(store: &(impl JobStore + ?Sized), job: JobId) -> Vec<Node> {
+    let mut nodes: Vec<Node> = Vec::new();
+    loop {
+        let page = store.nodes(job, nodes.last().map(|last| last.place), 10_000).await.expect("tasks");
+        if page.is_empty() {
+            return nodes;
+        }
+        nodes.extend(page);
+    }
 }
 
 /// Panics with the first job that is not the same in both.

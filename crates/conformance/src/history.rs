@@ -11,7 +11,7 @@ use runvoy_model::step::{Actor, Audit, Step};
 use runvoy_model::time::UnixMs;
 
 use crate::chance::Chance;
-use crate::dump::{Dump, QUEUES, assert_same_jobs, assert_same_records, jobs, records};
+use crate::dump::{Dump, QUEUES, assert_same_jobs, assert_same_records, jobs, records, standings};
 use crate::foreman;
 use crate::harness::{Records, TransactionalStore};
 use crate::registrar;
@@ -34,6 +34,7 @@ pub async fn agree_with_reference(seed: u64, steps: usize, reference: &dyn Trans
                 assert_eq!(got, expected, "history {seed}, step {number}: {command:?} was answered otherwise");
                 if let Command::Change(..) = *command {
                     assert_same_records(&records(&*harness.store()).await, &records(reference).await, &when);
+                    assert_eq!(standings(&*harness.store()).await, standings(reference).await, "{when}: incidents stand otherwise");
                 }
                 history.learn(step, *command, &expected);
             }

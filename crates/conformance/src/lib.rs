@@ -136,6 +136,7 @@ macro_rules! execution_store_conformance {
         $crate::promises!($harness; execution::queue {
             queues_are_counted,
             dead_letters_are_listed_by_when_they_were_given_up,
+            dead_letters_are_counted_as_far_as_asked_for,
             a_page_goes_on_after_one_that_ran_again,
             a_dead_letter_runs_again_once,
             a_repeated_redrive_is_one,
@@ -145,6 +146,8 @@ macro_rules! execution_store_conformance {
         });
         $crate::promises!($harness; execution::event {
             every_chain_verifies,
+            leaves_are_those_of_the_events,
+            numbers_are_read_again_as_they_were,
             the_events_fold_to_the_status,
             events_are_paged_in_the_order_of_writing,
             events_are_found_by_entity_type_and_time,
@@ -198,6 +201,8 @@ macro_rules! record_store_conformance {
         $crate::promises!($harness; record::incident {
             every_move_of_an_incident_counts_once,
             an_incident_that_comes_back_is_told_again_only_if_it_was_told_over,
+            an_incident_that_comes_back_while_it_is_told_over_is_told_again,
+            incidents_are_found_by_where_they_stand,
             a_forgotten_incident_leaves_nothing,
             a_look_at_what_runs_is_chained_and_makes_nobody_read_anew,
         });
@@ -230,12 +235,15 @@ macro_rules! job_store_conformance {
             tasks_of_one_job_run_again_together,
             a_resumed_task_is_no_dead_letter,
             nothing_of_a_cancelled_job_runs_again,
+            dead_letters_of_a_large_cancelled_job_are_buried_in_parts,
         });
         $crate::promises!($harness; job::keep {
             a_job_is_read_back_as_it_was_answered,
             an_unknown_job_is_not_there,
             jobs_are_listed_newest_first,
             tasks_are_paged_by_place,
+            large_tasks_are_paged_by_place,
+            what_tasks_gave_is_read_in_the_order_asked_for,
             executions_are_found_by_their_job,
             events_of_a_job_are_found_and_its_chain_verifies,
             somebody_sees_the_events_of_their_jobs,

@@ -8,16 +8,18 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use runvoy_model::change::Change;
-use runvoy_model::incident::Move;
+use runvoy_model::incident::{Incident, Move, Phase};
 use runvoy_model::role::Action;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::alert::{AlertError, Alerter, Notice};
+use runvoy_ports::record::IncidentMark;
 use tokio::sync::Notify;
 
 use crate::Engine;
 use crate::access::Caller;
 use crate::error::EngineError;
-use crate::notice::{Composed, compose};
+use crate::incident::{MOST_UNHEARD, MOVES_AT_ONCE};
+use crate::notice::{Composed, MOST_NAMED, Waiting, compose};
 
 /// How often is looked at least.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -116,15 +118,15 @@ pub struct Alerts {
     /// No message before this, by monotonic time.
     not_before: Duration,
     failures: u32,
-    /// How many incidents there were at the last look.
-    known: usize,
+    /// How many incidents were forgotten because they were too many, and nobody was told that yet.
+    forgotten: usize,
 }
 
 impl Alerts {
     /// The agent of an engine that knows what brings people messages; `None` where it does not.
     pub fn new(engine: Arc<Engine>) -> Option<Self> {
         let alerter = Arc::clone(engine.alerts.alerter.get()?);
-        Some(Self { engine, alerter, unmarked: Vec::new(), not_before: Duration::ZERO, failures: 0, known: 0 })
+        Some(Self { engine, alerter, unmarked: Vec::new(), not_before: Duration::ZERO, failures: 0, forgotten: 0 })
     }
 
     /// Looks when something is to be told, and every few seconds, until dropped.
@@ -140,12 +142,11 @@ impl Alerts {
         }
     }
 
-    /// The more there are to be read, the seldomer; and not beyond the time when something waiting may be told.
+    /// Not beyond the time when something waiting may be told.
     fn pause(&self) -> Duration {
-        let usual = LOOK_EVERY.max(Duration::from_millis(self.known as u64));
         match self.not_before.checked_sub(self.engine.ports.clock.monotonic()) {
-            Some(left) if !left.is_zero() => usual.min(left + Duration::from_millis(1)),
-            _ => usual,
+            Some(left) if !left.is_zero() => LOOK_EVERY.min(left + Duration::from_millis(1)),
+            _ => LOOK_EVERY,
         }
     }
 
@@ -155,9 +156,16 @@ impl Alerts {
         if self.engine.ports.clock.monotonic() < self.not_before {
             return Ok(());
         }
-        let incidents = self.engine.incidents().await?;
-        self.known = incidents.len();
-        let composed = compose(&incidents, self.engine.now(), &self.engine.config.web_url);
+        let forgotten = self.engine.forget_unheard(MOST_UNHEARD).await?;
+        if forgotten > 0 {
+            self.forgotten = self.forgotten.saturating_add(forgotten);
+            tracing::warn!(
+                forgotten,
+                kept = MOST_UNHEARD,
+                "the oldest incidents that nobody could be told of are forgotten: they are too many"
+            );
+        }
+        let composed = compose(&self.waiting().await?, self.engine.now(), self.engine.config.pages());
         self.engine.alerts.standing.lock().waiting = composed.as_ref().map_or(0, |composed| composed.told.len());
         let Some(Composed { notice, told }) = composed else { return Ok(()) };
         let outcome = tell(&*self.alerter, &notice).await;
@@ -168,6 +176,7 @@ impl Alerts {
             Ok(()) => {
                 metrics::counter!("runvoy_alerts_sent_total").increment(1);
                 (self.failures, self.not_before, self.unmarked) = (0, now + self.engine.config.alert_every, told);
+                self.forgotten = 0;
                 self.mark().await
             }
             Err(error) => {
@@ -182,13 +191,31 @@ impl Alerts {
 
     /// Writes down what was told. Until that is done nothing else is told: it would be told again.
     async fn mark(&mut self) -> Result<(), EngineError> {
-        if self.unmarked.is_empty() {
-            return Ok(());
+        while !self.unmarked.is_empty() {
+            let some = self.unmarked.len().min(MOVES_AT_ONCE);
+            self.engine.move_incidents("alerts", &self.unmarked[..some]).await?;
+            self.unmarked.drain(..some);
+            self.engine.alerts.standing.lock().waiting = self.unmarked.len();
         }
-        self.engine.move_incidents("alerts", self.unmarked.clone()).await?;
-        self.unmarked.clear();
-        self.engine.alerts.standing.lock().waiting = 0;
         Ok(())
+    }
+
+    /// What the next message is about: as much as one may mark, and no more of it whole than one names.
+    async fn waiting(&self) -> Result<Waiting, EngineError> {
+        let (begun, more_begun) = self.standing(Phase::Begun).await?;
+        let (over, more_over) = self.standing(Phase::Over).await?;
+        Ok(Waiting { begun, more_begun, over, more_over, forgotten: self.forgotten })
+    }
+
+    async fn standing(&self, phase: Phase) -> Result<(Vec<Incident>, Vec<IncidentMark>), EngineError> {
+        let mut marks = self.engine.incidents(phase, None, MOST_UNHEARD).await?;
+        let more = marks.split_off(marks.len().min(MOST_NAMED));
+        let mut named = Vec::with_capacity(marks.len());
+        for mark in &marks {
+            // What has moved on since is for the next message.
+            named.extend(self.engine.incident(mark, phase).await?);
+        }
+        Ok((named, more))
     }
 
     /// Twice as long as the last time, with up to a quarter more; at least what was asked for.

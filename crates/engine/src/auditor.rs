@@ -15,7 +15,7 @@ use runvoy_model::event::{Entity, EntityType, EventType};
 use runvoy_model::merkle::Tree;
 use runvoy_model::record::ONLY;
 use runvoy_model::witness::Witness;
-use runvoy_ports::store::{EventQuery, StoredEvent};
+use runvoy_ports::store::EventQuery;
 use runvoy_ports::trail::Witnesses;
 use tokio::sync::Mutex;
 
@@ -130,14 +130,13 @@ impl Auditor {
     /// Takes what happened since the last look into the tree, or as much as is worth a checkpoint; whether that was all.
     async fn read(&self, progress: &mut Progress) -> Result<bool, EngineError> {
         for _ in 0..PAGES_AT_ONCE {
-            let query = EventQuery { after: Some(progress.read), limit: PAGE, ..EventQuery::default() };
-            let page = self.engine.ports.store.events(query).await?;
-            for StoredEvent { place, event } in &page {
-                progress.read = *place;
-                if event.kind.is_chained() {
-                    progress.tree.append(event.id, &event.mac);
-                    progress.covered = *place;
-                    progress.is_due |= event.kind != EventType::AuditCheckpoint;
+            let page = self.engine.ports.store.leaves(progress.read, PAGE).await?;
+            for leaf in &page {
+                progress.read = leaf.place;
+                if leaf.kind.is_chained() {
+                    progress.tree.append(leaf.id, &leaf.mac);
+                    progress.covered = leaf.place;
+                    progress.is_due |= leaf.kind != EventType::AuditCheckpoint;
                 }
             }
             if page.len() < PAGE {

@@ -11,8 +11,10 @@ use runvoy_model::spec::DEFAULT_QUEUE;
 /// What the engine can be told.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// Where the page of an execution is: its base address.
+    /// Where the page of an execution is: its base address. Empty is the server's own address, as whoever asks has reached it.
     pub web_url: String,
+    /// The server's own address, for those who are told of a page without having asked. Empty where there is none that others could use.
+    pub own_url: String,
     /// The queues that the in-process worker serves.
     pub queues: Vec<Name>,
     /// How many executions the in-process worker runs at once; 0 without one.
@@ -87,6 +89,11 @@ pub struct RetentionConfig {
 }
 
 impl Config {
+    /// The base address of pages, for those who have not asked.
+    pub(crate) fn pages(&self) -> &str {
+        if self.web_url.is_empty() { &self.own_url } else { &self.web_url }
+    }
+
     /// What a local run of this length costs: it is charged as one vCPU.
     pub(crate) fn cost_micro_usd(&self, duration_ms: u64) -> u64 {
         self.rates.cost_micro_usd(1.0, 0.0, duration_ms)
@@ -97,6 +104,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             web_url: String::new(),
+            own_url: String::new(),
             queues: vec![Name::new(DEFAULT_QUEUE).expect("a constant name")],
             concurrency: 8,
             lease_ttl_ms: 30_000,

@@ -75,12 +75,11 @@ impl Dispatcher {
         for _ in 0..STEPS_IN_TURN {
             let job = self.engine.ports.store.advance_job(self.engine.system_step("dispatcher"), id).await?;
             self.engine.hub.work();
-            if job.status == JobStatus::Cancelled {
-                self.engine.kill_tasks(&job).await?;
+            if job.needs_step() {
+                continue;
             }
-            if !job.attention {
-                return Ok(false);
-            }
+            let is_dying = job.status == JobStatus::Cancelled && job.counts.active > 0;
+            return if is_dying { self.engine.kill_tasks(&job).await } else { Ok(false) };
         }
         Ok(true)
     }

@@ -18,6 +18,7 @@ use crate::Engine;
 use crate::access::Caller;
 use crate::error::EngineError;
 
+pub use self::overflow::ShownEvent;
 pub use self::stream::EventFollower;
 
 /// So many events are looked at for one page. Whoever sees few of many asks several times, and nobody's question holds up the others.

@@ -13,7 +13,7 @@ use runvoy_model::status::{Status, WaitCode, WaitingFor};
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::log::LogError;
-use runvoy_ports::store::{EventQuery, ListQuery, LockLine, StoreError, StoredEvent};
+use runvoy_ports::store::{EventPage, ListQuery, LockLine, StoreError};
 
 use crate::Engine;
 use crate::access::Caller;
@@ -65,7 +65,7 @@ impl Engine {
         self.submit_plan(caller, plan, key, "executions.run").await
     }
 
-    /// Runs the same command again, as a new execution of the caller.
+    /// Runs the same command again, as a new execution of the caller. What was a task of a job is none then.
     pub async fn rerun(&self, caller: &Caller, id: &str, key: Option<String>) -> Result<Execution, EngineError> {
         caller.may(Action::Run)?;
         let key = submit_key(caller, key.as_deref(), "executions.rerun", &id)?;
@@ -262,12 +262,10 @@ impl Engine {
         self.config.concurrency > 0 && self.config.queues.contains(&execution.spec.queue)
     }
 
-    /// The events of an execution, in order.
-    pub async fn execution_events(&self, caller: &Caller, id: &str, after: Option<u64>) -> Result<Vec<StoredEvent>, EngineError> {
+    /// A page of the events of an execution, in order, after a place.
+    pub async fn execution_events(&self, caller: &Caller, id: &str, after: Option<u64>) -> Result<EventPage, EngineError> {
         let id = self.execution(caller, id).await?.id;
-        let entity = Some(runvoy_model::event::Entity::task(id));
-        let query = EventQuery { entity, after, limit: 1_000, ..EventQuery::default() };
-        Ok(self.ports.store.events(query).await?)
+        self.task_events(caller, id, after).await
     }
 
     /// Every lock that is held, and who waits for it.

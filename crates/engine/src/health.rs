@@ -11,9 +11,10 @@ use runvoy_model::change::Change;
 use runvoy_model::execution::Execution;
 use runvoy_model::health::{Check, TaskHealth};
 use runvoy_model::id::ExecutionId;
-use runvoy_model::incident::{Incident, IncidentKind, Move, name_for};
+use runvoy_model::incident::{Incident, IncidentKind, Move, Phase, name_for};
 use runvoy_model::role::{Action, Reach};
 use runvoy_model::status::Status;
+use runvoy_ports::record::IncidentMark;
 use runvoy_ports::store::ListQuery;
 
 use crate::Engine;
@@ -24,6 +25,8 @@ use crate::error::EngineError;
 const PAGE: usize = 500;
 /// How often those that an incident is about are looked at between two checks.
 const FOLLOW_UP: Duration = Duration::from_secs(5);
+/// The kinds of incident that are about what runs.
+const ABOUT_RUNS: [IncidentKind; 2] = [IncidentKind::Critical, IncidentKind::Overtime];
 
 impl Engine {
     /// How what the caller may see is, now.
@@ -32,7 +35,9 @@ impl Engine {
             Reach::All => None,
             Reach::Own | Reach::None => Some(caller.email.clone()),
         };
-        Ok(Check::of(self.running(owner).await?.into_iter().map(|(_, health)| health).collect()))
+        let mut tasks = Vec::new();
+        self.look_at_running(owner, |_, health| tasks.push(health)).await?;
+        Ok(Check::of(tasks))
     }
 
     /// How one execution is, now.
@@ -42,9 +47,9 @@ impl Engine {
             .ok_or_else(|| EngineError::Conflict(format!("execution {} does not run: it is {}", execution.id, execution.status.as_str())))
     }
 
-    /// What runs, and how it is.
-    async fn running(&self, owner: Option<String>) -> Result<Vec<(Execution, TaskHealth)>, EngineError> {
-        let (mut running, mut after) = (Vec::new(), None);
+    /// Shows each one that runs, and how it is. Only a page of them is in memory at a time.
+    async fn look_at_running(&self, owner: Option<String>, mut look: impl FnMut(&Execution, TaskHealth)) -> Result<(), EngineError> {
+        let mut after = None;
         loop {
             let statuses = vec![Status::Running, Status::Terminating];
             let query = ListQuery { statuses, owner: owner.clone(), after, limit: PAGE, ..ListQuery::default() };
@@ -52,13 +57,13 @@ impl Engine {
             after = page.last().map(|last| last.id);
             let is_last = page.len() < PAGE;
             let now = self.now();
-            let judged = |execution: Execution| {
-                let health = TaskHealth::of(&execution, now, self.config.health.thresholds)?;
-                Some((execution, health))
-            };
-            running.extend(page.into_iter().filter_map(judged));
+            for execution in &page {
+                if let Some(health) = TaskHealth::of(execution, now, self.config.health.thresholds) {
+                    look(execution, health);
+                }
+            }
             if is_last {
-                return Ok(running);
+                return Ok(());
             }
         }
     }
@@ -101,8 +106,13 @@ impl HealthWatch {
     /// Looks at everything that runs, leaves an event of it if there is anything, and moves incidents.
     pub async fn check(&mut self) -> Result<Check, EngineError> {
         self.recall().await?;
-        let running = self.engine.running(None).await?;
-        let check = Check::of(running.iter().map(|(_, health)| health.clone()).collect());
+        let (mut tasks, mut moves) = (Vec::new(), Vec::new());
+        let begun = |execution: &Execution, health: TaskHealth| {
+            moves.extend(self.begun(execution, &health));
+            tasks.push(health);
+        };
+        self.engine.look_at_running(None, begun).await?;
+        let check = Check::of(tasks);
         if !check.tasks.is_empty() {
             let note = Change::NoteHealth(Box::new(check.clone()));
             self.engine.ports.store.change(self.engine.system_step("health"), note, None).await?;
@@ -114,8 +124,7 @@ impl HealthWatch {
             #[expect(clippy::cast_precision_loss, reason = "a number of executions in a gauge")]
             metrics::gauge!("runvoy_running_executions", "health" => health).set(count as f64);
         }
-        let mut moves: Vec<Move> = running.iter().flat_map(|(execution, health)| self.begun(execution, health)).collect();
-        let wrong: HashSet<String> = running.iter().flat_map(|(_, health)| wrong(health)).map(|(name, _, _)| name).collect();
+        let wrong: HashSet<String> = check.tasks.iter().flat_map(wrong).map(|(name, _, _)| name).collect();
         for (name, id) in self.open.iter().filter(|(name, _)| !wrong.contains(*name)) {
             let execution = self.engine.ports.store.get(*id).await?;
             let why = execution.as_ref().and_then(how_it_ended).unwrap_or_else(|| "it is as it should be again".to_owned());
@@ -126,10 +135,16 @@ impl HealthWatch {
         Ok(check)
     }
 
-    /// Looks whether what an incident is about has ended.
+    /// Looks whether what an incident is about has ended: one look at what runs, and one at each that does not.
     pub async fn follow_up(&mut self) -> Result<(), EngineError> {
+        if self.open.is_empty() {
+            return Ok(());
+        }
+        let leases = self.engine.ports.store.open_leases().await?;
+        let runs: HashSet<ExecutionId> =
+            leases.into_iter().filter(|open| open.status != Status::Starting).map(|open| open.execution).collect();
         let mut moves = Vec::new();
-        for (name, id) in &self.open {
+        for (name, id) in self.open.iter().filter(|(_, id)| !runs.contains(id)) {
             let execution = self.engine.ports.store.get(*id).await?;
             if let Some(why) = execution.as_ref().map_or_else(|| Some("it is gone".to_owned()), how_it_ended) {
                 moves.push(Move::End { name: name.clone(), why });
@@ -140,11 +155,16 @@ impl HealthWatch {
 
     /// What an earlier start, or this one, has begun and not ended.
     async fn recall(&mut self) -> Result<(), EngineError> {
-        let incidents = self.engine.incidents().await?;
-        let about_runs = incidents
-            .into_iter()
-            .filter(|(_, incident)| incident.is_open() && matches!(incident.kind, IncidentKind::Critical | IncidentKind::Overtime));
-        self.open = about_runs.filter_map(|(name, incident)| Some((name, incident.about.parse().ok()?))).collect();
+        let mut open = HashMap::new();
+        for (phase, kind) in [Phase::Begun, Phase::Told].into_iter().flat_map(|phase| ABOUT_RUNS.map(|kind| (phase, kind))) {
+            // No more than run: each is about one that does.
+            for IncidentMark { name, .. } in self.engine.incidents(phase, Some(kind), usize::MAX).await? {
+                if let Some(id) = name.split_once(':').and_then(|(_, about)| about.parse().ok()) {
+                    open.insert(name, id);
+                }
+            }
+        }
+        self.open = open;
         Ok(())
     }
 
@@ -162,7 +182,7 @@ impl HealthWatch {
                 Move::Told { .. } | Move::Forget { .. } => {}
             }
         }
-        let moved = self.engine.move_incidents("health", moves).await;
+        let moved = self.engine.move_incidents("health", &moves).await;
         if moved.is_err() {
             // What was written and what was not is read at the next look.
             self.open.clear();

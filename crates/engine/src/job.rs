@@ -2,6 +2,7 @@
 //! job is staged in parts and opened by its last step, so that half a job never runs.
 
 mod data;
+mod input;
 mod reach;
 mod request;
 
@@ -10,8 +11,8 @@ use std::collections::HashSet;
 use runvoy_model::chain::ChainHead;
 use runvoy_model::command::{OpenJob, OpenTasks, Refusal, StageTasks};
 use runvoy_model::event::{Entity, EventType};
-use runvoy_model::id::JobId;
-use runvoy_model::job::{Counts, Job, JobStatus, MOST_TASKS, Node, Payload, Phase};
+use runvoy_model::id::{ExecutionId, JobId};
+use runvoy_model::job::{Counts, Job, JobStatus, MOST_TASKS, Node, Payload};
 use runvoy_model::role::{Action, Reach};
 use runvoy_model::step::{Actor, Step};
 use runvoy_model::time::UnixMs;
@@ -28,6 +29,9 @@ use crate::repeat::submit_key;
 const TASKS_AT_ONCE: usize = 100;
 /// What the data of tasks that are written in one step may come to.
 const BYTES_AT_ONCE: usize = 1 << 20;
+/// So many tasks of a cancelled job are killed before the next job has its turn, and so many of them at once.
+const KILLS_IN_TURN: usize = 256;
+const KILLS_AT_ONCE: usize = 32;
 /// A page of tasks.
 const PAGE: usize = 100;
 
@@ -105,6 +109,7 @@ impl Engine {
             failure_told: false,
             failed_task: None,
             attention: false,
+            unburied: None,
             chain: ChainHead::default(),
             version: 0,
         }
@@ -121,6 +126,9 @@ impl Engine {
         if !job.status.is_open() {
             return Err(Refusal::JobClosed(job.id, job.status).into());
         }
+        if job.opening.is_some() {
+            return Err(still_opening(job.id));
+        }
         let _admitted = self.admission.enter()?;
         self.refuse_shared_uid().await?;
         let known = self.task_names(job.id).await?;
@@ -133,11 +141,19 @@ impl Engine {
         let nodes = self.planned(caller, ACTION, request, (job.id, batch)).await?;
         let tasks = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
         let told = self.told(&nodes).await?;
-        let rest = self.stage(caller, job.id, None, nodes).await?;
-        let open = OpenTasks { job: job.id, batch, tasks, nodes: rest, told, key };
-        let job = self.ports.store.open_tasks(self.user_step(caller, ACTION), open).await?;
-        self.moved();
-        Ok(job)
+        let opened = async {
+            let rest = self.stage(caller, job.id, None, nodes).await?;
+            let open = OpenTasks { job: job.id, batch, tasks, nodes: rest, told, key: key.clone() };
+            Ok(self.ports.store.open_tasks(self.user_step(caller, ACTION), open).await?)
+        };
+        match opened.await {
+            // The same request may have come twice at once: then this one is its repeat.
+            Err(error @ EngineError::Conflict(_)) => self.moved_before(key.as_ref()).await?.ok_or(error),
+            opened => {
+                self.moved();
+                opened
+            }
+        }
     }
 
     /// Failed and blocked tasks again.
@@ -161,23 +177,28 @@ impl Engine {
         Ok(job)
     }
 
-    /// Kills what runs of a job that was cancelled, in the name of who cancelled it.
-    pub(crate) async fn kill_tasks(&self, job: &Job) -> Result<(), EngineError> {
+    /// Kills some of what runs of a job that was cancelled, in the name of who cancelled it; `true` if there is more.
+    pub(crate) async fn kill_tasks(&self, job: &Job) -> Result<bool, EngineError> {
         let by = job.cancelled_by.clone().unwrap_or_else(|| job.created_by.clone());
-        let mut after = None;
-        loop {
-            let page = self.ports.jobs.nodes(job.id, after, PAGE).await?;
-            let Some(last) = page.last() else { return Ok(()) };
-            after = Some(last.place);
-            for id in page.iter().filter(|node| node.phase == Phase::Active).filter_map(|node| node.execution) {
-                let Some(execution) = self.ports.store.get(id).await?.filter(|execution| execution.kill.is_none()) else { continue };
-                let step = Step { actor: Actor::User { email: by.clone() }, ..self.system_step("dispatcher") };
-                match self.kill_one(step, &execution, false).await {
-                    // Or it ended in the meantime.
-                    Ok(_) | Err(EngineError::Ended(_) | EngineError::NotFound { .. }) => {}
-                    Err(error) => return Err(error),
-                }
-            }
+        let (mut after, mut killed) = (None, 0);
+        while killed < KILLS_IN_TURN {
+            let page = self.ports.jobs.active(job.id, after, KILLS_AT_ONCE).await?;
+            let Some((place, _)) = page.last() else { return Ok(false) };
+            after = Some(*place);
+            let kills = futures_util::future::try_join_all(page.iter().map(|(_, id)| self.kill_task(&by, *id))).await?;
+            killed += kills.into_iter().filter(|killed| *killed).count();
+        }
+        Ok(true)
+    }
+
+    /// Kills one task; `false` if somebody has asked for that before, or it has ended.
+    async fn kill_task(&self, by: &str, id: ExecutionId) -> Result<bool, EngineError> {
+        let Some(execution) = self.ports.store.get(id).await?.filter(|execution| execution.kill.is_none()) else { return Ok(false) };
+        let step = Step { actor: Actor::User { email: by.to_owned() }, ..self.system_step("dispatcher") };
+        match self.kill_one(step, &execution, false).await {
+            Ok(_) => Ok(true),
+            Err(EngineError::Ended(_) | EngineError::NotFound { .. }) => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
@@ -309,4 +330,9 @@ impl Engine {
         self.hub.work();
         self.dispatcher.notify_one();
     }
+}
+
+/// Tasks that were opened join the graph part by part; until all have, others must wait.
+fn still_opening(id: JobId) -> EngineError {
+    EngineError::Conflict(format!("the tasks of job {id} that were added last are still being looked at: try again in a moment"))
 }

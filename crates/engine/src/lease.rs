@@ -95,6 +95,7 @@ impl Leases for LocalLeases {
     }
 
     async fn put_blob(&self, fence: Fence, bytes: Vec<u8>) -> Result<Payload, LeaseError> {
+        self.engine.held(fence).await?;
         self.engine.put_blob(bytes).await.map_err(|error| match error {
             EngineError::Internal(why) => LeaseError::Refused(format!("execution {}: {why}", fence.execution)),
             error => LeaseError::Unavailable(Box::new(error)),

@@ -14,11 +14,7 @@ use crate::error::EngineError;
 impl Engine {
     /// What an attempt needs, for whoever holds its lease.
     pub(crate) async fn materials(&self, fence: Fence) -> Result<Materials, LeaseError> {
-        let execution = self.ports.store.get(fence.execution).await.map_err(|error| LeaseError::Unavailable(Box::new(error)))?;
-        let holds = |execution: &Execution| {
-            execution.lease.as_ref().is_some_and(|lease| lease.id == fence.lease && lease.attempt == fence.attempt && lease.begun)
-        };
-        let execution = execution.filter(holds).ok_or_else(|| LeaseError::Lost("it is another worker's by now".into()))?;
+        let execution = self.held(fence).await?;
         let mut materials = Materials::default();
         for name in &execution.spec.secrets {
             materials.secrets.push(self.material(&execution, name).await?);
@@ -32,6 +28,15 @@ impl Engine {
             Err(error) => return Err(LeaseError::Refused(format!("its input could not be put together: {error}"))),
         };
         Ok(materials)
+    }
+
+    /// The execution whose lease this is.
+    pub(crate) async fn held(&self, fence: Fence) -> Result<Execution, LeaseError> {
+        let execution = self.ports.store.get(fence.execution).await.map_err(|error| LeaseError::Unavailable(Box::new(error)))?;
+        let holds = |execution: &Execution| {
+            execution.lease.as_ref().is_some_and(|lease| lease.id == fence.lease && lease.attempt == fence.attempt && lease.begun)
+        };
+        execution.filter(holds).ok_or_else(|| LeaseError::Lost("it is another worker's by now".into()))
     }
 
     async fn material(&self, execution: &Execution, name: &Name) -> Result<Material, LeaseError> {

@@ -1,14 +1,33 @@
 //! What people are told of incidents: which of them make up the next message, and its words. Pure; a message names the worst and counts the rest, so
 //! that a thousand incidents are one message.
 
-use runvoy_model::incident::{Incident, IncidentKind, Move, Subject, Told};
+use runvoy_model::incident::{Incident, IncidentKind, Move, Subject, Told, one_line};
 use runvoy_model::time::UnixMs;
 use runvoy_ports::alert::{Entry, Line, Notice, Tone};
+use runvoy_ports::record::IncidentMark;
 
 use crate::health::elapsed;
 
 /// So many are named in one message, of what began and of what is over.
-const MOST_NAMED: usize = 10;
+pub(crate) const MOST_NAMED: usize = 10;
+
+/// So much is said of how one was over, so that all that are named fit into a message.
+const MOST_WHY: usize = 150;
+
+/// What waits to be told.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    /// What began: the worst, whole.
+    pub(crate) begun: Vec<Incident>,
+    /// What began beside that.
+    pub(crate) more_begun: Vec<IncidentMark>,
+    /// What is over: the worst, whole.
+    pub(crate) over: Vec<Incident>,
+    /// What is over beside that.
+    pub(crate) more_over: Vec<IncidentMark>,
+    /// How many were forgotten before anybody could be told, because they were too many.
+    pub(crate) forgotten: usize,
+}
 
 /// A message, and what is true once somebody has got it.
 #[derive(Debug)]
@@ -17,62 +36,63 @@ pub(crate) struct Composed {
     pub(crate) told: Vec<Move>,
 }
 
-/// The next message; `None` where everybody was told of everything.
-pub(crate) fn compose(incidents: &[(String, Incident)], now: UnixMs, web_url: &str) -> Option<Composed> {
-    let waiting = || incidents.iter().map(|(_, incident)| incident).filter(|incident| incident.is_to_be_told());
-    let mut begun: Vec<&Incident> = waiting().filter(|incident| incident.is_open()).collect();
-    let mut over: Vec<&Incident> = waiting().filter(|incident| !incident.is_open()).collect();
-    if begun.is_empty() && over.is_empty() {
+/// The next message; `None` where everybody was told of everything. Whatever it marks as told is in it, by name or in a number.
+pub(crate) fn compose(waiting: &Waiting, now: UnixMs, web_url: &str) -> Option<Composed> {
+    let Waiting { begun, more_begun, over, more_over, forgotten } = waiting;
+    if begun.is_empty() && over.is_empty() && *forgotten == 0 {
         return None;
     }
-    begun.sort_by_key(|incident| (incident.kind, incident.began_at));
-    over.sort_by_key(|incident| incident.over.as_ref().map(|over| over.at));
-    let mut lines: Vec<Line> = over.iter().take(MOST_NAMED).map(|incident| line(incident, web_url)).collect();
-    if over.len() > MOST_NAMED {
-        lines.push(Line { text: format!("and {} more are over", over.len() - MOST_NAMED), command: None, link: None });
+    let mut lines: Vec<Line> = over.iter().map(|incident| line(incident, web_url)).collect();
+    if !more_over.is_empty() {
+        lines.push(Line { text: format!("and {} more are over", more_over.len()), why: None, command: None, link: None });
     }
     let notice = Notice {
-        title: title(&begun, &over),
-        begun: begun.iter().take(MOST_NAMED).map(|incident| entry(incident, now, web_url)).collect(),
-        more: more(begun.get(MOST_NAMED..).unwrap_or_default()),
+        title: title(waiting),
+        begun: begun.iter().map(|incident| entry(incident, now, web_url)).collect(),
+        more: more(more_begun, *forgotten),
         over: lines,
     };
-    let told = |incident: &&Incident| Move::Told { name: incident.name(), began_at: incident.began_at, what: what(incident) };
-    Some(Composed { notice, told: begun.iter().chain(&over).map(told).collect() })
+    let named = begun.iter().chain(over).map(|incident| (incident.name(), incident.began_at, incident.is_open()));
+    let counted = more_begun.iter().map(|mark| (mark, true)).chain(more_over.iter().map(|mark| (mark, false)));
+    let all = named.chain(counted.map(|(mark, is_open)| (mark.name.clone(), mark.began_at, is_open)));
+    let told = all.map(|(name, began_at, is_open)| Move::Told { name, began_at, what: if is_open { Told::Begin } else { Told::Over } });
+    Some(Composed { notice, told: told.collect() })
 }
 
-const fn what(incident: &Incident) -> Told {
-    if incident.is_open() { Told::Begin } else { Told::Over }
-}
-
-fn title(begun: &[&Incident], over: &[&Incident]) -> String {
-    match (begun, over) {
-        ([one], []) => headline(one.kind).to_owned(),
-        ([], [one]) => format!("Resolved: {}", noun(one.kind, 1)),
-        ([], _) => format!("Resolved: {} incidents", over.len()),
-        _ => {
-            let counts = counts(begun);
-            let more = if over.is_empty() { String::new() } else { format!("; {} resolved", over.len()) };
-            format!("{}{more}", counts.join(", "))
+fn title(waiting: &Waiting) -> String {
+    let over = waiting.over.len() + waiting.more_over.len();
+    match (&waiting.begun[..], &waiting.over[..]) {
+        ([one], []) if waiting.more_begun.is_empty() => headline(one.kind).to_owned(),
+        ([], [one]) if over == 1 => format!("Resolved: {}", noun(one.kind, 1)),
+        ([], []) => format!("{} incidents were not told in time", waiting.forgotten),
+        ([], _) => format!("Resolved: {over} incidents"),
+        (begun, _) => {
+            let kinds: Vec<_> = begun.iter().map(|incident| incident.kind).chain(waiting.more_begun.iter().map(|mark| mark.kind)).collect();
+            let more = if over == 0 { String::new() } else { format!("; {over} resolved") };
+            format!("{}{more}", counts(&kinds).join(", "))
         }
     }
 }
 
-fn counts(incidents: &[&Incident]) -> Vec<String> {
-    let count = |kind: IncidentKind| incidents.iter().filter(|incident| incident.kind == kind).count();
+fn counts(kinds: &[IncidentKind]) -> Vec<String> {
+    let count = |kind: IncidentKind| kinds.iter().filter(|one| **one == kind).count();
     let counted = IncidentKind::ALL.map(|kind| (kind, count(kind)));
     counted.into_iter().filter(|(_, count)| *count > 0).map(|(kind, count)| format!("{count} {}", noun(kind, count))).collect()
 }
 
-fn more(rest: &[&Incident]) -> Vec<String> {
-    if rest.is_empty() {
-        return Vec::new();
+fn more(rest: &[IncidentMark], forgotten: usize) -> Vec<String> {
+    let kinds: Vec<_> = rest.iter().map(|mark| mark.kind).collect();
+    let mut more = Vec::new();
+    if !kinds.is_empty() {
+        more.push(format!("and {} more: {}", kinds.len(), counts(&kinds).join(", ")));
     }
-    let mut more = vec![format!("and {} more: {}", rest.len(), counts(rest).join(", "))];
-    if rest.iter().any(|incident| incident.kind == IncidentKind::Dead) {
+    if forgotten > 0 {
+        more.push(format!("{forgotten} older incidents could not be told in time and are not counted here"));
+    }
+    if kinds.contains(&IncidentKind::Dead) || forgotten > 0 {
         more.push("runvoy queues list and runvoy queues dead QUEUE show the dead letters".to_owned());
     }
-    if rest.iter().any(|incident| matches!(incident.kind, IncidentKind::Critical | IncidentKind::Overtime)) {
+    if kinds.iter().any(|kind| matches!(kind, IncidentKind::Critical | IncidentKind::Overtime)) {
         more.push("runvoy health tasks shows what runs".to_owned());
     }
     more
@@ -138,8 +158,9 @@ fn line(incident: &Incident, web_url: &str) -> Line {
     let (at, why) = incident.over.as_ref().map_or((incident.began_at, ""), |over| (over.at, over.why.as_str()));
     let lasted = elapsed(at.ms_since(incident.began_at));
     let unheard = if incident.told_at.is_none() { ", before it could be told" } else { "" };
-    let text = format!("{} {}: over after {lasted}{unheard}: {why}", noun(incident.kind, 1), incident.about);
-    Line { text, command: incident.subject.as_ref().map(|subject| subject.command.clone()), link: link(incident, web_url) }
+    let text = format!("{} {}: over after {lasted}{unheard}", noun(incident.kind, 1), incident.about);
+    let why = Some(one_line(why.lines().next().unwrap_or_default(), MOST_WHY)).filter(|why| !why.is_empty());
+    Line { text, why, command: incident.subject.as_ref().map(|subject| subject.command.clone()), link: link(incident, web_url) }
 }
 
 fn link(incident: &Incident, web_url: &str) -> Option<String> {
@@ -153,29 +174,30 @@ mod tests {
 
     use super::*;
 
-    fn incident(kind: IncidentKind, number: i64) -> (String, Incident) {
+    fn incident(kind: IncidentKind, number: i64) -> Incident {
         let subject = Subject { command: "make".into(), created_by: "ada@x".into(), queue: "default".into(), task: None };
-        let incident = Incident { subject: Some(subject), ..Incident::begun(kind, format!("id{number}"), "why", UnixMs(number)) };
-        (incident.name(), incident)
+        Incident { subject: Some(subject), ..Incident::begun(kind, format!("id{number}"), "why", UnixMs(number)) }
     }
 
-    fn over(mut incident: (String, Incident), told: bool) -> (String, Incident) {
-        incident.1.told_at = told.then_some(UnixMs(500));
-        incident.1.over = Some(Over { at: UnixMs(60_000), why: "it ended SUCCEEDED".into(), told_at: None });
-        incident
+    fn over(incident: Incident, told: bool, why: &str) -> Incident {
+        let over = Some(Over { at: UnixMs(60_000), why: why.into(), told_at: None });
+        Incident { told_at: told.then_some(UnixMs(500)), over, ..incident }
+    }
+
+    fn mark(kind: IncidentKind, number: i64) -> IncidentMark {
+        let Incident { kind, began_at, .. } = incident(kind, number);
+        IncidentMark { name: incident(kind, number).name(), kind, began_at, since: began_at }
     }
 
     #[test]
-    fn nothing_is_told_twice_and_nothing_where_there_is_nothing() {
-        assert!(compose(&[], UnixMs(0), "").is_none());
-        let mut told = incident(IncidentKind::Dead, 1);
-        told.1.told_at = Some(UnixMs(2));
-        assert!(compose(&[told], UnixMs(0), "").is_none());
+    fn nothing_is_told_where_there_is_nothing() {
+        assert!(compose(&Waiting::default(), UnixMs(0), "").is_none());
     }
 
     #[test]
     fn one_incident_is_told_with_what_helps() {
-        let composed = compose(&[incident(IncidentKind::Dead, 1)], UnixMs(90_001), "https://runvoy.example.com/").expect("a message");
+        let waiting = Waiting { begun: vec![incident(IncidentKind::Dead, 1)], ..Waiting::default() };
+        let composed = compose(&waiting, UnixMs(90_001), "https://runvoy.example.com/").expect("a message");
         let entry = &composed.notice.begun[0];
         assert_eq!(composed.notice.title, "Dead letter: an execution used up its retries");
         assert_eq!((entry.tone, entry.link.as_deref()), (Tone::Bad, Some("https://runvoy.example.com/logs?execution_id=id1")));
@@ -186,10 +208,15 @@ mod tests {
 
     #[test]
     fn a_thousand_are_one_message_that_names_the_worst() {
-        let mut incidents: Vec<_> = (0..1_000).map(|number| incident(IncidentKind::Dead, number)).collect();
-        incidents.push(incident(IncidentKind::Critical, 5_000));
-        incidents.push(over(incident(IncidentKind::Overtime, 7), true));
-        let Composed { notice, told } = compose(&incidents, UnixMs(9_000), "").expect("a message");
+        let waiting = Waiting {
+            begun: std::iter::once(incident(IncidentKind::Critical, 5_000))
+                .chain((0..9).map(|number| incident(IncidentKind::Dead, number)))
+                .collect(),
+            more_begun: (9..1_000).map(|number| mark(IncidentKind::Dead, number)).collect(),
+            over: vec![over(incident(IncidentKind::Overtime, 7), true, "it ended")],
+            ..Waiting::default()
+        };
+        let Composed { notice, told } = compose(&waiting, UnixMs(9_000), "").expect("a message");
         assert_eq!(notice.title, "1 critical execution, 1000 dead letters; 1 resolved");
         assert_eq!((notice.begun.len(), notice.begun[0].headline.as_str()), (MOST_NAMED, headline(IncidentKind::Critical)));
         assert_eq!(notice.more[0], "and 991 more: 991 dead letters");
@@ -199,14 +226,37 @@ mod tests {
 
     #[test]
     fn what_was_over_before_anybody_was_told_is_one_line() {
-        let composed = compose(&[over(incident(IncidentKind::Critical, 0), false)], UnixMs(9), "").expect("a message");
+        let waiting = Waiting { over: vec![over(incident(IncidentKind::Critical, 0), false, "it ended SUCCEEDED")], ..Waiting::default() };
+        let composed = compose(&waiting, UnixMs(9), "").expect("a message");
         assert_eq!(composed.notice.title, "Resolved: critical execution");
         assert!(composed.notice.begun.is_empty());
-        let text = &composed.notice.over[0].text;
-        assert_eq!(text, "critical execution id0: over after 1 min, before it could be told: it ended SUCCEEDED");
+        let line = &composed.notice.over[0];
+        assert_eq!(line.text, "critical execution id0: over after 1 min, before it could be told");
+        assert_eq!(line.why.as_deref(), Some("it ended SUCCEEDED"));
         assert_eq!(composed.told, [Move::Told { name: "critical:id0".into(), began_at: UnixMs(0), what: Told::Over }]);
-        let many: Vec<_> = (0..50).map(|number| over(incident(IncidentKind::Critical, number), true)).collect();
-        let composed = compose(&many, UnixMs(9), "").expect("a message");
-        assert_eq!((composed.notice.over.len(), composed.notice.title.as_str()), (MOST_NAMED + 1, "Resolved: 50 incidents"));
+    }
+
+    #[test]
+    fn how_many_more_are_over_is_told_and_a_reason_is_a_short_line() {
+        let long = format!("first {}\nNext: forged", "x".repeat(2_000));
+        let waiting = Waiting {
+            over: (0..10).map(|number| over(incident(IncidentKind::Critical, number), true, &long)).collect(),
+            more_over: (10..50).map(|number| mark(IncidentKind::Critical, number)).collect(),
+            ..Waiting::default()
+        };
+        let Composed { notice, told } = compose(&waiting, UnixMs(9), "").expect("a message");
+        assert_eq!((notice.over.len(), notice.title.as_str(), told.len()), (MOST_NAMED + 1, "Resolved: 50 incidents", 50));
+        assert_eq!(notice.over[10].text, "and 40 more are over");
+        assert!(told.iter().all(|one| matches!(one, Move::Told { what: Told::Over, .. })));
+        let why = notice.over[0].why.as_deref().expect("a reason");
+        assert!(why.chars().count() <= MOST_WHY + 1 && !why.contains("forged"), "{why}");
+    }
+
+    #[test]
+    fn what_was_forgotten_is_told_as_a_number() {
+        let waiting = Waiting { forgotten: 7, ..Waiting::default() };
+        let composed = compose(&waiting, UnixMs(9), "").expect("a message");
+        assert_eq!((composed.notice.title.as_str(), composed.told.len()), ("7 incidents were not told in time", 0));
+        assert!(composed.notice.more[0].starts_with("7 older incidents"), "{:?}", composed.notice.more);
     }
 }

@@ -18,22 +18,42 @@ use crate::access::Caller;
 use crate::error::EngineError;
 use crate::repeat::submit_key;
 
-/// So many dead letters are looked at for one request that names none: those that may not run again are passed over.
-const MOST_LOOKED_AT: usize = 500;
-/// So many of those are named in the answer.
+/// A request that names none looks no further after so many that may not run again: each is named in its answer.
 const MOST_REFUSED: usize = 100;
+/// Those that are left are counted up to so many.
+pub const MOST_COUNTED: usize = 10_000;
 /// The word of a redrive in the trail.
 const REDRIVE: &str = "queues.redrive";
 
 /// A place in a list of dead letters.
 pub type DeadPlace = (UnixMs, ExecutionId);
 
+/// Which dead letters a redrive is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted<'r> {
+    /// These.
+    Named(&'r [String]),
+    /// The oldest of all that the caller reaches, as many as one step takes; after the place at which an earlier redrive stopped.
+    Oldest(Option<RedrivePlace>),
+}
+
+/// How far a redrive of all has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RedrivePlace {
+    /// The last one that was looked at.
+    pub after: DeadPlace,
+    /// When it began: what is given up later, perhaps of what it had run again, is not part of it.
+    pub until: UnixMs,
+}
+
 /// What a redrive came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedriveReport {
     /// What became of each dead letter that was looked at.
     pub letters: Vec<Redriven>,
-    /// How many dead letters of the caller were not looked at.
+    /// Where to go on, if some were not looked at.
+    pub next: Option<RedrivePlace>,
+    /// How many those are; [`MOST_COUNTED`] stands for so many or more.
     pub left: u64,
 }
 
@@ -60,28 +80,37 @@ impl Engine {
         limit: usize,
     ) -> Result<Vec<Execution>, EngineError> {
         let owner = self.owner_seen(caller, caller.may(Action::Read)?);
-        let query = DeadQuery { queue: queue_name(queue)?, owner, oldest_first: false, after, limit };
+        let query = DeadQuery { queue: queue_name(queue)?, owner, oldest_first: false, after, until: None, limit };
         Ok(self.ports.store.dead(query).await?)
     }
 
-    /// Has dead letters of a queue run again: these, or the oldest of all that the caller reaches, as many as one step takes.
+    /// Has dead letters of a queue run again.
     pub async fn redrive(
         &self,
         caller: &Caller,
         queue: &str,
-        ids: Option<&[String]>,
+        wanted: Wanted<'_>,
         key: Option<String>,
     ) -> Result<RedriveReport, EngineError> {
-        let (name, owner) = (queue_name(queue)?, self.owner_seen(caller, caller.may(Action::Redrive)?));
-        let key = submit_key(caller, key.as_deref(), REDRIVE, &json!({"queue": queue, "execution_ids": ids}))?;
+        let asked = match wanted {
+            Wanted::Named(ids) => json!({"queue": queue, "execution_ids": ids}),
+            Wanted::Oldest(None) => json!({"queue": queue}),
+            Wanted::Oldest(Some(RedrivePlace { after: (since, id), until })) => json!({"queue": queue, "after": [since, id, until]}),
+        };
+        let key = submit_key(caller, key.as_deref(), REDRIVE, &asked)?;
+        let owner = self.owner_seen(caller, caller.may(Action::Redrive)?);
+        let mut rest = DeadQuery { queue: queue_name(queue)?, owner, oldest_first: true, after: None, until: Some(self.now()), limit: 0 };
+        if let Wanted::Oldest(Some(place)) = wanted {
+            (rest.after, rest.until) = (Some(place.after), Some(place.until));
+        }
         if let Some(letters) = self.redriven_before(key.as_ref()).await? {
-            return self.report(&name, owner.as_deref(), ids.is_some(), letters).await;
+            return self.report(wanted, rest, letters).await;
         }
         let _admitted = self.admission.enter()?;
         self.refuse_shared_uid().await?;
-        let round = match ids {
-            Some(ids) => self.named(caller, &name, ids).await?,
-            None => self.oldest(caller, &name, owner.clone()).await?,
+        let round = match wanted {
+            Wanted::Named(ids) => self.named(caller, &rest.queue, ids).await?,
+            Wanted::Oldest(_) => self.oldest(caller, rest.clone()).await?,
         };
         if let Some(why) = &round.denied {
             self.note_denied(caller, REDRIVE, why).await?;
@@ -91,7 +120,7 @@ impl Engine {
         if !repeated {
             self.went_on(&letters).await?;
         }
-        self.report(&name, owner.as_deref(), ids.is_some(), letters).await
+        self.report(wanted, rest, letters).await
     }
 
     /// Whose executions a caller reaches, where it is not everybody's.
@@ -125,15 +154,13 @@ impl Engine {
         Ok(round)
     }
 
-    async fn oldest(&self, caller: &Caller, queue: &Name, owner: Option<String>) -> Result<Round, EngineError> {
-        let (mut round, mut after, mut looked_at) = (Round::default(), None, 0);
-        while round.letters.len() < MOST_REDRIVEN && looked_at < MOST_LOOKED_AT && round.refused.len() < MOST_REFUSED {
-            let limit = MOST_REDRIVEN - round.letters.len();
-            let query = DeadQuery { queue: queue.clone(), owner: owner.clone(), oldest_first: true, after, limit };
-            let page = self.ports.store.dead(query).await?;
+    async fn oldest(&self, caller: &Caller, mut query: DeadQuery) -> Result<Round, EngineError> {
+        let mut round = Round::default();
+        while round.letters.len() < MOST_REDRIVEN && round.refused.len() < MOST_REFUSED {
+            query.limit = MOST_REDRIVEN - round.letters.len();
+            let page = self.ports.store.dead(query.clone()).await?;
             let Some(last) = page.last() else { break };
-            after = last.dead_since().map(|since| (since, last.id));
-            looked_at += page.len();
+            query.after = last.dead_since().map(|since| (since, last.id));
             for execution in &page {
                 self.judge(caller, execution, &mut round).await?;
             }
@@ -183,7 +210,7 @@ impl Engine {
                     }
                 }
                 Fate::Job(_) => self.dispatcher.notify_one(),
-                Fate::Refused(_) => {}
+                Fate::Dropped(_) | Fate::Refused(_) => {}
             }
             self.hub.changed(letter.execution);
         }
@@ -191,18 +218,21 @@ impl Engine {
         Ok(())
     }
 
-    /// With how many dead letters are left; of a request that named some, none.
-    async fn report(&self, queue: &Name, owner: Option<&str>, named: bool, letters: Vec<Redriven>) -> Result<RedriveReport, EngineError> {
-        if named {
-            return Ok(RedriveReport { letters, left: 0 });
+    /// With what is left behind those that were looked at; of a request that named some, nothing.
+    async fn report(&self, wanted: Wanted<'_>, mut rest: DeadQuery, letters: Vec<Redriven>) -> Result<RedriveReport, EngineError> {
+        let nothing_left = |letters| RedriveReport { letters, next: None, left: 0 };
+        if matches!(wanted, Wanted::Named(_)) {
+            return Ok(nothing_left(letters));
         }
-        let mut refused = 0;
-        for letter in letters.iter().filter(|letter| matches!(letter.fate, Fate::Refused(_))) {
+        for letter in &letters {
+            // Its place among dead letters is the same when it is none any more.
             let execution = self.ports.store.get(letter.execution).await?;
-            refused += u64::from(execution.is_some_and(|execution| execution.dead && execution.spec.queue == *queue));
+            let place = execution.and_then(|execution| execution.completed_at.map(|since| (since, execution.id)));
+            rest.after = rest.after.max(place);
         }
-        let left = self.ports.store.dead_count(queue, owner).await?.saturating_sub(refused);
-        Ok(RedriveReport { letters, left })
+        let (Some(after), Some(until)) = (rest.after, rest.until) else { return Ok(nothing_left(letters)) };
+        let left = self.ports.store.dead_count(DeadQuery { limit: MOST_COUNTED, ..rest }).await?;
+        Ok(RedriveReport { letters, next: (left > 0).then_some(RedrivePlace { after, until }), left })
     }
 }
 

@@ -16,7 +16,7 @@ use runvoy_model::event::EventType;
 use runvoy_model::execution::Execution;
 use runvoy_model::health::Health;
 use runvoy_model::id::StepId;
-use runvoy_model::incident::{Incident, IncidentKind, Move};
+use runvoy_model::incident::{Incident, IncidentKind, Move, Told};
 use runvoy_model::record::Kind;
 use runvoy_model::role::Role;
 use runvoy_model::step::Step;
@@ -73,7 +73,11 @@ struct Play {
 
 impl Play {
     fn new() -> Self {
-        let (stage, heard) = (Stage::new(Config::default()), Arc::new(Heard::default()));
+        Self::of(Stage::new(Config::default()))
+    }
+
+    fn of(stage: Stage) -> Self {
+        let heard = Arc::new(Heard::default());
         let (health, alerts) = agents(&stage, &heard);
         Self { stage, heard, health, alerts }
     }
@@ -102,9 +106,15 @@ impl Play {
     }
 
     async fn begin(&self, incidents: impl Iterator<Item = Incident>) {
-        let moves: Vec<Move> = incidents.map(|incident| Move::Begin(Box::new(incident))).collect();
-        let step = Step::system(StepId(self.stage.ids.next_id()), self.stage.clock.now(), "test");
-        self.stage.store.apply(step, Command::Change(Change::MoveIncidents(moves), None)).await.expect("begun");
+        self.move_all(incidents.map(|incident| Move::Begin(Box::new(incident))).collect()).await;
+    }
+
+    async fn move_all(&self, moves: Vec<Move>) {
+        for some in moves.chunks(200) {
+            let step = Step::system(StepId(self.stage.ids.next_id()), self.stage.clock.now(), "test");
+            let change = Change::MoveIncidents(some.to_vec());
+            self.stage.store.apply(step, Command::Change(change, None)).await.expect("moved");
+        }
     }
 
     async fn checks(&self) -> usize {
@@ -143,7 +153,8 @@ async fn one_incident_is_told_once_and_its_end_once_over_restarts() {
     }
     assert_eq!(play.heard.titles()[1..], ["Resolved: critical execution"]);
     let told = play.heard.notices.lock()[1].over[0].text.clone();
-    assert!(told.ends_with(": over after 3 min: it is as it should be again"), "{told}");
+    assert!(told.ends_with(": over after 3 min"), "{told}");
+    assert_eq!(play.heard.notices.lock()[1].over[0].why.as_deref(), Some("it is as it should be again"));
     assert!(play.stage.store.verify().await.expect("a verdict").is_whole());
 }
 
@@ -162,7 +173,7 @@ async fn an_execution_in_overtime_is_told_and_its_end_is_told_without_a_check() 
     assert_eq!(play.heard.titles().len(), 1, "at most one message a minute");
     play.stage.clock.pass(MINUTE);
     play.alerts.look().await.expect("looked");
-    let over = play.heard.notices.lock()[1].over[0].text.clone();
+    let over = play.heard.notices.lock()[1].over[0].why.clone().expect("a reason");
     assert!(over.contains("it ended FAILED: exit code 3"), "{over}");
 }
 
@@ -245,7 +256,7 @@ async fn a_dead_letter_is_told_once() {
     let entry = &notice.begun[0];
     assert_eq!(
         (entry.headline.as_str(), entry.command.as_deref()),
-        ("Dead letter: an execution used up its retries", Some("make deploy --token ***"))
+        ("Dead letter: an execution used up its retries", Some("make deploy --token …"))
     );
     assert!(entry.next[1].starts_with("runvoy queues redrive default --task "), "{entry:?}");
 }
@@ -283,10 +294,10 @@ async fn old_incidents_are_forgotten_unless_somebody_is_still_to_be_told() {
     play.look().await;
     play.heard.away.store(true, Ordering::Relaxed);
     play.begin(std::iter::once(dead(&play, "untold"))).await;
-    play.stage.clock.pass(6 * DAY);
+    play.stage.clock.pass(23 * HOUR);
     play.look().await;
     assert_eq!(play.incidents().await, 2);
-    play.stage.clock.pass(2 * DAY);
+    play.stage.clock.pass(8 * DAY);
     play.look().await;
     assert_eq!(play.incidents().await, 1, "one was told, long ago");
     // A server that tells nobody keeps nothing for anybody.
@@ -294,6 +305,75 @@ async fn old_incidents_are_forgotten_unless_somebody_is_still_to_be_told() {
     HealthWatch::new(Arc::clone(&play.stage.engine)).check().await.expect("a check");
     assert_eq!(play.incidents().await, 0);
     assert!(Alerts::new(Arc::clone(&play.stage.engine)).is_none());
+}
+
+/// What comes back while the message of its end is on its way is told again.
+#[tokio::test]
+async fn what_is_wrong_again_before_its_end_is_marked_is_told_again() {
+    let mut play = Play::new();
+    let dead = Incident::begun(IncidentKind::Dead, "x", "gave up", play.stage.clock.now());
+    play.begin(std::iter::once(dead.clone())).await;
+    play.alerts.look().await.expect("looked");
+    play.stage.clock.pass(2 * MINUTE);
+    let end = Move::End { name: dead.name(), why: "redriven".into() };
+    play.move_all(vec![end]).await;
+    // It begins again after the message was composed and before that is written down.
+    play.move_all(vec![Move::Begin(Box::new(dead.clone())), Move::Told { name: dead.name(), began_at: dead.began_at, what: Told::Over }])
+        .await;
+    play.stage.clock.pass(2 * MINUTE);
+    play.alerts.look().await.expect("looked");
+    assert_eq!(play.heard.titles(), ["Dead letter: an execution used up its retries"; 2]);
+}
+
+#[tokio::test]
+async fn what_nobody_can_be_told_of_for_long_is_bounded_and_the_rest_is_a_number() {
+    let mut play = Play::new();
+    play.heard.away.store(true, Ordering::Relaxed);
+    let now = play.stage.clock.now();
+    let number = |number: u64| Incident::begun(IncidentKind::Dead, format!("id{number:05}"), "gave up", now.plus_ms(number as i64));
+    play.begin((0..10_150).map(number)).await;
+    play.alerts.look().await.expect("looked");
+    assert_eq!((play.incidents().await, play.stage.engine.alert_standing().waiting), (10_000, 10_000));
+    let oldest = play.stage.store.records(Kind::Incident).await.expect("records").swap_remove(0).name;
+    assert_eq!(oldest, "dead:id00150", "the oldest are gone");
+    play.heard.away.store(false, Ordering::Relaxed);
+    for _ in 0..3 {
+        play.stage.clock.pass(2 * MINUTE);
+        play.alerts.look().await.expect("looked");
+    }
+    assert_eq!(play.heard.titles(), ["10000 dead letters"], "nothing twice");
+    let more = play.heard.notices.lock()[0].more.clone();
+    assert!(more[0].starts_with("and 9990 more") && more[1].starts_with("150 older incidents"), "{more:?}");
+    assert_eq!(play.stage.engine.alert_standing().waiting, 0);
+}
+
+#[tokio::test]
+async fn a_follow_up_ends_what_has_ended_and_nothing_else() {
+    let mut play = Play::new();
+    let ends = play.running().await;
+    let goes_on = play.running().await;
+    play.stage.clock.pass(11 * MINUTE);
+    play.look().await;
+    play.stage.finish(&worker(9, false), &ends, 0).await.expect("ended");
+    play.health.follow_up().await.expect("looked");
+    play.stage.clock.pass(2 * MINUTE);
+    play.alerts.look().await.expect("looked");
+    let notices = play.heard.notices.lock();
+    let over: Vec<_> = notices[1].over.iter().map(|line| (line.text.contains(&ends.id.to_string()), line.why.as_deref())).collect();
+    assert_eq!(over, [(true, Some("it ended SUCCEEDED: exit code 0"))], "{} goes on", goes_on.id);
+}
+
+#[tokio::test]
+async fn a_message_leads_to_the_page_of_the_server_where_no_other_is_set() {
+    for (web_url, page) in [("", "http://127.0.0.1:9/logs?"), ("https://web.example.com", "https://web.example.com/logs?")] {
+        let config = Config { own_url: "http://127.0.0.1:9".into(), web_url: web_url.into(), ..Config::default() };
+        let mut play = Play::of(Stage::new(config));
+        play.running().await;
+        play.stage.clock.pass(11 * MINUTE);
+        play.look().await;
+        let link = play.heard.notices.lock()[0].begun[0].link.clone().expect("a link");
+        assert!(link.starts_with(page), "{link}");
+    }
 }
 
 #[tokio::test]

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
-use runvoy_model::id::JobId;
-use runvoy_model::job::{Job, JobStatus, Node, Phase};
+use runvoy_model::id::{ExecutionId, JobId};
+use runvoy_model::job::{Job, JobStatus, Node, Payload, Phase};
 use runvoy_model::name::Name;
 use runvoy_model::time::UnixMs;
 use runvoy_model::view::MOST_FORGOTTEN;
-use runvoy_ports::job::{JobQuery, JobStore};
+use runvoy_ports::job::{JobQuery, JobStore, PAGE_BYTES};
 use runvoy_ports::store::StoreError;
 
 use crate::store::MemoryStore;
@@ -121,11 +121,29 @@ impl JobStore for MemoryStore {
         let opening = state.jobs.get(job).and_then(|job| job.opening);
         let after = state.jobs.nodes(job).filter(|node| after_place.is_none_or(|after| node.place > after));
         let opened = after.filter(|node| node.phase != Phase::Staged || opening == Some(node.batch));
-        Ok(opened.take(limit).cloned().collect())
+        let mut bytes = 0;
+        let page = opened.take(limit).take_while(|node| {
+            let fits = bytes < PAGE_BYTES;
+            bytes += [&node.input, &node.output].into_iter().map(held).sum::<usize>();
+            fits
+        });
+        Ok(page.cloned().collect())
+    }
+
+    async fn active(&self, job: JobId, after_place: Option<u32>, max: usize) -> Result<Vec<(u32, ExecutionId)>, StoreError> {
+        let state = self.state.lock();
+        let after = state.jobs.nodes(job).filter(|node| after_place.is_none_or(|after| node.place > after));
+        let active = after.filter(|node| node.phase == Phase::Active).filter_map(|node| Some((node.place, node.execution?)));
+        Ok(active.take(max).collect())
     }
 
     async fn node(&self, job: JobId, task: &str) -> Result<Option<Node>, StoreError> {
         Ok(self.state.lock().jobs.node(job, task).cloned())
+    }
+
+    async fn outputs(&self, job: JobId, tasks: &[Name]) -> Result<Vec<Option<Payload>>, StoreError> {
+        let state = self.state.lock();
+        Ok(tasks.iter().map(|task| state.jobs.node(job, task.as_str())?.output.clone()).collect())
     }
 
     async fn attention(&self, max: usize) -> Result<Vec<JobId>, StoreError> {
@@ -135,5 +153,13 @@ impl JobStore for MemoryStore {
     async fn staged_before(&self, at: UnixMs, max: usize) -> Result<Vec<JobId>, StoreError> {
         let staged = |job: &&Job| job.status == JobStatus::Staged && job.created_at < at;
         Ok(self.state.lock().jobs.all().filter(staged).map(|job| job.id).take(max).collect())
+    }
+}
+
+/// How many bytes of text data of a task is.
+fn held(payload: &Option<Payload>) -> usize {
+    match payload {
+        Some(Payload::Inline(value)) => value.to_string().len(),
+        _ => 0,
     }
 }

@@ -3,6 +3,7 @@
 
 mod blob;
 mod event;
+mod incident;
 mod job;
 mod log;
 mod queue;

@@ -38,9 +38,11 @@ pub(crate) fn dead<'e>(executions: impl Iterator<Item = &'e Execution>, query: &
         (after, true) => place(execution) > after,
         (after, false) => place(execution) < after,
     };
+    let in_time = |execution: &Execution| query.until.is_none_or(|until| execution.dead_since() <= Some(until));
     let owned = |execution: &Execution, owner: &String| execution.created_by == *owner || execution.owned_by.contains(owner);
     let mut found: Vec<Execution> = executions
         .filter(|execution| place(execution).is_some() && execution.spec.queue == query.queue && beyond(execution))
+        .filter(|execution| in_time(execution))
         .filter(|execution| query.owner.as_ref().is_none_or(|owner| owned(execution, owner)))
         .cloned()
         .collect();

@@ -140,6 +140,11 @@ impl View for State {
         Ok(self.jobs.node(job, task).map(|node| node.phase))
     }
 
+    fn staged(&mut self, job: JobId, batch: u64) -> Result<u32, Infallible> {
+        let staged = self.jobs.nodes(job).filter(|node| Standing::Staged(batch).fits(node)).count();
+        Ok(u32::try_from(staged).unwrap_or(u32::MAX))
+    }
+
     fn open_parents(&mut self, job: JobId, task: &str) -> Result<Option<u32>, Infallible> {
         Ok(self.jobs.node(job, task).map(|node| node.open_parents))
     }

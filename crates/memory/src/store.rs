@@ -10,6 +10,7 @@ use runvoy_model::command::{Answer, Command};
 use runvoy_model::event::{Event, EventType};
 use runvoy_model::execution::{Execution, LockClaim};
 use runvoy_model::id::ExecutionId;
+use runvoy_model::incident::{IncidentKind, Phase};
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
@@ -17,9 +18,9 @@ use runvoy_model::status::Status;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::queue::{DeadQuery, QueueCounts};
-use runvoy_ports::record::RecordStore;
+use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore};
 use runvoy_ports::store::{
-    Counts, EventPage, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
+    Counts, EventPage, EventQuery, ExecutionStore, Leaf, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
 };
 
 use crate::queue;
@@ -112,6 +113,12 @@ impl ExecutionStore for MemoryStore {
         Ok(crate::event::seen(&self.state.lock(), &query, &sight))
     }
 
+    async fn leaves(&self, after: u64, max: usize) -> Result<Vec<Leaf>, StoreError> {
+        let state = self.state.lock();
+        let further = state.events.range(after.saturating_add(1)..).take(max);
+        Ok(further.map(|(place, event)| Leaf { place: *place, id: event.id, kind: event.kind, mac: event.mac }).collect())
+    }
+
     async fn queues(&self) -> Result<Vec<QueueCounts>, StoreError> {
         Ok(queue::counts(self.state.lock().executions.values()))
     }
@@ -120,9 +127,7 @@ impl ExecutionStore for MemoryStore {
         Ok(queue::dead(self.state.lock().executions.values(), &query))
     }
 
-    async fn dead_count(&self, queue: &Name, owner: Option<&str>) -> Result<u64, StoreError> {
-        let query =
-            DeadQuery { queue: queue.clone(), owner: owner.map(str::to_owned), oldest_first: false, after: None, limit: usize::MAX };
+    async fn dead_count(&self, query: DeadQuery) -> Result<u64, StoreError> {
         Ok(queue::dead(self.state.lock().executions.values(), &query).len() as u64)
     }
 
@@ -182,6 +187,14 @@ impl RecordStore for MemoryStore {
         let state = self.state.lock();
         let live = state.records.values().filter(|record| record.kind == kind && record.body.is_some());
         Ok(live.cloned().collect())
+    }
+
+    async fn incidents(&self, query: IncidentQuery) -> Result<Vec<IncidentMark>, StoreError> {
+        Ok(crate::incident::marks(self.state.lock().records.values(), query))
+    }
+
+    async fn incident_counts(&self) -> Result<Vec<(Phase, IncidentKind, u64)>, StoreError> {
+        Ok(crate::incident::counts(self.state.lock().records.values()))
     }
 
     fn authority(&self) -> Option<u64> {

@@ -12,6 +12,12 @@ use crate::hex::hex;
 pub const MOST_EVENT_BYTES: usize = 240 * 1024;
 /// So much of a message is kept.
 pub const MOST_MESSAGE_BYTES: usize = 4 * 1024;
+/// What requests and commands bring is nested no deeper than this. Readers of JSON give up at 127, and it lies in something else by then.
+pub const MOST_DEPTH: usize = 64;
+/// What is said of anything deeper.
+pub const TOO_DEEP: &str = "nested deeper than 64 levels";
+/// An event is nested no deeper than this.
+pub const MOST_EVENT_DEPTH: usize = 100;
 /// The member that says what was left out.
 pub const CUT: &str = "_cut";
 
@@ -26,6 +32,37 @@ pub fn text(value: &Value) -> Vec<u8> {
 pub fn mark(text: &[u8]) -> Value {
     let digest: [u8; 32] = Sha256::digest(text).into();
     json!({"bytes": text.len(), "sha256": hex(&digest)})
+}
+
+/// How many arrays and objects lie in each other.
+pub fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// Leaves out the members that would make the whole deeper than `most`.
+pub fn level(properties: &mut Value, most: usize) {
+    if depth(properties) <= most {
+        return;
+    }
+    let Value::Object(members) = properties else {
+        *properties = json!({CUT: {"properties": mark(&text(properties))}});
+        return;
+    };
+    let deep: Vec<String> = members.iter().filter(|(_, value)| depth(value) >= most).map(|(name, _)| name.clone()).collect();
+    let mut marks = match members.remove(CUT) {
+        Some(Value::Object(marks)) => marks,
+        _ => Map::new(),
+    };
+    for name in deep {
+        if let Some(value) = members.remove(&name) {
+            marks.insert(name, mark(&text(&value)));
+        }
+    }
+    members.insert(CUT.into(), Value::Object(marks));
 }
 
 /// Leaves out the largest members until the rest has `most` bytes of canonical text.
@@ -83,6 +120,22 @@ mod tests {
         assert_eq!(properties[CUT]["b"], mark(&text(&whole["b"])));
         cut(&mut properties, 1_000);
         assert_eq!(properties, json!({"user": "ann@x", CUT: {"a": mark(&text(&whole["a"])), "b": mark(&text(&whole["b"]))}}));
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_goes_and_leaves_its_mark() {
+        let nested = |levels| (0..levels).fold(json!(1), |inner, level| if level % 2 == 0 { json!([inner]) } else { json!({"a": inner}) });
+        assert_eq!((depth(&json!("x")), depth(&json!([])), depth(&nested(7))), (0, 1, 7));
+        let mut properties = json!({"output": nested(4), "attempt": 1, "deeper": nested(3)});
+        let whole = properties.clone();
+        level(&mut properties, 5);
+        assert_eq!(properties, whole);
+        level(&mut properties, 4);
+        let expected = json!({"attempt": 1, "deeper": nested(3), CUT: {"output": mark(&text(&whole["output"]))}});
+        assert_eq!(properties, expected);
+        let mut bare = nested(7);
+        level(&mut bare, 5);
+        assert_eq!(bare, json!({CUT: {"properties": mark(&text(&nested(7)))}}));
     }
 
     #[test]

@@ -36,6 +36,24 @@ impl IncidentKind {
     }
 }
 
+/// Where an incident stands: whether it goes on, and whether people know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// It goes on, and nobody was told.
+    Begun,
+    /// It goes on, and somebody was told.
+    Told,
+    /// It is over, and nobody was told of that.
+    Over,
+    /// It is over, and somebody was told.
+    Closed,
+}
+
+impl Phase {
+    /// Every phase.
+    pub const ALL: [Self; 4] = [Self::Begun, Self::Told, Self::Over, Self::Closed];
+}
+
 /// Something that people are told of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Incident {
@@ -137,7 +155,7 @@ impl Incident {
     /// An execution that used up its retries, as it stands after its last attempt.
     pub fn dead(execution: &Execution, at: UnixMs) -> Self {
         let why = execution.end_reason.as_ref().map_or("it failed", |reason| reason.message.as_str());
-        Self::of(execution, IncidentKind::Dead, format!("gave up after {} attempts: {}", execution.attempt, shortened(why, MOST_WHY)), at)
+        Self::of(execution, IncidentKind::Dead, format!("gave up after {} attempts: {}", execution.attempt, one_line(why, MOST_WHY)), at)
     }
 
     /// The name of its record.
@@ -150,12 +168,19 @@ impl Incident {
         self.over.is_none()
     }
 
+    /// Where it stands, and since when.
+    pub fn phase(&self) -> (Phase, UnixMs) {
+        match (&self.over, self.told_at) {
+            (None, None) => (Phase::Begun, self.began_at),
+            (None, Some(told_at)) => (Phase::Told, told_at),
+            (Some(Over { told_at: Some(told_at), .. }), _) => (Phase::Closed, *told_at),
+            (Some(over), _) => (Phase::Over, over.at),
+        }
+    }
+
     /// Nobody was told yet of what is to be told: that it began, or that it is over.
     pub fn is_to_be_told(&self) -> bool {
-        match &self.over {
-            Some(over) => over.told_at.is_none(),
-            None => self.told_at.is_none(),
-        }
+        matches!(self.phase().0, Phase::Begun | Phase::Over)
     }
 }
 
@@ -185,55 +210,102 @@ pub fn name_for(kind: IncidentKind, execution: ExecutionId) -> String {
 const MOST_COMMAND: usize = 80;
 /// So much of a reason is shown.
 const MOST_WHY: usize = 300;
-const MASK: &str = "***";
+/// Stands for what is not shown.
+const HIDDEN: &str = "…";
+/// A longer word may be a key.
+const MOST_WORD: usize = 24;
 
-/// Words in names of what is secret.
-const SECRET_WORDS: [&str; 10] =
-    ["password", "passwd", "secret", "token", "apikey", "api_key", "api-key", "access_key", "private_key", "credential"];
-/// How tokens of well-known services begin, and our own keys.
-const TOKEN_BEGINNINGS: [&str; 9] = ["rv_", "ghp_", "gho_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "sk-", "AKIA"];
+/// What comes after a word with one of these in it may be a secret.
+const SECRET_WORDS: [&str; 10] = ["pass", "secret", "token", "key", "cred", "login", "auth", "bearer", "basic", "sign"];
+/// Between two commands.
+const BETWEEN: [&str; 4] = ["&&", "||", "|", ";"];
 
-/// The beginning of a command on one line, without what looks like a secret: a message goes to more people than the record.
+/// The beginning of a command on one line, up to the first thing that could be a value: a message goes to more people than the record, and what is
+/// secret in a command cannot be told from what is not. Shown are programs, plain words behind them, names of variables and names of options.
 pub fn shown_command(command: &str, args: &[String]) -> String {
-    let mut words = Vec::new();
-    let mut next_is_secret = false;
+    let mut shown = String::new();
+    let mut reading = Reading::Program;
     for word in command.split_whitespace().chain(args.iter().flat_map(|arg| arg.split_whitespace())) {
-        let (shown, names_secret) = if next_is_secret { (MASK.to_owned(), false) } else { masked(word) };
-        next_is_secret = names_secret;
-        words.push(shown);
+        let (part, next) = reading.show(word);
+        for text in part.into_iter().chain(next.is_none().then(|| HIDDEN.to_owned())) {
+            shown.push_str(if shown.is_empty() { "" } else { " " });
+            shown.push_str(&text);
+        }
+        match next {
+            Some(next) => reading = next,
+            None => break,
+        }
     }
-    let printable = |c: char| if c.is_control() || is_direction(c) { '\u{fffd}' } else { c };
-    let line: String = words.join(" ").chars().map(printable).collect();
-    shortened(&line, MOST_COMMAND)
+    shortened(&shown, MOST_COMMAND)
 }
 
-/// A word without what looks like a secret, and whether the next word is one.
-fn masked(word: &str) -> (String, bool) {
-    let bare = word.trim_matches(['"', '\'']);
-    let lower = bare.to_ascii_lowercase();
-    let names_secret = |name: &str| SECRET_WORDS.iter().any(|secret| name.contains(secret));
-    if TOKEN_BEGINNINGS.iter().any(|beginning| bare.starts_with(beginning)) {
-        return (MASK.to_owned(), false);
-    }
-    if let Some((name, _)) = bare.split_once('=')
-        && names_secret(&name.to_ascii_lowercase())
-    {
-        return (format!("{name}={MASK}"), false);
-    }
-    if let Some((scheme, rest)) = word.split_once("://")
-        && let Some((_, host)) = rest.split_once('@')
-    {
-        return (format!("{scheme}://{MASK}@{host}"), false);
-    }
-    let announces = matches!(lower.as_str(), "bearer" | "basic") || (bare.starts_with('-') && names_secret(&lower)) || {
-        lower.ends_with(':') && (names_secret(&lower) || lower == "x-auth:")
-    };
-    (word.to_owned(), announces)
+/// What the words of a command may be at some place.
+#[derive(Clone, Copy)]
+enum Reading {
+    /// The name of a program, or what is assigned for it.
+    Program,
+    /// A plain word or an option.
+    Words,
+    /// Another option; anything else may be the value of the last one.
+    Options,
+    /// A value that may be secret.
+    Secret,
 }
 
-/// Characters that turn the direction of the text around them.
-const fn is_direction(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+impl Reading {
+    /// What is shown of a word, and how to go on; nothing after it is shown where that is `None`.
+    fn show(self, word: &str) -> (Option<String>, Option<Self>) {
+        let is_plain = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-/+".contains(c));
+        let is_name = |text: &str| text.len() <= MOST_WORD && text.chars().all(|c| c.is_ascii_alphabetic() || "_-".contains(c));
+        let announces = |text: &str| SECRET_WORDS.iter().any(|secret| text.to_ascii_lowercase().contains(secret));
+        let after = |text: &str| Some(if announces(text) { Self::Secret } else { Self::Words });
+        if BETWEEN.contains(&word) {
+            return (Some(word.to_owned()), Some(Self::Program));
+        }
+        if let (Self::Program, Some((name, value))) = (self, word.split_once('=')) {
+            // A value in quotes may go on behind a blank.
+            let ends_here = !value.contains(['"', '\'', '`', '\\', '$', '(', '{', '<']);
+            return if is_name(name) && ends_here { (Some(format!("{name}={HIDDEN}")), Some(self)) } else { (None, None) };
+        }
+        let (shown, next) = match (self, word) {
+            (Self::Program, program) => {
+                let name = program.rsplit('/').next().filter(|name| is_plain(name) && name.len() <= MOST_WORD && !name.starts_with('-'));
+                (name, name.and_then(after))
+            }
+            (Self::Secret, _) => (None, None),
+            // What follows the one letter of an option may be its value.
+            (_, option) if option.starts_with('-') => {
+                let is_long = option.starts_with("--") && is_name(option);
+                let is_short = option.len() <= 3 && is_name(option);
+                let name = option.split_once('=').map(|(name, _)| name).filter(|name| name.starts_with("--") && is_name(name));
+                if is_long || is_short { (Some(option), Some(Self::Options)) } else { (name, None) }
+            }
+            (Self::Options, _) => (None, None),
+            (Self::Words, word) => {
+                let is_number = word.len() <= 6 && word.chars().all(|c| c.is_ascii_digit());
+                let is_word = word.len() <= MOST_WORD && is_plain(word) && !word.chars().any(|c| c.is_ascii_digit());
+                if is_number || is_word { (Some(word), after(word)) } else { (None, None) }
+            }
+        };
+        (shown.map(str::to_owned), next)
+    }
+}
+
+/// A text on one line, without what turns its direction or is not seen, of at most so many characters.
+pub fn one_line(text: &str, most: usize) -> String {
+    let blank = |c: char| c.is_whitespace() || c.is_control() || is_unseen(c);
+    let words = text.split(blank).filter(|word| !word.is_empty());
+    let mut line = String::new();
+    for word in words {
+        line.push_str(if line.is_empty() { "" } else { " " });
+        line.push_str(word);
+    }
+    shortened(&line, most)
+}
+
+/// Characters that turn the direction of the text around them, or take no room in it.
+const fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
 /// A text of at most so many characters, with a mark where it was cut.
@@ -252,18 +324,49 @@ mod tests {
     fn security_13_what_looks_like_a_secret_is_in_no_message() {
         for (command, shown) in [
             ("make deploy", "make deploy"),
-            ("DB_PASSWORD=hunter2 make", "DB_PASSWORD=*** make"),
-            ("tool --token abc --verbose", "tool --token *** --verbose"),
-            ("tool --api-key=abc x", "tool --api-key=*** x"),
-            ("curl -H \"Authorization: Bearer abc.def\" https://x", "curl -H \"Authorization: Bearer *** https://x"),
-            ("git clone https://me:pw@example.com/x", "git clone https://***@example.com/x"),
-            ("login ghp_abcdef", "login ***"),
-            ("a\n\tb\u{202e}c\u{1b}[31m", "a b\u{fffd}c\u{fffd}[31m"),
+            ("sleep 300", "sleep 300"),
+            ("make build && /usr/bin/python3 setup.py install", "make build && python3 setup.py install"),
+            ("DB_PASSWORD=hunter2 make", "DB_PASSWORD=… make"),
+            ("DB_PASSWORD='a b' make", "…"),
+            ("tool --token abc --verbose", "tool --token …"),
+            ("tool --quiet -x --api-key=abc x", "tool --quiet -x --api-key …"),
+            ("curl -H \"Authorization: Bearer abc.def\" https://x", "curl -H …"),
+            ("curl -u ana:pw https://x", "curl -u …"),
+            ("curl https://x/?key=abc&sig=def", "curl …"),
+            ("mysql -phunter -h db", "mysql …"),
+            ("mysql --password hunter", "mysql --password …"),
+            ("git clone https://me:p@w@example.com/x", "git clone …"),
+            ("notify https://hooks.slack.com/services/T0/B0/x", "notify …"),
+            ("login hunter", "login …"),
+            ("vault login hunter", "vault login …"),
+            ("deploy ghp_abcdef0123", "deploy …"),
+            ("deploy abcdefghijklmnopqrstuvwxyz", "deploy …"),
+            ("echo 'correct horse'", "echo …"),
+            (": '<!channel>'; sleep 300", "…"),
+            ("make\n\tall\u{202e}c\u{1b}[31m", "make …"),
+            ("", ""),
         ] {
             assert_eq!(shown_command(command, &[]), shown, "{command}");
         }
-        assert_eq!(shown_command("psql", &["--password".into(), "x".into()]), "psql --password ***");
-        assert_eq!(shown_command(&"é".repeat(200), &[]).chars().count(), MOST_COMMAND + 1);
+        assert_eq!(shown_command("psql", &["--password".into(), "x".into()]), "psql --password …");
+        assert_eq!(shown_command(&"go ".repeat(200), &[]).chars().count(), MOST_COMMAND + 1);
+    }
+
+    #[test]
+    fn a_line_is_one_line_and_reads_from_left_to_right() {
+        assert_eq!(one_line("a\r\n\u{2028}*Next:*\u{202e} b\u{200b}c\u{7}", 100), "a *Next:* b c");
+        assert_eq!(one_line("ééé", 2), "éé…");
+    }
+
+    #[test]
+    fn a_phase_is_known_with_its_beginning() {
+        let begun = Incident::begun(IncidentKind::Dead, "x", "gave up", UnixMs(1));
+        let told = Incident { told_at: Some(UnixMs(2)), ..begun.clone() };
+        let over = |told_at| Some(Over { at: UnixMs(3), why: String::new(), told_at });
+        assert_eq!(begun.phase(), (Phase::Begun, UnixMs(1)));
+        assert_eq!(told.phase(), (Phase::Told, UnixMs(2)));
+        assert_eq!(Incident { over: over(None), ..told.clone() }.phase(), (Phase::Over, UnixMs(3)));
+        assert_eq!(Incident { over: over(Some(UnixMs(4))), ..begun }.phase(), (Phase::Closed, UnixMs(4)));
     }
 
     #[test]

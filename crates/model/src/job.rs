@@ -112,6 +112,9 @@ pub struct Job {
     /// There is more to do than one step could: an agent goes on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub attention: bool,
+    /// Of a cancelled job: what was given up of its tasks from this place on may still be a dead letter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unburied: Option<u32>,
     /// The head of its chain of events.
     pub chain: ChainHead,
     /// Rises by one with every change.
@@ -119,9 +122,14 @@ pub struct Job {
 }
 
 impl Job {
-    /// Whether an agent has something to do: more than one step could, or what still runs of it is to be killed.
+    /// Whether an agent has something to do: a step, or what still runs of it is to be killed.
     pub const fn needs_attention(&self) -> bool {
-        self.attention || matches!(self.status, JobStatus::Cancelled) && self.counts.active > 0
+        self.needs_step() || matches!(self.status, JobStatus::Cancelled) && self.counts.active > 0
+    }
+
+    /// Whether another step goes on with it.
+    pub const fn needs_step(&self) -> bool {
+        self.attention || self.unburied.is_some()
     }
 }
 
@@ -241,4 +249,14 @@ pub struct TaskRef {
     pub task: Name,
     /// The job's generation when it was released.
     pub generation: u32,
+    /// What people call it, where that is not its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+impl TaskRef {
+    /// What it is called in its events.
+    pub fn title(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.task.as_str())
+    }
 }

@@ -47,6 +47,8 @@ pub enum Fate {
     Execution(ExecutionId),
     /// Its task runs again when its turn comes in this job, which goes on for it.
     Job(JobId),
+    /// There is nothing left to run again: it was a dead letter and is none any more. Why.
+    Dropped(String),
     /// It does not run again, and why.
     Refused(String),
 }

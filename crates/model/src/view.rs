@@ -51,6 +51,9 @@ pub trait View {
     /// Tasks of a job that stand like this, by place, `max` at most.
     fn nodes(&mut self, job: JobId, standing: Standing, max: usize) -> Result<Vec<Node>, Self::Error>;
 
+    /// How many tasks of a job were written with this batch and not looked at yet.
+    fn staged(&mut self, job: JobId, batch: u64) -> Result<u32, Self::Error>;
+
     /// The children of a task that have not been told that it is done, by place, `max` at most.
     fn children(&mut self, job: JobId, parent: &str, max: usize) -> Result<Vec<Name>, Self::Error>;
 
@@ -70,6 +73,8 @@ pub enum Standing {
     Ready,
     /// Ended otherwise than well in a generation before this one.
     FailedBefore(u32),
+    /// Ended otherwise than well, at this place or later.
+    FailedFrom(u32),
     /// Done, and its children have not all been told.
     Marked,
 }
@@ -81,6 +86,7 @@ impl Standing {
             Self::Staged(batch) => node.phase == Phase::Staged && node.batch == batch,
             Self::Ready => node.phase == Phase::Ready,
             Self::FailedBefore(generation) => node.phase == Phase::Failed && node.generation < generation,
+            Self::FailedFrom(place) => node.phase == Phase::Failed && node.place >= place,
             Self::Marked => node.marked,
         }
     }
@@ -174,7 +180,7 @@ impl Writes {
         Box::new(record)
     }
 
-    /// Numbers the events, holds each to its size ([`bound`]), links them to their entities' chains and makes the receipt; the answer shows what is written. Called once, last.
+    /// Numbers the events, holds each to its size and depth ([`bound`]), links them to their entities' chains and makes the receipt; the answer shows what is written. Called once, last.
     pub fn seal(&mut self, key: &AuditKey, answer: &mut Answer) {
         for event in &mut self.events {
             let execution = self.executions.iter_mut().find(|execution| event.entity == Entity::task(execution.id));
@@ -183,6 +189,7 @@ impl Writes {
             let chain = execution.map(|execution| &mut execution.chain).or(record.map(|record| &mut record.chain));
             let chain = chain.or(job.map(|job| &mut job.chain));
             let chain = chain.expect("an event is written together with what it is about");
+            bound::level(&mut event.properties, bound::MOST_EVENT_DEPTH);
             let mut canonical = event.canonical();
             if canonical.len() > bound::MOST_EVENT_BYTES {
                 bound::cut(&mut event.properties, MOST_INLINE_BYTES);

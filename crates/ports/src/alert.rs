@@ -15,7 +15,8 @@ pub trait Alerter: Send + Sync {
     fn place(&self) -> &str;
 }
 
-/// A message. All texts are plain; how they are shown is the adapter's matter, and that nothing in them acts as markup.
+/// A message. All texts are plain; how they are shown is the adapter's matter, and that nothing in them acts as markup. Commands, values of facts and
+/// reasons are other people's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     /// What it is about, in one line.
@@ -50,8 +51,10 @@ pub struct Entry {
 /// One thing that is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// What was wrong, and how that was over.
+    /// What was wrong.
     pub text: String,
+    /// How that was over.
+    pub why: Option<String>,
     /// The command it was about.
     pub command: Option<String>,
     /// The page to look at.

@@ -1,11 +1,15 @@
 //! Jobs: DAGs of tasks. They change by steps of the same store as executions do; this port reads them.
 
 use async_trait::async_trait;
-use runvoy_model::id::JobId;
-use runvoy_model::job::{Job, JobStatus, Node};
+use runvoy_model::id::{ExecutionId, JobId};
+use runvoy_model::job::{Job, JobStatus, Node, Payload};
+use runvoy_model::name::Name;
 use runvoy_model::time::UnixMs;
 
 use crate::store::StoreError;
+
+/// About how large a page of tasks gets: what they are given and give may be large.
+pub const PAGE_BYTES: usize = 1 << 20;
 
 /// Which jobs to list, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,11 +43,18 @@ pub trait JobStore: Send + Sync {
     /// A page of jobs, newest first.
     async fn jobs(&self, query: JobQuery) -> Result<Vec<Job>, StoreError>;
 
-    /// A page of a job's tasks by place, after this one. Tasks of a batch that was not opened are not among them.
+    /// A page of a job's tasks by place, after this one. Tasks of a batch that was not opened are not among them. It ends with the task that
+    /// makes what is in it [`PAGE_BYTES`] large, however many were asked for; after the last task it is empty.
     async fn nodes(&self, job: JobId, after_place: Option<u32>, limit: usize) -> Result<Vec<Node>, StoreError>;
+
+    /// Tasks of a job that are executions, with their places, after this one, `max` at most.
+    async fn active(&self, job: JobId, after_place: Option<u32>, max: usize) -> Result<Vec<(u32, ExecutionId)>, StoreError>;
 
     /// One task of a job, also while it is staged.
     async fn node(&self, job: JobId, task: &str) -> Result<Option<Node>, StoreError>;
+
+    /// What these tasks of a job gave, in the order they are asked for; `None` for one that gave nothing or is not there.
+    async fn outputs(&self, job: JobId, tasks: &[Name]) -> Result<Vec<Option<Payload>>, StoreError>;
 
     /// Jobs that an agent has something to do for, oldest first, `max` at most.
     async fn attention(&self, max: usize) -> Result<Vec<JobId>, StoreError>;

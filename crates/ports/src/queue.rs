@@ -37,6 +37,8 @@ pub struct DeadQuery {
     pub oldest_first: bool,
     /// Go on after this one, also where it is no dead letter any more.
     pub after: Option<(UnixMs, ExecutionId)>,
+    /// Only those that were given up at this time or before.
+    pub until: Option<UnixMs>,
     /// At most this many.
     pub limit: usize,
 }

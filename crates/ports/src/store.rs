@@ -8,7 +8,7 @@ use runvoy_model::command::{
 };
 use runvoy_model::event::{Entity, Event, EventType};
 use runvoy_model::execution::{Execution, Lease};
-use runvoy_model::id::{ExecutionId, JobId};
+use runvoy_model::id::{ExecutionId, Id, JobId};
 use runvoy_model::job::Job;
 use runvoy_model::lock::Lock;
 use runvoy_model::name::Name;
@@ -124,6 +124,19 @@ pub struct StoredEvent {
     pub event: Event,
 }
 
+/// What the proof of the log takes of an event: never what it tells, which may be large.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leaf {
+    /// Its place in the log.
+    pub place: u64,
+    /// Its id.
+    pub id: Id,
+    /// What happened.
+    pub kind: EventType,
+    /// Its link in the chain; zero for unchained ones.
+    pub mac: [u8; 32],
+}
+
 /// Whose eyes a page of events is for, and how far they go at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sight {
@@ -210,14 +223,18 @@ pub trait ExecutionStore: Send + Sync {
     /// A page of those events that somebody may see. It may be empty and not the last.
     async fn seen_events(&self, query: EventQuery, sight: Sight) -> Result<EventPage, StoreError>;
 
+    /// What the proof of the log takes of every event after a place, in order, `max` at most. It needs nothing of what they tell, so that one that
+    /// cannot be read is among them.
+    async fn leaves(&self, after: u64, max: usize) -> Result<Vec<Leaf>, StoreError>;
+
     /// Every queue that holds something, by name. However many executions have ended, it costs no more.
     async fn queues(&self) -> Result<Vec<QueueCounts>, StoreError>;
 
     /// A page of a queue's dead letters.
     async fn dead(&self, query: DeadQuery) -> Result<Vec<Execution>, StoreError>;
 
-    /// How many dead letters a queue has; with an owner, how many of theirs.
-    async fn dead_count(&self, queue: &Name, owner: Option<&str>) -> Result<u64, StoreError>;
+    /// How many dead letters there are on such a page; no more of them are looked at than the page may hold.
+    async fn dead_count(&self, query: DeadQuery) -> Result<u64, StoreError>;
 
     /// Forgets a little of what may be forgotten; returns how many rows.
     async fn prune(&self, retention: Retention) -> Result<usize, StoreError>;

@@ -274,9 +274,22 @@ impl Settings {
 
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let Some(key) = KEYS.iter().find(|key| key.name == name) else {
-            bail!("there is no setting {name}; docs/configuration.md lists them all");
+            // What is no name may be a value in the wrong place, and a secret.
+            let is_name = name.len() <= 60 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+            let shown = if is_name { name } else { "of a name like one of those in it" };
+            bail!("there is no setting {shown}; docs/configuration.md lists them all");
         };
-        (key.set)(self, value).map_err(|why| anyhow::anyhow!("{name}: {why}"))
+        (key.set)(self, value).map_err(|why| match value.contains("://") {
+            // The same of an address.
+            true => anyhow::anyhow!("{name}: an address does not belong here"),
+            false => anyhow::anyhow!("{name}: {why}"),
+        })
+    }
+
+    /// Whether the text of a settings file sets something that is a secret.
+    pub fn file_holds_secret(text: &str) -> bool {
+        let is_secret = |(name, value): &(String, String)| name == "alerts.slack_webhook_url" && !value.is_empty();
+        read_file(text).is_ok_and(|values| values.iter().any(is_secret))
     }
 
     /// What tells people of incidents, if anything does.
@@ -318,8 +331,12 @@ fn read_file(text: &str) -> Result<Vec<(String, String)>> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
+    // What the parser says quotes the file, and a part of it may be a secret: where it stumbled has to do.
     let map: std::collections::BTreeMap<String, serde_json::Value> =
-        serde_saphyr::from_str(text).map_err(|error| anyhow::anyhow!("{error}"))?;
+        serde_saphyr::from_str(text).map_err(|error| match error.location() {
+            Some(at) => anyhow::anyhow!("line {}, column {}: not YAML, or not names with values", at.line(), at.column()),
+            None => anyhow::anyhow!("not YAML, or not names with values"),
+        })?;
     let scalar = |value: &serde_json::Value| match value {
         serde_json::Value::String(text) => Some(text.clone()),
         serde_json::Value::Bool(_) | serde_json::Value::Number(_) => Some(value.to_string()),
@@ -473,6 +490,31 @@ mod tests {
         assert!(wrong("health: {interval: 0s}").contains("health.interval"));
         let allowed = "alerts: {slack_webhook_url: 'http://127.0.0.1:9/x', allow_private_addresses: true}";
         assert!(Settings::load(&sources(allowed, &[], &[])).is_ok());
+    }
+
+    #[test]
+    fn security_13_a_settings_file_that_cannot_be_read_is_not_quoted() {
+        const URL: &str = "https://hooks.example.com/services/T0/B0/s3cr3t";
+        for file in [
+            format!("alerts:\n  slack_webhook_url: {URL}\n interval: 1m\n"),
+            format!("alerts:\n  slack_webhook_url: \"{URL}\n"),
+            format!("alerts.slack_webhook_url: [{URL}\n"),
+            format!("alerts.slack_webhook_url: {{a: {{b: {URL}}}}}"),
+            URL.to_owned(),
+            format!("- {URL}"),
+            format!("? {URL}\n: x\n"),
+            format!("? {URL}\n: x\n? {URL}\n: x\n"),
+            format!("alerts: {{? '{URL}' : x}}"),
+            format!("alerts: {{interval: '{URL}'}}"),
+            format!("concurrency: {URL}"),
+        ] {
+            let said = Settings::load(&sources(&file, &[], &[])).expect_err("wrong");
+            for shown in [format!("{said:#}"), format!("{said:?}")] {
+                assert!(!shown.contains("s3cr3t") && shown.contains("server.yaml"), "{file}\n{shown}");
+            }
+        }
+        let said = format!("{:#}", Settings::load(&sources("listen: a\n  b: c\n", &[], &[])).expect_err("wrong"));
+        assert!(said.contains("line 2"), "{said}");
     }
 
     #[test]

@@ -87,10 +87,11 @@ impl Stack {
             in_process: true,
             serves: vec![Needs::Process],
         };
+        let blobs = FileBlobStore::open(&data.blobs(), settings.disk_reserve_bytes).context("cannot open the blobs")?;
         let ports = Ports {
             store: Arc::clone(&store) as _,
             jobs: Arc::clone(&store) as _,
-            blobs: Arc::new(FileBlobStore::open(&data.blobs()).context("cannot open the blobs")?),
+            blobs: Arc::new(blobs.clone()),
             records: Arc::clone(&store) as _,
             trail: Arc::new(StoreTrail::new(data, keys.audit.clone())),
             seal_keys: Arc::clone(&seal_keys) as _,
@@ -99,7 +100,7 @@ impl Stack {
             clock: Arc::clone(&clock),
             ids,
         };
-        let engine = Engine::new(ports, engine_config(&settings), identity.clone());
+        let engine = Engine::new(ports, engine_config(&settings, url), identity.clone());
         if let Some(alerter) = settings.alerter()? {
             engine.attach_alerter(Arc::new(alerter));
         }
@@ -116,6 +117,7 @@ impl Stack {
                 settings: settings.clone(),
                 store: Arc::clone(&store),
                 logs: Arc::clone(&logs),
+                blobs,
                 seal_keys,
                 runner: runner.clone(),
                 backing_up: Arc::default(),
@@ -267,9 +269,18 @@ fn instance(data: &DataDir) -> String {
     })
 }
 
-fn engine_config(settings: &Settings) -> EngineConfig {
+/// Where others find the server, if it listens at an address and not at all of them.
+fn own_url(url: Option<&str>) -> Option<&str> {
+    let url = url?;
+    let (_, authority) = url.split_once("://")?;
+    let is_nowhere = authority.parse::<std::net::SocketAddr>().is_ok_and(|address| address.ip().is_unspecified());
+    (!is_nowhere).then_some(url)
+}
+
+fn engine_config(settings: &Settings, url: Option<&str>) -> EngineConfig {
     EngineConfig {
         web_url: settings.web_url.clone(),
+        own_url: own_url(url).unwrap_or_default().to_owned(),
         queues: settings.queues.clone(),
         concurrency: if settings.worker { settings.concurrency } else { 0 },
         lease_ttl_ms: u64::try_from(LEASE.as_millis()).expect("a small constant"),
@@ -370,4 +381,18 @@ fn home_of(user: &str) -> Option<String> {
     let users = std::fs::read_to_string("/etc/passwd").ok()?;
     let line = users.lines().find(|line| line.split(':').next() == Some(user))?;
     line.split(':').nth(5).filter(|home| !home.is_empty()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_at_an_address_that_leads_somewhere() {
+        assert_eq!(own_url(Some("http://127.0.0.1:56212")), Some("http://127.0.0.1:56212"));
+        assert_eq!(own_url(Some("https://[2001:db8::1]:443")), Some("https://[2001:db8::1]:443"));
+        for nowhere in [Some("http://0.0.0.0:56212"), Some("https://[::]:443"), None] {
+            assert_eq!(own_url(nowhere), None);
+        }
+    }
 }

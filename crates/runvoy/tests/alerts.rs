@@ -4,6 +4,7 @@ mod harness;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -79,8 +80,9 @@ fn answer(stream: TcpStream, mood: Mood) -> Option<Value> {
     }
     let mut body = vec![0; length];
     stream.read_exact(&mut body).ok()?;
-    let status = if mood == Mood::Takes { "200 OK" } else { "500 Oops" };
-    stream.get_mut().write_all(format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n").as_bytes()).ok()?;
+    // One that fails repeats what it was asked for, which is a secret.
+    let (status, said) = if mood == Mood::Takes { ("200 OK", "") } else { ("500 Oops", "no route for /services/s3cr3t-path") };
+    stream.get_mut().write_all(format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{said}", said.len()).as_bytes()).ok()?;
     (mood == Mood::Takes).then(|| serde_json::from_slice(&body).expect("JSON"))
 }
 
@@ -112,7 +114,9 @@ fn overtime_is_told_once_and_so_is_its_end() {
     assert_eq!((webhook.count("Overtime"), webhook.count("it ended STOPPED")), (1, 1));
     let taken = webhook.taken.lock().expect("messages").clone();
     let shown = taken[0].to_string();
-    assert!(shown.contains("&lt;!channel&gt;") && !shown.contains("<!channel>"), "{shown}");
+    assert!(!shown.contains("!channel"), "{shown}");
+    let page = format!("{}/logs?execution_id={id}|", server.url);
+    assert!(taken.iter().all(|said| said.to_string().contains(&page)), "{page}: {shown}");
     let events = server.get("/api/v1/audit/verify").json();
     assert_eq!(events["ok"], true, "{events}");
     assert!(probe(&server)["detail"].as_str().is_some_and(|detail| detail.starts_with("to 127.0.0.1; last message ")));
@@ -214,4 +218,28 @@ fn a_message_can_be_tried() {
     let tried = without.cli(&["alerts", "test"]);
     assert!(String::from_utf8_lossy(&tried.stderr).contains("alerts.slack_webhook_url"));
     assert_eq!(probe(&without)["status"], "ok");
+}
+
+#[test]
+fn security_13_a_webhook_in_a_file_that_others_may_read_keeps_the_server_from_starting() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (data, config) = (home.path().join("data"), home.path().join("own.yaml"));
+    for (name, text, mode, refused) in [
+        (data.join("server.yaml"), "alerts: {slack_webhook_url: 'https://hooks.example.com/s3cr3t'}\n", 0o644, true),
+        (config.clone(), "alerts.slack_webhook_url: https://hooks.example.com/s3cr3t\n", 0o640, true),
+        (config, "alerts.slack_webhook_url: https://hooks.example.com/s3cr3t\nworker: s3cr3t?\n", 0o600, false),
+    ] {
+        std::fs::create_dir_all(&data).expect("a directory");
+        std::fs::write(&name, text).expect("written");
+        std::fs::set_permissions(&name, std::fs::Permissions::from_mode(mode)).expect("permissions");
+        let mut serve = std::process::Command::new(harness::binary());
+        serve.arg("serve").arg("--data-dir").arg(&data).args(["--listen", "127.0.0.1:0"]);
+        if name.parent() != Some(&data) {
+            serve.arg("--config").arg(&name);
+        }
+        let output = serve.output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && !said.contains("hooks.example.com"), "{said}");
+        assert_eq!(said.contains(&format!("chmod 600 {}", name.display())), refused, "{said}");
+    }
 }

@@ -192,6 +192,10 @@ impl View for Desk<'_> {
         self.jobs.phase(self.conn, job, task)
     }
 
+    fn staged(&mut self, job: JobId, batch: u64) -> Result<u32, Fault> {
+        self.jobs.staged(self.conn, job, batch)
+    }
+
     fn open_parents(&mut self, job: JobId, task: &str) -> Result<Option<u32>, Fault> {
         self.jobs.open_parents(self.conn, job, task)
     }

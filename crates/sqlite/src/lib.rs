@@ -9,6 +9,7 @@ mod desk;
 mod disk;
 mod event;
 mod fault;
+mod incident;
 mod job;
 mod lock;
 pub mod logs;
@@ -37,7 +38,7 @@ mod wal;
 mod witness;
 mod writer;
 
-pub use blob::{FileBlobStore, UNFINISHED as UNFINISHED_BLOBS};
+pub use blob::{BlobUsage, FileBlobStore, UNFINISHED as UNFINISHED_BLOBS};
 pub use open::{OpenError, Options};
 pub use schema::KNOWN_VERSION;
 pub use stats::Stats;

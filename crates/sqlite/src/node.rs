@@ -5,6 +5,8 @@ use runvoy_model::job::{Node, Payload, Phase};
 use runvoy_model::name::Name;
 use runvoy_model::spec::Spec;
 use runvoy_model::view::Standing;
+use runvoy_ports::job::PAGE_BYTES;
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +73,7 @@ const BY_TASK: &str = select!("INDEXED BY nodes_task", "n.task = ?2");
 const STAGED: &str = select!("INDEXED BY nodes_staged", "n.phase = 0 AND n.batch = ?3 ORDER BY n.place LIMIT ?2");
 const READY: &str = select!("INDEXED BY nodes_ready", "n.phase = 2 ORDER BY n.place LIMIT ?2");
 const FAILED_BEFORE: &str = select!("INDEXED BY nodes_failed", "n.phase = 5 AND n.generation < ?3 ORDER BY n.place LIMIT ?2");
+const FAILED_FROM: &str = select!("INDEXED BY nodes_failed", "n.phase = 5 AND n.place >= ?3 ORDER BY n.place LIMIT ?2");
 const MARKED: &str = select!("INDEXED BY nodes_marked", "n.marked = 1 ORDER BY n.place LIMIT ?2");
 const PAGE: &str = select!("NOT INDEXED", "n.place > ?3 AND (n.phase > 0 OR n.batch = ?4) ORDER BY n.place LIMIT ?2");
 
@@ -80,11 +83,29 @@ pub(crate) fn by_task(conn: &Connection, job: (i64, JobId), task: &str) -> Resul
     statement.query_row(params![job.0, task], |row| Ok(decode(row, job.1))).optional()?.transpose()
 }
 
+/// What a task of a job gave.
+pub(crate) fn output(conn: &Connection, job: i64, task: &Name) -> Result<Option<Payload>, Fault> {
+    let mut statement = conn.prepare_cached(
+        "SELECT t.output FROM nodes AS n INDEXED BY nodes_task CROSS JOIN tasks AS t ON t.id = (n.job << 32) | n.place \
+         WHERE n.job = ?1 AND n.task = ?2 AND t.output IS NOT NULL",
+    )?;
+    let bad = |error: serde_json::Error| Fault::Damaged(format!("what task {task} gave cannot be read: {error}"));
+    let read = |row: &Row<'_>| -> Result<Payload, Fault> { serde_json::from_slice(text(row, 0)?).map_err(bad) };
+    statement.query_row(params![job, task.as_str()], |row| Ok(read(row))).optional()?.transpose()
+}
+
 /// The place of a task of a job, and where it stands.
 pub(crate) fn phase(conn: &Connection, job: i64, task: &str) -> Result<Option<(u32, Phase)>, Fault> {
     let mut statement = conn.prepare_cached("SELECT place, phase FROM nodes INDEXED BY nodes_task WHERE job = ?1 AND task = ?2")?;
     let found = statement.query_row(params![job, task], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     found.map(|(place, code)| Ok((place, phase_of(code)?))).transpose()
+}
+
+/// How many tasks were written with a batch and not looked at yet.
+pub(crate) fn staged(conn: &Connection, job: i64, batch: u64) -> Result<u32, Fault> {
+    let mut statement =
+        conn.prepare_cached("SELECT count(*) FROM nodes INDEXED BY nodes_staged WHERE phase = 0 AND job = ?1 AND batch = ?2")?;
+    Ok(statement.query_row(params![job, batch.cast_signed()], |row| row.get(0))?)
 }
 
 /// How many parents of a task are not done.
@@ -107,6 +128,7 @@ pub(crate) fn standing(conn: &Connection, job: (i64, JobId), standing: Standing,
         Standing::Staged(batch) => rows(STAGED, Some(batch.cast_signed())),
         Standing::Ready => rows(READY, None),
         Standing::FailedBefore(generation) => rows(FAILED_BEFORE, Some(generation.into())),
+        Standing::FailedFrom(place) => rows(FAILED_FROM, Some(place.into())),
         Standing::Marked => rows(MARKED, None),
     }
 }
@@ -115,8 +137,23 @@ pub(crate) fn standing(conn: &Connection, job: (i64, JobId), standing: Standing,
 pub(crate) fn page(conn: &Connection, job: (i64, JobId), opening: Option<u64>, after: Option<u32>, max: usize) -> Result<Vec<Node>, Fault> {
     let mut statement = conn.prepare_cached(PAGE)?;
     let limit = i64::try_from(max).unwrap_or(i64::MAX);
-    let rows = statement.query(params![job.0, limit, after.map_or(-1, i64::from), opening.map(u64::cast_signed)])?;
-    read(rows, job.1)
+    let mut rows = statement.query(params![job.0, limit, after.map_or(-1, i64::from), opening.map(u64::cast_signed)])?;
+    let (mut nodes, mut bytes) = (Vec::new(), 0);
+    while bytes < PAGE_BYTES
+        && let Some(row) = rows.next()?
+    {
+        bytes += held(row, 9) + held(row, 10);
+        nodes.push(decode(row, job.1)?);
+    }
+    Ok(nodes)
+}
+
+/// How many bytes of text a column holds.
+fn held(row: &Row<'_>, index: usize) -> usize {
+    match row.get_ref(index) {
+        Ok(ValueRef::Text(text)) => text.len(),
+        _ => 0,
+    }
 }
 
 fn read(mut rows: rusqlite::Rows<'_>, job: JobId) -> Result<Vec<Node>, Fault> {
@@ -125,6 +162,18 @@ fn read(mut rows: rusqlite::Rows<'_>, job: JobId) -> Result<Vec<Node>, Fault> {
         nodes.push(decode(row, job)?);
     }
     Ok(nodes)
+}
+
+/// Tasks that are executions, by place. What moves of a task is small: all of a job's is read through.
+pub(crate) fn active(conn: &Connection, job: i64, after: Option<u32>, max: usize) -> Result<Vec<(u32, ExecutionId)>, Fault> {
+    let mut statement = conn.prepare_cached(
+        "SELECT place, execution FROM nodes NOT INDEXED \
+         WHERE job = ?1 AND place > ?2 AND phase = 3 AND execution IS NOT NULL ORDER BY place LIMIT ?3",
+    )?;
+    let limit = i64::try_from(max).unwrap_or(i64::MAX);
+    let rows =
+        statement.query_map(params![job, after.map_or(-1, i64::from), limit], |row| Ok((row.get(0)?, row.get::<_, [u8; 16]>(1)?)))?;
+    rows.map(|row| row.map(|(place, id)| (place, ExecutionId::from_bytes(id))).map_err(Fault::from)).collect()
 }
 
 /// Where every task that is part of a job's graph stands, by place.

@@ -7,7 +7,8 @@ use runvoy_model::change::Made;
 use runvoy_model::command::{Answer, Command};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::{ExecutionId, JobId};
-use runvoy_model::job::{Job, Node};
+use runvoy_model::incident::{IncidentKind, Phase};
+use runvoy_model::job::{Job, Node, Payload};
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
@@ -15,14 +16,14 @@ use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::job::{JobQuery, JobStore};
 use runvoy_ports::queue::{DeadQuery, QueueCounts};
-use runvoy_ports::record::RecordStore;
+use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore};
 use runvoy_ports::store::{
-    Counts, EventPage, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
+    Counts, EventPage, EventQuery, ExecutionStore, Leaf, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
 };
 
 use crate::store::SqliteStore;
 use crate::writer::{Done, Work};
-use crate::{count, event, job, lock, node, queue, ready, receipt, record, registry, search, sight};
+use crate::{count, event, incident, job, lock, node, queue, ready, receipt, record, registry, search, sight};
 
 #[async_trait]
 impl ExecutionStore for SqliteStore {
@@ -78,6 +79,10 @@ impl ExecutionStore for SqliteStore {
         self.readers.read(move |conn, _| sight::page(conn, &query, &sight)).await
     }
 
+    async fn leaves(&self, after: u64, max: usize) -> Result<Vec<Leaf>, StoreError> {
+        self.readers.read(move |conn, _| event::leaves(conn, after, max)).await
+    }
+
     async fn queues(&self) -> Result<Vec<QueueCounts>, StoreError> {
         self.readers.read(|conn, _| queue::counts(conn)).await
     }
@@ -86,9 +91,8 @@ impl ExecutionStore for SqliteStore {
         self.readers.read(move |conn, _| queue::dead(conn, &query)).await
     }
 
-    async fn dead_count(&self, queue: &Name, owner: Option<&str>) -> Result<u64, StoreError> {
-        let (queue, owner) = (queue.clone(), owner.map(str::to_owned));
-        self.readers.read(move |conn, _| queue::dead_count(conn, &queue, owner.as_deref())).await
+    async fn dead_count(&self, query: DeadQuery) -> Result<u64, StoreError> {
+        self.readers.read(move |conn, _| queue::dead_count(conn, &query)).await
     }
 
     async fn prune(&self, retention: Retention) -> Result<usize, StoreError> {
@@ -128,12 +132,34 @@ impl JobStore for SqliteStore {
         self.readers.read(page).await
     }
 
+    async fn active(&self, job: JobId, after_place: Option<u32>, max: usize) -> Result<Vec<(u32, ExecutionId)>, StoreError> {
+        let page = move |conn: &rusqlite::Connection, _: &std::path::Path| {
+            let snapshot = conn.unchecked_transaction()?;
+            let Some(seq) = job::seq_of(&snapshot, job)? else { return Ok(Vec::new()) };
+            node::active(&snapshot, seq, after_place, max)
+        };
+        self.readers.read(page).await
+    }
+
     async fn node(&self, job: JobId, task: &str) -> Result<Option<Node>, StoreError> {
-        self.readers.peek(|conn, _| {
+        let task = task.to_owned();
+        // One that waits for many is large.
+        let look = move |conn: &rusqlite::Connection, _: &std::path::Path| {
             let snapshot = conn.unchecked_transaction()?;
             let Some(seq) = job::seq_of(&snapshot, job)? else { return Ok(None) };
-            node::by_task(&snapshot, (seq, job), task)
-        })
+            node::by_task(&snapshot, (seq, job), &task)
+        };
+        self.readers.read(look).await
+    }
+
+    async fn outputs(&self, job: JobId, tasks: &[Name]) -> Result<Vec<Option<Payload>>, StoreError> {
+        let tasks = tasks.to_vec();
+        let look = move |conn: &rusqlite::Connection, _: &std::path::Path| {
+            let snapshot = conn.unchecked_transaction()?;
+            let Some(seq) = job::seq_of(&snapshot, job)? else { return Ok(vec![None; tasks.len()]) };
+            tasks.iter().map(|task| node::output(&snapshot, seq, task)).collect()
+        };
+        self.readers.read(look).await
     }
 
     async fn attention(&self, max: usize) -> Result<Vec<JobId>, StoreError> {
@@ -154,6 +180,14 @@ impl RecordStore for SqliteStore {
 
     async fn records(&self, kind: Kind) -> Result<Vec<Record>, StoreError> {
         self.readers.read(move |conn, _| registry::all(conn, kind)).await
+    }
+
+    async fn incidents(&self, query: IncidentQuery) -> Result<Vec<IncidentMark>, StoreError> {
+        self.readers.read(move |conn, _| incident::marks(conn, query)).await
+    }
+
+    async fn incident_counts(&self) -> Result<Vec<(Phase, IncidentKind, u64)>, StoreError> {
+        self.readers.read(|conn, _| incident::counts(conn)).await
     }
 
     fn authority(&self) -> Option<u64> {

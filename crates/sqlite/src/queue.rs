@@ -8,7 +8,7 @@ use runvoy_model::id::ExecutionId;
 use runvoy_model::name::Name;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::queue::{DeadQuery, QueueCounts};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Rows, Statement, params};
 
 use crate::fault::Fault;
 use crate::record;
@@ -56,13 +56,19 @@ fn each(
     Ok(())
 }
 
+/// Where each page begins and ends among the entries of one index, whoever's they are.
 macro_rules! page_sql {
-    ($side:literal, $order:literal) => {
+    ($what:literal, $index:literal, $whose:literal, $side:literal, $order:literal) => {
         concat!(
-            "SELECT seq, id, status, state, spec FROM executions INDEXED BY executions_dead ",
-            "WHERE queue = ?1 AND dead_at IS NOT NULL AND (dead_at, id) ",
+            "SELECT ",
+            $what,
+            " FROM executions INDEXED BY ",
+            $index,
+            " WHERE queue = ?1 AND dead_at IS NOT NULL AND ",
             $side,
-            " (?2, ?3) AND (?4 IS NULL OR created_by = ?4) ORDER BY dead_at ",
+            " ",
+            $whose,
+            " ORDER BY dead_at ",
             $order,
             ", id ",
             $order,
@@ -71,20 +77,59 @@ macro_rules! page_sql {
     };
 }
 
-const OLDEST_FIRST: &str = page_sql!(">", "ASC");
-const NEWEST_FIRST: &str = page_sql!("<", "DESC");
+/// The same for what is read of each, and for how many there are.
+macro_rules! page {
+    ($index:literal, $whose:literal, $side:literal, $order:literal) => {
+        Page {
+            rows: page_sql!("seq, id, status, state, spec", $index, $whose, $side, $order),
+            count: concat!("SELECT count(*) FROM (", page_sql!("1", $index, $whose, $side, $order), ")"),
+        }
+    };
+}
+
+/// The statements for one way to go through dead letters.
+struct Page {
+    rows: &'static str,
+    count: &'static str,
+}
+
+const OLDEST_FIRST: Page = page!("executions_dead", "", "(dead_at, id) > (?2, ?3) AND dead_at <= ?4", "ASC");
+const NEWEST_FIRST: Page = page!("executions_dead", "", "(dead_at, id) < (?2, ?3)", "DESC");
+// Nobody can be made a co-owner yet: whoever owns an execution has submitted it.
+const OWN_OLDEST_FIRST: Page = page!("executions_dead_own", "AND created_by = ?6", "(dead_at, id) > (?2, ?3) AND dead_at <= ?4", "ASC");
+const OWN_NEWEST_FIRST: Page = page!("executions_dead_own", "AND created_by = ?6", "(dead_at, id) < (?2, ?3)", "DESC");
+
+impl Page {
+    const fn of(query: &DeadQuery) -> &'static Self {
+        match (query.oldest_first, query.owner.is_some()) {
+            (true, false) => &OLDEST_FIRST,
+            (false, false) => &NEWEST_FIRST,
+            (true, true) => &OWN_OLDEST_FIRST,
+            (false, true) => &OWN_NEWEST_FIRST,
+        }
+    }
+}
+
+fn asked<'s>(statement: &'s mut Statement<'_>, query: &DeadQuery) -> Result<Rows<'s>, Fault> {
+    let until = query.until.unwrap_or(UnixMs(i64::MAX));
+    let (at, id) = if query.oldest_first {
+        query.after.unwrap_or((UnixMs(i64::MIN), ExecutionId::from_bytes([0; 16])))
+    } else {
+        // One bound above, or the index would be entered at the wrong one.
+        let last = (until, ExecutionId::from_bytes([0xff; 16]));
+        query.after.map_or(last, |after| after.min(last))
+    };
+    let (queue, limit) = (query.queue.as_str(), i64::try_from(query.limit).unwrap_or(i64::MAX));
+    Ok(match &query.owner {
+        None => statement.query(params![queue, at.0, id.as_bytes(), until.0, limit])?,
+        Some(owner) => statement.query(params![queue, at.0, id.as_bytes(), until.0, limit, owner])?,
+    })
+}
 
 /// A page of dead letters.
 pub(crate) fn dead(conn: &Connection, query: &DeadQuery) -> Result<Vec<Execution>, Fault> {
-    let (sql, beyond_all) = match query.oldest_first {
-        true => (OLDEST_FIRST, (UnixMs(i64::MIN), ExecutionId::from_bytes([0; 16]))),
-        false => (NEWEST_FIRST, (UnixMs(i64::MAX), ExecutionId::from_bytes([0xff; 16]))),
-    };
-    let (at, id) = query.after.unwrap_or(beyond_all);
-    let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
-    let mut statement = conn.prepare_cached(sql)?;
-    // Nobody can be made a co-owner yet: whoever owns an execution has submitted it.
-    let mut rows = statement.query(params![query.queue.as_str(), at.0, id.as_bytes(), query.owner, limit])?;
+    let mut statement = conn.prepare_cached(Page::of(query).rows)?;
+    let mut rows = asked(&mut statement, query)?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         found.push(record::decode(row)?.execution);
@@ -92,20 +137,37 @@ pub(crate) fn dead(conn: &Connection, query: &DeadQuery) -> Result<Vec<Execution
     Ok(found)
 }
 
-/// How many dead letters a queue has, of one user or of all.
-pub(crate) fn dead_count(conn: &Connection, queue: &Name, owner: Option<&str>) -> Result<u64, Fault> {
-    let count: i64 = match owner {
-        None => {
-            let mut statement =
-                conn.prepare_cached("SELECT count(*) FROM executions INDEXED BY executions_dead WHERE queue = ?1 AND dead_at IS NOT NULL")?;
-            statement.query_row([queue.as_str()], |row| row.get(0))?
-        }
-        Some(owner) => {
-            let mut statement = conn.prepare_cached(
-                "SELECT count(*) FROM executions INDEXED BY executions_dead WHERE queue = ?1 AND dead_at IS NOT NULL AND created_by = ?2",
-            )?;
-            statement.query_row(params![queue.as_str(), owner], |row| row.get(0))?
-        }
-    };
+/// How many are on such a page.
+pub(crate) fn dead_count(conn: &Connection, query: &DeadQuery) -> Result<u64, Fault> {
+    let mut statement = conn.prepare_cached(Page::of(query).count)?;
+    let mut rows = asked(&mut statement, query)?;
+    let count: i64 = rows.next()?.map_or(Ok(0), |row| row.get(0))?;
     Ok(u64::try_from(count).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However many dead letters others have, a page of one's own is found at its place.
+    #[test]
+    fn each_page_begins_at_its_place_in_an_index() {
+        let mut conn = Connection::open_in_memory().expect("a store");
+        crate::schema::migrate(&mut conn).expect("a schema");
+        for (page, entered) in [
+            (OLDEST_FIRST, "executions_dead (queue=? AND (dead_at,id)>(?,?) AND dead_at<?)"),
+            (NEWEST_FIRST, "executions_dead (queue=? AND dead_at>? AND (dead_at,id)<(?,?))"),
+            (OWN_OLDEST_FIRST, "executions_dead_own (created_by=? AND queue=? AND (dead_at,id)>(?,?) AND dead_at<?)"),
+            (OWN_NEWEST_FIRST, "executions_dead_own (created_by=? AND queue=? AND dead_at>? AND (dead_at,id)<(?,?))"),
+        ] {
+            for sql in [page.rows, page.count] {
+                let mut explain = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("a plan");
+                let values = rusqlite::params_from_iter(vec![rusqlite::types::Null; explain.parameter_count()]);
+                let steps = explain.query_map(values, |row| row.get::<_, String>(3)).expect("steps");
+                let steps: Vec<String> = steps.map(|step| step.expect("a step")).collect();
+                assert!(steps.iter().any(|step| step.contains(entered)), "{sql}: {steps:?}");
+                assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{sql}: {steps:?}");
+            }
+        }
+    }
 }

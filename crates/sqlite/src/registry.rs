@@ -6,6 +6,7 @@ use runvoy_model::time::UnixMs;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::fault::Fault;
+use crate::incident;
 
 const MINUTE_MS: i64 = 60_000;
 
@@ -37,14 +38,18 @@ pub(crate) fn put(conn: &Connection, record: &Record) -> Result<i64, Fault> {
         return Ok(0);
     }
     let mut statement = conn.prepare_cached(
-        "INSERT INTO records (kind, name, version, chain_count, chain_mac, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+        "INSERT INTO records (kind, name, version, chain_count, chain_mac, body, phase, severity, since) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
          ON CONFLICT (kind, name) DO UPDATE SET version = excluded.version, chain_count = excluded.chain_count, \
-         chain_mac = excluded.chain_mac, body = excluded.body WHERE version = excluded.version - 1 RETURNING seq",
+         chain_mac = excluded.chain_mac, body = excluded.body, phase = excluded.phase, severity = excluded.severity, \
+         since = excluded.since WHERE version = excluded.version - 1 RETURNING seq",
     )?;
     let body = record.body.as_ref().map(|body| serde_json::to_string(body).expect("a record can be written as JSON"));
     let number = |number: u64| i64::try_from(number).map_err(|_| Fault::Damaged(format!("record {} has number {number}", record.name)));
     let (version, count) = (number(record.version)?, number(record.chain.count)?);
-    let values = params![kind_code(record.kind), record.name, version, count, record.chain.mac, body];
+    let (phase, severity, since) =
+        incident::standing(record).map_or((None, None, None), |(phase, kind, since)| (Some(phase), Some(kind), Some(since)));
+    let values = params![kind_code(record.kind), record.name, version, count, record.chain.mac, body, phase, severity, since];
     let seq = statement.query_row(values, |row| row.get(0)).optional()?;
     seq.ok_or_else(|| Fault::Damaged(format!("{} {} was changed without a look at it", record.kind.as_str(), record.name)))
 }

@@ -94,6 +94,13 @@ impl Table {
         Ok(Some(phase))
     }
 
+    pub(crate) fn staged(&mut self, conn: &Connection, id: JobId, batch: u64) -> Result<u32, Fault> {
+        match self.find(conn, id)? {
+            Some(seq) => node::staged(conn, seq, batch),
+            None => Ok(0),
+        }
+    }
+
     pub(crate) fn open_parents(&mut self, conn: &Connection, id: JobId, task: &str) -> Result<Option<u32>, Fault> {
         match self.find(conn, id)? {
             Some(seq) => node::open_parents(conn, seq, task),

@@ -66,6 +66,9 @@ pub struct RedriveRequest {
     /// Only these, at most 50; absent: the oldest of all that were given up, as many as one request takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution_ids: Option<Vec<String>>,
+    /// Of all, those after the last that an earlier request looked at: `next` of its answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
 }
 
 /// Answer to `POST /queues/{name}/redrive`.
@@ -77,12 +80,18 @@ pub struct RedriveResponse {
     /// What runs again.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub redriven: Vec<Redriven>,
-    /// What does not run again.
+    /// What does not run again, and stays given up.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<NotRedriven>,
-    /// How many given-up ones are left, where there were more than one request takes.
+    /// What can never run again, and is not listed as given up any more.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<NotRedriven>,
+    /// How many given-up ones were not looked at, where there were more than one request takes. They are counted up to 10,000.
     #[serde(default)]
     pub left: u64,
+    /// Where the next request goes on for those (`after`); absent where none are left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
     /// What happened, for a person.
     #[serde(default)]
     pub message: String,

@@ -107,7 +107,7 @@ impl<'a> Attempt<'a> {
         }
         let files = dotenv(&self.execution.spec.env, &self.materials.secrets);
         let files = files.map(|contents| WorkFile { name: ".env".to_owned(), contents });
-        let files = files.into_iter().chain(exchange::files(&self.materials)).collect();
+        let files = files.into_iter().chain(exchange::files(&mut self.materials)).collect();
         let (work_dir, directory) = match self.execution.spec.git.clone() {
             Some(source) => match self.clone_repository(&source, files, began).await {
                 Ok(directory) => (WorkDir::Kept, directory),
@@ -241,8 +241,8 @@ impl<'a> Attempt<'a> {
     }
 
     /// Writes the last lines of the log and records the end, keeping the lease until that is done.
-    async fn conclude(&mut self, mut outcome: Outcome, running: Option<&Running>, ran: Duration) {
-        let gathered = self.gather(&mut outcome).await;
+    async fn conclude(&mut self, outcome: Outcome, running: Option<&Running>, ran: Duration) {
+        let Some((outcome, gathered)) = self.keep_lease_during(self.leavings().gather(outcome)).await else { return };
         let remark = (!gathered.remarks.is_empty()).then(|| gathered.remarks.join("; "));
         let mut last_lines = gathered.remarks;
         last_lines.push(describe(&outcome, running.and_then(Running::kill_request), ran));

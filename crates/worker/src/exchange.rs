@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use runvoy_model::bound::{MOST_DEPTH, TOO_DEEP, depth};
 use runvoy_model::command::ErrorMark;
 use runvoy_model::job::TaskRef;
 use runvoy_model::retry::Category;
@@ -31,9 +32,9 @@ pub(crate) const ACTIVITY_LIMIT: usize = 4 << 10;
 /// So much of a failure's message is kept.
 const MESSAGE_CHARS: usize = 2_000;
 
-/// The files that a command finds.
-pub(crate) fn files(materials: &Materials) -> Option<WorkFile> {
-    materials.input.clone().map(|contents| WorkFile { name: INPUT.to_owned(), contents })
+/// The files that a command finds. The input may be large: it goes into its file and is not kept beside it.
+pub(crate) fn files(materials: &mut Materials) -> Option<WorkFile> {
+    materials.input.take().map(|contents| WorkFile { name: INPUT.to_owned(), contents })
 }
 
 /// The variables that name the files. Input and output are for tasks of jobs.
@@ -51,12 +52,45 @@ pub(crate) fn variables(task: Option<&TaskRef>, work_dir: &Path) -> Vec<(&'stati
 pub(crate) fn json(bytes: &[u8], mask: Option<&Arc<Mask>>) -> Result<Value, String> {
     let value: Value = serde_json::from_slice(bytes).map_err(|error| match bytes.is_empty() {
         true => "it is empty".to_owned(),
+        // What reads JSON says no more of it than this.
+        false if error.to_string().starts_with("recursion limit exceeded") => format!("it is {TOO_DEEP}"),
         false => format!("it is not JSON: {error}"),
     })?;
+    if depth(&value) > MOST_DEPTH {
+        return Err(format!("it is {TOO_DEEP}"));
+    }
+    if has_large_integer(bytes) {
+        return Err("it has a number that does not fit: whole numbers go from -9223372036854775808 to 18446744073709551615".to_owned());
+    }
     Ok(match mask {
         Some(mask) => masked(value, mask),
         None => value,
     })
+}
+
+/// Whether JSON has a whole number that would become another one when it is read.
+fn has_large_integer(json: &[u8]) -> bool {
+    let (mut rest, mut quoted) = (json, false);
+    while let Some((byte, after)) = rest.split_first() {
+        rest = match byte {
+            b'\\' if quoted => after.get(1..).unwrap_or_default(),
+            b'"' => {
+                quoted = !quoted;
+                after
+            }
+            b'-' | b'0'..=b'9' if !quoted => {
+                let end = rest.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'));
+                let (number, after) = rest.split_at(end.unwrap_or(rest.len()));
+                let number = str::from_utf8(number).unwrap_or_default();
+                if !number.contains(['.', 'e', 'E']) && number.parse::<i64>().is_err() && number.parse::<u64>().is_err() {
+                    return true;
+                }
+                after
+            }
+            _ => after,
+        };
+    }
+    false
 }
 
 /// Masks every text in a value, the names too. A number that holds a secret becomes a text.
@@ -108,12 +142,43 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_input_is_not_kept_beside_its_file() {
+        let mut materials = Materials { input: Some(b"{}".to_vec()), ..Materials::default() };
+        assert!(files(&mut materials).is_some_and(|file| file.name == INPUT && file.contents == b"{}"));
+        assert!(materials.input.is_none() && files(&mut materials).is_none());
+    }
+
+    #[test]
     fn a_secret_is_masked_wherever_it_is_in_a_value() {
         let mask = Mask::new(&["s3cr3t-token", "12345678"]).expect("not too much").expect("a mask");
         let text = br#"{"a":"x s3cr3t-token y","s3cr3t-token":[1,{"b":"s3cr\u0033t-token"}],"n":12345678,"m":1.5,"t":true}"#;
         let value = json(text, Some(&mask)).expect("JSON");
         assert_eq!(value, json!({"a": "x *** y", "***": [1, {"b": "***"}], "n": "***", "m": 1.5, "t": true}));
         assert!(json(b"{\"a\":", Some(&mask)).is_err() && json(b"", None).is_err());
+    }
+
+    #[test]
+    fn what_could_not_be_read_again_as_it_is_is_refused() {
+        let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(json(nested(64).as_bytes(), None).is_ok());
+        for levels in [65, 127, 100_000] {
+            let told = json(nested(levels).as_bytes(), None).expect_err("too deep");
+            assert!(told.contains("nested deeper than 64 levels"), "{told}");
+        }
+        for fits in [
+            "18446744073709551615",
+            "-9223372036854775808",
+            "-0",
+            "1e300",
+            "36893488147419103232.0",
+            r#"{"36893488147419103232":"\"36893488147419103232"}"#,
+        ] {
+            assert!(json(fits.as_bytes(), None).is_ok(), "{fits}");
+        }
+        for large in ["18446744073709551616", "[1, -9223372036854775809]", r#"{"a\\":123456789012345678901234567890}"#] {
+            let told = json(large.as_bytes(), None).expect_err("it would be another number");
+            assert!(told.contains("a number that does not fit"), "{told}");
+        }
     }
 
     #[test]

@@ -108,17 +108,54 @@ impl EventsArgs {
         let order = if self.order == Order::Asc { "asc" } else { "desc" };
         let mut query = self.which.query(session, &client).await?;
         (query.to, query.order) = (self.to.map(|to| to.text(session)), Some(order.to_owned()));
-        let events = collect(&client, query, self.limit).await?;
-        let table = || {
-            let rows: Vec<Vec<Cell>> = events.iter().map(row).collect();
-            list(&["TIME", "TYPE", "ENTITY", "MORE"], &rows, session.terminal)
-        };
-        session.show(&events, || events.iter().map(id).collect(), table)?;
-        if events.is_empty() {
+        if show(session, Pages::new(&client, query, self.limit)).await? == 0 {
             session.note(Tone::Dim, "no events");
         }
         Ok(0)
     }
+}
+
+/// Prints events page by page where the format can, for there may be more than fit into memory; tells how many there were.
+async fn show(session: &Session, mut pages: Pages<'_>) -> Result<usize, Failure> {
+    match session.format() {
+        Format::Json if session.jq.is_none() => {
+            while let Some(page) = pages.next().await? {
+                session.print(&elements(&page, pages.count == page.len()))?;
+            }
+            session.print(if pages.count == 0 { "[]\n" } else { "\n]\n" })?;
+        }
+        Format::Name => {
+            while let Some(page) = pages.next().await? {
+                session.print(&page.iter().map(|event| id(event) + "\n").collect::<String>())?;
+            }
+        }
+        Format::Table => {
+            let mut rows: Vec<Vec<Cell>> = Vec::new();
+            while let Some(page) = pages.next().await? {
+                rows.extend(page.iter().map(row));
+            }
+            session.print(&list(&["TIME", "TYPE", "ENTITY", "MORE"], &rows, session.terminal))?;
+        }
+        Format::Json | Format::Yaml => {
+            let mut events = Vec::new();
+            while let Some(page) = pages.next().await? {
+                events.extend(page);
+            }
+            session.show(&events, Vec::new, String::new)?;
+        }
+    }
+    Ok(pages.count)
+}
+
+/// A part of an array of events, written as the whole would be.
+fn elements(events: &[Event], first: bool) -> String {
+    let mut text = String::new();
+    for (at, event) in events.iter().enumerate() {
+        text.push_str(if first && at == 0 { "[\n  " } else { ",\n  " });
+        // No text in JSON has a line break in it: each is one of the layout.
+        text.push_str(&serde_json::to_string_pretty(event).expect("wire types are plain data").replace('\n', "\n  "));
+    }
+    text
 }
 
 impl WhichArgs {
@@ -134,22 +171,41 @@ impl WhichArgs {
     }
 }
 
-async fn collect(client: &Client, mut query: EventsQuery, limit: u32) -> Result<Vec<Event>, Failure> {
-    let mut events: Vec<Event> = Vec::new();
-    loop {
-        let missing = match limit {
-            0 => PAGE,
-            limit => (limit as usize).saturating_sub(events.len()).try_into().unwrap_or(PAGE).min(PAGE),
-        };
-        query.limit = Some(missing);
-        let page = client.query_events(&query).await?;
-        events.extend(page.items);
-        // A page may be empty and not the last; but a server that does not move on would be asked for ever.
-        let moves_on = page.next_cursor.is_some() && page.next_cursor != query.cursor;
-        query.cursor = page.next_cursor;
-        if !moves_on || limit > 0 && events.len() >= limit as usize {
-            return Ok(events);
+/// Events, page by page, as many as were asked for.
+struct Pages<'c> {
+    client: &'c Client,
+    query: EventsQuery,
+    /// 0 for all.
+    limit: u32,
+    /// How many there were.
+    count: usize,
+    ended: bool,
+}
+
+impl<'c> Pages<'c> {
+    fn new(client: &'c Client, query: EventsQuery, limit: u32) -> Self {
+        Self { client, query, limit, count: 0, ended: false }
+    }
+
+    /// The next page that is not empty.
+    async fn next(&mut self) -> Result<Option<Vec<Event>>, Failure> {
+        while !self.ended {
+            let missing = match self.limit {
+                0 => PAGE,
+                limit => (limit as usize).saturating_sub(self.count).try_into().unwrap_or(PAGE).min(PAGE),
+            };
+            self.query.limit = Some(missing);
+            let page = self.client.query_events(&self.query).await?;
+            self.count += page.items.len();
+            // A page may be empty and not the last; but a server that does not move on would be asked for ever.
+            let moves_on = page.next_cursor.is_some() && page.next_cursor != self.query.cursor;
+            self.query.cursor = page.next_cursor;
+            self.ended = !moves_on || self.limit > 0 && self.count >= self.limit as usize;
+            if !page.items.is_empty() {
+                return Ok(Some(page.items));
+            }
         }
+        Ok(None)
     }
 }
 
@@ -199,6 +255,15 @@ fn more(properties: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_of_an_array_are_the_array() {
+        let events: Vec<Event> = (0..5).map(|n| Event(serde_json::json!({"n": n, "properties": {"text": "a\nb", "none": {}}}))).collect();
+        let whole = serde_json::to_string_pretty(&events).expect("plain data");
+        for split in 1..5 {
+            assert_eq!(elements(&events[..split], true) + &elements(&events[split..], false) + "\n]", whole);
+        }
+    }
 
     #[test]
     fn an_event_is_shown_in_a_line() {

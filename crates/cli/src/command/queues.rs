@@ -155,6 +155,10 @@ async fn redrive(session: &Session, queue: &str, tasks: &[String]) -> Result<u8,
     match session.format() {
         Format::Table => {
             session.note(Tone::Plain, &one_line(&format!("{queue}: {} run again", answer.redriven.len())));
+            for dropped in &answer.dropped {
+                session
+                    .note(Tone::Dim, &one_line(&format!("{} can never run again and is dropped: {}", dropped.execution_id, dropped.error)));
+            }
             for refused in &answer.refused {
                 session.note(Tone::Warning, &one_line(&format!("{}: {}", refused.execution_id, refused.error)));
             }
@@ -167,14 +171,14 @@ async fn redrive(session: &Session, queue: &str, tasks: &[String]) -> Result<u8,
     Ok(u8::from(!answer.refused.is_empty()))
 }
 
-/// Asks until nothing is left. A server with which it does not become less would be asked for ever.
+/// Asks until every one was looked at. A server that does not move on would be asked for ever.
 async fn redrive_all(client: &Client, queue: &str) -> Result<RedriveResponse, Failure> {
     let mut all = client.redrive(queue, &RedriveRequest::default()).await?;
-    while all.left > 0 && !all.redriven.is_empty() {
-        let next = client.redrive(queue, &RedriveRequest::default()).await?;
-        let is_less = next.left < all.left;
+    while let Some(after) = all.next.take() {
+        let next = client.redrive(queue, &RedriveRequest { execution_ids: None, after: Some(after.clone()) }).await?;
+        let moves_on = next.next.as_ref() != Some(&after);
         add(&mut all, next);
-        if !is_less {
+        if !moves_on {
             break;
         }
     }
@@ -184,7 +188,7 @@ async fn redrive_all(client: &Client, queue: &str) -> Result<RedriveResponse, Fa
 async fn redrive_these(client: &Client, queue: &str, ids: &[String]) -> Result<RedriveResponse, Failure> {
     let mut all: Option<RedriveResponse> = None;
     for part in ids.chunks(MOST_REDRIVEN) {
-        let next = client.redrive(queue, &RedriveRequest { execution_ids: Some(part.to_vec()) }).await?;
+        let next = client.redrive(queue, &RedriveRequest { execution_ids: Some(part.to_vec()), after: None }).await?;
         match &mut all {
             Some(all) => add(all, next),
             None => all = Some(next),
@@ -195,10 +199,7 @@ async fn redrive_these(client: &Client, queue: &str, ids: &[String]) -> Result<R
 
 fn add(all: &mut RedriveResponse, next: RedriveResponse) {
     all.redriven.extend(next.redriven);
-    for refused in next.refused {
-        if !all.refused.iter().any(|known| known.execution_id == refused.execution_id) {
-            all.refused.push(refused);
-        }
-    }
-    (all.left, all.message) = (next.left, next.message);
+    all.refused.extend(next.refused);
+    all.dropped.extend(next.dropped);
+    (all.left, all.next, all.message) = (next.left, next.next, next.message);
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::fake::{Fake, Reply, Seen};
+use crate::fake::{Fake, Log, Reply, Seen};
 use crate::user::{ID, User, answer, body, finish, text, with_stdin};
 
 const JOB: &str = "0192ab000000700080000000000000aa";
@@ -57,9 +57,25 @@ fn jobs(seen: &Seen, status: &str, asked: &AtomicUsize) -> Reply {
             200,
             json!([{"execution_id": ID, "queue": "default", "attempts": 3, "error": "exit code 1", "error_category": "network", "failed_at": AT}]),
         ),
-        ("POST", "queues/default/redrive") => {
-            Reply::json(200, json!({"queue": "default", "redriven": [{"execution_id": ID, "new_execution_id": "n1"}], "left": 4}))
-        }
+        ("POST", "queues/default/redrive") => match body(seen).get("after").and_then(Value::as_str) {
+            // Nothing of the first part can run.
+            None if body(seen).get("execution_ids").is_none() => Reply::json(
+                200,
+                json!({"queue": "default", "redriven": [], "refused": [{"execution_id": ID, "error": "lock prod is held"}], "left": 4, "next": "n1"}),
+            ),
+            None | Some("n2") => {
+                Reply::json(200, json!({"queue": "default", "redriven": [{"execution_id": ID, "new_execution_id": "x1"}], "left": 0}))
+            }
+            Some(_) => Reply::json(
+                200,
+                json!({"queue": "default", "redriven": [{"execution_id": ID, "new_execution_id": "x2"}], "left": 2, "next": "n2"}),
+            ),
+        },
+        ("POST", "queues/over/redrive") => Reply::json(
+            200,
+            json!({"queue": "over", "redriven": [], "dropped": [{"execution_id": ID, "error": "job 1 is cancelled"}], "left": 0}),
+        ),
+        ("POST", "queues/stuck/redrive") => Reply::json(200, json!({"queue": "stuck", "redriven": [], "left": 4, "next": "n1"})),
         ("GET", "health/tasks") => Reply::json(
             200,
             json!({"summary": {"totalProcessing": 1, "overtime": 1}, "tasks": [{"requestId": ID, "health": "overtime", "elapsed": 3_800_000,
@@ -175,6 +191,47 @@ async fn the_log_of_a_task_is_its_execution_s_and_that_of_a_job_names_its_tasks(
     }
 }
 
+/// A job whose first tasks say nothing, and whose last one says something, until it was asked for six times.
+fn crowded(quiet: &'static str) -> Fake {
+    let asked = AtomicUsize::new(0);
+    Fake::new(move |seen| {
+        let over = asked.load(Ordering::SeqCst) >= 6;
+        let status = if over { "SUCCEEDED" } else { quiet };
+        match seen.path().trim_start_matches("/api/v1/") {
+            path if path.starts_with("jobs/") => {
+                let over = asked.fetch_add(1, Ordering::SeqCst) >= 5;
+                let task = |n: usize| {
+                    let (execution, status) = if n == 40 { (ID.to_owned(), "RUNNING") } else { (format!("quiet{n}"), quiet) };
+                    json!({"taskId": format!("t{n}"), "name": "t", "executionId": execution, "dependsOn": [], "status": if over { "SUCCEEDED" } else { status }})
+                };
+                let status = if over { "COMPLETED" } else { "RUNNING" };
+                let tasks: Vec<Value> = (0..=40).map(task).collect();
+                Reply::json(200, json!({"jobId": JOB, "status": status, "createdAt": AT, "totalTasks": 41, "tasks": tasks}))
+            }
+            path if path.contains(ID) => answer(seen, 0),
+            path if path.ends_with("/stream") => Reply::WebSocket(Vec::new()),
+            _ if seen.parameter("format").is_some() => Reply::Answer(200, Vec::new(), Vec::new()),
+            path => Log { id: path.split('/').nth(1).unwrap_or_default().to_owned(), lines: Vec::new() }.logs(status),
+        }
+    })
+}
+
+#[tokio::test]
+async fn a_task_that_runs_is_heard_however_many_others_say_nothing() {
+    let follow = async |quiet: &'static str| {
+        let fake = crowded(quiet);
+        let shown = user(&fake).await.run(&["job", "logs", JOB, "-f"]).await;
+        assert_eq!(shown.status.code(), Some(0), "{}", text(&shown.stderr));
+        assert!(text(&shown.stdout).contains("t40 │ oops\n"), "{}", text(&shown.stdout));
+        let seen: Vec<String> = fake.seen().iter().map(|seen| seen.path().to_owned()).collect();
+        let last_look = seen.iter().rposition(|path| path.contains("/jobs/")).expect("it was asked for");
+        assert!(seen[..last_look].iter().any(|path| path.contains(ID)), "it was heard only when all was over: {seen:?}");
+        let waited_for = seen[..last_look].iter().any(|path| path.contains("quiet"));
+        assert_eq!(waited_for, quiet == "RUNNING", "{seen:?}");
+    };
+    tokio::join!(follow("PENDING"), follow("RUNNING"));
+}
+
 #[tokio::test]
 async fn events_are_asked_for_by_page_and_followed() {
     let fake = ending("COMPLETED");
@@ -202,13 +259,20 @@ async fn queues_and_health_are_shown_and_what_was_given_up_is_run_again() {
     assert!(text(&user.run(&["queues", "dead", "default"]).await.stdout).contains("network   exit code 1"));
     assert_eq!(user.run(&["queues", "redrive", "default"]).await.status.code(), Some(2), "everything needs a yes");
     let one = user.run(&["queues", "redrive", "default", "--task", ID]).await;
-    assert!(text(&one.stderr).contains("default: 1 run again") && text(&one.stderr).contains("4 are left"), "{}", text(&one.stderr));
+    assert!(text(&one.stderr).contains("default: 1 run again"), "{}", text(&one.stderr));
     assert_eq!(body(fake.seen().last().expect("a request")), json!({"execution_ids": [ID]}));
-    let asked = fake.seen().len();
     let all = user.run(&["queues", "redrive", "default", "--yes"]).await;
-    assert_eq!(body(fake.seen().last().expect("a request")), json!({}));
-    assert!(fake.seen().len() < asked + 4, "where it does not become less it is not asked for ever");
-    assert!(text(&all.stderr).contains("default: 2 run again") && text(&all.stderr).contains("4 are left"), "{}", text(&all.stderr));
+    assert_eq!(body(fake.seen().last().expect("a request")), json!({"after": "n2"}), "to the end, also past those that cannot");
+    assert_eq!(all.status.code(), Some(1));
+    let said = text(&all.stderr);
+    assert!(said.contains("default: 2 run again") && said.contains("lock prod is held") && !said.contains("are left"), "{said}");
+    let over = user.run(&["queues", "redrive", "over", "--yes"]).await;
+    assert_eq!(over.status.code(), Some(0), "what never can run again is no failure");
+    assert!(text(&over.stderr).contains("is dropped: job 1 is cancelled"), "{}", text(&over.stderr));
+    let asked = fake.seen().len();
+    let stuck = user.run(&["queues", "redrive", "stuck", "--yes"]).await;
+    assert!(fake.seen().len() < asked + 4, "a server that does not move on is not asked for ever");
+    assert!(text(&stuck.stderr).contains("4 are left"), "{}", text(&stuck.stderr));
     let health = user.run(&["health", "tasks"]).await;
     assert_eq!(health.status.code(), Some(1));
     assert!(text(&health.stdout).contains("overtime  1h 03m"), "{}", text(&health.stdout));

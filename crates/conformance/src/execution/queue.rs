@@ -2,6 +2,7 @@
 
 use runvoy_model::command::{Answer, Command, SubmitKey};
 use runvoy_model::event::EventType;
+use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::redrive::{Fate, Letter, MOST_REDRIVEN, Redrive, Redriven};
 use runvoy_model::spec::Spec;
@@ -30,7 +31,7 @@ async fn given_up(stage: &mut Stage<'_>, change: impl FnOnce(&mut Spec)) -> Exec
 }
 
 async fn dead(stage: &Stage<'_>, query: impl FnOnce(&mut DeadQuery)) -> Vec<ExecutionId> {
-    let mut asked = DeadQuery { queue: name("default"), owner: None, oldest_first: false, after: None, limit: 1_000 };
+    let mut asked = DeadQuery { queue: name("default"), owner: None, oldest_first: false, after: None, until: None, limit: 1_000 };
     query(&mut asked);
     stage.store().dead(asked).await.expect("dead letters").into_iter().map(|execution| execution.id).collect()
 }
@@ -101,10 +102,40 @@ pub async fn dead_letters_are_listed_by_when_they_were_given_up(harness: Executi
     assert!(dead(&stage, |query| query.queue = name("other")).await.is_empty());
     assert_eq!(dead(&stage, |query| query.owner = Some("ann@x".into())).await.len(), 4);
     assert!(dead(&stage, |query| query.owner = Some("bob@x".into())).await.is_empty());
-    let store = stage.store();
-    let count = async |queue: &str, owner: Option<&str>| store.dead_count(&name(queue), owner).await.expect("a count");
-    assert_eq!((count("default", None).await, count("other", None).await), (4, 0));
-    assert_eq!((count("default", Some("ann@x")).await, count("default", Some("bob@x")).await), (4, 0));
+    assert_eq!(dead(&stage, |query| (query.owner, query.oldest_first) = (Some("ann@x".into()), true)).await, given);
+    let second = stage.get(given[1]).await.dead_since();
+    assert_eq!(
+        dead(&stage, |query| (query.until, query.oldest_first) = (second, true)).await,
+        given[..2],
+        "what was given up later is not asked for"
+    );
+    assert_eq!(dead(&stage, |query| query.until = second).await, newest_first[2..]);
+}
+
+/// Dead letters are counted like a page of them is read, and no further than that page.
+pub async fn dead_letters_are_counted_as_far_as_asked_for(harness: Executions<'_>) {
+    let mut stage = Stage::new(harness);
+    let mut given = Vec::new();
+    for _ in 0..4 {
+        given.push(given_up(&mut stage, |_| ()).await);
+    }
+    let place = |execution: &Execution| execution.dead_since().map(|since| (since, execution.id));
+    let (first, second) = (place(&stage.get(given[0]).await), place(&stage.get(given[1]).await));
+    let asked = DeadQuery { queue: name("default"), owner: None, oldest_first: true, after: None, until: None, limit: 100 };
+    for (query, expected) in [
+        (asked.clone(), 4),
+        (DeadQuery { limit: 3, ..asked.clone() }, 3),
+        (DeadQuery { after: first, ..asked.clone() }, 3),
+        (DeadQuery { after: first, until: second.map(|(since, _)| since), ..asked.clone() }, 1),
+        (DeadQuery { after: second, oldest_first: false, ..asked.clone() }, 1),
+        (DeadQuery { queue: name("other"), ..asked.clone() }, 0),
+        (DeadQuery { owner: Some("ann@x".into()), after: first, ..asked.clone() }, 3),
+        (DeadQuery { owner: Some("bob@x".into()), ..asked.clone() }, 0),
+    ] {
+        let count = stage.store().dead_count(query.clone()).await.expect("a count");
+        let read = stage.store().dead(query.clone()).await.expect("dead letters").len();
+        assert_eq!((count, read), (expected, usize::try_from(expected).expect("few")), "{query:?}");
+    }
 }
 
 /// Who goes on after a dead letter that ran again in between misses none and sees none twice.

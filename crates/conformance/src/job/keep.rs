@@ -1,15 +1,16 @@
 //! What is kept of jobs, and how it is found.
 
-use runvoy_model::command::{Answer, Command, Refusal};
+use runvoy_model::command::{Answer, Command, EndAttempt, Refusal};
 use runvoy_model::event::{Entity, EventType};
 use runvoy_model::id::JobId;
-use runvoy_model::job::{JobStatus, Phase};
-use runvoy_ports::job::JobQuery;
+use runvoy_model::job::{JobStatus, Payload, Phase};
+use runvoy_ports::job::{JobQuery, PAGE_BYTES};
 use runvoy_ports::store::{EventQuery, Sight};
+use serde_json::json;
 
 use super::yard::{Yard, job_of, new_task};
 use crate::harness::Records;
-use crate::stage::{exit, refusal};
+use crate::stage::{exit, name, refusal};
 
 /// What was opened is there, also after a reopen.
 pub async fn a_job_is_read_back_as_it_was_answered(harness: Records<'_>) {
@@ -90,6 +91,47 @@ pub async fn tasks_are_paged_by_place(harness: Records<'_>) {
         seen.extend(page.into_iter().map(|node| node.task.to_string()));
     }
     assert_eq!(seen, names);
+}
+
+/// However much tasks gave, a page is not much larger than it may be, and pages have all of them, once.
+pub async fn large_tasks_are_paged_by_place(harness: Records<'_>) {
+    let mut yard = Yard::new(harness);
+    let names: Vec<_> = (0..20).map(|number| format!("t{number}")).collect();
+    let tasks: Vec<(&str, &[&str])> = names.iter().map(|name| (name.as_str(), &[][..])).collect();
+    let job = yard.open(&tasks).await;
+    yard.begin_all().await;
+    let output = Payload::Inline(json!("x".repeat(150_000)));
+    for task in &names {
+        let end = EndAttempt { output: Some(output.clone()), ..yard.end_of(job, task, exit(0)).await };
+        yard.play(Command::EndAttempt(end)).await;
+    }
+    let first = yard.store().nodes(job, None, 100).await.expect("a page");
+    assert_eq!(first.len(), PAGE_BYTES.div_ceil(150_000), "it ends with the one that makes it large");
+    let nodes = yard.nodes(job).await;
+    assert!(nodes.iter().map(|node| node.task.as_str()).eq(names.iter().map(String::as_str)));
+    assert!(nodes.iter().all(|node| node.output.as_ref() == Some(&output)));
+}
+
+/// What several tasks gave is one look, and nothing is mixed up.
+pub async fn what_tasks_gave_is_read_in_the_order_asked_for(harness: Records<'_>) {
+    let mut yard = Yard::new(harness);
+    let (job, other) = (yard.open(&[("a", &[]), ("b", &[]), ("c", &[]), ("d", &[])]).await, yard.open(&[("a", &[])]).await);
+    let (small, large) = (Payload::Inline(json!({"é": [1.5, null]})), Payload::Blob { key: "ab".repeat(32), bytes: 300_000 });
+    yard.begin_all().await;
+    for (task, output) in [("a", Some(small.clone())), ("b", None), ("c", Some(large.clone()))] {
+        let end = EndAttempt { output, ..yard.end_of(job, task, exit(0)).await };
+        yard.play(Command::EndAttempt(end)).await;
+    }
+    let asked = ["c", "d", "a", "b", "never", "a"].map(name);
+    for _ in 0..2 {
+        let store = yard.store();
+        let expected = [Some(large.clone()), None, Some(small.clone()), None, None, Some(small.clone())];
+        assert_eq!(store.outputs(job, &asked).await.expect("a read"), expected);
+        assert_eq!(store.outputs(other, &asked[2..3]).await.expect("a read"), [None]);
+        assert!(store.outputs(job, &[]).await.expect("a read").is_empty());
+        assert_eq!(store.outputs(JobId::from_bytes([0xee; 16]), &asked).await.expect("a read"), vec![None; 6]);
+        yard.reopen().await;
+    }
 }
 
 /// A list of executions can be narrowed to a job.

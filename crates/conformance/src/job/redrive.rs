@@ -98,14 +98,51 @@ pub async fn a_resumed_task_is_no_dead_letter(harness: Records<'_>) {
     assert_eq!((yard.job(job).await.generation, yard.executions_of(job).await.len()), (2, 2));
 }
 
-/// Nothing of a cancelled job runs again; that is said, and what was given up in it waits for nobody.
+/// Nothing of a cancelled job runs again, and what was given up in it waits for nobody.
 pub async fn nothing_of_a_cancelled_job_runs_again(harness: Records<'_>) {
     let mut yard = Yard::new(harness);
     let job = open(&mut yard, &[("a", &[]), ("b", &["a"])]).await;
     let dead = give_up(&mut yard, job, "a").await;
     yard.play(Command::CancelJob(job)).await;
-    let fates = redrive(&mut yard, &[dead]).await;
-    assert!(matches!(&fates[..], [Fate::Refused(why)] if why.contains("is cancelled")), "{fates:?}");
+    yard.reopen().await;
     assert!(!is_dead(&yard, dead).await && !is_open_incident(&yard, dead).await);
+    let fates = redrive(&mut yard, &[dead]).await;
+    assert!(matches!(&fates[..], [Fate::Refused(why)] if why.contains("no dead letter")), "{fates:?}");
     assert_eq!((yard.job(job).await.status, yard.executions_of(job).await.len()), (JobStatus::Cancelled, 1));
+}
+
+/// However much was given up in a job that is cancelled, it is found by who goes on with it until none of that is a dead letter, also after a reopen.
+pub async fn dead_letters_of_a_large_cancelled_job_are_buried_in_parts(harness: Records<'_>) {
+    let mut yard = Yard::new(harness);
+    let names: Vec<String> = (0..130).map(|number| format!("t{number}")).collect();
+    let tasks: Vec<(&str, &[&str])> = names.iter().map(|task| (task.as_str(), &[][..])).collect();
+    let job = open(&mut yard, &tasks).await;
+    while yard.job(job).await.attention {
+        yard.play(Command::AdvanceJob(job)).await;
+    }
+    for _ in 0..2 {
+        yard.begin_all().await;
+        for task in &names {
+            let end = yard.end_of(job, task, exit(PASSING_FAILURE)).await;
+            yard.play(Command::EndAttempt(end)).await;
+        }
+        yard.now = yard.now.plus_ms(600_000);
+    }
+    let dead = async |yard: &Yard<'_>| yard.store().queues().await.expect("queues").iter().map(|queue| queue.dead).sum::<u64>();
+    assert_eq!((yard.job(job).await.status, dead(&yard).await), (JobStatus::Failed, 130));
+    yard.play(Command::CancelJob(job)).await;
+    let mut left = dead(&yard).await;
+    assert!(left > 0, "more than one step buries");
+    while left > 0 {
+        yard.reopen().await;
+        assert_eq!(yard.store().attention(10).await.expect("jobs"), [job]);
+        yard.play(Command::AdvanceJob(job)).await;
+        let before = std::mem::replace(&mut left, dead(&yard).await);
+        assert!(left < before, "it never ends");
+    }
+    assert!(yard.store().attention(10).await.expect("jobs").is_empty());
+    for execution in yard.executions_of(job).await {
+        assert!(!is_open_incident(&yard, execution).await);
+    }
+    yard.verify_chain(job).await;
 }

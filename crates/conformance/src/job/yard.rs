@@ -40,6 +40,7 @@ pub(crate) fn new_job(id: JobId, tasks: usize, at: UnixMs) -> Job {
         failure_told: false,
         failed_task: None,
         attention: false,
+        unburied: None,
         chain: ChainHead::default(),
         version: 0,
     }
@@ -183,7 +184,7 @@ impl<'h> Yard<'h> {
     }
 
     pub async fn nodes(&self, job: JobId) -> Vec<Node> {
-        self.store().nodes(job, None, 100_000).await.expect("tasks")
+        crate::dump::nodes(&*self.store(), job).await
     }
 
     pub async fn phases(&self, job: JobId) -> Vec<Phase> {

@@ -5,9 +5,10 @@ use runvoy_model::change::Change;
 use runvoy_model::command::Answer;
 use runvoy_model::event::EventType;
 use runvoy_model::health::{Check, Summary};
-use runvoy_model::incident::{Incident, IncidentKind, Move, Told};
+use runvoy_model::incident::{Incident, IncidentKind, Move, Phase, Told};
 use runvoy_model::record::{Body, Kind, ONLY};
 use runvoy_model::time::UnixMs;
+use runvoy_ports::record::{IncidentMark, IncidentQuery};
 
 use super::office::Office;
 use crate::harness::Records;
@@ -48,7 +49,7 @@ pub async fn every_move_of_an_incident_counts_once(harness: Records<'_>) {
     assert_eq!(incident(&office).await, None);
     for (version, moves) in [
         (1, vec![begin(BEGINNING), begin(UnixMs(9))]),
-        (2, vec![told(BEGINNING, Told::Begin), told(UnixMs(9), Told::Begin), told(BEGINNING, Told::Over)]),
+        (2, vec![told(BEGINNING, Told::Begin), told(UnixMs(9), Told::Begin), told(UnixMs(9), Told::Over)]),
         (3, vec![end("redriven"), end("again")]),
         (4, vec![told(BEGINNING, Told::Over), told(BEGINNING, Told::Begin)]),
     ] {
@@ -79,6 +80,56 @@ pub async fn an_incident_that_comes_back_is_told_again_only_if_it_was_told_over(
     assert_eq!((new.began_at, new.is_to_be_told()), (later, true));
     moved(&mut office, &[told(first, Told::Begin)]).await;
     assert!(incident(&office).await.expect("an incident").0.is_to_be_told(), "another one was told of");
+}
+
+/// What came back while people were being told that it was over is told again: for them it is over.
+pub async fn an_incident_that_comes_back_while_it_is_told_over_is_told_again(harness: Records<'_>) {
+    let mut office = Office::new(harness);
+    moved(&mut office, &[begin(BEGINNING), told(BEGINNING, Told::Begin), end("healthy")]).await;
+    moved(&mut office, &[begin(BEGINNING.plus_ms(60_000))]).await;
+    for _ in 0..2 {
+        moved(&mut office, &[told(BEGINNING, Told::Over)]).await;
+        let (back, version) = incident(&office).await.expect("an incident");
+        assert!(back.is_open() && back.is_to_be_told(), "{back:?}");
+        assert_eq!((version, marks(&office, Phase::Begun, None).await), (3, vec![NAME.to_owned()]));
+        office.reopen().await;
+    }
+}
+
+async fn marks(office: &Office<'_>, phase: Phase, kind: Option<IncidentKind>) -> Vec<String> {
+    let found = office.store().incidents(IncidentQuery { phase, kind, limit: 3 }).await.expect("incidents");
+    found.into_iter().map(|mark| mark.name).collect()
+}
+
+/// Incidents are found by where they stand, the worst and then the oldest first, no more than asked for; and counted.
+pub async fn incidents_are_found_by_where_they_stand(harness: Records<'_>) {
+    let mut office = Office::new(harness);
+    let at = |ms| BEGINNING.plus_ms(ms);
+    let new = |kind, about: &str, ms| Move::Begin(Box::new(Incident::begun(kind, about, "why", at(ms))));
+    let [critical, dead, overtime] = [IncidentKind::Critical, IncidentKind::Dead, IncidentKind::Overtime];
+    let begun = [new(overtime, "o", 1), new(dead, "b", 3), new(dead, "a", 3), new(dead, "c", 2), new(critical, "x", 9)];
+    moved(&mut office, &begun).await;
+    assert_eq!(marks(&office, Phase::Begun, None).await, ["critical:x", "dead:c", "dead:a"]);
+    assert_eq!(marks(&office, Phase::Begun, Some(dead)).await, ["dead:c", "dead:a", "dead:b"]);
+    office.now = at(50);
+    let told = |name: &str, ms, what| Move::Told { name: name.into(), began_at: at(ms), what };
+    let end = |name: &str| Move::End { name: name.into(), why: "well".into() };
+    moved(&mut office, &[told("dead:c", 2, Told::Begin), end("dead:a"), end("overtime:o"), told("overtime:o", 1, Told::Over)]).await;
+    for _ in 0..2 {
+        assert_eq!(marks(&office, Phase::Begun, None).await, ["critical:x", "dead:b"]);
+        assert_eq!(marks(&office, Phase::Closed, None).await, ["overtime:o"]);
+        assert_eq!(marks(&office, Phase::Closed, Some(dead)).await, [""; 0]);
+        let query = IncidentQuery { phase: Phase::Over, kind: Some(dead), limit: 3 };
+        let over = office.store().incidents(query).await.expect("incidents");
+        assert_eq!(over, [IncidentMark { name: "dead:a".into(), kind: dead, began_at: at(3), since: at(50) }]);
+        let counts = office.store().incident_counts().await.expect("counts");
+        let expected =
+            [(Phase::Begun, critical), (Phase::Begun, dead), (Phase::Told, dead), (Phase::Over, dead), (Phase::Closed, overtime)];
+        assert_eq!(counts, expected.map(|(phase, kind)| (phase, kind, 1)));
+        office.reopen().await;
+    }
+    moved(&mut office, &[Move::Forget { name: "dead:c".into(), began_at: at(2) }]).await;
+    assert_eq!(marks(&office, Phase::Told, None).await, [""; 0]);
 }
 
 /// A forgotten incident is gone, and one of the same name begins at the beginning.

@@ -1,16 +1,12 @@
 //! What tasks give each other: small data as it is, large data by way of the blob store.
 
-use runvoy_model::execution::Execution;
 use runvoy_model::hex::hex;
 use runvoy_model::job::{MOST_INLINE_BYTES, Node, Payload};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::Engine;
 use crate::error::EngineError;
-
-/// What the parents of a task gave is held in memory once for it, and is not larger than this.
-const MOST_INPUT_BYTES: usize = 64 << 20;
 
 /// A task as `Job Created` tells of it.
 pub(super) fn told(node: &Node) -> Value {
@@ -61,31 +57,5 @@ impl Engine {
                 serde_json::from_slice(&bytes).map_err(|error| EngineError::Internal(format!("blob {key} is no JSON: {error}")))
             }
         }
-    }
-
-    /// What a task finds in the file that `RUNVOY_INPUT` names.
-    pub(crate) async fn task_input(&self, execution: &Execution) -> Result<Option<Vec<u8>>, EngineError> {
-        let Some(task) = &execution.spec.task else { return Ok(None) };
-        let Some(node) = self.ports.jobs.node(task.job, task.task.as_str()).await? else { return Ok(None) };
-        let (mut outputs, mut bytes) = (Map::new(), 0);
-        for parent in &node.depends_on {
-            let output = self.ports.jobs.node(task.job, parent.as_str()).await?.and_then(|parent| parent.output);
-            let output = match &output {
-                Some(output) => self.open_payload(output).await?,
-                None => Value::Null,
-            };
-            bytes += output.to_string().len();
-            if bytes > MOST_INPUT_BYTES {
-                let parents = node.depends_on.len();
-                return Err(EngineError::Conflict(format!("what its {parents} parents gave is larger than {MOST_INPUT_BYTES} bytes")));
-            }
-            outputs.insert(parent.to_string(), output);
-        }
-        let input = match &node.input {
-            Some(input) => self.open_payload(input).await?,
-            None => json!({}),
-        };
-        let document = json!({"input": input, "dependencyOutputs": outputs});
-        Ok(Some(serde_json::to_vec(&document).expect("a JSON value can be written")))
     }
 }

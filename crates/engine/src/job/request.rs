@@ -1,5 +1,6 @@
 //! A job as it came in: tasks, each with what it runs, checked by themselves and as a graph.
 
+use runvoy_model::bound::{MOST_DEPTH, TOO_DEEP, depth};
 use runvoy_model::dag;
 use runvoy_model::id::JobId;
 use runvoy_model::job::{DEFAULT_TASK_RETRIES, MOST_TASKS, Node, Payload, Phase};
@@ -77,6 +78,9 @@ impl TaskRequest {
     fn check(&self) -> Result<(), EngineError> {
         Name::new(&*self.task_id).map_err(|error| EngineError::invalid(self.field("taskId"), error.to_string()))?;
         check_title(&self.field("name"), self.name.as_deref())?;
+        if self.input.as_ref().is_some_and(|input| depth(input) > MOST_DEPTH) {
+            return Err(EngineError::invalid(self.field("input"), TOO_DEEP));
+        }
         let mut parents: Vec<&String> = self.depends_on.iter().collect();
         parents.sort_unstable();
         match parents.windows(2).find(|pair| pair[0] == pair[1]) {

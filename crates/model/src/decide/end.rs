@@ -9,7 +9,7 @@ use crate::command::{Answer, EndAttempt, ErrorMark, Outcome, Reap, Refusal};
 use crate::event::EventType;
 use crate::execution::{Execution, KillRequest};
 use crate::incident::Incident;
-use crate::job::Payload;
+use crate::job::{Payload, TaskRef};
 use crate::retry::{Category, LONGEST_BACKOFF_MS, backoff_ms, classify};
 use crate::status::{EXIT_KILLED, EXIT_PLATFORM, EXIT_TIMEOUT, EndCode, EndReason, Status};
 use crate::step::Step;
@@ -38,11 +38,18 @@ pub(super) struct Facts {
 }
 
 pub(super) fn end_attempt<V: View>(view: &mut V, step: &Step, ended: &EndAttempt) -> Decision<V::Error> {
+    let too_deep = |value: &serde_json::Value| bound::depth(value) > bound::MOST_DEPTH;
+    let (output, left_out) = match &ended.output {
+        // Nothing could read it again.
+        Some(Payload::Inline(output)) if too_deep(output) => (None, Some(format!("the task has no output: {}", bound::TOO_DEEP))),
+        output => (output.clone(), None),
+    };
+    let remark: Vec<String> = ended.remark.clone().into_iter().chain(left_out).collect();
     let facts = Facts {
-        output: ended.output.clone(),
+        output,
         said: ended.said.clone(),
-        usage: ended.usage.clone(),
-        remark: ended.remark.clone(),
+        usage: ended.usage.clone().filter(|usage| !too_deep(usage)),
+        remark: (!remark.is_empty()).then(|| remark.join("; ")),
         log_end: Some(ended.log_end),
         duration_ms: Some(ended.duration_ms),
         process_id: ended.process_id,
@@ -232,6 +239,8 @@ pub(super) fn finish<V: View>(
     execution.lease = None;
     execution.log_end = facts.log_end.or(execution.log_end);
     execution.cost_micro_usd = Some(execution.cost_micro_usd.unwrap_or(0).saturating_add(facts.cost_micro_usd));
+    // Its job was cancelled while it ran: its retries were used up, and nobody can run it again.
+    execution.dead = execution.dead && !job::is_over(view, &execution)?;
     if execution.dead {
         incident::begin(view, &Incident::dead(&execution, step.at), &mut writes)?;
     }
@@ -243,8 +252,8 @@ pub(super) fn finish<V: View>(
 }
 
 /// What a task is called in its events.
-fn task_name(execution: &Execution) -> &str {
-    execution.spec.task.as_ref().map_or("run", |task| task.task.as_str())
+pub(super) fn task_name(execution: &Execution) -> &str {
+    execution.spec.task.as_ref().map_or("run", TaskRef::title)
 }
 
 /// When the command ended, not when that could be written down.

@@ -70,7 +70,8 @@ fn tell(incident: &mut Incident, step: &Step, what: Told) -> bool {
     let slot = match (what, &mut incident.over) {
         (Told::Begin, _) => &mut incident.told_at,
         (Told::Over, Some(over)) => &mut over.told_at,
-        (Told::Over, None) => return false,
+        // It came back while they were told that it was over: they are to be told again.
+        (Told::Over, None) => return incident.told_at.take().is_some(),
     };
     let is_news = slot.is_none();
     slot.get_or_insert(step.at);

@@ -4,7 +4,8 @@
 //!
 //! What holds of it: a child is released when its last parent is done, and once; an edge is told once, because telling removes it; a task that
 //! joins the graph looks at each parent once, and whoever is not done by then tells it later; `Job Completed` and, for each generation,
-//! `Job Failure Detected` are written once.
+//! `Job Failure Detected` are written once; nothing of a cancelled job stays a dead letter: what was one when it was cancelled is buried part by
+//! part, and what ends later never becomes one.
 
 mod board;
 
@@ -17,7 +18,7 @@ use crate::command::{Answer, OpenJob, OpenTasks, Refusal, StageTasks, SubmitKey}
 use crate::event::EventType;
 use crate::execution::Execution;
 use crate::id::JobId;
-use crate::job::{Counts, Job, JobStatus, Node, Payload, Phase};
+use crate::job::{Counts, Job, JobStatus, MOST_TASKS, Node, Payload, Phase};
 use crate::record::Kind;
 use crate::status::Status;
 use crate::step::Step;
@@ -73,6 +74,10 @@ pub(super) fn open<V: View>(view: &mut V, step: &Step, open: &OpenJob) -> Decisi
     }
     let (version, places) = staged.map_or((0, 0), |job| (job.version, job.places));
     let total = open.job.counts.total;
+    // What was written before may have been forgotten since.
+    if !is_whole(view, open.job.id, open.job.opening, open.nodes.len(), total)? {
+        return refuse(Refusal::Stale(Kind::Job, open.job.id.to_string()));
+    }
     let counts = Counts { total, staged: total, ..Counts::default() };
     let mut job = Job { status: JobStatus::Running, counts, places, version, ..open.job.clone() };
     let nodes = match placed(view, &mut job, None, &open.nodes)? {
@@ -114,8 +119,12 @@ pub(super) fn open_tasks<V: View>(view: &mut V, step: &Step, open: &OpenTasks) -
     if !job.status.is_open() {
         return refuse(Refusal::JobClosed(job.id, job.status));
     }
-    if job.opening.is_some() {
+    // Somebody else's tasks are being looked at, or took the place of some of these.
+    if job.opening.is_some() || !is_whole(view, job.id, Some(open.batch), open.nodes.len(), open.tasks)? {
         return refuse(Refusal::Stale(Kind::Job, job.id.to_string()));
+    }
+    if u64::from(job.counts.total) + u64::from(open.tasks) > MOST_TASKS as u64 {
+        return refuse(Refusal::TooMany(format!("a job has at most {MOST_TASKS} tasks, and this one has {}", job.counts.total)));
     }
     let nodes = match placed(view, &mut job, None, &open.nodes)? {
         Ok(nodes) => nodes,
@@ -136,6 +145,15 @@ pub(super) fn open_tasks<V: View>(view: &mut V, step: &Step, open: &OpenTasks) -
     Ok(board.close())
 }
 
+/// Whether a batch has all of its tasks: those that were written before, and those that come now.
+fn is_whole<V: View>(view: &mut V, job: JobId, batch: Option<u64>, now: usize, all: u32) -> Result<bool, V::Error> {
+    let before = match batch {
+        Some(batch) => view.staged(job, batch)?,
+        None => 0,
+    };
+    Ok(before as usize + now == all as usize)
+}
+
 /// The tasks that an event tells of, or where they lie.
 fn tell(properties: &mut Value, field: &str, told: &Payload) {
     match told {
@@ -146,7 +164,7 @@ fn tell(properties: &mut Value, field: &str, told: &Payload) {
 
 pub(super) fn advance<V: View>(view: &mut V, step: &Step, id: JobId) -> Decision<V::Error> {
     let Some(job) = view.job(id)? else { return refuse(Refusal::NotFound) };
-    if !job.attention {
+    if !job.needs_step() {
         return Ok((Writes::default(), Answer::Job { job: Box::new(job), repeated: false }));
     }
     let mut board = Board::new(view, step, job, Writes::default());
@@ -178,9 +196,10 @@ pub(super) fn cancel<V: View>(view: &mut V, step: &Step, id: JobId) -> Decision<
         return refuse(Refusal::JobClosed(job.id, job.status));
     }
     (job.status, job.completed_at, job.cancelled_by) = (JobStatus::Cancelled, Some(step.at), Some(step.actor.name()));
-    job.attention = false;
+    (job.attention, job.unburied) = (false, (job.counts.failed > 0).then_some(0));
     let mut board = Board::new(view, step, job, Writes::default());
     board.turn("jobs.cancel", json!({"cancelled": true}));
+    board.advance()?;
     Ok(board.close())
 }
 
@@ -192,6 +211,12 @@ pub(super) fn forget_staged<V: View>(view: &mut V, id: JobId) -> Decision<V::Err
         }
         _ => Ok((Writes::default(), Answer::Unchanged)),
     }
+}
+
+/// Whether an execution is a task of a job of which nothing ever runs again.
+pub(super) fn is_over<V: View>(view: &mut V, execution: &Execution) -> Result<bool, V::Error> {
+    let Some(task) = &execution.spec.task else { return Ok(false) };
+    Ok(view.job(task.job)?.is_none_or(|job| !job.status.is_open()))
 }
 
 /// A task's execution has ended: it is done or not, and whoever waited for it is told.

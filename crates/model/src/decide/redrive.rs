@@ -2,7 +2,7 @@
 //! becomes ready in its job, which makes the execution when its turn comes. What cannot run again is said for each, and keeps nobody else waiting.
 //!
 //! What holds of it: a dead letter runs again at most once, because the mark goes with it; what was run again before is answered with what it became;
-//! other failed tasks of the same job stay as they are.
+//! other failed tasks of the same job stay as they are; nothing runs for an owner who could not run it; and what can never run again loses its mark.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -21,6 +21,7 @@ use crate::job::{Job, JobStatus, Phase, TaskRef};
 use crate::name::Name;
 use crate::record::Kind;
 use crate::redrive::{Fate, Letter, MOST_REDRIVEN, Redrive, Redriven, RedrivenAs};
+use crate::role::{Action, Reach, reach};
 use crate::step::Step;
 use crate::view::{View, Writes};
 
@@ -48,18 +49,47 @@ pub(super) fn redrive<V: View>(view: &mut V, step: &Step, redrive: &Redrive) -> 
     Ok((writes, Answer::Redriven { letters, repeated: false }))
 }
 
-/// Takes the mark off an execution whose work goes on elsewhere, or never will.
-pub(super) fn unmark<V: View>(
+/// Takes the mark off an execution whose work goes on elsewhere.
+pub(super) fn goes_on<V: View>(
     view: &mut V,
     step: &Step,
     execution: &mut Execution,
-    again: Option<RedrivenAs>,
+    again: RedrivenAs,
     writes: &mut Writes,
 ) -> Result<(), V::Error> {
-    let why = if again.is_some() { format!("{} had it run again", step.actor.name()) } else { "its job is over".to_owned() };
+    execution.redriven = Some(again);
+    unmark(view, step, execution, &format!("{} had it run again", step.actor.name()), writes)
+}
+
+/// Writes an execution without its mark whose work never goes on, or went on without it.
+pub(super) fn drop_letter<V: View>(
+    view: &mut V,
+    step: &Step,
+    mut execution: Execution,
+    why: &str,
+    writes: &mut Writes,
+) -> Result<(), V::Error> {
+    unmark(view, step, &mut execution, why, writes)?;
+    writes.put(execution, step);
+    Ok(())
+}
+
+fn unmark<V: View>(view: &mut V, step: &Step, execution: &mut Execution, why: &str, writes: &mut Writes) -> Result<(), V::Error> {
     execution.dead = false;
-    execution.redriven = again;
-    incident::end(view, step, &name_for(IncidentKind::Dead, execution.id), &why, writes)
+    incident::end(view, step, &name_for(IncidentKind::Dead, execution.id), why, writes)
+}
+
+/// Why an owner may not have work run, where that is so. It takes what a new run takes: somebody who is there, with a role that runs.
+fn barred<V: View>(view: &mut V, owner: &str) -> Result<Option<String>, V::Error> {
+    // Whoever submitted something has a record; it stays when they are revoked.
+    let Some(record) = view.record(Kind::User, owner)? else { return Ok(None) };
+    Ok(match record.user().filter(|user| user.revoked_at.is_none()) {
+        None => Some(format!("its owner {owner} was revoked")),
+        Some(user) if reach(user.role, Action::Run) == Reach::None => {
+            Some(format!("its owner {owner} is {} and may not run it any more", user.role.as_str()))
+        }
+        Some(_) => None,
+    })
 }
 
 /// The dead letters of one step.
@@ -104,6 +134,9 @@ impl<V: View> Round<'_, V> {
     }
 
     fn run_again(&mut self, mut old: Execution, letter: Letter) -> Result<Fate, V::Error> {
+        if let Some(why) = barred(self.view, &old.created_by)? {
+            return Ok(Fate::Refused(why));
+        }
         if self.view.execution(letter.again)?.is_some() {
             return Ok(refused(&Refusal::Exists(letter.again)));
         }
@@ -117,7 +150,7 @@ impl<V: View> Round<'_, V> {
             }
         }
         let again = self.again(Some(new.id));
-        unmark(self.view, self.step, &mut old, Some(again), &mut self.writes)?;
+        goes_on(self.view, self.step, &mut old, again, &mut self.writes)?;
         audit_change(&mut self.writes, self.step, &old, Some(json!({"redrivenAs": new.id})));
         let pending = json!({"name": "run", "attempt": 1, "queue": new.spec.queue, "redriveOf": old.id});
         self.writes.event(self.step, new.id, EventType::TaskPending, properties(&new, pending));
@@ -127,29 +160,35 @@ impl<V: View> Round<'_, V> {
         Ok(fate)
     }
 
+    /// What can never run again, so that it need not wait for anybody.
+    fn drop_letter(&mut self, old: Execution, why: String) -> Result<Fate, V::Error> {
+        audit_change(&mut self.writes, self.step, &old, Some(json!({"dropped": why})));
+        drop_letter(self.view, self.step, old, &why, &mut self.writes)?;
+        Ok(Fate::Dropped(why))
+    }
+
     fn resume_task(&mut self, mut old: Execution, task: TaskRef) -> Result<Fate, V::Error> {
         let again = self.again(None);
         let (job, tasks) = match self.jobs.entry(task.job) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => match self.view.job(task.job)? {
                 Some(job) => place.insert((job, Vec::new())),
-                None => return Ok(refused(&Refusal::Missing(Kind::Job, task.job.to_string()))),
+                None => return self.drop_letter(old, Refusal::Missing(Kind::Job, task.job.to_string()).to_string()),
             },
         };
         if !job.status.is_open() {
-            // Nothing of it can ever run again, so that it need not wait for anybody.
             let why = Refusal::JobClosed(job.id, job.status).to_string();
-            unmark(self.view, self.step, &mut old, None, &mut self.writes)?;
-            audit_change(&mut self.writes, self.step, &old, Some(json!({"dropped": why})));
-            self.writes.put(old, self.step);
-            return Ok(Fate::Refused(format!("{why}: it is no dead letter any more")));
+            return self.drop_letter(old, why);
         }
         if job.resuming {
             return Ok(refused(&Refusal::Stale(Kind::Job, job.id.to_string())));
         }
+        if let Some(why) = barred(self.view, &job.created_by)? {
+            return Ok(Fate::Refused(why));
+        }
         let node = self.view.node(task.job, task.task.as_str())?;
         let Some(mut node) = node.filter(|node| node.execution == Some(old.id) && node.phase == Phase::Failed) else {
-            return Ok(refused(&Refusal::NotDead(old.id, old.status)));
+            return self.drop_letter(old, format!("task {} of job {} has gone on without it", task.task, task.job));
         };
         if tasks.is_empty() {
             // A resume, though of these tasks alone: a generation of its own, in which a failure is told once more.
@@ -161,7 +200,7 @@ impl<V: View> Round<'_, V> {
         (node.phase, node.generation) = (Phase::Ready, job.generation);
         self.writes.nodes.push(node);
         tasks.push(task.task);
-        unmark(self.view, self.step, &mut old, Some(again), &mut self.writes)?;
+        goes_on(self.view, self.step, &mut old, again, &mut self.writes)?;
         self.writes.put(old, self.step);
         Ok(Fate::Job(task.job))
     }

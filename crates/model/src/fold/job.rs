@@ -22,6 +22,8 @@ pub struct JobCheck {
     said: Said,
     seats: HashMap<Name, Seat>,
     counted: Counts,
+    /// A task is done whose children have not all been told.
+    marked: bool,
     found: Comparison,
 }
 
@@ -41,7 +43,6 @@ struct Said {
     cancelled_by: Option<String>,
     /// Tasks and their parents, where the events themselves tell them.
     tasks: BTreeMap<String, Vec<String>>,
-    missing: u64,
 }
 
 impl JobCheck {
@@ -49,7 +50,7 @@ impl JobCheck {
     pub fn new(job: Job) -> Self {
         let about = Entity::job(job.id);
         let found = Comparison { compared: 1, first: None };
-        Self { job, about, said: Said::default(), seats: HashMap::new(), counted: Counts::default(), found }
+        Self { job, about, said: Said::default(), seats: HashMap::new(), counted: Counts::default(), marked: false, found }
     }
 
     /// The next of the job's own events and its place in the log.
@@ -81,6 +82,7 @@ impl JobCheck {
             Phase::Completed => &mut self.counted.completed,
             Phase::Failed => &mut self.counted.failed,
         } += 1;
+        self.marked |= node.marked;
         let redriven = self.said.redriven.get(node.task.as_str()).copied();
         let course = Course { resumed: self.said.resumed, is_resuming: self.job.resuming, redriven };
         let compared = self.seats.entry(node.task.clone()).or_default().compare(&self.about, node, course);
@@ -98,7 +100,6 @@ impl JobCheck {
 
     fn compare_parents(&mut self, node: &Node) -> Result<(), (&'static str, String)> {
         if let Some(told) = self.said.tasks.remove(node.task.as_str())
-            && self.said.missing == 0
             && !told.iter().map(String::as_str).eq(node.depends_on.iter().map(Name::as_str))
         {
             return Err(("depends_on", "is not what the events say".to_owned()));
@@ -160,7 +161,19 @@ impl JobCheck {
         }
         same(about, "completed_at", job.completed_at.map(|at| at.0), said.end.map(|(_, at)| at))?;
         same(about, "cancelled_by", job.cancelled_by.as_deref(), said.cancelled_by.as_deref())?;
-        self.compare_counts()
+        self.compare_counts()?;
+        self.compare_attention()
+    }
+
+    /// What is left to do has its mark: without it nobody goes on.
+    fn compare_attention(&self) -> Result<(), Mismatch> {
+        let (job, counts) = (&self.job, self.counted);
+        let has_room = job.concurrency.is_none_or(|most| counts.active < most);
+        let is_unfinished = job.opening.is_some() || job.resuming || self.marked || counts.ready > 0 && has_room;
+        if job.status.is_open() && is_unfinished && !job.attention {
+            return Err(Mismatch::of(&self.about, "attention", "is not set, and there is something to do"));
+        }
+        Ok(())
     }
 
     fn status(&self) -> JobStatus {
@@ -174,11 +187,9 @@ impl JobCheck {
 
     fn compare_counts(&self) -> Result<(), Mismatch> {
         let (kept, counted, about) = (self.job.counts, self.counted, &self.about);
-        // Until all of a batch was looked at, those that were announced count, whether they are there or not.
-        let staged = if self.job.opening.is_some() { kept.staged.max(counted.staged) } else { 0 };
-        let all = staged + counted.waiting + counted.ready + counted.active + counted.completed + counted.failed;
+        let all = counted.staged + counted.waiting + counted.ready + counted.active + counted.completed + counted.failed;
         for (field, kept, counted) in [
-            ("counts.staged", kept.staged, staged),
+            ("counts.staged", kept.staged, counted.staged),
             ("counts.waiting", kept.waiting, counted.waiting),
             ("counts.ready", kept.ready, counted.ready),
             ("counts.active", kept.active, counted.active),
@@ -197,8 +208,7 @@ impl JobCheck {
     /// Whatever has executions or was told has a node.
     fn compare_tasks(&self) -> Result<(), Mismatch> {
         let gone = self.seats.iter().filter(|(_, seat)| seat.kept.is_none()).map(|(task, _)| task.as_str()).min();
-        // What was announced twice is one, and until all were looked at the others may be missing.
-        let is_settled = self.said.missing == 0 && self.job.opening.is_none();
+        let is_settled = self.job.opening.is_none();
         let untold = self.said.tasks.keys().next().filter(|_| is_settled).map(String::as_str);
         match gone.or(untold) {
             Some(task) => Err(Mismatch::of(&self.about, format!("tasks.{task}"), "is not there, and the events tell of it")),
@@ -235,7 +245,6 @@ impl Said {
                     return Err("tells another number of tasks than the events before it");
                 }
                 self.total = number("totalTasksNow").ok_or("tells no number of tasks")?;
-                self.missing += told("missing").and_then(Value::as_u64).unwrap_or(0);
                 self.tell(told("newTasks"));
             }
             EventType::JobFailureDetected => {

@@ -10,7 +10,7 @@ use runvoy_model::id::ExecutionId;
 use runvoy_model::role::Action;
 use runvoy_wire::{Code, Event};
 
-use super::event_log::{Array, shown};
+use super::event_log::Array;
 use crate::answer::{self, Pieces};
 use crate::call::Call;
 use crate::fault::Fault;
@@ -24,7 +24,11 @@ pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("listTaskEvents", "The events of every execution that a task has been, in order")
         .path("id", text(), "The job: its id, or six or more hex digits that begin or end it and no other")
         .path("task", text(), "The task's taskId")
-        .query("resolve", flag(), "With what was too large for an event in it, instead of _s3Overflow")
+        .query(
+            "resolve",
+            flag(),
+            "With what was too large for an event in it, instead of _s3Overflow; large inputs of single tasks stay references",
+        )
         .gives_array::<Event>(200, "The events; none while it waits for its dependencies")
         .refuses(&[Code::NotFound, Code::Conflict]);
     routes.get("/api/v1/jobs/{id}/tasks/{task}/events", Rule::Key(Action::Read), operation, task_events);
@@ -57,14 +61,17 @@ impl Pieces for Events {
             return Ok(None);
         }
         let caller = self.call.caller.as_ref().ok_or(EngineError::NoKey)?;
-        let events = self.call.engine().execution_events(caller, &self.id, self.after).await?;
         let mut out = Vec::new();
-        for stored in &events {
-            self.array.push(&mut out, &self.call.engine().event_wire(&stored.event));
-        }
-        match events.last() {
-            Some(last) => self.after = Some(last.place),
-            None => self.array.end(&mut out),
+        // A page may hold nothing that is shown, and an empty piece says nothing.
+        while out.is_empty() {
+            let page = self.call.engine().execution_events(caller, &self.id, self.after).await?;
+            for stored in &page.events {
+                self.array.push(&mut out, &self.call.engine().event_wire(&stored.event));
+            }
+            self.after = Some(page.looked);
+            if !page.more {
+                self.array.end(&mut out);
+            }
         }
         Ok(Some(out.into()))
     }
@@ -94,8 +101,7 @@ impl Pieces for TaskEvents {
             let caller = self.call.caller.as_ref().ok_or(EngineError::NoKey)?;
             let page = self.call.engine().task_events(caller, execution, self.after).await?;
             for stored in &page.events {
-                let wire = shown(&self.call, stored, self.resolve).await?;
-                self.array.push(&mut out, &wire);
+                self.array.push(&mut out, &self.call.engine().show_event(&stored.event, self.resolve).await?);
             }
             if page.more {
                 self.after = Some(page.looked);

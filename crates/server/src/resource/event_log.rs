@@ -14,7 +14,8 @@ use runvoy_model::event::{Entity, EntityType, EventType};
 use runvoy_model::role::Action;
 use runvoy_ports::store::StoredEvent;
 use runvoy_wire::{Code, Event, Rfc3339};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use tokio::time::Instant;
 
 use crate::answer::{self, Pieces};
@@ -48,7 +49,11 @@ pub(super) fn add(routes: &mut Routes) {
         .query("limit", number(1, Some(MOST)), "At most so many, 100 where absent; not for a stream")
         .query("cursor", text(), "Go on after this X-Next-Cursor, or after this cursor of a stream's line")
         .query("follow", flag(), "A stream of lines (application/x-ndjson) that goes on until it is closed")
-        .query("resolve", flag(), "With what was too large for an event in it, instead of _s3Overflow")
+        .query(
+            "resolve",
+            flag(),
+            "With what was too large for an event in it, instead of _s3Overflow; large inputs of single tasks stay references",
+        )
         .header("X-Next-Cursor", "Where the next page begins; absent after the last one. A page may be empty and not the last")
         .gives_array::<Event>(200, "The events")
         .refuses(&[Code::NotFound, Code::Conflict, Code::RateLimited]);
@@ -104,15 +109,6 @@ fn entity(text: &str) -> Result<Entity, Fault> {
     parsed.ok_or_else(|| Fault::invalid("entity", format!("must be KIND:ID, with a kind among {}", known())))
 }
 
-/// An event as it is shown.
-pub(super) async fn shown(call: &Call, stored: &StoredEvent, resolve: bool) -> Result<Value, EngineError> {
-    let mut wire = call.engine().event_wire(&stored.event);
-    if resolve {
-        call.engine().resolve_overflow(&mut wire).await?;
-    }
-    Ok(wire)
-}
-
 /// An array that is written part by part.
 #[derive(Default)]
 pub(super) struct Array {
@@ -121,7 +117,7 @@ pub(super) struct Array {
 }
 
 impl Array {
-    pub(super) fn push(&mut self, out: &mut Vec<u8>, event: &Value) {
+    pub(super) fn push(&mut self, out: &mut Vec<u8>, event: &impl Serialize) {
         out.push(if std::mem::replace(&mut self.begun, true) { b',' } else { b'[' });
         serde_json::to_writer(out, event).expect("events are plain data");
     }
@@ -148,7 +144,7 @@ impl Pieces for Page {
         let mut out = Vec::new();
         while out.len() < PIECE_BYTES && !self.array.ended {
             match self.events.pop_front() {
-                Some(stored) => self.array.push(&mut out, &shown(&self.call, &stored, self.resolve).await?),
+                Some(stored) => self.array.push(&mut out, &self.call.engine().show_event(&stored.event, self.resolve).await?),
                 None => self.array.end(&mut out),
             }
         }
@@ -192,9 +188,8 @@ impl Lines {
         while out.len() < PIECE_BYTES
             && let Some(stored) = self.waiting.pop_front()
         {
-            let mut wire = shown(&self.call, &stored, self.resolve).await?;
-            wire["cursor"] = stored.place.to_string().into();
-            serde_json::to_writer(&mut out, &wire).expect("events are plain data");
+            let event = self.call.engine().show_event(&stored.event, self.resolve).await?.with("cursor", stored.place.to_string().into());
+            serde_json::to_writer(&mut out, &event).expect("events are plain data");
             out.push(b'\n');
         }
         Ok(out)

@@ -1,5 +1,6 @@
 //! Jobs: submit, look, extend, resume, cancel.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -7,12 +8,13 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode};
 use runvoy_engine::{Engine, EngineError, JobFilter, JobRequest, TaskRequest as EngineTask};
 use runvoy_model::id::JobId;
-use runvoy_model::job::{self as model, Node, Payload, Phase};
+use runvoy_model::job::{self as model, MOST_TASKS, Node, Payload, Phase};
 use runvoy_model::role::Action;
 use runvoy_wire::{
     AddTasksRequest, AddTasksResponse, Code, CreateJobRequest, CreateJobResponse, Job, JobResponse, JobStatus, Rfc3339, RunRequest, Task,
-    TaskCounts, TaskDefaults, TaskRequest, TaskStatus,
+    TaskCounts, TaskDefaults, TaskRequest, TaskStatus, check_shape,
 };
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::run;
@@ -29,6 +31,8 @@ const MOST_LISTED: u64 = 1_000;
 const DEFAULT_LIMIT: u64 = 50;
 /// The largest job that is taken.
 const MOST_JOB_BYTES: usize = 16 << 20;
+/// What its tasks may come to when the defaults are part of each.
+const MOST_EXPANDED_BYTES: u64 = 64 << 20;
 
 pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("createJob", "Submit a DAG of tasks")
@@ -71,6 +75,7 @@ pub(super) fn add(routes: &mut Routes) {
 async fn create(call: Call) -> Result<Response<Body>, Fault> {
     let request: CreateJobRequest = body(&call).await?;
     let key = key(&call, request.request_id)?;
+    check(&request.tasks, request.defaults.as_ref(), |_| false)?;
     let (name, concurrency) = (request.name, request.concurrency);
     let request = JobRequest { name, request_key: key, concurrency, tasks: tasks(request.tasks, request.defaults.as_ref())? };
     let submitted = call.engine().submit_job(call.caller()?, &request).await?;
@@ -94,6 +99,44 @@ fn key(call: &Call, request_id: Option<String>) -> Result<Option<String>, Fault>
         }
         (header, body) => Ok(header.or(body)),
     }
+}
+
+/// Whether the tasks are worth expanding: the defaults are copied into each of them, so that a small body may become a large job.
+fn check(tasks: &[TaskRequest], defaults: Option<&TaskDefaults>, known: impl Fn(&str) -> bool) -> Result<(), Fault> {
+    let count = tasks.len();
+    if count > MOST_TASKS {
+        return Err(Fault::invalid("tasks", format!("1 to {MOST_TASKS} tasks are needed, these are {count}")));
+    }
+    if let Some(defaults) = defaults {
+        let each = json_bytes(defaults);
+        if each.saturating_mul(count as u64).saturating_add(json_bytes(tasks)) > MOST_EXPANDED_BYTES {
+            let message = format!(
+                "defaults of {each} bytes for {count} tasks are more than {MOST_EXPANDED_BYTES} bytes together: give large data as a file or secret"
+            );
+            return Err(Fault::invalid("defaults", message));
+        }
+    }
+    let shape: Vec<(&str, Vec<&str>)> =
+        tasks.iter().map(|task| (task.task_id.as_str(), task.depends_on.iter().map(String::as_str).collect())).collect();
+    check_shape(&shape, known).map_err(|error| Fault::invalid("tasks", error.to_string()))
+}
+
+/// How long something is as JSON.
+fn json_bytes(value: &(impl Serialize + ?Sized)) -> u64 {
+    struct Count(u64);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    serde_json::to_writer(&mut count, value).expect("wire types are plain data");
+    count.0
 }
 
 /// The tasks with what holds for all of them, as the engine takes them.
@@ -249,6 +292,9 @@ const fn word(status: model::JobStatus) -> JobStatus {
 
 async fn add_tasks(call: Call) -> Result<Response<Body>, Fault> {
     let request: AddTasksRequest = body(&call).await?;
+    let new: HashSet<&str> = request.tasks.iter().map(|task| task.task_id.as_str()).collect();
+    // Which tasks the job has is asked later: here only what these tasks say of each other can be wrong.
+    check(&request.tasks, request.defaults.as_ref(), |task| !new.contains(task))?;
     let tasks = tasks(request.tasks, request.defaults.as_ref())?;
     let added = tasks.len() as u64;
     let request = JobRequest { request_key: call.idempotency_key()?, tasks, ..JobRequest::default() };

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use axum::body::Body;
 use http::{HeaderValue, Response, StatusCode};
-use runvoy_engine::{DeadPlace, RedriveReport};
+use runvoy_engine::{DeadPlace, MOST_COUNTED, RedrivePlace, RedriveReport, Wanted};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::redrive::Fate;
@@ -38,7 +38,7 @@ pub(super) fn add(routes: &mut Routes) {
         .path("name", text(), "The queue")
         .idempotent()
         .takes::<RedriveRequest>(false)
-        .gives::<RedriveResponse>(200, "What became of each; where some are left the request can be made again, with another key")
+        .gives::<RedriveResponse>(200, "What became of each; where some are left, `next` as `after` of another request goes on with them")
         .refuses(&[Code::InvalidRequest, Code::NotFound, Code::Conflict, Code::RateLimited]);
     routes.post("/api/v1/queues/{name}/redrive", Rule::Key(Action::Redrive), operation, redrive);
 }
@@ -98,28 +98,41 @@ async fn redrive(call: Call) -> Result<Response<Body>, Fault> {
     let request: RedriveRequest = call.json().await?.unwrap_or_default();
     let queue = call.params.get("name");
     let key = call.idempotency_key()?;
-    let report = call.engine().redrive(call.caller()?, queue, request.execution_ids.as_deref(), key).await?;
+    let after = request.after.as_deref().map(str::parse::<Progress>).transpose();
+    let after = after.map_err(|error| Fault::invalid("after", error))?.map(|progress| progress.0);
+    let wanted = match (&request.execution_ids, after) {
+        (Some(_), Some(_)) => return Err(Fault::invalid("after", "goes on with all of them: leave execution_ids out")),
+        (Some(ids), None) => Wanted::Named(ids),
+        (None, after) => Wanted::Oldest(after),
+    };
+    let report = call.engine().redrive(call.caller()?, queue, wanted, key).await?;
     Ok(answer::json(StatusCode::OK, &response(queue, report)))
 }
 
 fn response(queue: &str, report: RedriveReport) -> RedriveResponse {
-    let (mut redriven, mut refused) = (Vec::new(), Vec::new());
+    let (mut redriven, mut refused, mut dropped) = (Vec::new(), Vec::new(), Vec::new());
     for letter in report.letters {
         let execution_id = letter.execution.to_string();
         match letter.fate {
             Fate::Execution(id) => redriven.push(Redriven { execution_id, new_execution_id: Some(id.to_string()), job_id: None }),
             Fate::Job(job) => redriven.push(Redriven { execution_id, new_execution_id: None, job_id: Some(job.to_string()) }),
             Fate::Refused(error) => refused.push(NotRedriven { execution_id, error }),
+            Fate::Dropped(error) => dropped.push(NotRedriven { execution_id, error }),
         }
     }
     let mut message = format!("{} run again", redriven.len());
     if !refused.is_empty() {
         message.push_str(&format!(", {} cannot", refused.len()));
     }
-    if report.left > 0 {
-        message.push_str(&format!(", {} are left: repeat the request with another Idempotency-Key", report.left));
+    if !dropped.is_empty() {
+        message.push_str(&format!(", {} never can and were dropped", dropped.len()));
     }
-    RedriveResponse { queue: queue.to_owned(), redriven, refused, left: report.left, message }
+    if report.left > 0 {
+        let or_more = if report.left >= MOST_COUNTED as u64 { " or more" } else { "" };
+        message.push_str(&format!(", {}{or_more} are left: the next request goes on after `next`", report.left));
+    }
+    let next = report.next.map(|place| Progress(place).to_string());
+    RedriveResponse { queue: queue.to_owned(), redriven, refused, dropped, left: report.left, next, message }
 }
 
 /// A place among dead letters as text.
@@ -141,5 +154,27 @@ impl FromStr for Cursor {
             Some((UnixMs(since.parse().ok()?), id.parse::<ExecutionId>().ok()?))
         };
         parse().map(Self).ok_or("is not an X-Next-Cursor of this list")
+    }
+}
+
+/// How far a redrive of all has come, as text.
+struct Progress(RedrivePlace);
+
+impl std::fmt::Display for Progress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self(RedrivePlace { after, until }) = self;
+        write!(f, "{}.{}", until.0, Cursor(*after))
+    }
+}
+
+impl FromStr for Progress {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parse = || {
+            let (until, after) = text.split_once('.')?;
+            Some(RedrivePlace { after: after.parse::<Cursor>().ok()?.0, until: UnixMs(until.parse().ok()?) })
+        };
+        parse().map(Self).ok_or("is not `next` of an earlier redrive")
     }
 }

@@ -1,9 +1,13 @@
 //! The event log over HTTP: the shapes of the event contract, pages of it, who sees what of it, and what does not fit into an event.
 
+use std::sync::Arc;
+
 use http::StatusCode;
+use runvoy_memory::MemoryBlobStore;
 use runvoy_model::event::{EntityType, EventType};
 use runvoy_model::role::Role;
-use runvoy_ports::store::{EventQuery, ExecutionStore as _, StoredEvent};
+use runvoy_ports::blob::BlobStore;
+use runvoy_ports::store::{EventQuery, ExecutionStore as _, StoreError, StoredEvent};
 use serde_json::{Value, json};
 
 use crate::app::{NOW, TestApp};
@@ -268,6 +272,76 @@ async fn what_does_not_fit_into_an_event_can_be_had_by_who_may_see_it() {
     let whole = query(&app, Role::Developer, &format!("{shape}&resolve=1")).await[0]["properties"].clone();
     assert_eq!((whole["tasks"].as_array().map(Vec::len), whole.get("_s3Overflow")), (Some(300), None));
     assert_eq!(whole["tasks"][7]["input"]["text"].as_str().map(str::len), Some(1_000));
+}
+
+/// Blobs of which none is what was put there.
+struct Rotten;
+
+#[async_trait::async_trait]
+impl BlobStore for Rotten {
+    async fn put(&self, _: &str, _: Vec<u8>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        Err(StoreError::Damaged(format!("blob {key} is not what was written")))
+    }
+}
+
+#[tokio::test]
+async fn what_lies_elsewhere_comes_as_the_text_that_lies_there_and_its_loss_keeps_nobody_from_the_rest() {
+    let app = TestApp::new().await;
+    job_of(&app, Role::Developer, &json!({"tasks": [task("a", &[])]})).await;
+    let output = json!({"rows": "x".repeat(300_000)});
+    let execution = app.play().await.gives_large(&output).await.id;
+    let path = format!("/api/v1/events?resolve=1&order=asc&entity=TASK:{execution}");
+    let ask = async |app: &TestApp| app.get(&path).role(Role::Developer).send().await;
+    let plain = query(&app, Role::Developer, &format!("type=Task%20Completed&entity=TASK:{execution}")).await;
+    let key = plain[0]["properties"]["_s3Overflow"]["key"].as_str().expect("a key").to_owned();
+    let blobs = &app.engine.ports().blobs;
+    // Deeper than values can be read, and spaced as nothing here would write it.
+    let text = format!("{{\"rows\":  {}1{}}}", "[".repeat(5_000), "]".repeat(5_000));
+    blobs.put(&key, text.clone().into_bytes()).await.expect("kept");
+    assert!(ask(&app).await.text().contains(&format!("\"output\":{text}")));
+    blobs.put(&key, b"{".to_vec()).await.expect("kept");
+    let (broken, rotten, gone) =
+        (ask(&app).await, ask(&app.with_blobs(Arc::new(Rotten))).await, ask(&app.with_blobs(Arc::new(MemoryBlobStore::default()))).await);
+    for (answer, how) in [(broken, "damaged"), (rotten, "damaged"), (gone, "missing")] {
+        let events = answer.json();
+        let overflow = &events[2]["properties"]["_s3Overflow"];
+        assert_eq!((events.as_array().map(Vec::len), &overflow[how], &overflow["key"]), (Some(3), &json!(true), &json!(key)), "{events}");
+    }
+}
+
+#[tokio::test]
+async fn the_calls_about_an_execution_are_shown_to_who_may_read_the_trail() {
+    let app = TestApp::new().await;
+    let body = json!({"command": "true"});
+    let answer = app.post("/api/v1/run").role(Role::Developer).json(&body).send().await.json();
+    let path = format!("/api/v1/executions/{}/events", answer["execution_id"].as_str().expect("an id"));
+    let kinds = async |role: Role| -> Vec<String> {
+        let events = app.get(&path).role(role).send().await.json();
+        events.as_array().expect("events").iter().map(|event| event["eventType"].as_str().expect("a type").to_owned()).collect()
+    };
+    assert_eq!(kinds(Role::Admin).await, ["Audit", "Task Pending"]);
+    for role in [Role::Developer, Role::Operator, Role::Viewer] {
+        assert_eq!(kinds(role).await, ["Task Pending"], "{role:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_input_that_could_not_be_read_again_is_refused() {
+    let app = TestApp::new().await;
+    let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+    let submit = async |levels| {
+        let body = json!({"tasks": [{"taskId": "a", "command": "true", "input": nested(levels)}]});
+        app.post("/api/v1/jobs").role(Role::Developer).json(&body).send().await
+    };
+    assert_eq!(submit(64).await.status, StatusCode::CREATED);
+    let refused = submit(65).await;
+    assert_eq!(refused.code(), (400, "INVALID_REQUEST".into()));
+    assert!(refused.text().contains("tasks.a.input") && refused.text().contains("nested deeper than 64 levels"), "{}", refused.text());
+    query(&app, Role::Viewer, "type=Job%20Created").await;
 }
 
 #[tokio::test]

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use http::StatusCode;
-use runvoy_engine::Dispatcher;
-use runvoy_model::id::StepId;
+use runvoy_engine::{Dispatcher, LocalLeases};
+use runvoy_model::command::Fence;
+use runvoy_model::id::{LeaseId, StepId};
 use runvoy_model::role::Role;
 use runvoy_model::step::Step;
+use runvoy_ports::lease::{LeaseError, Leases as _};
 use runvoy_ports::store::ExecutionStore as _;
 use serde_json::{Value, json};
 
@@ -103,6 +105,26 @@ async fn defaults_hold_where_a_task_says_nothing() {
     assert_eq!((first.env["A"].as_str(), first.env["B"].as_str()), ("1", "2"));
     let second = app.play().await.execution.spec;
     assert_eq!((second.command.as_str(), second.args, second.timeout_ms), ("true", None, Some(9_000)));
+}
+
+#[tokio::test]
+async fn defaults_that_would_make_a_large_job_of_a_small_body_are_refused_before_they_are_copied() {
+    let app = TestApp::new().await;
+    let tasks: Vec<Value> = (0..700).map(|n| json!({"taskId": format!("t{n}")})).collect();
+    let defaults = json!({"command": "true", "env": {"A": "x".repeat(100_000)}});
+    let large = refused(&app, json!({"defaults": defaults, "tasks": tasks})).await;
+    assert!(large.contains("bytes for 700 tasks are more than 67108864 bytes together"), "{large}");
+    let id = submitted(&app, &[task("a", &[])]).await;
+    let add = app.post(&format!("/api/v1/jobs/{id}/tasks")).role(Role::Developer).json(&json!({"defaults": defaults, "tasks": tasks}));
+    let added = add.send().await;
+    assert!(added.status == StatusCode::BAD_REQUEST && added.text().contains("for 700 tasks"), "{}", added.text());
+    let many: Vec<Value> = (0..20_001).map(|n| json!({"taskId": format!("t{n}")})).collect();
+    // Nothing of it was looked at: not one has a command.
+    assert!(refused(&app, json!({"tasks": many})).await.contains("these are 20001"));
+    assert!(refused(&app, json!({"tasks": [{"taskId": "a", "dependsOn": ["x"]}]})).await.contains("depends on x"), "the shape comes first");
+    let whole: serde_json::Map<String, Value> = (0..11).map(|n| (format!("V{n}"), json!("x".repeat(100_000)))).collect();
+    let start = refused(&app, json!({"tasks": [{"taskId": "a", "command": "true", "env": whole}]})).await;
+    assert!(start.contains("tasks.a.env") && start.contains("1048576"), "{start}");
 }
 
 #[tokio::test]
@@ -264,6 +286,52 @@ async fn a_task_is_given_its_input_and_what_its_parents_gave() {
     let materials = app.play().await.materials().await.expect("a lease that holds");
     let input: Value = serde_json::from_slice(&materials.input.expect("an input")).expect("JSON");
     assert_eq!(input, json!({"input": {"style": "modern"}, "dependencyOutputs": {"a": {"colour": "red"}}}));
+}
+
+#[tokio::test]
+async fn a_task_is_given_large_and_small_outputs_of_many_parents() {
+    let app = TestApp::new().await;
+    let names: Vec<String> = (0..130).map(|n| format!("t{n}")).collect();
+    let mut tasks: Vec<Value> = names.iter().map(|name| task(name, &[])).collect();
+    let mut last = task("last", &names.iter().map(String::as_str).collect::<Vec<_>>());
+    last["input"] = json!({"wide": "x".repeat(300_000)});
+    tasks.push(last.clone());
+    submitted(&app, &tasks).await;
+    let mut outputs = serde_json::Map::new();
+    let dispatcher = Dispatcher::new(Arc::clone(&app.engine));
+    for n in 0..names.len() {
+        dispatcher.look().await.expect("a memory store");
+        let played = app.play().await;
+        let name = played.execution.spec.task.as_ref().expect("a task").task.to_string();
+        let output = if n % 50 == 7 { json!({"n": n, "wide": "y".repeat(300_000)}) } else { json!(n) };
+        match n % 50 {
+            7 => drop(played.gives_large(&output).await),
+            9 => drop(played.exit(0).await),
+            _ => drop(played.gives(output.clone()).await),
+        }
+        outputs.insert(name, if n % 50 == 9 { Value::Null } else { output });
+    }
+    dispatcher.look().await.expect("a memory store");
+    let materials = app.play().await.materials().await.expect("a lease that holds");
+    let input: Value = serde_json::from_slice(&materials.input.expect("an input")).expect("JSON");
+    assert!(input == json!({"input": last["input"], "dependencyOutputs": outputs}), "another document");
+}
+
+#[tokio::test]
+async fn only_who_holds_the_lease_keeps_an_output() {
+    let app = TestApp::new().await;
+    submitted(&app, &[task("a", &[])]).await;
+    let played = app.play().await;
+    let execution = played.execution.clone();
+    let leases = LocalLeases::new(Arc::clone(&app.engine));
+    let lease = execution.lease.as_ref().expect("it was leased").id;
+    let fence = Fence { execution: execution.id, attempt: execution.attempt, lease };
+    for wrong in [Fence { attempt: fence.attempt + 1, ..fence }, Fence { lease: LeaseId::from_bytes([9; 16]), ..fence }] {
+        assert!(matches!(leases.put_blob(wrong, b"{}".to_vec()).await, Err(LeaseError::Lost(_))));
+    }
+    leases.put_blob(fence, b"{}".to_vec()).await.expect("its own");
+    played.exit(0).await;
+    assert!(matches!(leases.put_blob(fence, b"[]".to_vec()).await, Err(LeaseError::Lost(_))), "it ended");
 }
 
 #[tokio::test]

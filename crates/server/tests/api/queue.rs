@@ -20,6 +20,12 @@ fn ids(answer: &Answer) -> Vec<String> {
     json.as_array().expect("a bare array").iter().map(|letter| letter["execution_id"].as_str().expect("an id").to_owned()).collect()
 }
 
+/// The executions that an answer tells this of.
+fn of(answer: &Value, what: &str) -> Vec<String> {
+    let told = answer[what].as_array().map(Vec::as_slice).unwrap_or_default();
+    told.iter().map(|one| one["execution_id"].as_str().expect("an id").to_owned()).collect()
+}
+
 async fn redrive(app: &TestApp, role: Role, body: Value) -> Value {
     let answer = app.post("/api/v1/queues/default/redrive").role(role).json(&body).send().await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
@@ -187,16 +193,112 @@ async fn many_run_again_part_by_part() {
     for _ in 0..120 {
         given.push(app.given_up(Role::Admin, json!({"command": "true"})).await);
     }
-    let mut redriven = Vec::new();
+    let (mut redriven, mut body) = (Vec::new(), json!({}));
     for left in [70, 20, 0] {
-        let answer = redrive(&app, Role::Admin, json!({})).await;
-        assert_eq!(answer["left"], left);
-        redriven.extend(
-            answer["redriven"].as_array().expect("a list").iter().map(|one| one["execution_id"].as_str().expect("an id").to_owned()),
-        );
+        let answer = redrive(&app, Role::Admin, body).await;
+        assert_eq!((&answer["left"], answer.get("next").is_some()), (&json!(left), left > 0));
+        redriven.extend(of(&answer, "redriven"));
+        body = json!({"after": answer["next"]});
     }
     assert_eq!(redriven, given, "the oldest first");
     assert_eq!(redrive(&app, Role::Admin, json!({})).await["redriven"], json!([]));
+}
+
+#[tokio::test]
+async fn those_that_cannot_run_keep_none_from_running() {
+    let app = TestApp::new().await;
+    let mut forbidden = Vec::new();
+    for _ in 0..130 {
+        forbidden.push(app.given_up(Role::Developer, json!({"command": "deploy prod"})).await);
+    }
+    let allowed = app.given_up(Role::Developer, json!({"command": "make"})).await;
+    let rule = json!({"name": "no-deploy", "effect": "deny", "commands": ["deploy *"], "users": [email_of(Role::Operator)]});
+    assert!(app.post("/api/v1/rules").admin().json(&rule).send().await.status.is_success());
+    let keyed = |key: &'static str, body: Value| {
+        app.post("/api/v1/queues/default/redrive").role(Role::Operator).header("idempotency-key", key).json(&body).send()
+    };
+    let first = keyed("k1", json!({})).await.json();
+    let refused = of(&first, "refused");
+    assert!(refused.len() >= 100 && of(&first, "redriven").is_empty(), "{first}");
+    assert_eq!((&refused[..], &first["left"]), (&forbidden[..refused.len()], &json!(131 - refused.len())));
+    let later = app.given_up(Role::Developer, json!({"command": "make"})).await;
+    let second = keyed("k2", json!({"after": first["next"]})).await.json();
+    assert_eq!(of(&second, "redriven"), [allowed], "who comes after them has its turn, and nobody who was given up meanwhile");
+    assert_eq!((second["left"].as_u64(), second.get("next")), (Some(0), None));
+    assert_eq!(
+        (of(&second, "refused"), ids(&dead(&app, Role::Admin, "?limit=1").await)),
+        (forbidden[refused.len()..].to_vec(), vec![later])
+    );
+    assert_eq!(keyed("k2", json!({"after": first["next"]})).await.json(), second, "a repeat is answered as the first was");
+    assert_eq!(keyed("k2", json!({})).await.code(), (409, "CONFLICT".into()), "where it goes on is part of the request");
+    for bad in [json!({"after": "x"}), json!({"after": "1.2.3"}), json!({"after": first["next"], "execution_ids": [forbidden[0]]})] {
+        let answer = app.post("/api/v1/queues/default/redrive").admin().json(&bad).send().await;
+        assert_eq!(answer.code(), (400, "INVALID_REQUEST".into()), "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_runs_again_for_an_owner_who_was_revoked() {
+    let app = TestApp::new().await;
+    let of_developer = app.given_up(Role::Developer, json!({"command": "true"})).await;
+    let of_operator = app.given_up(Role::Operator, json!({"command": "true"})).await;
+    app.revoke(Role::Developer).await;
+    let answer = redrive(&app, Role::Admin, json!({})).await;
+    assert_eq!((of(&answer, "redriven"), of(&answer, "refused")), (vec![of_operator], vec![of_developer.clone()]));
+    assert!(answer["refused"][0]["error"].as_str().is_some_and(|why| why.contains("was revoked")), "{answer}");
+    assert_eq!(ids(&dead(&app, Role::Admin, "").await), [of_developer]);
+}
+
+/// A job of which every task was given up.
+async fn given_up_job(app: &TestApp, tasks: usize) -> String {
+    let tasks: Vec<Value> = (0..tasks).map(|number| json!({"taskId": format!("t{number}"), "command": "curl", "retries": 1})).collect();
+    let created = app.post("/api/v1/jobs").admin().json(&json!({"tasks": tasks})).send().await;
+    assert_eq!(created.status, StatusCode::CREATED, "{}", created.text());
+    Dispatcher::new(std::sync::Arc::clone(&app.engine)).look().await.expect("a memory store");
+    for _ in 0..2 {
+        for _ in 0..tasks.len() {
+            app.play().await.exit(69).await;
+        }
+        app.clock.advance(600_000);
+    }
+    created.json()["jobId"].as_str().expect("an id").to_owned()
+}
+
+#[tokio::test]
+async fn a_rerun_of_a_task_is_no_task() {
+    let app = TestApp::new().await;
+    let job = given_up_job(&app, 1).await;
+    let task = ids(&dead(&app, Role::Admin, "").await).remove(0);
+    let rerun = app.post(&format!("/api/v1/executions/{task}/rerun")).admin().send().await;
+    assert!(rerun.status.is_success(), "{}", rerun.text());
+    let played = app.play().await;
+    assert_eq!((played.execution.spec.command.as_str(), &played.execution.spec.task), ("curl", &None));
+    played.exit(69).await;
+    app.clock.advance(600_000);
+    let plain = app.play().await.exit(69).await;
+    let answer = redrive(&app, Role::Admin, json!({"execution_ids": [plain.id, task]})).await;
+    assert!(answer["redriven"][0]["new_execution_id"].is_string(), "a dead letter of its own: {answer}");
+    assert_eq!(answer["redriven"][1], json!({"execution_id": task, "job_id": job}), "the task is as it was");
+}
+
+#[tokio::test]
+async fn a_cancelled_job_leaves_no_dead_letters() {
+    let app = TestApp::new().await;
+    let job = given_up_job(&app, 130).await;
+    let kept = app.given_up(Role::Admin, json!({"command": "true"})).await;
+    assert_eq!(ids(&dead(&app, Role::Admin, "?limit=1000").await).len(), 131);
+    let answer = app.post(&format!("/api/v1/jobs/{job}/cancel")).admin().send().await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    // More than one step buries; who comes before the dispatcher drops what it meets.
+    let all = redrive(&app, Role::Admin, json!({})).await;
+    assert_eq!((of(&all, "redriven"), of(&all, "refused").len()), (vec![kept], 0));
+    assert!(all["message"].as_str().is_some_and(|message| message.starts_with("1 run again, 10 never can")), "{all}");
+    app.play().await.exit(0).await;
+    let other = given_up_job(&app, 130).await;
+    assert!(app.post(&format!("/api/v1/jobs/{other}/cancel")).admin().send().await.status.is_success());
+    assert!(!ids(&dead(&app, Role::Admin, "").await).is_empty());
+    Dispatcher::new(std::sync::Arc::clone(&app.engine)).look().await.expect("a memory store");
+    assert!(ids(&dead(&app, Role::Admin, "").await).is_empty());
 }
 
 #[tokio::test]

@@ -63,3 +63,12 @@ ALTER TABLE executions ADD COLUMN dead_at INTEGER;
 UPDATE executions SET dead_at = json_extract(state, '$.completed_at') WHERE status = 5 AND json_extract(state, '$.dead');
 
 CREATE INDEX executions_dead ON executions (queue, dead_at, id) WHERE dead_at IS NOT NULL;
+-- The same for whoever sees only their own.
+CREATE INDEX executions_dead_own ON executions (created_by, queue, dead_at, id) WHERE dead_at IS NOT NULL;
+
+-- Where an incident stands, how bad it is, and since when it stands so. Absent from every other record.
+ALTER TABLE records ADD COLUMN phase INTEGER;
+ALTER TABLE records ADD COLUMN severity INTEGER;
+ALTER TABLE records ADD COLUMN since INTEGER;
+
+CREATE INDEX records_standing ON records (phase, severity, since, name) WHERE phase IS NOT NULL;

@@ -242,7 +242,7 @@ async fn a_store_of_version_3_is_read_and_goes_on() {
 
 /// One execution of queue `flaky` that was given up: it is found, and runs again.
 async fn check_dead_letter(store: &SqliteStore) {
-    let query = DeadQuery { queue: name("flaky"), owner: None, oldest_first: false, after: None, limit: 10 };
+    let query = DeadQuery { queue: name("flaky"), owner: None, oldest_first: false, after: None, until: None, limit: 10 };
     let dead = store.dead(query.clone()).await.expect("dead letters");
     let [letter] = &dead[..] else { panic!("{dead:?}") };
     assert_eq!((letter.spec.command.as_str(), letter.attempt, letter.error_category), ("make flaky", 2, Some(Category::Network)));
@@ -262,7 +262,7 @@ async fn a_dead_letter_of_version_2_is_found_afterwards() {
     let mark = "UPDATE executions SET status = 5, state = json_set(state, '$.status', 'FAILED', '$.dead', json('true')) WHERE status = 4";
     spoil(&path, mark);
     let store = open(&path);
-    let query = DeadQuery { queue: name("default"), owner: None, oldest_first: true, after: None, limit: 10 };
+    let query = DeadQuery { queue: name("default"), owner: None, oldest_first: true, after: None, until: None, limit: 10 };
     let dead = store.dead(query).await.expect("dead letters");
     assert_eq!(dead.iter().map(|letter| letter.spec.command.as_str()).collect::<Vec<_>>(), ["make deploy"]);
     let queues = store.queues().await.expect("queues");
@@ -304,6 +304,7 @@ fn golden_begin(id: JobId) -> Job {
         failure_told: false,
         failed_task: None,
         attention: false,
+        unburied: None,
         chain: ChainHead::default(),
         version: 0,
     }

@@ -1,23 +1,26 @@
 //! What is left when a command has ended: the output of a task, or what the command says about its failure. Whatever cannot be used is
 //! told in the log, and is never a reason to wait.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use runvoy_model::command::{ErrorMark, Outcome};
+use runvoy_model::command::{ErrorMark, Fence, Outcome};
 use runvoy_model::job::{MOST_INLINE_BYTES, Payload};
 use runvoy_ports::lease::LeaseError;
 use runvoy_ports::runner::Unread;
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::Attempt;
 use crate::exchange::{self, ERROR, ERROR_LIMIT, OUTPUT, OUTPUT_LIMIT};
+use crate::mask::Mask;
+use crate::worker::Worker;
 
 /// The largest word about what was used.
 const USAGE_LIMIT: usize = runvoy_model::bound::MOST_MESSAGE_BYTES;
 const PAUSE: Duration = Duration::from_millis(250);
 /// An output that cannot be kept for this long fails the attempt.
-const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
+const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
 
 /// What an attempt leaves beside its outcome.
 #[derive(Debug, Default)]
@@ -30,23 +33,37 @@ pub(super) struct Gathered {
     pub(super) remarks: Vec<String>,
 }
 
-impl Attempt<'_> {
+/// What is needed to look at what a command left, apart from its attempt, which keeps the lease meanwhile.
+pub(super) struct Leavings<'a> {
+    worker: &'a Worker,
+    fence: Fence,
+    is_task: bool,
+    mask: Option<Arc<Mask>>,
+}
+
+impl<'a> Attempt<'a> {
+    pub(super) fn leavings(&self) -> Leavings<'a> {
+        let (worker, fence, is_task) = (self.worker, self.fence, self.execution.spec.task.is_some());
+        Leavings { worker, fence, is_task, mask: self.recorder.mask() }
+    }
+}
+
+impl Leavings<'_> {
     /// Reads what the command left, as far as its end gives it a meaning. An output that the server cannot keep makes another outcome.
-    pub(super) async fn gather(&self, outcome: &mut Outcome) -> Gathered {
+    pub(super) async fn gather(self, outcome: Outcome) -> (Outcome, Gathered) {
         let mut gathered = Gathered::default();
         match outcome {
-            Outcome::Exited { code: 0, after_kill: false } if self.execution.spec.task.is_some() => {
-                match self.left(OUTPUT, OUTPUT_LIMIT).await {
-                    Ok(Some(output)) => match self.keep(output, &mut gathered).await {
-                        Ok(output) => gathered.output = Some(output),
-                        Err(why) => {
-                            *outcome = Outcome::OutputFailed { message: format!("the output of the task could not be kept: {why}") }
-                        }
-                    },
-                    Ok(None) => gathered.remarks.push("the task has no output: it wrote no file RUNVOY_OUTPUT".to_owned()),
-                    Err(why) => gathered.remarks.push(format!("the task has no output: RUNVOY_OUTPUT: {why}")),
-                }
-            }
+            Outcome::Exited { code: 0, after_kill: false } if self.is_task => match self.left(OUTPUT, OUTPUT_LIMIT).await {
+                Ok(Some(output)) => match self.keep(output, &mut gathered).await {
+                    Ok(output) => gathered.output = Some(output),
+                    Err(why) => {
+                        let message = format!("the output of the task could not be kept: {why}");
+                        return (Outcome::OutputFailed { message }, gathered);
+                    }
+                },
+                Ok(None) => gathered.remarks.push("the task has no output: it wrote no file RUNVOY_OUTPUT".to_owned()),
+                Err(why) => gathered.remarks.push(format!("the task has no output: RUNVOY_OUTPUT: {why}")),
+            },
             Outcome::Exited { code: 0, .. } => {}
             Outcome::Exited { after_kill: false, .. } | Outcome::Signalled { after_kill: false, .. } => {
                 let said = self.left(ERROR, ERROR_LIMIT).await.and_then(|said| said.as_ref().map(exchange::error_mark).transpose());
@@ -57,22 +74,25 @@ impl Attempt<'_> {
             }
             _ => {}
         }
-        gathered
+        (outcome, gathered)
     }
 
     /// The JSON of a file that the command left, masked; `None` where it left none.
     async fn left(&self, name: &str, limit: usize) -> Result<Option<Value>, String> {
-        let read = self.worker.runner.read(self.execution.id, self.fence.attempt, name, limit).await;
-        match read {
-            Ok(bytes) => exchange::json(&bytes, self.recorder.mask().as_ref()).map(Some),
+        match self.worker.runner.read(self.fence.execution, self.fence.attempt, name, limit).await {
+            Ok(bytes) => {
+                let mask = self.mask.clone();
+                off_the_runtime(move || exchange::json(&bytes, mask.as_ref()).map(Some)).await
+            }
             Err(Unread::Missing) => Ok(None),
             Err(error) => Err(error.to_string()),
         }
     }
 
     /// Makes an output something that can be carried. What it says of usage is carried in any case, or the log says why not.
-    async fn keep(&self, mut output: Value, gathered: &mut Gathered) -> Result<Payload, String> {
-        let text = serde_json::to_vec(&output).map_err(|error| error.to_string())?;
+    async fn keep(&self, output: Value, gathered: &mut Gathered) -> Result<Payload, String> {
+        let (text, mut output) =
+            off_the_runtime(move || Ok((serde_json::to_vec(&output).map_err(|error| error.to_string())?, output))).await?;
         if text.len() <= MOST_INLINE_BYTES {
             return Ok(Payload::Inline(output));
         }
@@ -82,17 +102,25 @@ impl Attempt<'_> {
             None => {}
         }
         drop(output);
-        let began = Instant::now();
+        // A put that hangs is made anew while the lease still holds without another extend.
+        let (began, within) = (Instant::now(), self.worker.config.lease_ttl / 2);
         loop {
-            match self.worker.leases.put_blob(self.fence, text.clone()).await {
-                Ok(payload) => return Ok(payload),
-                Err(LeaseError::Unavailable(error)) if began.elapsed() < GIVE_UP_AFTER => {
-                    tracing::warn!(execution = %self.execution.id, %error, "the output of a task waits to be stored");
-                }
-                Err(LeaseError::Unavailable(error)) => return Err(error.to_string()),
-                Err(error) => return Err(error.to_string()),
+            let error = match timeout(within, self.worker.leases.put_blob(self.fence, text.clone())).await {
+                Ok(Ok(payload)) => return Ok(payload),
+                Ok(Err(LeaseError::Unavailable(error))) => error.to_string(),
+                Ok(Err(error)) => return Err(error.to_string()),
+                Err(_) => format!("it was not stored within {} ms", within.as_millis()),
+            };
+            if began.elapsed() >= GIVE_UP_AFTER {
+                return Err(error);
             }
+            tracing::warn!(execution = %self.fence.execution, error, "the output of a task waits to be stored");
             sleep(PAUSE).await;
         }
     }
+}
+
+/// An output may be large: no other task waits while it is read.
+async fn off_the_runtime<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string()))
 }

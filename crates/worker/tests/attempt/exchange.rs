@@ -8,6 +8,8 @@ use serde_json::json;
 use crate::stage::Stage;
 
 const SECRET: &str = "s3cr3t-Pa55/w0rd+x";
+const LARGE_OUTPUT: &str =
+    "printf '\"' > \"$RUNVOY_OUTPUT\"; head -c 300000 /dev/zero | tr '\\0' x >> \"$RUNVOY_OUTPUT\"; printf '\"' >> \"$RUNVOY_OUTPUT\"";
 const INPUT: &str = r#"{"input":{"n":1},"dependencyOutputs":{"a":[2]}}"#;
 
 #[tokio::test]
@@ -29,12 +31,27 @@ async fn an_output_without_secrets_is_what_is_kept() {
 
 #[tokio::test]
 async fn a_large_output_goes_by_reference() {
-    let command =
-        "printf '\"' > \"$RUNVOY_OUTPUT\"; head -c 300000 /dev/zero | tr '\\0' x >> \"$RUNVOY_OUTPUT\"; printf '\"' >> \"$RUNVOY_OUTPUT\"";
-    let played = Stage::new(command).task(INPUT).play().await;
+    let played = Stage::new(LARGE_OUTPUT).task(INPUT).play().await;
     played.assert_exit(0);
     assert_eq!(played.ended.output, Some(Payload::Blob { key: "k".to_owned(), bytes: 300_002 }), "{}", played.log);
     assert_eq!(played.blobs[0].len(), 300_002);
+}
+
+#[tokio::test]
+async fn the_lease_is_kept_while_a_large_output_is_stored() {
+    let mut stage = Stage::new(LARGE_OUTPUT).task(INPUT);
+    stage.extends_before_put = 3;
+    let played = stage.play().await;
+    assert!(matches!(played.assert_exit(0).ended.output, Some(Payload::Blob { .. })), "{}", played.log);
+}
+
+#[tokio::test]
+async fn a_put_that_hangs_is_made_anew() {
+    let mut stage = Stage::new(LARGE_OUTPUT).task(INPUT);
+    stage.hanging_puts = 2;
+    let played = stage.play().await;
+    assert!(matches!(played.assert_exit(0).ended.output, Some(Payload::Blob { .. })), "{}", played.log);
+    assert_eq!(played.blobs.len(), 1);
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! A worker with one execution to run, and whoever hands it out and keeps what comes of it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -69,6 +69,10 @@ pub struct Stage {
     pub kill_at: Option<&'static str>,
     /// Materials are handed out after so many extends.
     pub extends_before_materials: usize,
+    /// The first so many puts of a blob hang until nobody waits for them.
+    pub hanging_puts: usize,
+    /// A blob is taken after so many extends more.
+    pub extends_before_put: usize,
     /// Something in every command goes over its memory limit.
     pub oom_kills: bool,
 }
@@ -93,7 +97,9 @@ impl Stage {
             playbook: None,
         };
         let git = Git { reach: Reach::Private, ca_file: None };
-        Self { spec, git, materials: Ok(Materials::default()), kill_at: None, extends_before_materials: 0, oom_kills: false }
+        let (hanging_puts, extends_before_put, extends_before_materials) = (0, 0, 0);
+        let materials = Ok(Materials::default());
+        Self { spec, git, materials, kill_at: None, extends_before_materials, hanging_puts, extends_before_put, oom_kills: false }
     }
 
     pub fn repo(mut self, repo: &str) -> Self {
@@ -130,7 +136,7 @@ impl Stage {
 
     /// A task of a job that is given this.
     pub fn task(mut self, input: &str) -> Self {
-        self.spec.task = Some(TaskRef { job: JobId::from_bytes([4; 16]), task: name("build"), generation: 1 });
+        self.spec.task = Some(TaskRef { job: JobId::from_bytes([4; 16]), task: name("build"), generation: 1, name: None });
         self.materials.as_mut().expect("materials").input = Some(input.as_bytes().to_vec());
         self
     }
@@ -145,6 +151,9 @@ impl Stage {
             materials: self.materials,
             kill_at: self.kill_at,
             extends_before_materials: self.extends_before_materials,
+            hanging_puts: self.hanging_puts.into(),
+            extends_before_put: self.extends_before_put,
+            put_after: OnceLock::new(),
             extends: watch::Sender::new(0),
             log: Mutex::default(),
             activities: Mutex::default(),
@@ -198,6 +207,10 @@ struct Desk {
     materials: Result<Materials, String>,
     kill_at: Option<&'static str>,
     extends_before_materials: usize,
+    hanging_puts: AtomicUsize,
+    extends_before_put: usize,
+    /// So many extends there were, and are to be, when the first blob came.
+    put_after: OnceLock<usize>,
     extends: watch::Sender<usize>,
     log: Mutex<String>,
     activities: Mutex<Vec<Value>>,
@@ -224,6 +237,11 @@ impl Leases for Desk {
 
     async fn put_blob(&self, fence: Fence, bytes: Vec<u8>) -> Result<Payload, LeaseError> {
         assert_eq!(fence.execution, self.execution.id);
+        if self.hanging_puts.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
+            std::future::pending::<()>().await;
+        }
+        let until = *self.put_after.get_or_init(|| *self.extends.borrow() + self.extends_before_put);
+        self.extends.subscribe().wait_for(|extends| *extends >= until).await.expect("it is not dropped");
         let length = bytes.len() as u64;
         self.blobs.lock().await.push(bytes);
         Ok(Payload::Blob { key: "k".to_owned(), bytes: length })

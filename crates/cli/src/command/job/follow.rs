@@ -18,6 +18,14 @@ use crate::terminal::{Tone, paint};
 
 /// How often the server is asked.
 pub(super) const ASK_EVERY: Duration = Duration::from_millis(500);
+/// A large job is asked for less often where all of its tasks come.
+const PAUSE_PER_TASK: Duration = Duration::from_micros(500);
+
+/// How long to wait before all tasks of a job are asked for again.
+pub(super) fn pause(job: &Job) -> Duration {
+    let tasks = u32::try_from(job.tasks.len()).unwrap_or(u32::MAX);
+    ASK_EVERY.max(PAUSE_PER_TASK.saturating_mul(tasks))
+}
 
 /// Shows how a job gets on; 0 only if it completed.
 pub(super) async fn to_the_end(session: &Session, client: &Client, id: &str) -> Result<u8, Failure> {

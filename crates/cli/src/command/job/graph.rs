@@ -1,7 +1,6 @@
 //! `job graph`: the tasks of a job as a tree, once or live. Where there is no terminal to draw on, following says each change in a line.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use clap::Args;
 use runvoy_client::Client;
@@ -23,8 +22,6 @@ Examples:
   runvoy job graph 0192ab34 --follow          # drawn anew until nothing moves any more
   runvoy job graph 0192ab34 --follow --json   # every change of a task as a line";
 
-/// A large job is asked for less often.
-const PAUSE_PER_TASK: Duration = Duration::from_micros(500);
 /// What a terminal is taken for that does not tell its height.
 const ROWS: usize = 24;
 
@@ -68,8 +65,7 @@ async fn watch(session: &Session, client: &Client, id: &str) -> Result<Job, Fail
         if job.status != JobStatus::Running {
             return Ok(job);
         }
-        let tasks = u32::try_from(job.tasks.len()).unwrap_or(u32::MAX);
-        sleep(follow::ASK_EVERY.max(PAUSE_PER_TASK.saturating_mul(tasks))).await;
+        sleep(follow::pause(&job)).await;
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use runvoy_client::{Client, ClientError, Followed, Start};
-use runvoy_wire::{Batch, Job, JobStatus, LogEvent, Record, Stream};
+use runvoy_wire::{Batch, Job, JobStatus, LogEvent, Record, Status, Stream, Task, TaskStatus};
 use serde::Serialize;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::sleep;
@@ -26,7 +26,7 @@ Examples:
   runvoy job logs 0192ab34                # all tasks, each line with its task before it
   runvoy job logs 0192ab34 -f --json      # all tasks as they run, an object a line";
 
-/// So many logs are read at once.
+/// So many logs that nobody writes to any more are read at once. How many are written at once is the server's to say.
 const AT_ONCE: usize = 16;
 const WAITING_PIECES: usize = 64;
 
@@ -91,7 +91,7 @@ impl LogsArgs {
                     .why(why)
                     .next(format!("see how it gets on: runvoy job graph {id}")));
             }
-            sleep(follow::ASK_EVERY).await;
+            sleep(follow::pause(&job)).await;
         }
     }
 
@@ -112,17 +112,18 @@ impl LogsArgs {
     async fn all(&self, session: &Session, client: &Client, id: &str) -> Result<(), Failure> {
         let (sender, mut pieces) = mpsc::channel::<Piece>(WAITING_PIECES);
         let (permits, mut known) = (Arc::new(Semaphore::new(AT_ONCE)), HashSet::new());
-        let mut sender = Some(sender);
+        let (mut sender, mut pause) = (Some(sender), follow::ASK_EVERY);
         loop {
             if let Some(open) = &sender {
                 let job = client.job(id).await?;
-                self.read_new(client, &job, &mut known, &permits, open);
+                read_new(client, &job, &mut known, &permits, open);
+                pause = follow::pause(&job);
                 if job.status != JobStatus::Running {
                     // The readers have it too: when the last of them is done, nothing more comes.
                     sender = None;
                 }
             }
-            let again = sleep(follow::ASK_EVERY);
+            let again = sleep(pause);
             tokio::pin!(again);
             loop {
                 tokio::select! {
@@ -133,23 +134,6 @@ impl LogsArgs {
                     () = &mut again, if sender.is_some() => break,
                 }
             }
-        }
-    }
-
-    fn read_new(&self, client: &Client, job: &Job, known: &mut HashSet<String>, permits: &Arc<Semaphore>, sender: &mpsc::Sender<Piece>) {
-        for task in &job.tasks {
-            let Some(execution) = task.execution_id.as_ref().filter(|execution| known.insert((*execution).clone())) else { continue };
-            let whose = Arc::new((task.task_id.clone(), execution.clone()));
-            let (client, permits, sender) = (client.clone(), Arc::clone(permits), sender.clone());
-            tokio::spawn(async move {
-                let _permit = permits.acquire_owned().await;
-                let mut follow = client.follow(&whose.1, Start { from_line: 1, websocket_url: None, live: true });
-                while let Some(item) = follow.next().await {
-                    if sender.send((Arc::clone(&whose), item)).await.is_err() {
-                        return;
-                    }
-                }
-            });
         }
     }
 
@@ -204,5 +188,27 @@ impl LogsArgs {
         let time = if self.timestamps { format!("{} ", runvoy_wire::Rfc3339(record.at.0)) } else { String::new() };
         let name = paint(&format!("{} │", one_line(task)), Tone::Dim, session.terminal.stdout_colour);
         format!("{name} {time}{}\n", String::from_utf8_lossy(&bytes).trim_end_matches(['\n', '\r']))
+    }
+}
+
+/// Reads the logs that have something to say and are not read yet.
+fn read_new(client: &Client, job: &Job, known: &mut HashSet<String>, permits: &Arc<Semaphore>, sender: &mpsc::Sender<Piece>) {
+    // What is in line would hold a connection and say nothing; when nothing moves any more, its log is as it stays.
+    let speaks = |task: &&Task| job.status != JobStatus::Running || task.status != Status::Pending.into() || task.started_at.is_some();
+    for task in job.tasks.iter().filter(speaks) {
+        let Some(execution) = task.execution_id.as_ref().filter(|execution| known.insert((*execution).clone())) else { continue };
+        let whose = Arc::new((task.task_id.clone(), execution.clone()));
+        let is_live = matches!(task.status, TaskStatus::Execution(status) if !status.is_terminal());
+        let (client, permits, sender) = (client.clone(), Arc::clone(permits), sender.clone());
+        tokio::spawn(async move {
+            // A log that is being written may take as long as its task does: nothing waits behind it.
+            let _permit = if is_live { None } else { permits.acquire_owned().await.ok() };
+            let mut follow = client.follow(&whose.1, Start { from_line: 1, websocket_url: None, live: true });
+            while let Some(item) = follow.next().await {
+                if sender.send((Arc::clone(&whose), item)).await.is_err() {
+                    return;
+                }
+            }
+        });
     }
 }

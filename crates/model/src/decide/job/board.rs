@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::bound;
-use crate::command::{Answer, Submit};
+use crate::command::{Answer, Refusal, Submit};
 use crate::decide::properties;
-use crate::decide::redrive::unmark;
+use crate::decide::redrive::{drop_letter, goes_on};
 use crate::decide::submit::{claim_lock, new_execution};
 use crate::event::{Entity, EventType};
 use crate::id::ExecutionId;
@@ -22,8 +22,12 @@ use crate::view::{Standing, View, Writes};
 const STEP_BUDGET: usize = 240;
 /// A task that is ready again: itself, what it was as a dead letter, and what people were told of that.
 const RESUME_COST: usize = 3;
+/// A dead letter that is none any more: itself, and what people were told of it.
+const BURY_COST: usize = 2;
 /// A task that is looked at: itself.
 const LOOK_COST: usize = 1;
+/// So many tasks that were opened are read first.
+const FIRST_LOOK: usize = 8;
 /// A parent that is not done: its edge.
 const EDGE_COST: usize = 1;
 /// A child that is told: itself and the edge.
@@ -59,7 +63,7 @@ impl<'v, V: View> Board<'v, V> {
     /// Does what there is to do, as far as the budget goes.
     pub(super) fn advance(&mut self) -> Result<(), V::Error> {
         if !self.job.status.is_open() {
-            return Ok(());
+            return self.bury_all();
         }
         self.make_ready_again()?;
         self.look_at_staged()?;
@@ -112,8 +116,24 @@ impl<'v, V: View> Board<'v, V> {
         if let Some(mut execution) = self.view.execution(id)?.filter(|execution| execution.dead) {
             // Whoever asked for the resume may not be who makes this step.
             let again = RedrivenAs { at: self.step.at, by: self.step.actor.name(), execution: None };
-            unmark(self.view, self.step, &mut execution, Some(again), &mut self.writes)?;
+            goes_on(self.view, self.step, &mut execution, again, &mut self.writes)?;
             self.writes.put(execution, self.step);
+        }
+        Ok(())
+    }
+
+    /// Of a job of which nothing runs again, nothing waits for somebody to run it again.
+    fn bury_all(&mut self) -> Result<(), V::Error> {
+        let Some(from) = self.job.unburied else { return Ok(()) };
+        let most = self.affordable(BURY_COST);
+        let failed = self.view.nodes(self.job.id, Standing::FailedFrom(from), most)?;
+        self.job.unburied = failed.last().filter(|_| failed.len() == most).map(|last| last.place + 1);
+        for id in failed.iter().filter_map(|node| node.execution) {
+            self.budget -= BURY_COST;
+            if let Some(execution) = self.view.execution(id)?.filter(|execution| execution.dead) {
+                let why = Refusal::JobClosed(self.job.id, self.job.status).to_string();
+                drop_letter(self.view, self.step, execution, &why, &mut self.writes)?;
+            }
         }
         Ok(())
     }
@@ -121,35 +141,26 @@ impl<'v, V: View> Board<'v, V> {
     /// Tasks of the batch that was opened join the graph, each with a look at where its parents stand.
     fn look_at_staged(&mut self) -> Result<(), V::Error> {
         let Some(batch) = self.job.opening else { return Ok(()) };
-        let most = self.affordable(LOOK_COST);
-        let staged = self.standing(Standing::Staged(batch), most)?;
-        for node in staged {
-            if !self.pay(LOOK_COST) {
-                return Ok(());
+        // Few at first: each is read as a whole, and one with many parents takes the budget of many.
+        let mut at_once = FIRST_LOOK;
+        loop {
+            let most = self.affordable(LOOK_COST).min(at_once);
+            let staged = self.standing(Standing::Staged(batch), most)?;
+            if staged.is_empty() {
+                break;
             }
-            if !self.look_at(node)? {
-                return Ok(());
+            for node in staged {
+                if !self.pay(LOOK_COST) || !self.look_at(node)? {
+                    return Ok(());
+                }
             }
+            at_once *= 2;
         }
-        if most == 0 || self.job.counts.staged > 0 && self.unlooked(batch)? {
+        if self.budget < LOOK_COST || self.job.counts.staged > 0 && self.unlooked(batch)? {
             self.unfinished = true;
             return Ok(());
         }
         self.job.opening = None;
-        let missing = std::mem::take(&mut self.job.counts.staged);
-        if missing > 0 {
-            // Whatever was announced and is not there does not count, and is told: others were announced under its name before it was looked at.
-            let before = self.job.counts.total;
-            self.job.counts.total -= missing;
-            let told = json!({
-                "jobId": self.job.id,
-                "newTasks": [],
-                "previousTotalTasks": before,
-                "totalTasksNow": self.job.counts.total,
-                "missing": missing,
-            });
-            self.event(EventType::JobTasksAdded, told);
-        }
         Ok(())
     }
 
@@ -259,7 +270,12 @@ impl<'v, V: View> Board<'v, V> {
         let id = execution_id(self.step, &node, self.job.generation);
         let mut spec = node.spec.clone();
         spec.lock_wait_ms = spec.lock.as_ref().map(|_| spec.lock_wait_ms.unwrap_or(LOCK_WAIT_MS));
-        spec.task = Some(TaskRef { job: self.job.id, task: node.task.clone(), generation: self.job.generation });
+        spec.task = Some(TaskRef {
+            job: self.job.id,
+            task: node.task.clone(),
+            generation: self.job.generation,
+            name: (node.name != node.task.as_str()).then(|| node.name.clone()),
+        });
         let submit = Submit { id, spec, created_by: self.job.created_by.clone(), key: None, lease_to: None };
         let mut execution = new_execution(self.step, &submit);
         let claimed = claim_lock(self.view, self.step, &execution, &self.writes)?;

@@ -5,8 +5,8 @@ use serde_json::json;
 use super::job::{BATCH, advance, finish, job, task};
 use super::large::open_large;
 use super::world::{World, ended, exit};
-use crate::bound::{CUT, MOST_EVENT_BYTES};
-use crate::command::{Answer, Command, ErrorMark, Outcome};
+use crate::bound::{CUT, MOST_DEPTH, MOST_EVENT_BYTES, MOST_EVENT_DEPTH, depth};
+use crate::command::{Answer, Command, ErrorMark, Extend, Outcome};
 use crate::event::{Entity, Event, EventType};
 use crate::id::JobId;
 use crate::job::{MOST_INLINE_BYTES, Payload};
@@ -78,4 +78,27 @@ fn an_output_as_large_as_it_may_be_is_whole_and_its_usage_is_not_repeated() {
     let event = world.events.iter().find(|event| event.kind == EventType::TaskCompleted).expect("the end");
     assert_eq!((&event.properties["output"], event.properties.get("usage"), event.properties.get(CUT)), (&output, None, None));
     assert!(event.canonical().len() <= MOST_EVENT_BYTES);
+}
+
+#[test]
+fn what_is_nested_too_deep_to_be_read_again_is_left_out_and_told() {
+    let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+    let mut world = World::new();
+    for (levels, kept) in [(MOST_DEPTH, true), (MOST_DEPTH + 1, false), (127, false)] {
+        let fence = world.running(|_| ());
+        world.now = world.now.plus_ms(20_000);
+        let extend =
+            Extend { fence, ttl_ms: 600_000, process_id: None, rss_bytes: None, last_output_at: None, activity: Some(nested(levels)) };
+        world.play(Command::Extend(extend));
+        let mut end = ended(fence, exit(0));
+        (end.output, end.usage) = (Some(Payload::Inline(nested(levels))), Some(nested(levels)));
+        world.play(Command::EndAttempt(end));
+        let of = |kind| world.events.iter().rev().find(|event| event.kind == kind).expect("it was told");
+        let (beat, end) = (of(EventType::TaskHeartbeat), of(EventType::TaskCompleted));
+        assert_eq!(beat.properties.get("lastActivity").is_some(), kept, "{levels}");
+        assert_eq!(end.properties.get("output").is_some(), kept, "{levels}");
+        let said = "the task has no output: nested deeper than 64 levels";
+        assert_eq!(end.properties.get("remark").and_then(|remark| remark.as_str()), (!kept).then_some(said));
+        assert!([beat, end].iter().all(|event| depth(&event.properties) <= MOST_EVENT_DEPTH));
+    }
 }

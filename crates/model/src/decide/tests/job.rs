@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::refusal;
 use super::world::{World, exit, fence_of, name, spec, worker};
-use crate::command::{Answer, Command, Fence, Kill, LeaseRequest, OpenJob, OpenTasks, Outcome, Refusal};
+use crate::command::{Answer, Command, Fence, Kill, LeaseRequest, OpenJob, OpenTasks, Outcome, Refusal, StageTasks};
 use crate::event::{Entity, EventType};
 use crate::execution::LockClaim;
 use crate::id::{JobId, LeaseId};
-use crate::job::{Counts, Job, JobStatus, Node, Payload, Phase};
+use crate::job::{Counts, Job, JobStatus, MOST_TASKS, Node, Payload, Phase};
 use crate::record::Kind;
 use crate::status::Status;
 
@@ -57,6 +57,7 @@ pub fn job(world: &mut World, tasks: usize) -> Job {
         failure_told: false,
         failed_task: None,
         attention: false,
+        unburied: None,
         chain: Default::default(),
         version: 0,
     }
@@ -96,10 +97,16 @@ pub fn add(world: &mut World, id: JobId, tasks: Tasks<'_>) -> Answer {
 /// Leases and begins whatever can be.
 pub fn begin_all(world: &mut World) {
     let can_begin = |world: &World| world.executions.values().any(|one| one.ready_key().is_some_and(|key| key.ready_at <= world.now));
-    while can_begin(world) {
-        let leases = (0..100).map(|_| LeaseId::from_bytes(world.fresh())).collect();
-        let request = LeaseRequest { worker: worker(1), queues: vec![name("default")], leases, ttl_ms: 30_000, begin: true };
-        assert!(matches!(world.play(Command::Lease(request)), Answer::Leased(_)));
+    while can_begin(world) && lease(world, 100) > 0 {}
+}
+
+/// Leases and begins up to so many; gives how many there were.
+fn lease(world: &mut World, most: usize) -> usize {
+    let leases = (0..most).map(|_| LeaseId::from_bytes(world.fresh())).collect();
+    let request = LeaseRequest { worker: worker(1), queues: vec![name("default")], leases, ttl_ms: 30_000, begin: true };
+    match world.play(Command::Lease(request)) {
+        Answer::Leased(leased) => leased.len(),
+        other => panic!("nothing is leased: {other:?}"),
     }
 }
 
@@ -320,8 +327,12 @@ fn tasks_released_in_one_step_stand_in_line_for_their_lock() {
 #[test]
 fn a_task_has_failed_when_its_retries_are_used_up() {
     let mut world = World::new();
-    let id = open_with(&mut world, &[("a", &[]), ("b", &["a"])], |_, nodes| nodes[0].spec.retries = 1);
+    let id = open_with(&mut world, &[("a", &[]), ("b", &["a"])], |_, nodes| {
+        (nodes[0].spec.retries, nodes[0].name) = (1, "Fetch it".to_owned());
+    });
     finish(&mut world, id, "a", exit(69));
+    let names: Vec<_> = world.events.iter().filter(|event| event.kind == EventType::TaskPending).map(|event| &event.properties["name"]).collect();
+    assert_eq!(names, ["Fetch it", "Fetch it"], "a retry is called the same");
     assert_eq!((phase(&world, id, "a"), world.jobs[&id].counts.active), (Phase::Active, 1));
     world.now = world.now.plus_ms(400_000);
     finish(&mut world, id, "a", exit(69));
@@ -352,4 +363,72 @@ fn a_late_finish_of_an_older_generation_changes_nothing() {
     job_of(world.play(Command::ResumeJob(id, None)));
     assert!(matches!(world.end(old, exit(0)), Answer::Refused(_)));
     assert_eq!(phase(&world, id, "a"), Phase::Active);
+}
+
+#[test]
+fn tasks_that_two_add_at_once_are_one_s_or_the_other_s_and_never_lost() {
+    let mut world = World::new();
+    let id = open(&mut world, &[("a", &[])]);
+    for batch in [7, 8] {
+        let stage = StageTasks { job: id, begins: None, nodes: vec![task(id, "b", &["a"], batch)] };
+        assert_eq!(world.play(Command::StageTasks(stage)), Answer::Unchanged);
+    }
+    let last = |batch| {
+        let nodes = vec![task(id, "c", &["b"], batch)];
+        Command::OpenTasks(OpenTasks { job: id, batch, tasks: 2, nodes, told: Payload::Inline(json!([])), key: None })
+    };
+    assert_eq!(refusal(world.play(last(7))), Refusal::Stale(Kind::Job, id.to_string()), "b is the second one's by now");
+    assert_eq!(job_of(world.play(last(8))).counts.total, 3);
+    for name in ["a", "b", "c"] {
+        finish(&mut world, id, name, exit(0));
+    }
+    assert_eq!(status(&world, id), JobStatus::Completed);
+}
+
+#[test]
+fn a_job_whose_tasks_were_forgotten_is_not_opened() {
+    let mut world = World::new();
+    let begins = job(&mut world, 2);
+    let id = begins.id;
+    let stage = StageTasks { job: id, begins: Some(Box::new(begins.clone())), nodes: vec![task(id, "a", &[], BATCH)] };
+    world.play(Command::StageTasks(stage));
+    world.play(Command::ForgetStaged(id));
+    let nodes = vec![task(id, "b", &["a"], BATCH)];
+    let open = OpenJob { job: begins, nodes, told: Payload::Inline(json!([])), key: None };
+    assert_eq!(refusal(world.play(Command::OpenJob(Box::new(open)))), Refusal::Stale(Kind::Job, id.to_string()));
+    assert!(!world.jobs.contains_key(&id));
+}
+
+#[test]
+fn a_job_has_no_more_tasks_than_it_may_however_they_come() {
+    let mut world = World::new();
+    let id = open(&mut world, &[("a", &[])]);
+    world.jobs.get_mut(&id).expect("a job").counts.total = u32::try_from(MOST_TASKS).expect("small");
+    assert!(matches!(refusal(add(&mut world, id, &[("b", &[])])), Refusal::TooMany(_)));
+}
+
+#[test]
+fn nothing_of_a_cancelled_job_begins_and_it_keeps_nobody_waiting() {
+    let mut world = World::new();
+    let names: Vec<String> = (0..20).map(|n| format!("t{n}")).collect();
+    let tasks: Vec<(&str, &[&str])> = names.iter().map(|name| (name.as_str(), &[][..])).collect();
+    let id = open(&mut world, &tasks);
+    let other = open(&mut world, &[("a", &[])]);
+    job_of(world.play(Command::CancelJob(id)));
+    assert_eq!(lease(&mut world, 1), 1, "the other job is behind them in line");
+    assert_eq!(world.get(world.task(other, "a").expect("a task").execution.expect("released")).status, Status::Running);
+    assert_eq!(lease(&mut world, 5), 0);
+    assert!(world.tasks(id).filter_map(|node| node.execution).all(|one| world.get(one).status == Status::Pending));
+}
+
+#[test]
+fn taking_a_lock_by_force_answers_with_that_lock() {
+    let mut world = World::new();
+    let id = open_with(&mut world, &[("a", &[]), ("b", &[])], |job, nodes| {
+        job.concurrency = Some(1);
+        (nodes[0].spec.lock, nodes[1].spec.lock) = (Some(name("one")), Some(name("two")));
+    });
+    assert_eq!(phases(&world, id), [Phase::Active, Phase::Ready]);
+    let answer = world.play(Command::ReleaseLock(name("one")));
+    assert!(matches!(&answer, Answer::Lock(lock) if lock.name == name("one") && lock.holder.is_none()), "{answer:?}");
 }

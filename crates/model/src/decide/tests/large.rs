@@ -1,6 +1,6 @@
 //! Jobs that are larger than a step: written in parts, moved in several steps, forgotten in parts.
 
-use super::job::{BATCH, add, advance, begin_all, finish, job, job_of, open, open_with, phase, status, task};
+use super::job::{BATCH, add, advance, begin_all, finish, job, job_of, open, phase, status, task};
 use super::world::{World, exit, fence_of};
 use crate::command::{Answer, Command, OpenJob, StageTasks};
 use crate::id::JobId;
@@ -92,13 +92,4 @@ fn a_staged_job_that_nobody_opens_is_forgotten_a_part_at_a_time() {
     let opened = open(&mut world, &[("a", &[])]);
     world.play(Command::ForgetStaged(opened));
     assert_eq!(status(&world, opened), JobStatus::Running, "what was opened stays");
-}
-
-#[test]
-fn tasks_that_were_announced_and_never_written_do_not_hold_a_job_up() {
-    let mut world = World::new();
-    let id = open_with(&mut world, &[("a", &[])], |job, _| job.counts.total = 5);
-    assert_eq!((world.jobs[&id].counts.total, world.jobs[&id].attention), (1, false));
-    finish(&mut world, id, "a", exit(0));
-    assert_eq!(status(&world, id), JobStatus::Completed);
 }

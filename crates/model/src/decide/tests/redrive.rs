@@ -1,16 +1,21 @@
 //! How attempts that fail are told, and how what was given up runs again.
 
-use super::job::{finish, job_of, open_with, phase, status};
+use serde_json::json;
+
+use super::cast::{founded, key, with_key};
+use super::job::{advance, begin_all, finish, job_of, open_with, phase, status, task};
 use super::refusal;
-use super::world::{World, ended, exit, name};
-use crate::command::{Answer, Command, ErrorMark, Fence, Outcome, Refusal};
+use super::world::{World, ended, exit, fence_of, name};
+use crate::change::Change;
+use crate::command::{Answer, Command, ErrorMark, Fence, OpenTasks, Outcome, Refusal};
 use crate::event::EventType;
 use crate::id::{ExecutionId, JobId};
 use crate::incident::{IncidentKind, name_for};
-use crate::job::{JobStatus, Phase};
+use crate::job::{JobStatus, Payload, Phase};
 use crate::record::{Body, Kind};
 use crate::redrive::{Fate, Letter, MOST_REDRIVEN, Redrive};
 use crate::retry::{Category, LONGEST_BACKOFF_MS};
+use crate::role::Role;
 use crate::status::Status;
 
 fn said(category: Category, retry_after_ms: Option<u64>) -> Option<ErrorMark> {
@@ -189,4 +194,109 @@ fn a_task_that_fails_again_is_told_once_more_and_can_run_again_once_more() {
     let again = world.task(id, "a").and_then(|node| node.execution).expect("an execution");
     assert!(again != dead[0] && world.get(again).dead && world.get(again).spec.queue == name("default"));
     assert_eq!(redrive(&mut world, &[again]), [Fate::Job(id)]);
+}
+
+/// Whether people are still to be told of it.
+fn is_open_incident(world: &World, id: ExecutionId) -> bool {
+    let record = world.live(Kind::Incident, &name_for(IncidentKind::Dead, id));
+    matches!(record.and_then(|record| record.body.as_ref()), Some(Body::Incident(incident)) if incident.is_open())
+}
+
+fn dead_letters(world: &World) -> Vec<ExecutionId> {
+    world.executions.values().filter(|execution| execution.dead).map(|execution| execution.id).collect()
+}
+
+/// A job of more tasks than one step buries, each of which was given up.
+fn large_failed_job(world: &mut World) -> JobId {
+    let names: Vec<String> = (0..130).map(|number| format!("t{number}")).collect();
+    let (first, rest) = names.split_at(90);
+    let tasks: Vec<(&str, &[&str])> = first.iter().map(|task| (task.as_str(), &[][..])).collect();
+    let id = open_with(world, &tasks, |_, nodes| nodes.iter_mut().for_each(|node| node.spec.retries = 1));
+    advance(world, id);
+    let mut nodes: Vec<_> = rest.iter().map(|name| task(id, name, &[], 7)).collect();
+    nodes.iter_mut().for_each(|node| node.spec.retries = 1);
+    let tasks = u32::try_from(nodes.len()).expect("few");
+    job_of(world.play(Command::OpenTasks(OpenTasks { job: id, batch: 7, tasks, nodes, told: Payload::Inline(json!([])), key: None })));
+    advance(world, id);
+    for _ in 0..2 {
+        names.iter().for_each(|task| finish(world, id, task, exit(69)));
+        world.now = world.now.plus_ms(600_000);
+    }
+    id
+}
+
+#[test]
+fn what_was_given_up_in_a_cancelled_job_is_buried_part_by_part() {
+    let mut world = World::new();
+    let id = large_failed_job(&mut world);
+    let given_up = dead_letters(&world);
+    assert_eq!((given_up.len(), world.jobs[&id].needs_attention()), (130, false));
+    let cancelled = job_of(world.play(Command::CancelJob(id)));
+    let left = dead_letters(&world);
+    assert!(!left.is_empty() && left.len() < given_up.len(), "{}", left.len());
+    assert!(cancelled.needs_attention(), "somebody goes on");
+    // Whoever comes before that agent hears that there is nothing to run.
+    let fates = redrive(&mut world, &left[..1]);
+    assert!(matches!(&fates[..], [Fate::Dropped(why)] if why.contains("is cancelled")), "{fates:?}");
+    let mut steps = 0;
+    while world.jobs[&id].needs_attention() {
+        job_of(world.play(Command::AdvanceJob(id)));
+        steps += 1;
+        assert!(steps < 10, "it never ends");
+    }
+    assert_eq!((dead_letters(&world), status(&world, id)), (Vec::new(), JobStatus::Cancelled));
+    assert!(given_up.iter().all(|execution| !is_open_incident(&world, *execution)));
+    let version = world.jobs[&id].version;
+    assert_eq!(job_of(world.play(Command::AdvanceJob(id))).version, version, "there is nothing more to do");
+}
+
+#[test]
+fn what_ends_after_its_job_was_cancelled_is_no_dead_letter() {
+    let mut world = World::new();
+    let id = open_with(&mut world, &[("a", &[])], |_, nodes| nodes[0].spec.retries = 1);
+    finish(&mut world, id, "a", exit(69));
+    world.now = world.now.plus_ms(600_000);
+    begin_all(&mut world);
+    let execution = world.task(id, "a").and_then(|node| node.execution).expect("an execution");
+    job_of(world.play(Command::CancelJob(id)));
+    let last = fence_of(world.get(execution));
+    fail(&mut world, last, said(Category::Network, None));
+    let end = world.get(execution);
+    assert_eq!((end.status, end.dead, is_open_incident(&world, execution)), (Status::Failed, false, false));
+    assert_eq!(properties(&world, execution, EventType::TaskFailed)[0]["source"], "dlq", "its retries were used up");
+    assert!(!world.jobs[&id].needs_attention());
+}
+
+#[test]
+fn a_dead_letter_whose_task_went_on_without_it_is_dropped() {
+    let mut world = World::new();
+    let (id, dead) = failed_job(&mut world, &["a"], &["b"]);
+    let place = world.task(id, "a").expect("a task").place;
+    world.nodes.get_mut(&(id, place)).expect("a task").execution = Some(ExecutionId::from_bytes([9; 16]));
+    let fates = redrive(&mut world, &dead);
+    assert!(matches!(&fates[..], [Fate::Dropped(why)] if why.contains("task a") && why.contains("without it")), "{fates:?}");
+    assert_eq!((world.get(dead[0]).dead, is_open_incident(&world, dead[0])), (false, false));
+    assert_eq!((phase(&world, id, "a"), world.jobs[&id].generation), (Phase::Failed, 1), "its job stays as it is");
+    assert!(matches!(&redrive(&mut world, &dead)[..], [Fate::Refused(_)]), "that is said once");
+}
+
+#[test]
+fn nothing_runs_again_for_an_owner_who_may_not_run_it() {
+    let mut world = founded();
+    world.changed(with_key("ann@x", Role::Developer, key(2)));
+    let plain = given_up(&mut world);
+    let (id, dead) = failed_job(&mut world, &["a"], &["b"]);
+    let both = [plain, dead[0]];
+    let refused = |world: &mut World, why: &str| {
+        let fates = redrive(world, &both);
+        let says = |fate: &Fate| matches!(fate, Fate::Refused(said) if said.contains("ann@x") && said.contains(why));
+        assert!(fates.len() == 2 && fates.iter().all(says), "{fates:?}");
+        assert!(both.iter().all(|execution| world.get(*execution).dead), "it may once more some day");
+    };
+    world.changed(Change::RevokeUser("ann@x".into()));
+    refused(&mut world, "was revoked");
+    world.changed(with_key("ann@x", Role::Viewer, key(3)));
+    refused(&mut world, "is viewer");
+    world.changed(Change::SetRole("ann@x".into(), Role::Developer));
+    assert!(matches!(&redrive(&mut world, &both)[..], [Fate::Execution(_), Fate::Job(job)] if *job == id));
 }

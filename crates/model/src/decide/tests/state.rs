@@ -136,15 +136,6 @@ fn a_task_that_runs_again_alone_follows_and_so_do_those_that_do_not() {
 }
 
 #[test]
-fn tasks_that_were_announced_and_are_missing_are_told() {
-    let mut world = World::new();
-    let id = open_with(&mut world, &[("a", &[])], |job, _| job.counts.total = 5);
-    assert_eq!((world.jobs[&id].counts.total, first(&world)), (1, None));
-    let told = world.events.iter().find(|event| event.properties.get("missing").is_some()).expect("it is told");
-    assert_eq!((&told.properties["totalTasksNow"], &told.properties["missing"]), (&json!(1), &json!(4)));
-}
-
-#[test]
 fn an_execution_that_was_changed_is_named() {
     let changes: [(&str, Change<Execution>); 9] = [
         ("status", |kept| kept.status = Status::Pending),
@@ -155,7 +146,7 @@ fn an_execution_that_was_changed_is_named() {
         ("started_at", |kept| kept.started_at = None),
         ("worker", |kept| kept.lease = None),
         ("lock", |kept| kept.lock = LockClaim::Held { fence: 9 }),
-        ("task.job", |kept| kept.spec.task = Some(TaskRef { job: JobId::from_bytes([1; 16]), task: super::name("a"), generation: 1 })),
+        ("task.job", |kept| kept.spec.task = Some(TaskRef { job: JobId::from_bytes([1; 16]), task: super::name("a"), generation: 1, name: None })),
     ];
     for (field, change) in changes {
         let (mut world, _, id) = used();
@@ -174,7 +165,7 @@ fn an_execution_that_was_changed_is_named() {
 
 #[test]
 fn a_job_that_was_changed_is_named() {
-    let changes: [(&str, Change<Job>); 11] = [
+    let changes: [(&str, Change<Job>); 12] = [
         ("status", |kept| kept.status = JobStatus::Completed),
         ("status", |kept| kept.status = JobStatus::Failed),
         ("status", |kept| kept.status = JobStatus::Staged),
@@ -186,6 +177,7 @@ fn a_job_that_was_changed_is_named() {
         ("completed_at", |kept| kept.completed_at = Some(kept.created_at)),
         ("counts.active", |kept| kept.counts.active += 1),
         ("counts.failed", |kept| kept.counts.failed = 0),
+        ("attention", |kept| (kept.opening, kept.attention) = (Some(9), false)),
     ];
     for (field, change) in changes {
         let (mut world, id, _) = used();

@@ -72,6 +72,11 @@ impl View for World {
         Ok(self.task(job, task).map(|node| node.phase))
     }
 
+    fn staged(&mut self, job: JobId, batch: u64) -> Result<u32, Infallible> {
+        let staged = self.tasks(job).filter(|node| Standing::Staged(batch).fits(node)).count();
+        Ok(u32::try_from(staged).expect("few"))
+    }
+
     fn open_parents(&mut self, job: JobId, task: &str) -> Result<Option<u32>, Infallible> {
         Ok(self.task(job, task).map(|node| node.open_parents))
     }

@@ -9,15 +9,16 @@ use runvoy_model::change::Made;
 use runvoy_model::command::{Answer, Command};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
+use runvoy_model::incident::{IncidentKind, Phase};
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::queue::{DeadQuery, QueueCounts};
-use runvoy_ports::record::RecordStore;
+use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore};
 use runvoy_ports::store::{
-    Counts, EventPage, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
+    Counts, EventPage, EventQuery, ExecutionStore, Leaf, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
 };
 
 /// What is wrong with the store.
@@ -141,6 +142,11 @@ impl ExecutionStore for Faulty {
         self.inner.seen_events(query, sight).await
     }
 
+    async fn leaves(&self, after: u64, max: usize) -> Result<Vec<Leaf>, StoreError> {
+        self.check()?;
+        self.inner.leaves(after, max).await
+    }
+
     async fn queues(&self) -> Result<Vec<QueueCounts>, StoreError> {
         self.check()?;
         self.inner.queues().await
@@ -151,9 +157,9 @@ impl ExecutionStore for Faulty {
         self.inner.dead(query).await
     }
 
-    async fn dead_count(&self, queue: &Name, owner: Option<&str>) -> Result<u64, StoreError> {
+    async fn dead_count(&self, query: DeadQuery) -> Result<u64, StoreError> {
         self.check()?;
-        self.inner.dead_count(queue, owner).await
+        self.inner.dead_count(query).await
     }
 
     async fn prune(&self, retention: Retention) -> Result<usize, StoreError> {
@@ -177,6 +183,14 @@ impl RecordStore for Faulty {
     async fn records(&self, kind: Kind) -> Result<Vec<Record>, StoreError> {
         self.check_identity()?;
         self.inner.records(kind).await
+    }
+
+    async fn incidents(&self, query: IncidentQuery) -> Result<Vec<IncidentMark>, StoreError> {
+        self.inner.incidents(query).await
+    }
+
+    async fn incident_counts(&self) -> Result<Vec<(Phase, IncidentKind, u64)>, StoreError> {
+        self.inner.incident_counts().await
     }
 
     fn authority(&self) -> Option<u64> {

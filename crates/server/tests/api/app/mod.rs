@@ -25,6 +25,7 @@ use runvoy_model::role::Role;
 use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
+use runvoy_ports::blob::BlobStore;
 use runvoy_ports::clock::{Clock, IdSource};
 use runvoy_ports::store::ExecutionStore as _;
 use runvoy_server::{App, BackupFault, Connection, Host, Limits, Listener, ServerConfig, ServerParts, serve};
@@ -189,6 +190,13 @@ impl TestApp {
         let ports = Ports { logs: Arc::new(logs.clone()), ..self.engine.ports().clone() };
         let (engine, app) = edge(ports, self.engine.config().clone(), ServerConfig::new("http://127.0.0.1:56212", [5; 32]));
         Self { app, engine, clock: Arc::clone(&self.clock), store: Arc::clone(&self.store), logs }
+    }
+
+    /// The same records over other blobs.
+    pub fn with_blobs(&self, blobs: Arc<dyn BlobStore>) -> Self {
+        let ports = Ports { blobs, ..self.engine.ports().clone() };
+        let (engine, app) = edge(ports, self.engine.config().clone(), ServerConfig::new("http://127.0.0.1:56212", [5; 32]));
+        Self { app, engine, clock: Arc::clone(&self.clock), store: Arc::clone(&self.store), logs: self.logs.clone() }
     }
 
     /// The same stores, started again with other settings.
