@@ -6,9 +6,8 @@ use runvoy_model::command::{
     Answer, Command, EndAttempt, Extend, Extended, Fence, Kill, LeaseRequest, OpenJob, OpenTasks, Reap, Refusal, StageTasks, Submit,
     SubmitKey,
 };
-use runvoy_model::event::{Entity, Event, EventType};
 use runvoy_model::execution::{Execution, Lease};
-use runvoy_model::id::{ExecutionId, Id, JobId};
+use runvoy_model::id::{ExecutionId, JobId};
 use runvoy_model::job::Job;
 use runvoy_model::lock::Lock;
 use runvoy_model::name::Name;
@@ -19,6 +18,7 @@ use runvoy_model::status::Status;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 
+pub use crate::event::{EventPage, EventQuery, Leaf, Sight, StoredEvent};
 use crate::queue::{DeadQuery, QueueCounts};
 
 /// What went wrong with a store.
@@ -94,71 +94,6 @@ pub struct LockLine {
     pub lock: Lock,
     /// Who waits for it, in order.
     pub waiters: Vec<ExecutionId>,
-}
-
-/// Which events, in the order they were written.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EventQuery {
-    /// Only events about this.
-    pub entity: Option<Entity>,
-    /// Only events of this type.
-    pub kind: Option<EventType>,
-    /// Only at this time or later.
-    pub from: Option<UnixMs>,
-    /// Only before this time.
-    pub to: Option<UnixMs>,
-    /// Newest first.
-    pub descending: bool,
-    /// Go on after this place.
-    pub after: Option<u64>,
-    /// At most this many.
-    pub limit: usize,
-}
-
-/// An event and its place in the whole log.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StoredEvent {
-    /// Rises by one with every event stored; a cursor.
-    pub place: u64,
-    /// The event.
-    pub event: Event,
-}
-
-/// What the proof of the log takes of an event: never what it tells, which may be large.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Leaf {
-    /// Its place in the log.
-    pub place: u64,
-    /// Its id.
-    pub id: Id,
-    /// What happened.
-    pub kind: EventType,
-    /// Its link in the chain; zero for unchained ones.
-    pub mac: [u8; 32],
-}
-
-/// Whose eyes a page of events is for, and how far they go at once.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sight {
-    /// Only events about executions and jobs that this user submitted.
-    pub owner: Option<String>,
-    /// Also those that tell of calls: `Audit`, `Audit Checkpoint`.
-    pub trail: bool,
-    /// So many events are looked at, seen or not: whoever sees few of many gets a place to go on from instead of a long wait.
-    pub most_looked_at: usize,
-    /// A page ends with the event that makes it this large.
-    pub most_bytes: usize,
-}
-
-/// The events of a page that somebody may see.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct EventPage {
-    /// The events, in the order that was asked for.
-    pub events: Vec<StoredEvent>,
-    /// Everything up to here was looked at: the next page goes on after this. At the end of an ascending query it is the end of the log.
-    pub looked: u64,
-    /// There is more behind that.
-    pub more: bool,
 }
 
 /// What may be forgotten.

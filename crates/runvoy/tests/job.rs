@@ -61,7 +61,7 @@ tasks:
     assert!(text(&answer.stderr).contains("4 done"), "{}", text(&answer.stderr));
     let id = text(&server.cli(&["job", "list", "-o", "name"]).stdout).trim().to_owned();
     let logs = text(&server.cli(&["job", "logs", &id]).stdout);
-    let input = r#"left │ {"dependencyOutputs":{"fetch":{"rows":3,"usage":{"inputTokens":7}}},"input":{"depth":2}}"#;
+    let input = r#"left │ {"input":{"depth":2},"dependencyOutputs":{"fetch":{"rows":3,"usage":{"inputTokens":7}}}}"#;
     assert!(logs.contains(input) && logs.contains(&format!("report │ {id}/report")), "{logs}");
     let graph = text(&server.cli(&["job", "graph", &id]).stdout);
     assert!(graph.contains("✓ fetch") && graph.contains("└─ ✓ right"), "{graph}");

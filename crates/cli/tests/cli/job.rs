@@ -51,6 +51,7 @@ fn jobs(seen: &Seen, status: &str, asked: &AtomicUsize) -> Reply {
             let headers = vec![("x-next-cursor", "two".to_owned())];
             Reply::Answer(200, headers, serde_json::to_vec(&json!([event("Task Failed")])).expect("plain data"))
         }
+        ("GET", "events") if seen.parameter("type") == Some("Task%20Stopped") => Reply::error(403, "FORBIDDEN", "enough"),
         ("GET", "events") => Reply::json(200, json!([event("Task Pending")])),
         ("GET", "queues") => Reply::json(200, json!([{"name": "default", "depth": 3, "oldest": AT, "in_flight": 1, "dead": 2}])),
         ("GET", "queues/default/dead") => Reply::json(
@@ -244,6 +245,15 @@ async fn events_are_asked_for_by_page_and_followed() {
     let seen = &fake.seen()[0];
     assert_eq!((seen.parameter("entity"), seen.parameter("order")), (Some(format!("TASK%3A{ID}").as_str()), Some("desc")));
     assert_eq!(seen.parameter("from"), Some("1970-01-01T00%3A00%3A00.000Z"));
+    let whole = user.run(&["events", "--json", "--limit", "0"]).await;
+    let events: Value = serde_json::from_str(&text(&whole.stdout)).expect("one array");
+    assert_eq!((events[0]["eventType"].as_str(), events[1]["eventType"].as_str()), (Some("Task Failed"), Some("Task Pending")));
+    let array = serde_json::to_string_pretty(&events).expect("plain data") + "\n";
+    assert_eq!(text(&whole.stdout), array, "written as one");
+    for format in ["json", "name"] {
+        let broken = user.run(&["events", "--type", "Task Stopped", "--output", format, "--limit", "0"]).await;
+        assert!(broken.status.code() != Some(0) && !broken.stdout.is_empty(), "a page is shown when it is there: {format}");
+    }
     let followed = user.run(&["events", "follow", "--json"]).await;
     assert_eq!(followed.status.code(), Some(1));
     let event: Value = serde_json::from_str(text(&followed.stdout).trim()).expect("one line");

@@ -130,6 +130,7 @@ pub async fn what_tasks_gave_is_read_in_the_order_asked_for(harness: Records<'_>
         assert_eq!(store.outputs(other, &asked[2..3]).await.expect("a read"), [None]);
         assert!(store.outputs(job, &[]).await.expect("a read").is_empty());
         assert_eq!(store.outputs(JobId::from_bytes([0xee; 16]), &asked).await.expect("a read"), vec![None; 6]);
+        drop(store);
         yard.reopen().await;
     }
 }

@@ -331,7 +331,8 @@ fn a_task_has_failed_when_its_retries_are_used_up() {
         (nodes[0].spec.retries, nodes[0].name) = (1, "Fetch it".to_owned());
     });
     finish(&mut world, id, "a", exit(69));
-    let names: Vec<_> = world.events.iter().filter(|event| event.kind == EventType::TaskPending).map(|event| &event.properties["name"]).collect();
+    let names: Vec<_> =
+        world.events.iter().filter(|event| event.kind == EventType::TaskPending).map(|event| &event.properties["name"]).collect();
     assert_eq!(names, ["Fetch it", "Fetch it"], "a retry is called the same");
     assert_eq!((phase(&world, id, "a"), world.jobs[&id].counts.active), (Phase::Active, 1));
     world.now = world.now.plus_ms(400_000);

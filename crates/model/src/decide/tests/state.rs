@@ -146,7 +146,9 @@ fn an_execution_that_was_changed_is_named() {
         ("started_at", |kept| kept.started_at = None),
         ("worker", |kept| kept.lease = None),
         ("lock", |kept| kept.lock = LockClaim::Held { fence: 9 }),
-        ("task.job", |kept| kept.spec.task = Some(TaskRef { job: JobId::from_bytes([1; 16]), task: super::name("a"), generation: 1, name: None })),
+        ("task.job", |kept| {
+            kept.spec.task = Some(TaskRef { job: JobId::from_bytes([1; 16]), task: super::name("a"), generation: 1, name: None })
+        }),
     ];
     for (field, change) in changes {
         let (mut world, _, id) = used();
