@@ -28,12 +28,21 @@ pub fn of_self_and_children() -> Result<Duration> {
     Ok(TICK * (stat.own_ticks + stat.waited_ticks))
 }
 
-/// Resident memory of `pid` in MB.
+/// The resident memory of a process.
 pub fn resident_mb(pid: u32) -> Result<f64> {
+    memory_mb(pid, "VmRSS:")
+}
+
+/// The most resident memory that a process ever had.
+pub fn peak_mb(pid: u32) -> Result<f64> {
+    memory_mb(pid, "VmHWM:")
+}
+
+fn memory_mb(pid: u32, field: &str) -> Result<f64> {
     let path = format!("/proc/{pid}/status");
     let status = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-    let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).and_then(|rest| rest.trim().strip_suffix(" kB"));
-    let kib: f64 = kib.and_then(|kib| kib.parse().ok()).with_context(|| format!("{path} has no VmRSS"))?;
+    let kib = status.lines().find_map(|line| line.strip_prefix(field)).and_then(|rest| rest.trim().strip_suffix(" kB"));
+    let kib: f64 = kib.and_then(|kib| kib.parse().ok()).with_context(|| format!("{path} has no {field}"))?;
     Ok(kib * 1024.0 / 1e6)
 }
 

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::http::{Connection, Endpoint};
 
@@ -14,7 +14,12 @@ const CONNECTIONS: usize = 16;
 
 /// Submits `command` `total` times. A server that says it is busy is asked again when it said so.
 pub fn submit(endpoint: &Endpoint, command: &str, total: usize) -> Result<()> {
-    let body = json!({ "command": command }).to_string();
+    submit_body(endpoint, &json!({ "command": command }), total)
+}
+
+/// Submits the same request `total` times.
+pub fn submit_body(endpoint: &Endpoint, body: &Value, total: usize) -> Result<()> {
+    let body = body.to_string();
     let taken = AtomicUsize::new(0);
     thread::scope(|scope| {
         let submit_some = || -> Result<()> {

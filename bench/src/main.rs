@@ -7,8 +7,10 @@ mod cpu;
 mod executions;
 mod first_line;
 mod follower;
+mod history;
 mod http;
 mod ingest;
+mod jobs;
 mod load;
 mod pipe;
 mod read;
@@ -46,6 +48,12 @@ struct Options {
     /// How many lines of 64 bytes are ingested.
     #[arg(long, default_value_t = 2_000_000)]
     lines: u64,
+    /// How many tasks the largest job has.
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(100..))]
+    tasks: u64,
+    /// How many old events the history has.
+    #[arg(long, default_value_t = 1_000_000)]
+    events: usize,
     /// How many executions are stored before the start is measured.
     #[arg(long, default_value_t = 20_000)]
     stored: usize,
@@ -65,6 +73,10 @@ enum Scenario {
     Ingest,
     /// Reads per second.
     Read,
+    /// Jobs beside the same tasks one by one.
+    Jobs,
+    /// The same work on an empty store and on one with a long history.
+    History,
     /// Time to start, memory at rest, size of the binary.
     Start,
 }
@@ -76,7 +88,15 @@ fn main() -> Result<()> {
         None => std::env::current_exe().context("cannot find out where this program is")?.with_file_name("runvoy"),
     };
     let scenarios = if options.scenarios.is_empty() {
-        vec![Scenario::Start, Scenario::Executions, Scenario::FirstLine, Scenario::Ingest, Scenario::Read]
+        vec![
+            Scenario::Start,
+            Scenario::Executions,
+            Scenario::FirstLine,
+            Scenario::Ingest,
+            Scenario::Read,
+            Scenario::Jobs,
+            Scenario::History,
+        ]
     } else {
         options.scenarios.clone()
     };
@@ -89,6 +109,8 @@ fn main() -> Result<()> {
             Scenario::FirstLine => table.extend(first_line::measure(&binary, options.rounds)?),
             Scenario::Ingest => table.extend(ingest::measure(&binary, options.lines)?),
             Scenario::Read => table.extend(read::measure(&binary, options.seconds)?),
+            Scenario::Jobs => table.extend(jobs::measure(&binary, usize::try_from(options.tasks)?)?),
+            Scenario::History => table.extend(history::measure(&binary, options.events)?),
             Scenario::Start => table.extend(start::measure(&binary, options.stored)?),
         }
     }

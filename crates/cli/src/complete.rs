@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::time::Duration;
 
 use clap_complete::{CompleteEnv, CompletionCandidate};
-use runvoy_client::{Client, ClientError, Endpoint, ListQuery, Options, Retry};
+use runvoy_client::{Client, ClientError, Endpoint, JobsQuery, ListQuery, Options, Retry};
 use runvoy_wire::{Parameter, ParameterType};
 
 use crate::command::users::ROLES;
@@ -88,6 +88,25 @@ pub fn playbooks(typed: &OsStr) -> Vec<CompletionCandidate> {
         }
     }
     fitting(typed, choices)
+}
+
+/// Ids of recent jobs that begin with what was typed.
+pub fn jobs(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let query = JobsQuery { limit: Some(CANDIDATES), ..JobsQuery::default() };
+    let recent = |client: Client| async move {
+        let described =
+            |job: &runvoy_wire::Job| format!("{} {}", job.status.as_str().to_ascii_lowercase(), job.name.as_deref().unwrap_or_default());
+        Ok(client.jobs(&query).await?.items.into_iter().map(|job| (job.job_id.clone(), described(&job))).collect())
+    };
+    fitting(typed, ask(recent))
+}
+
+/// Names of queues.
+pub fn queues(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let all = |client: Client| async move {
+        Ok(client.queues().await?.into_iter().map(|queue| (queue.name, format!("{} waiting, {} dead", queue.depth, queue.dead))).collect())
+    };
+    fitting(typed, ask(all))
 }
 
 /// Names of locks that are held.

@@ -41,6 +41,12 @@ impl Document {
         serde_saphyr::from_str(&self.text).map_err(|error| Failure::usage(self.located(&error)))
     }
 
+    /// The same for a text that may hold very many values.
+    pub(crate) fn parse_large<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        let options = serde_saphyr::options! { budget: None };
+        serde_saphyr::from_str_with_options(&self.text, options).map_err(|error| Failure::usage(self.located(&error)))
+    }
+
     /// The text as a list of values: one value alone is a list of one.
     pub(crate) fn parse_list<T: DeserializeOwned>(&self) -> Result<Vec<T>, Failure> {
         match self.parse::<Value>()? {

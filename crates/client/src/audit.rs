@@ -43,9 +43,10 @@ impl Client {
         Ok(Download::new(self.clone(), self.open(&call).await?))
     }
 
-    /// Whether the audit record is as it was written.
-    pub async fn verify_audit(&self) -> Result<AuditVerification, ClientError> {
-        self.fetch(&Call::get(Target::new(&["audit", "verify"])).limit(VERIFY_LIMIT)).await
+    /// Whether the audit record is as it was written; on demand also whether all kept state follows from it.
+    pub async fn verify_audit(&self, with_state: bool) -> Result<AuditVerification, ClientError> {
+        let target = Target::new(&["audit", "verify"]).with_some("state", with_state.then_some("true"));
+        self.fetch(&Call::get(target).limit(VERIFY_LIMIT)).await
     }
 
     /// Everything that one request did.

@@ -1,12 +1,13 @@
-//! An answer that is read as it comes, and NDJSON events cut out of it.
+//! An answer that is read as it comes, and NDJSON lines cut out of it.
 
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use http::Response;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use runvoy_wire::LogEvent;
+use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
 use crate::client::Client;
@@ -42,24 +43,25 @@ impl Download {
     }
 }
 
-/// Events out of an NDJSON download.
-pub(crate) struct Events {
+/// Values out of an NDJSON download, one a line.
+pub(crate) struct Lines<T> {
     download: Download,
     buffer: BytesMut,
     searched: usize,
     ended: bool,
+    value: PhantomData<fn() -> T>,
 }
 
-impl Events {
+impl<T: DeserializeOwned> Lines<T> {
     pub(crate) fn new(download: Download) -> Self {
-        Self { download, buffer: BytesMut::new(), searched: 0, ended: false }
+        Self { download, buffer: BytesMut::new(), searched: 0, ended: false, value: PhantomData }
     }
 
-    /// The next event; `None` at the end of a whole answer.
-    pub(crate) async fn next(&mut self) -> Result<Option<LogEvent>, ClientError> {
+    /// The next value; `None` at the end of a whole answer.
+    pub(crate) async fn next(&mut self) -> Result<Option<T>, ClientError> {
         loop {
-            if let Some(event) = self.buffered()? {
-                return Ok(Some(event));
+            if let Some(value) = self.buffered()? {
+                return Ok(Some(value));
             }
             if self.ended {
                 return Ok(None);
@@ -76,16 +78,15 @@ impl Events {
         }
     }
 
-    /// The next event, if it has already arrived.
-    pub(crate) fn buffered(&mut self) -> Result<Option<LogEvent>, ClientError> {
+    /// The next value, if it has already arrived.
+    pub(crate) fn buffered(&mut self) -> Result<Option<T>, ClientError> {
         while let Some(found) = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n') {
             let line = self.buffer.split_to(self.searched + found);
             self.buffer.advance(1);
             self.searched = 0;
             if !line.is_empty() {
-                let event =
-                    serde_json::from_slice(&line).map_err(|error| self.download.client.protocol(format!("a log line: {error}"), ""))?;
-                return Ok(Some(event));
+                let value = serde_json::from_slice(&line).map_err(|error| self.download.client.protocol(format!("a line: {error}"), ""))?;
+                return Ok(Some(value));
             }
         }
         self.searched = self.buffer.len();

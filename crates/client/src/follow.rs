@@ -7,12 +7,12 @@
 use std::time::{Duration, Instant};
 
 use runvoy_wire::frame::EXECUTION_COMPLETED;
-use runvoy_wire::{Batch, BlockBuilder, Control, StatusResponse};
+use runvoy_wire::{Batch, BlockBuilder, Control, LogEvent, StatusResponse};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::client::Client;
-use crate::download::Events;
+use crate::download::Lines;
 use crate::error::ClientError;
 use crate::log::{Format, LogsQuery};
 use crate::query::{Target, stream_target};
@@ -227,7 +227,7 @@ impl Follower {
     /// Reads what the store has from `next` on; `false` where nobody listens any more.
     async fn stored(&mut self) -> Result<bool, ClientError> {
         let query = LogsQuery { from_line: Some(self.next), ..LogsQuery::default() };
-        let mut events = Events::new(self.client.download(&self.id, Format::Ndjson, &query).await?);
+        let mut events = Lines::<LogEvent>::new(self.client.download(&self.id, Format::Ndjson, &query).await?);
         while let Some(first) = events.next().await? {
             let mut run = Run::new(&first);
             let mut following = Some(first);
@@ -276,11 +276,11 @@ struct Run {
 }
 
 impl Run {
-    fn new(first: &runvoy_wire::LogEvent) -> Self {
+    fn new(first: &LogEvent) -> Self {
         Self { first_line: first.line, attempt: first.attempt, late: first.late, block: BlockBuilder::default() }
     }
 
-    fn takes(&self, event: &runvoy_wire::LogEvent) -> bool {
+    fn takes(&self, event: &LogEvent) -> bool {
         let next = self.first_line + u64::from(self.block.count());
         (event.line, event.attempt, event.late) == (next, self.attempt, self.late) && self.block.count() < MAX_BATCH_RECORDS
     }

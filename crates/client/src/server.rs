@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use http::Method;
-use runvoy_wire::{BackupRequest, BackupResponse, DoctorResponse, Health, ReconcileResponse, RecoverRequest, RecoverResponse, Whoami};
+use runvoy_wire::{
+    AlertTestResponse, BackupRequest, BackupResponse, DoctorResponse, Health, ReconcileResponse, RecoverRequest, RecoverResponse, Whoami,
+};
 
 use crate::call::Call;
 use crate::client::Client;
@@ -43,6 +45,11 @@ impl Client {
     /// What the server finds about itself; only for admins.
     pub async fn doctor(&self) -> Result<DoctorResponse, ClientError> {
         self.fetch(&Call::get(Target::new(&["doctor"]))).await
+    }
+
+    /// Sends people a message that says nothing is wrong; only for admins. Not repeated: every time sends one.
+    pub async fn test_alert(&self) -> Result<AlertTestResponse, ClientError> {
+        self.fetch(&Call::new(Method::POST, Target::new(&["alerts", "test"])).once()).await
     }
 
     /// Looks for what is not as it should be, and repairs what can be; only for admins.

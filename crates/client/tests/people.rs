@@ -239,8 +239,11 @@ async fn the_audit_record_is_paged_verified_and_exported() {
     let page = client.audit(&query).await.expect("a page");
     assert_eq!((page.items[0].action.as_str(), page.next_cursor.as_deref()), ("user.invite", Some("c2")));
     assert_eq!(last(&fake).0, "GET /api/v1/audit?user=ana%40example.com&since=2026-01-03T14%3A22%3A19Z");
-    let proof = client.verify_audit().await.expect("an answer");
+    let proof = client.verify_audit(false).await.expect("an answer");
     assert_eq!((proof.ok, proof.first_bad.map(|bad| bad.number)), (false, Some(3)));
+    assert_eq!(last(&fake).0, "GET /api/v1/audit/verify");
+    client.verify_audit(true).await.expect("an answer");
+    assert_eq!(last(&fake).0, "GET /api/v1/audit/verify?state=true");
     let mut export = client.export_audit(&AuditQuery::default()).await.expect("an export");
     let mut bytes = Vec::new();
     while let Some(chunk) = export.chunk().await.expect("whole") {

@@ -9,16 +9,22 @@ use parking_lot::Mutex;
 use runvoy_model::change::Made;
 use runvoy_model::command::{Answer, Command};
 use runvoy_model::execution::Execution;
-use runvoy_model::id::ExecutionId;
+use runvoy_model::id::{ExecutionId, JobId};
+use runvoy_model::incident::{IncidentKind, Phase};
+use runvoy_model::job::{Job, Node, Payload};
 use runvoy_model::log::Chunk;
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
+use runvoy_ports::job::{JobQuery, JobStore};
 use runvoy_ports::log::{Append, Appended, Extent, Found, LogError, LogStore, Pruned, RawPlace, Search};
-use runvoy_ports::record::RecordStore;
-use runvoy_ports::store::{Counts, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, StoreError, StoredEvent};
+use runvoy_ports::queue::{DeadQuery, QueueCounts};
+use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore};
+use runvoy_ports::store::{
+    Counts, EventPage, EventQuery, ExecutionStore, Leaf, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
+};
 
 use crate::chance::Chance;
 use crate::harness::{Harness, TransactionalStore};
@@ -178,12 +184,71 @@ macro_rules! layer {
                 self.repeatable(|| self.inner.events(query.clone())).await
             }
 
+            async fn seen_events(&self, query: EventQuery, sight: Sight) -> Result<EventPage, StoreError> {
+                self.repeatable(|| self.inner.seen_events(query.clone(), sight.clone())).await
+            }
+
+            async fn leaves(&self, after: u64, max: usize) -> Result<Vec<Leaf>, StoreError> {
+                self.repeatable(|| self.inner.leaves(after, max)).await
+            }
+
+            async fn queues(&self) -> Result<Vec<QueueCounts>, StoreError> {
+                self.repeatable(|| self.inner.queues()).await
+            }
+
+            async fn dead(&self, query: DeadQuery) -> Result<Vec<Execution>, StoreError> {
+                self.repeatable(|| self.inner.dead(query.clone())).await
+            }
+
+            async fn dead_count(&self, query: DeadQuery) -> Result<u64, StoreError> {
+                self.repeatable(|| self.inner.dead_count(query.clone())).await
+            }
+
             async fn prune(&self, retention: Retention) -> Result<usize, StoreError> {
                 self.single(|| self.inner.prune(retention)).await
             }
 
             async fn counts(&self) -> Result<Counts, StoreError> {
                 self.repeatable(|| self.inner.counts()).await
+            }
+        }
+
+        #[async_trait]
+        impl<S: JobStore + ?Sized> JobStore for $layer<S> {
+            async fn job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
+                self.repeatable(|| self.inner.job(id)).await
+            }
+
+            async fn find_jobs(&self, digits: &str, max: usize) -> Result<Vec<JobId>, StoreError> {
+                self.repeatable(|| self.inner.find_jobs(digits, max)).await
+            }
+
+            async fn jobs(&self, query: JobQuery) -> Result<Vec<Job>, StoreError> {
+                self.repeatable(|| self.inner.jobs(query.clone())).await
+            }
+
+            async fn nodes(&self, job: JobId, after_place: Option<u32>, limit: usize) -> Result<Vec<Node>, StoreError> {
+                self.repeatable(|| self.inner.nodes(job, after_place, limit)).await
+            }
+
+            async fn active(&self, job: JobId, after_place: Option<u32>, max: usize) -> Result<Vec<(u32, ExecutionId)>, StoreError> {
+                self.repeatable(|| self.inner.active(job, after_place, max)).await
+            }
+
+            async fn node(&self, job: JobId, task: &str) -> Result<Option<Node>, StoreError> {
+                self.repeatable(|| self.inner.node(job, task)).await
+            }
+
+            async fn outputs(&self, job: JobId, tasks: &[Name]) -> Result<Vec<Option<Payload>>, StoreError> {
+                self.repeatable(|| self.inner.outputs(job, tasks)).await
+            }
+
+            async fn attention(&self, max: usize) -> Result<Vec<JobId>, StoreError> {
+                self.repeatable(|| self.inner.attention(max)).await
+            }
+
+            async fn staged_before(&self, at: UnixMs, max: usize) -> Result<Vec<JobId>, StoreError> {
+                self.repeatable(|| self.inner.staged_before(at, max)).await
             }
         }
 
@@ -195,6 +260,14 @@ macro_rules! layer {
 
             async fn records(&self, kind: Kind) -> Result<Vec<Record>, StoreError> {
                 self.repeatable(|| self.inner.records(kind)).await
+            }
+
+            async fn incidents(&self, query: IncidentQuery) -> Result<Vec<IncidentMark>, StoreError> {
+                self.repeatable(|| self.inner.incidents(query)).await
+            }
+
+            async fn incident_counts(&self) -> Result<Vec<(Phase, IncidentKind, u64)>, StoreError> {
+                self.repeatable(|| self.inner.incident_counts()).await
             }
 
             fn authority(&self) -> Option<u64> {

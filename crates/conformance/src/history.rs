@@ -3,16 +3,20 @@
 //! that can be read must be equal. Ids and times come from the history, so nothing is left out of the comparison.
 
 use runvoy_model::command::{Answer, Command, EndAttempt, Extend, Fence, Kill, LeaseRequest, LeaseTo, Outcome, Reap, Submit, SubmitKey};
-use runvoy_model::id::{ExecutionId, LeaseId, StepId};
+use runvoy_model::id::{ExecutionId, JobId, LeaseId, StepId};
+use runvoy_model::job::Payload;
+use runvoy_model::redrive::{Fate, Letter, Redrive};
 use runvoy_model::spec::{Needs, Spec};
 use runvoy_model::step::{Actor, Audit, Step};
 use runvoy_model::time::UnixMs;
 
 use crate::chance::Chance;
-use crate::dump::{Dump, QUEUES, assert_same_records, records};
+use crate::dump::{Dump, QUEUES, assert_same_jobs, assert_same_records, jobs, records, standings};
+use crate::foreman;
 use crate::harness::{Records, TransactionalStore};
 use crate::registrar;
 use crate::stage::{BEGINNING, answered, fence_of, id_bytes, in_image, name, spec, worker_of};
+use crate::state::assert_follows;
 
 /// Plays one history on two fresh stores and panics, naming seed and step, where the one under test differs from the reference. Both make
 /// their chains with [`AUDIT_KEY`](crate::harness::AUDIT_KEY).
@@ -30,6 +34,7 @@ pub async fn agree_with_reference(seed: u64, steps: usize, reference: &dyn Trans
                 assert_eq!(got, expected, "history {seed}, step {number}: {command:?} was answered otherwise");
                 if let Command::Change(..) = *command {
                     assert_same_records(&records(&*harness.store()).await, &records(reference).await, &when);
+                    assert_eq!(standings(&*harness.store()).await, standings(reference).await, "{when}: incidents stand otherwise");
                 }
                 history.learn(step, *command, &expected);
             }
@@ -37,11 +42,13 @@ pub async fn agree_with_reference(seed: u64, steps: usize, reference: &dyn Trans
         let got = Dump::with_events_after(&*harness.store(), compared).await;
         let expected = Dump::with_events_after(reference, compared).await;
         got.assert_same(&expected, &when);
+        assert_same_jobs(&jobs(&*harness.store()).await, &jobs(reference).await, &when);
         compared = expected.events.last().map(|stored| stored.place).or(compared);
     }
     let when = format!("history {seed}, at its end");
     Dump::of(&*harness.store()).await.assert_same(&Dump::of(reference).await, &when);
     assert_same_records(&records(&*harness.store()).await, &records(reference).await, &when);
+    assert_follows(&*harness.store(), &when).await;
 }
 
 enum Next {
@@ -55,9 +62,14 @@ struct History {
     chance: Chance,
     /// How many of what people manage change for a hundred other steps.
     changes: usize,
+    /// How many steps are about jobs for a hundred others.
+    jobs_of_hundred: usize,
     now: UnixMs,
     made: u64,
     executions: Vec<ExecutionId>,
+    /// Some that were given up, and may run again since.
+    dead: Vec<ExecutionId>,
+    jobs: Vec<JobId>,
     fences: Vec<Fence>,
     played: Vec<(Step, Command)>,
 }
@@ -66,12 +78,25 @@ impl History {
     const fn new(seed: u64) -> Self {
         // Every fourth is mostly about people.
         let changes = if seed % 4 == 3 { 200 } else { 10 };
+        // Every fourth has many jobs.
+        let jobs_of_hundred = if seed % 4 == 1 { 40 } else { 8 };
         let chance = Chance::new(seed);
-        Self { chance, changes, now: BEGINNING, made: 0, executions: Vec::new(), fences: Vec::new(), played: Vec::new() }
+        Self {
+            chance,
+            changes,
+            jobs_of_hundred,
+            now: BEGINNING,
+            made: 0,
+            executions: Vec::new(),
+            dead: Vec::new(),
+            jobs: Vec::new(),
+            fences: Vec::new(),
+            played: Vec::new(),
+        }
     }
 
     fn next(&mut self) -> Next {
-        let command = match self.chance.below(100 + self.changes) {
+        let command = match self.chance.below(100 + self.jobs_of_hundred + self.changes) {
             0..22 => self.submit(),
             22..42 => self.lease(),
             42..50 => self.fence().map(Command::Begin),
@@ -85,7 +110,9 @@ impl History {
             86..88 => Some(Command::ReleaseLock(name(&format!("lock-{}", self.chance.below(3))))),
             88..92 => return self.repeat(),
             92..94 => return Next::Reopen,
+            other @ 100.. if other < 100 + self.jobs_of_hundred => Some(self.job()),
             100.. => Some(registrar::change(&mut self.chance, self.now)),
+            94..96 => self.redrive(),
             _ => return Next::Clock(self.jump()),
         };
         match command {
@@ -100,7 +127,20 @@ impl History {
                 self.executions.push(execution.id);
                 self.fences.extend(execution.lease.is_some().then(|| fence_of(execution)));
             }
-            Answer::Leased(executions) => self.fences.extend(executions.iter().map(fence_of)),
+            Answer::Leased(executions) => {
+                let tasks = executions.iter().filter(|execution| execution.spec.task.is_some());
+                self.executions.extend(tasks.map(|execution| execution.id));
+                self.fences.extend(executions.iter().map(fence_of));
+            }
+            Answer::Ended(execution) if execution.dead => self.dead.push(execution.id),
+            Answer::Redriven { letters, repeated: false } => {
+                let new = letters.iter().filter_map(|letter| match letter.fate {
+                    Fate::Execution(id) if !self.executions.contains(&id) => Some(id),
+                    _ => None,
+                });
+                self.executions.extend(new.collect::<Vec<_>>());
+            }
+            Answer::Job { job, .. } if !self.jobs.contains(&job.id) => self.jobs.push(job.id),
             _ => {}
         }
         self.played.push((step, command));
@@ -163,6 +203,13 @@ impl History {
         spec
     }
 
+    fn job(&mut self) -> Command {
+        let id = JobId::from_bytes(self.fresh());
+        let spec = if self.chance.percent(60) { spec() } else { self.spec() };
+        let id = if self.chance.percent(30) { id } else { self.chance.pick(&self.jobs).copied().unwrap_or(id) };
+        foreman::command(&mut self.chance, id, self.jobs.contains(&id), &spec, self.now)
+    }
+
     fn submit(&mut self) -> Option<Command> {
         let (id, lease) = (ExecutionId::from_bytes(self.fresh()), LeaseId::from_bytes(self.fresh()));
         let id = if self.chance.percent(2) { self.execution().unwrap_or(id) } else { id };
@@ -175,6 +222,21 @@ impl History {
         });
         let lease_to = self.chance.percent(25).then(|| LeaseTo { lease, worker: worker_of(1), ttl_ms: 30_000 });
         Some(Command::Submit(Submit { id, spec, created_by: user.into(), key, lease_to }))
+    }
+
+    fn redrive(&mut self) -> Option<Command> {
+        let mut letters = Vec::new();
+        for _ in 0..=self.chance.below(3) {
+            let dead = self.chance.pick(&self.dead).copied();
+            let execution = if self.chance.percent(80) { dead } else { self.execution() };
+            letters.extend(execution.map(|execution| Letter { execution, again: ExecutionId::from_bytes(self.fresh()) }));
+        }
+        let key = self.chance.percent(25).then(|| SubmitKey {
+            user: "ann@x".into(),
+            key: format!("key-{}", self.chance.below(3)),
+            fingerprint: [u8::from(self.chance.percent(20)); 32],
+        });
+        Some(Command::Redrive(Redrive { letters, refused: Vec::new(), key }))
     }
 
     fn lease(&mut self) -> Option<Command> {
@@ -193,7 +255,7 @@ impl History {
         let fence = self.fence()?;
         let (process_id, rss_bytes) = (self.chance.percent(50).then_some(42), self.chance.percent(50).then_some(1 << 20));
         let last_output_at = self.chance.percent(50).then_some(self.now);
-        Some(Command::Extend(Extend { fence, ttl_ms: 30_000, process_id, rss_bytes, last_output_at }))
+        Some(Command::Extend(Extend { fence, ttl_ms: 30_000, process_id, rss_bytes, last_output_at, activity: None }))
     }
 
     fn end(&mut self) -> Option<Command> {
@@ -210,7 +272,21 @@ impl History {
             .clone(),
         };
         let (log_end, process_id) = (self.chance.below(100) as u64, self.chance.percent(50).then_some(42));
-        Some(Command::EndAttempt(EndAttempt { fence, outcome, log_end, duration_ms: 1_234, process_id, cost_micro_usd: 7 }))
+        let output =
+            self.chance.percent(30).then(|| Payload::Inline(serde_json::json!({"n": self.chance.below(9), "usage": {"tokens": 1}})));
+        let (duration_ms, cost_micro_usd) = (1_234, 7);
+        Some(Command::EndAttempt(EndAttempt {
+            fence,
+            outcome,
+            log_end,
+            duration_ms,
+            process_id,
+            cost_micro_usd,
+            output,
+            said: None,
+            usage: None,
+            remark: None,
+        }))
     }
 
     fn reap(&mut self) -> Option<Command> {

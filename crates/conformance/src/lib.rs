@@ -1,19 +1,23 @@
 //! What every adapter must do, one function per promise, and the means to ask it: a harness that opens and reopens a store
-//! ([`harness`]), a layer of faults before it ([`fault`]), races ([`race`]) and random histories compared with the reference
-//! ([`history`]). An adapter's tests are one line per port: `execution_store_conformance!(open().await)`, and the same with
+//! ([`harness`]), a layer of faults before it ([`fault`]), races ([`race`]), random histories compared with the reference
+//! ([`history`]), random DAGs through crashes ([`dag`]), and whether all that is kept follows from the events ([`state`]). An adapter's tests are one line per port: `execution_store_conformance!(open().await)`, and the same with
 //! `ThroughFaults::new(open().await, seed)`.
 
 pub mod chance;
+pub mod dag;
 pub mod dump;
 pub mod execution;
 pub mod fault;
+mod foreman;
 pub mod harness;
 pub mod history;
+pub mod job;
 pub mod log;
 pub mod race;
 pub mod record;
 mod registrar;
 mod stage;
+pub mod state;
 
 /// One named test per promise.
 #[doc(hidden)]
@@ -129,13 +133,34 @@ macro_rules! execution_store_conformance {
             pages_have_no_gap_and_no_repeat_while_new_ones_arrive,
             an_id_is_found_by_its_beginning_or_end,
         });
+        $crate::promises!($harness; execution::queue {
+            queues_are_counted,
+            dead_letters_are_listed_by_when_they_were_given_up,
+            dead_letters_are_counted_as_far_as_asked_for,
+            a_page_goes_on_after_one_that_ran_again,
+            a_dead_letter_runs_again_once,
+            a_repeated_redrive_is_one,
+            one_key_is_one_redrive,
+            what_cannot_run_again_is_said,
+            of_many_redrives_one_counts,
+        });
         $crate::promises!($harness; execution::event {
             every_chain_verifies,
+            leaves_are_those_of_the_events,
+            numbers_are_read_again_as_they_were,
             the_events_fold_to_the_status,
             events_are_paged_in_the_order_of_writing,
             events_are_found_by_entity_type_and_time,
             a_follower_sees_every_event_once,
             a_call_leaves_one_audit_event,
+        });
+        $crate::promises!($harness; execution::sight {
+            somebody_sees_what_is_theirs_and_no_call,
+            pages_for_somebody_have_no_gap_and_no_repeat,
+            a_page_is_as_large_as_asked_for,
+            whoever_sees_nothing_moves_on,
+            a_place_is_given_once,
+            an_event_is_held_to_its_size,
         });
         $crate::promises!($harness; execution::prune {
             pruning_takes_old_heartbeats_and_no_other_event,
@@ -173,10 +198,57 @@ macro_rules! record_store_conformance {
             whoever_was_revoked_since_they_were_admitted_changes_nothing,
             the_use_of_a_key_is_remembered_to_the_minute,
         });
+        $crate::promises!($harness; record::incident {
+            every_move_of_an_incident_counts_once,
+            an_incident_that_comes_back_is_told_again_only_if_it_was_told_over,
+            an_incident_that_comes_back_while_it_is_told_over_is_told_again,
+            incidents_are_found_by_where_they_stand,
+            a_forgotten_incident_leaves_nothing,
+            a_look_at_what_runs_is_chained_and_makes_nobody_read_anew,
+        });
         $crate::promises!($harness; record::authority {
             a_change_that_is_acknowledged_has_another_number,
             a_note_and_a_refusal_leave_the_number,
             what_was_read_while_the_number_stood_is_true,
+        });
+    };
+}
+
+/// Makes one test per promise about jobs. The harness is over a store that keeps them beside executions.
+#[macro_export]
+macro_rules! job_store_conformance {
+    ($harness:expr) => {
+        $crate::promises!($harness; job::run {
+            children_begin_when_their_last_parent_is_done,
+            a_repeated_open_makes_one_job,
+            a_repeated_end_releases_once,
+            one_key_makes_one_job,
+            of_many_opens_with_one_key_one_is_made,
+            parents_that_end_at_once_release_their_child_once,
+            an_output_is_kept_with_its_task,
+            a_failed_job_is_resumed_and_a_cancelled_one_is_not,
+            late_tasks_join_where_their_parents_stand,
+            a_large_job_is_written_in_parts_and_goes_on_after_every_reopen,
+        });
+        $crate::promises!($harness; job::redrive {
+            a_task_that_was_given_up_runs_again_alone,
+            tasks_of_one_job_run_again_together,
+            a_resumed_task_is_no_dead_letter,
+            nothing_of_a_cancelled_job_runs_again,
+            dead_letters_of_a_large_cancelled_job_are_buried_in_parts,
+        });
+        $crate::promises!($harness; job::keep {
+            a_job_is_read_back_as_it_was_answered,
+            an_unknown_job_is_not_there,
+            jobs_are_listed_newest_first,
+            tasks_are_paged_by_place,
+            large_tasks_are_paged_by_place,
+            what_tasks_gave_is_read_in_the_order_asked_for,
+            executions_are_found_by_their_job,
+            events_of_a_job_are_found_and_its_chain_verifies,
+            somebody_sees_the_events_of_their_jobs,
+            a_job_that_nobody_opens_is_forgotten,
+            tasks_that_are_not_opened_are_no_part_of_a_job,
         });
     };
 }

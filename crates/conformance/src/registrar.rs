@@ -4,8 +4,12 @@ use runvoy_model::change::{
     Change, Checkpoint, ClaimKey, Denied, Invitation, InvitedBy, NewImage, NewKey, NewSecret, NewUser, SecretUpdate,
 };
 use runvoy_model::command::{Command, SubmitKey};
+use runvoy_model::event::EventType;
 use runvoy_model::group::Group;
+use runvoy_model::health::{Check, Health, TaskHealth};
+use runvoy_model::id::{ExecutionId, WorkerId};
 use runvoy_model::image::{ImageSettings, Reference, image_id};
+use runvoy_model::incident::{Incident, IncidentKind, Move, Told};
 use runvoy_model::name::Name;
 use runvoy_model::playbook::PlaybookBody;
 use runvoy_model::role::Role;
@@ -25,7 +29,11 @@ pub(crate) fn change(chance: &mut Chance, now: UnixMs) -> Command {
         key: format!("key-{}", chance.below(3)),
         fingerprint: [u8::from(chance.percent(20)); 32],
     });
-    let change = if chance.percent(60) { of_people(chance, now) } else { of_things(chance) };
+    let change = match chance.below(10) {
+        0..6 => of_people(chance, now),
+        6..9 => of_things(chance),
+        _ => of_incidents(chance, now),
+    };
     Command::Change(change, key)
 }
 
@@ -82,6 +90,38 @@ fn of_things(chance: &mut Chance) -> Change {
         11 => Change::RemovePlaybook(text),
         _ => Change::Checkpoint(Checkpoint { up_to: 1, leaves: 1, root: [7; 32], peaks: vec!["07".into()] }),
     }
+}
+
+fn of_incidents(chance: &mut Chance, now: UnixMs) -> Change {
+    if chance.percent(20) {
+        let task = TaskHealth {
+            execution: ExecutionId::from_bytes([7; 16]),
+            health: Health::Warning,
+            elapsed_ms: 400_000,
+            silent_ms: 350_000,
+            last_event: EventType::TaskHeartbeat,
+            worker: WorkerId::from_bytes([8; 16]),
+            task: None,
+            is_silent: false,
+            is_overtime: false,
+        };
+        return Change::NoteHealth(Box::new(Check::of(vec![task; chance.below(3)])));
+    }
+    // Few of them and few beginnings, so that moves meet what they are about.
+    let began_at = UnixMs(now.0 - now.0.rem_euclid(3_600_000));
+    let moves = (0..=chance.below(3)).map(|_| {
+        let kind = [IncidentKind::Critical, IncidentKind::Dead][chance.below(2)];
+        let incident = Incident::begun(kind, "one", "é", began_at);
+        let name = incident.name();
+        match chance.below(7) {
+            0..3 => Move::Begin(Box::new(incident)),
+            3 => Move::End { name, why: "redriven".into() },
+            4 => Move::Told { name, began_at, what: Told::Begin },
+            5 => Move::Told { name, began_at, what: Told::Over },
+            _ => Move::Forget { name, began_at },
+        }
+    });
+    Change::MoveIncidents(moves.collect())
 }
 
 fn email(chance: &mut Chance) -> String {

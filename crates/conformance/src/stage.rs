@@ -223,11 +223,22 @@ pub(crate) fn fence_of(execution: &Execution) -> Fence {
 }
 
 pub(crate) fn extend(fence: Fence) -> Extend {
-    Extend { fence, ttl_ms: 30_000, process_id: Some(42), rss_bytes: Some(1 << 20), last_output_at: Some(BEGINNING) }
+    Extend { fence, ttl_ms: 30_000, process_id: Some(42), rss_bytes: Some(1 << 20), last_output_at: Some(BEGINNING), activity: None }
 }
 
 pub(crate) fn ended(fence: Fence, outcome: Outcome) -> EndAttempt {
-    EndAttempt { fence, outcome, log_end: 7, duration_ms: 1_234, process_id: Some(42), cost_micro_usd: 5 }
+    EndAttempt {
+        fence,
+        outcome,
+        log_end: 7,
+        duration_ms: 1_234,
+        process_id: Some(42),
+        cost_micro_usd: 5,
+        output: None,
+        said: None,
+        usage: None,
+        remark: None,
+    }
 }
 
 pub(crate) fn reap(fence: Fence, extensions: u64) -> Reap {
@@ -267,6 +278,7 @@ pub(crate) fn spec() -> Spec {
         retries: 0,
         secrets: Vec::new(),
         git: None,
+        task: None,
         playbook: None,
     }
 }

@@ -1,6 +1,7 @@
 //! The trail of what was done: read by admins, proved on demand. Who did what is kept with every step; nothing is added here.
 
 use runvoy_model::event::EventType;
+use runvoy_model::fold::{Comparison, Mismatch};
 use runvoy_model::role::Action;
 use runvoy_model::time::UnixMs;
 use runvoy_model::verify::Verdict;
@@ -99,5 +100,15 @@ impl Engine {
             tracing::error!(entity = bad.entity, number = bad.number, problem = bad.problem.as_str(), "the audit trail is not whole");
         }
         Ok(verdict)
+    }
+
+    /// Compares all kept state with what the events say. Takes long with much data.
+    pub async fn compare_state(&self, caller: &Caller) -> Result<Comparison, EngineError> {
+        caller.may(Action::ReadAudit)?;
+        let compared = self.ports.trail.compare_state().await?;
+        if let Some(Mismatch { entity, field, message }) = &compared.first {
+            tracing::error!(entity, field, message, "kept state does not follow from the events");
+        }
+        Ok(compared)
     }
 }

@@ -7,6 +7,7 @@
 
 use std::error::Error as _;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use runvoy_model::change::{Change, Checkpoint};
@@ -14,7 +15,7 @@ use runvoy_model::event::{Entity, EntityType, EventType};
 use runvoy_model::merkle::Tree;
 use runvoy_model::record::ONLY;
 use runvoy_model::witness::Witness;
-use runvoy_ports::store::{EventQuery, StoredEvent};
+use runvoy_ports::store::EventQuery;
 use runvoy_ports::trail::Witnesses;
 use tokio::sync::Mutex;
 
@@ -22,6 +23,8 @@ use crate::Engine;
 use crate::error::EngineError;
 
 const EVERY: Duration = Duration::from_secs(60);
+/// An earlier start may have left an incident.
+const UNKNOWN: u8 = 2;
 /// How many events are read at once.
 const PAGE: usize = 1_000;
 /// So many pages are worth a checkpoint: a store with a long past and none yet gets there step by step, whatever ends the server meanwhile.
@@ -32,6 +35,8 @@ pub struct Auditor {
     engine: Arc<Engine>,
     witnesses: Arc<dyn Witnesses>,
     progress: Mutex<Option<Progress>>,
+    /// Whether the last one failed: 0, 1, or [`UNKNOWN`].
+    was_failing: AtomicU8,
 }
 
 /// How far the log was read.
@@ -50,17 +55,31 @@ struct Progress {
 impl Auditor {
     /// An auditor that tells these witnesses.
     pub fn new(engine: Arc<Engine>, witnesses: Arc<dyn Witnesses>) -> Self {
-        Self { engine, witnesses, progress: Mutex::new(None) }
+        Self { engine, witnesses, progress: Mutex::new(None), was_failing: AtomicU8::new(UNKNOWN) }
     }
 
     /// Makes a checkpoint every minute, until dropped.
     pub async fn run(self: Arc<Self>) {
         loop {
             tokio::time::sleep(EVERY).await;
-            if let Err(error) = self.checkpoint().await {
-                let cause = error.source().map(ToString::to_string);
-                tracing::error!(%error, cause, "no checkpoint of the audit trail was made, or it was not told");
-            }
+            self.turn().await;
+        }
+    }
+
+    /// Makes a checkpoint. That it could not be made or told is an incident, which is over when it can.
+    pub async fn turn(&self) {
+        let failed = self.checkpoint().await.err().map(|error| {
+            let cause = error.source().map_or(String::new(), |cause| format!(": {cause}"));
+            tracing::error!(%error, cause, "no checkpoint of the audit trail was made, or it was not told");
+            format!("checkpoints of the audit trail cannot be exported: {error}{cause}")
+        });
+        let is_failing = failed.is_some();
+        if self.was_failing.swap(u8::from(is_failing), Ordering::Relaxed) == u8::from(is_failing) {
+            return;
+        }
+        if let Err(error) = self.engine.note_delivery("checkpoints", failed).await {
+            self.was_failing.store(UNKNOWN, Ordering::Relaxed);
+            tracing::warn!(%error, "people cannot be told that checkpoints fail, or work again");
         }
     }
 
@@ -111,14 +130,13 @@ impl Auditor {
     /// Takes what happened since the last look into the tree, or as much as is worth a checkpoint; whether that was all.
     async fn read(&self, progress: &mut Progress) -> Result<bool, EngineError> {
         for _ in 0..PAGES_AT_ONCE {
-            let query = EventQuery { after: Some(progress.read), limit: PAGE, ..EventQuery::default() };
-            let page = self.engine.ports.store.events(query).await?;
-            for StoredEvent { place, event } in &page {
-                progress.read = *place;
-                if event.kind.is_chained() {
-                    progress.tree.append(event.id, &event.mac);
-                    progress.covered = *place;
-                    progress.is_due |= event.kind != EventType::AuditCheckpoint;
+            let page = self.engine.ports.store.leaves(progress.read, PAGE).await?;
+            for leaf in &page {
+                progress.read = leaf.place;
+                if leaf.kind.is_chained() {
+                    progress.tree.append(leaf.id, &leaf.mac);
+                    progress.covered = leaf.place;
+                    progress.is_due |= leaf.kind != EventType::AuditCheckpoint;
                 }
             }
             if page.len() < PAGE {

@@ -1,15 +1,20 @@
 //! The engine's settings. Defaults here are the defaults of the program; the edge only overrides them.
 
+use std::time::Duration;
+
 use runvoy_model::cost::Rates;
 use runvoy_model::event::EventScope;
+use runvoy_model::health::Thresholds;
 use runvoy_model::name::Name;
 use runvoy_model::spec::DEFAULT_QUEUE;
 
 /// What the engine can be told.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// Where the page of an execution is: its base address.
+    /// Where the page of an execution is: its base address. Empty is the server's own address, as whoever asks has reached it.
     pub web_url: String,
+    /// The server's own address, for those who are told of a page without having asked. Empty where there is none that others could use.
+    pub own_url: String,
     /// The queues that the in-process worker serves.
     pub queues: Vec<Name>,
     /// How many executions the in-process worker runs at once; 0 without one.
@@ -24,6 +29,10 @@ pub struct Config {
     pub max_submits_at_once: usize,
     /// So many refusals of one user are kept as events in a minute; beyond that they are turned away. 0 is any number.
     pub denials_per_minute: u32,
+    /// How what runs is looked at.
+    pub health: HealthConfig,
+    /// People get no more than one message in this time.
+    pub alert_every: Duration,
     /// What may be forgotten, and when.
     pub retention: RetentionConfig,
     /// What local runs cost.
@@ -55,6 +64,21 @@ pub struct RunLimits {
     pub log_bytes: Option<u64>,
 }
 
+/// How what runs is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HealthConfig {
+    /// How often.
+    pub every: Duration,
+    /// From when on something is worth a look.
+    pub thresholds: Thresholds,
+}
+
+impl Default for HealthConfig {
+    fn default() -> Self {
+        Self { every: Duration::from_secs(5 * 60), thresholds: Thresholds::default() }
+    }
+}
+
 /// What may be forgotten, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetentionConfig {
@@ -65,6 +89,11 @@ pub struct RetentionConfig {
 }
 
 impl Config {
+    /// The base address of pages, for those who have not asked.
+    pub(crate) fn pages(&self) -> &str {
+        if self.web_url.is_empty() { &self.own_url } else { &self.web_url }
+    }
+
     /// What a local run of this length costs: it is charged as one vCPU.
     pub(crate) fn cost_micro_usd(&self, duration_ms: u64) -> u64 {
         self.rates.cost_micro_usd(1.0, 0.0, duration_ms)
@@ -75,6 +104,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             web_url: String::new(),
+            own_url: String::new(),
             queues: vec![Name::new(DEFAULT_QUEUE).expect("a constant name")],
             concurrency: 8,
             lease_ttl_ms: 30_000,
@@ -82,6 +112,8 @@ impl Default for Config {
             kill_confirm_ms: 60_000,
             max_submits_at_once: 2_048,
             denials_per_minute: 60,
+            health: HealthConfig::default(),
+            alert_every: Duration::from_secs(60),
             retention: RetentionConfig { log_days: 30, heartbeat_days: 7 },
             rates: Rates::default(),
             limits: RunLimits::default(),

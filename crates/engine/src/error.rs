@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use runvoy_model::command::{LockHeld, Refusal};
-use runvoy_model::id::ExecutionId;
 use runvoy_model::record::Kind;
 use runvoy_model::status::Status;
 use runvoy_ports::log::LogError;
@@ -27,13 +26,15 @@ pub enum EngineError {
         /// What was asked for.
         what: String,
     },
-    /// Several executions fit.
-    #[error("{digits} fits several executions")]
+    /// Several fit.
+    #[error("{digits} fits several {what}")]
     Ambiguous {
         /// What was asked for.
         digits: String,
+        /// Executions or jobs.
+        what: &'static str,
         /// Some of those that fit.
-        candidates: Vec<ExecutionId>,
+        candidates: Vec<String>,
     },
     /// No key.
     #[error("no API key was sent")]
@@ -135,12 +136,14 @@ impl From<Refusal> for EngineError {
             Refusal::NotAllowed(role) => Self::Forbidden { role: role.as_str() },
             Refusal::RoleChanged(role) => Self::RoleChanged { role: role.as_str() },
             Refusal::Lapsed
+            | Refusal::NotDead(..)
             | Refusal::KeyReused(_)
             | Refusal::Exists(_)
             | Refusal::Taken(..)
             | Refusal::LastAdmin(_)
             | Refusal::Claimed
             | Refusal::TooMany(_)
+            | Refusal::JobClosed(..)
             | Refusal::Stale(..) => Self::Conflict(refusal.to_string()),
         }
     }

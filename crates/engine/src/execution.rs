@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use runvoy_model::command::{Kill, LeaseTo, Refusal, Submit, SubmitKey};
 use runvoy_model::execution::Execution;
-use runvoy_model::id::ExecutionId;
+use runvoy_model::id::{ExecutionId, JobId};
 use runvoy_model::lock::Lock;
 use runvoy_model::name::Name;
 use runvoy_model::role::{Action, Reach};
@@ -13,7 +13,7 @@ use runvoy_model::status::{Status, WaitCode, WaitingFor};
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::log::LogError;
-use runvoy_ports::store::{EventQuery, ListQuery, LockLine, StoreError, StoredEvent};
+use runvoy_ports::store::{EventPage, ListQuery, LockLine, StoreError};
 
 use crate::Engine;
 use crate::access::Caller;
@@ -23,7 +23,7 @@ use crate::repeat::submit_key;
 use crate::request::RunRequest;
 
 /// The shortest part of an id that may stand for it.
-const MIN_ID_DIGITS: usize = 6;
+pub(crate) const MIN_ID_DIGITS: usize = 6;
 /// How many executions that fit a part of an id are looked at, and how many are shown.
 const MOST_FITTING: usize = 10_000;
 const MOST_SHOWN: usize = 10;
@@ -41,6 +41,8 @@ pub struct ListFilter {
     pub user: Option<String>,
     /// Only those that asked for this lock.
     pub lock: Option<Name>,
+    /// Only the tasks of this job.
+    pub job: Option<JobId>,
     /// Only those submitted at this time or later.
     pub since: Option<UnixMs>,
     /// Only those submitted before this time.
@@ -63,7 +65,7 @@ impl Engine {
         self.submit_plan(caller, plan, key, "executions.run").await
     }
 
-    /// Runs the same command again, as a new execution of the caller.
+    /// Runs the same command again, as a new execution of the caller. What was a task of a job is none then.
     pub async fn rerun(&self, caller: &Caller, id: &str, key: Option<String>) -> Result<Execution, EngineError> {
         caller.may(Action::Run)?;
         let key = submit_key(caller, key.as_deref(), "executions.rerun", &id)?;
@@ -142,7 +144,7 @@ impl Engine {
         Ok(())
     }
 
-    async fn reachable(&self, caller: &Caller, action: Action, text: &str) -> Result<Execution, EngineError> {
+    pub(crate) async fn reachable(&self, caller: &Caller, action: Action, text: &str) -> Result<Execution, EngineError> {
         let reach = caller.may(action)?;
         let id = match text.parse::<ExecutionId>() {
             Ok(id) => id,
@@ -168,7 +170,10 @@ impl Engine {
         match visible[..] {
             [] => Err(EngineError::no_execution(digits)),
             [id] => Ok(id),
-            _ => Err(EngineError::Ambiguous { digits: digits.to_owned(), candidates: visible }),
+            _ => {
+                let candidates = visible.iter().map(ToString::to_string).collect();
+                Err(EngineError::Ambiguous { digits: digits.to_owned(), what: "executions", candidates })
+            }
         }
     }
 
@@ -183,6 +188,7 @@ impl Engine {
             owner,
             created_by: filter.user,
             lock: filter.lock,
+            job: filter.job,
             since: filter.since,
             until: filter.until,
             after: filter.after,
@@ -199,9 +205,14 @@ impl Engine {
     /// The same, in a step that the caller was given.
     pub(crate) async fn kill_in(&self, step: Step, caller: &Caller, id: &str, force: bool) -> Result<Execution, EngineError> {
         let execution = self.reachable(caller, Action::Kill, id).await?;
+        self.kill_one(step, &execution, force).await
+    }
+
+    /// Ends an execution in the name of whoever the step is of.
+    pub(crate) async fn kill_one(&self, step: Step, execution: &Execution, force: bool) -> Result<Execution, EngineError> {
         let id = execution.id;
         if !execution.status.is_terminal() {
-            self.note(id, &format!("{} asks to kill it", caller.email)).await;
+            self.note(id, &format!("{} asks to kill it", step.actor.name())).await;
         }
         let execution = self.ports.store.kill(step, Kill { execution: id, force }).await?;
         if execution.status.is_terminal() {
@@ -251,12 +262,10 @@ impl Engine {
         self.config.concurrency > 0 && self.config.queues.contains(&execution.spec.queue)
     }
 
-    /// The events of an execution, in order.
-    pub async fn execution_events(&self, caller: &Caller, id: &str, after: Option<u64>) -> Result<Vec<StoredEvent>, EngineError> {
+    /// A page of the events of an execution, in order, after a place.
+    pub async fn execution_events(&self, caller: &Caller, id: &str, after: Option<u64>) -> Result<EventPage, EngineError> {
         let id = self.execution(caller, id).await?.id;
-        let entity = Some(runvoy_model::event::Entity::task(id));
-        let query = EventQuery { entity, after, limit: 1_000, ..EventQuery::default() };
-        Ok(self.ports.store.events(query).await?)
+        self.task_events(caller, id, after).await
     }
 
     /// Every lock that is held, and who waits for it.
@@ -292,7 +301,13 @@ impl Engine {
             metrics::histogram!("runvoy_execution_duration_seconds").record(ms as f64 / 1000.0);
         }
         self.hub.changed(execution.id);
-        if execution.spec.lock.is_some() {
+        if execution.dead {
+            self.alerts.wake();
+        }
+        if execution.spec.task.is_some() {
+            self.dispatcher.notify_one();
+        }
+        if execution.spec.task.is_some() || execution.spec.lock.is_some() {
             self.hub.work();
         }
     }

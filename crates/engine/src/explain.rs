@@ -206,10 +206,11 @@ fn name(field: &str, text: &str) -> Result<Name, EngineError> {
 }
 
 /// Every action that can be asked about.
-const ACTIONS: [Action; 23] = [
+const ACTIONS: [Action; 24] = [
     Action::Run,
     Action::Read,
     Action::Kill,
+    Action::Redrive,
     Action::ShareLog,
     Action::ReadLocks,
     Action::ReleaseLock,
@@ -240,6 +241,7 @@ pub const fn action_word(action: Action) -> &'static str {
         Action::Run => "run",
         Action::Read => "read",
         Action::Kill => "kill",
+        Action::Redrive => "redrive",
         Action::ReadLocks => "read_locks",
         Action::ReleaseLock => "release_lock",
         Action::Diagnose => "diagnose",

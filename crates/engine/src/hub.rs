@@ -12,12 +12,28 @@ use tokio::sync::{Notify, watch};
 pub(crate) struct Hub {
     work: Notify,
     watched: Arc<Mutex<HashMap<ExecutionId, watch::Sender<u64>>>>,
+    /// Counts up whenever something may have been written to the event log.
+    events: watch::Sender<u64>,
 }
 
 impl Hub {
     /// There may be work to lease.
     pub(crate) fn work(&self) {
         self.work.notify_one();
+        self.wrote();
+    }
+
+    /// There may be events that nobody has seen.
+    pub(crate) fn wrote(&self) {
+        // Nobody follows most of the time, and then this is one look at a counter.
+        if self.events.receiver_count() > 0 {
+            self.events.send_modify(|version| *version = version.wrapping_add(1));
+        }
+    }
+
+    /// Tells of events from now on.
+    pub(crate) fn events(&self) -> watch::Receiver<u64> {
+        self.events.subscribe()
     }
 
     /// Comes back when there may be work.
@@ -30,6 +46,7 @@ impl Hub {
         if let Some(sender) = self.watched.lock().get(&id) {
             sender.send_modify(|version| *version = version.wrapping_add(1));
         }
+        self.wrote();
     }
 
     /// Watches one execution until dropped.

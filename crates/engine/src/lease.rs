@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use runvoy_model::command::{EndAttempt, Extend, Extended, Fence, LeaseRequest, Refusal};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::{LeaseId, StepId};
+use runvoy_model::job::Payload;
 use runvoy_model::log::Block;
 use runvoy_model::step::Step;
 use runvoy_ports::lease::{LeaseError, Leases, Materials};
@@ -13,6 +14,7 @@ use runvoy_ports::log::{Append, LogError};
 use runvoy_ports::store::StoreError;
 
 use crate::Engine;
+use crate::error::EngineError;
 use crate::execution::POLL;
 
 /// How often a lease is asked for again after a lost answer.
@@ -92,6 +94,14 @@ impl Leases for LocalLeases {
         Ok(appended.next_seq)
     }
 
+    async fn put_blob(&self, fence: Fence, bytes: Vec<u8>) -> Result<Payload, LeaseError> {
+        self.engine.held(fence).await?;
+        self.engine.put_blob(bytes).await.map_err(|error| match error {
+            EngineError::Internal(why) => LeaseError::Refused(format!("execution {}: {why}", fence.execution)),
+            error => LeaseError::Unavailable(Box::new(error)),
+        })
+    }
+
     async fn finish(&self, mut ended: EndAttempt) -> Result<Execution, LeaseError> {
         let engine = &self.engine;
         // The log is on stable storage before the record says how far it goes. What is damaged stays so, and is no reason to wait.
@@ -107,6 +117,7 @@ impl Leases for LocalLeases {
         if execution.status.is_terminal() {
             engine.ended(&execution).await;
         } else {
+            engine.note_queued(&execution).await;
             engine.hub.changed(execution.id);
             engine.hub.work();
         }

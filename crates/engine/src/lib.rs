@@ -2,28 +2,36 @@
 
 mod access;
 mod admission;
+mod alerts;
 mod audit;
 mod auditor;
 mod claim;
 mod config;
 mod denial;
 mod directory;
+mod dispatcher;
 mod error;
+mod event;
 mod execution;
 mod explain;
 mod follow;
 mod group;
+mod health;
 mod hub;
 mod image;
+mod incident;
+mod job;
 mod key;
 mod lease;
 mod log;
 mod material;
+mod notice;
 mod people;
 mod plan;
 mod platform;
 mod playbook;
 mod pruner;
+mod queue;
 mod reaper;
 mod reconcile;
 mod recovery;
@@ -39,7 +47,9 @@ use std::sync::{Arc, OnceLock};
 use runvoy_model::id::{LeaseId, StepId};
 use runvoy_model::step::{Actor, Audit, Authority, Step};
 use runvoy_model::time::UnixMs;
+use runvoy_ports::blob::BlobStore;
 use runvoy_ports::clock::{Clock, IdSource};
+use runvoy_ports::job::JobStore;
 use runvoy_ports::lease::Slots;
 use runvoy_ports::log::LogStore;
 use runvoy_ports::record::RecordStore;
@@ -48,15 +58,20 @@ use runvoy_ports::store::ExecutionStore;
 use runvoy_ports::trail::AuditTrail;
 
 pub use crate::access::{Caller, Credential, Origin};
+pub use crate::alerts::{AlertStanding, Alerts};
 pub use crate::audit::{AuditFilter, AuditPage};
 pub use crate::auditor::Auditor;
 pub use crate::claim::ClaimedKey;
-pub use crate::config::{Config, RetentionConfig, RunLimits};
+pub use crate::config::{Config, HealthConfig, RetentionConfig, RunLimits};
+pub use crate::dispatcher::Dispatcher;
 pub use crate::error::EngineError;
+pub use crate::event::{EventFilter, EventFollower, ShownEvent};
 pub use crate::execution::ListFilter;
 pub use crate::explain::{ExplainQuery, Explained, Say, action_word};
 pub use crate::follow::{Followed, Follower};
+pub use crate::health::HealthWatch;
 pub use crate::image::{ImageRequest, KnownImage, RegisteredImage};
+pub use crate::job::{JobFilter, JobRequest, SubmittedJob, TaskRequest};
 pub use crate::key::{KeyRequest, MadeKey};
 pub use crate::lease::LocalLeases;
 pub use crate::people::{Account, InviteRequest, Invited, RevokedUser};
@@ -64,6 +79,7 @@ pub use crate::plan::{DryRun, Plan};
 pub use crate::platform::platform_line;
 pub use crate::playbook::PlaybookRun;
 pub use crate::pruner::Pruner;
+pub use crate::queue::{DeadPlace, MOST_COUNTED, RedrivePlace, RedriveReport, Wanted};
 pub use crate::reaper::Reaper;
 pub use crate::reconcile::{Area, Finding, Reconciliation, Remedy};
 pub use crate::repeat::DigestKey;
@@ -76,6 +92,10 @@ pub use crate::trace::Trace;
 pub struct Ports {
     /// Executions, locks, events.
     pub store: Arc<dyn ExecutionStore>,
+    /// Jobs.
+    pub jobs: Arc<dyn JobStore>,
+    /// What is too large for the store.
+    pub blobs: Arc<dyn BlobStore>,
     /// What people manage.
     pub records: Arc<dyn RecordStore>,
     /// The trail of events, to be proved.
@@ -101,6 +121,9 @@ pub struct Engine {
     directory: directory::Directory,
     key_uses: access::KeyUses,
     denials: denial::Denials,
+    alerts: alerts::AlertDesk,
+    /// Something moved in a job.
+    dispatcher: tokio::sync::Notify,
     /// Held by whoever changes a secret or the keys that secrets are sealed with.
     secret_writes: tokio::sync::Mutex<()>,
     slots: OnceLock<Arc<dyn Slots>>,
@@ -120,6 +143,8 @@ impl Engine {
             directory: directory::Directory::default(),
             key_uses: access::KeyUses::default(),
             denials,
+            alerts: alerts::AlertDesk::default(),
+            dispatcher: tokio::sync::Notify::new(),
             secret_writes: tokio::sync::Mutex::default(),
             slots: OnceLock::new(),
             worker,

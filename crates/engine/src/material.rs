@@ -1,4 +1,4 @@
-//! The values of secrets, for the one attempt that may have them. They leave this file only towards a worker that holds the lease.
+//! What an attempt is given: the values of secrets, for the one that may have them, and what other tasks gave. The values leave this file only towards a worker that holds the lease.
 
 use runvoy_model::command::Fence;
 use runvoy_model::execution::Execution;
@@ -14,11 +14,7 @@ use crate::error::EngineError;
 impl Engine {
     /// What an attempt needs, for whoever holds its lease.
     pub(crate) async fn materials(&self, fence: Fence) -> Result<Materials, LeaseError> {
-        let execution = self.ports.store.get(fence.execution).await.map_err(|error| LeaseError::Unavailable(Box::new(error)))?;
-        let holds = |execution: &Execution| {
-            execution.lease.as_ref().is_some_and(|lease| lease.id == fence.lease && lease.attempt == fence.attempt && lease.begun)
-        };
-        let execution = execution.filter(holds).ok_or_else(|| LeaseError::Lost("it is another worker's by now".into()))?;
+        let execution = self.held(fence).await?;
         let mut materials = Materials::default();
         for name in &execution.spec.secrets {
             materials.secrets.push(self.material(&execution, name).await?);
@@ -26,7 +22,21 @@ impl Engine {
         if let Some(token) = execution.spec.git.as_ref().and_then(|git| git.token.as_ref()) {
             materials.git_token = Some(self.material(&execution, token).await?);
         }
+        materials.input = match self.task_input(&execution).await {
+            Ok(input) => input,
+            Err(EngineError::Unavailable(source)) => return Err(LeaseError::Unavailable(source)),
+            Err(error) => return Err(LeaseError::Refused(format!("its input could not be put together: {error}"))),
+        };
         Ok(materials)
+    }
+
+    /// The execution whose lease this is.
+    pub(crate) async fn held(&self, fence: Fence) -> Result<Execution, LeaseError> {
+        let execution = self.ports.store.get(fence.execution).await.map_err(|error| LeaseError::Unavailable(Box::new(error)))?;
+        let holds = |execution: &Execution| {
+            execution.lease.as_ref().is_some_and(|lease| lease.id == fence.lease && lease.attempt == fence.attempt && lease.begun)
+        };
+        execution.filter(holds).ok_or_else(|| LeaseError::Lost("it is another worker's by now".into()))
     }
 
     async fn material(&self, execution: &Execution, name: &Name) -> Result<Material, LeaseError> {

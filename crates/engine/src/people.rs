@@ -4,6 +4,7 @@ use runvoy_model::change::{Change, Invitation, InvitedBy, NewUser};
 use runvoy_model::command::Refusal;
 use runvoy_model::hex::hex;
 use runvoy_model::id::ExecutionId;
+use runvoy_model::job::JobStatus;
 use runvoy_model::key::{key_hash, key_text, looks_like_key};
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::role::{Action, Role};
@@ -11,6 +12,7 @@ use runvoy_model::status::Status;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_model::user::{CLAIM_LIVES_MS, User, email as checked_email};
+use runvoy_ports::job::JobQuery;
 use runvoy_ports::store::{ListQuery, StoreError};
 use serde_json::json;
 
@@ -76,6 +78,10 @@ pub struct RevokedUser {
     pub open: u64,
     /// How many of their executions are being ended.
     pub killed: u64,
+    /// How many of their jobs go on, and start tasks in their name.
+    pub open_jobs: u64,
+    /// How many of their jobs were cancelled.
+    pub cancelled_jobs: u64,
 }
 
 /// What becomes of an execution of somebody whose rights ended.
@@ -136,6 +142,8 @@ impl Engine {
             Err(StoreError::Refused(Refusal::Missing(..))) if kill && self.is_revoked(&email).await? => {}
             Err(error) => return Err(error.into()),
         }
+        // Jobs first: a task that is killed must not make room for the next.
+        let (open_jobs, cancelled_jobs) = self.end_jobs(caller, &email, kill).await?;
         let open = self.open_executions(&email).await?;
         let (mut going_on, mut killed) = (0, 0);
         for id in open {
@@ -145,7 +153,34 @@ impl Engine {
                 Work::HasEnded => {}
             }
         }
-        Ok(RevokedUser { email, open: going_on, killed })
+        Ok(RevokedUser { email, open: going_on, killed, open_jobs, cancelled_jobs })
+    }
+
+    /// How many jobs of somebody go on, and how many were cancelled.
+    async fn end_jobs(&self, caller: &Caller, email: &str, kill: bool) -> Result<(u64, u64), EngineError> {
+        let (mut going_on, mut cancelled) = (0, 0);
+        let mut query = JobQuery { owner: Some(email.to_owned()), statuses: vec![JobStatus::Running], limit: PAGE, ..JobQuery::default() };
+        loop {
+            let page = self.ports.jobs.jobs(query.clone()).await?;
+            for job in &page {
+                let step = Step { authority: None, ..self.user_step(caller, "jobs.cancel") };
+                match if kill { self.ports.store.cancel_job(step, job.id).await.map(Some) } else { Ok(None) } {
+                    Ok(None) => going_on += 1,
+                    Ok(Some(_)) => cancelled += 1,
+                    Err(StoreError::Refused(_)) => {}
+                    Err(error) => {
+                        tracing::warn!(job = %job.id, %error, "a job of a revoked user was not cancelled");
+                        going_on += 1;
+                    }
+                }
+            }
+            match page.last() {
+                Some(last) if page.len() == PAGE => query.after = Some(last.id),
+                _ => break,
+            }
+        }
+        self.moved();
+        Ok((going_on, cancelled))
     }
 
     async fn end_work(&self, caller: &Caller, id: ExecutionId, kill: bool) -> Work {

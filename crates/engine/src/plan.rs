@@ -81,8 +81,9 @@ impl Engine {
         if self.config.git_private { git::Reach::Private } else { git::Reach::Public }
     }
 
-    /// The same for what was recorded before.
+    /// The same for what was recorded before. It is nobody's task: a job makes the executions of its tasks itself.
     pub(crate) async fn plan_again(&self, caller: &Caller, spec: Spec) -> Result<Plan, EngineError> {
+        let spec = Spec { task: None, ..spec };
         let playbook = match &spec.playbook {
             // A playbook that was removed is not to be run any more.
             Some(playbook) => Some(self.playbook(caller, playbook.name.as_str(), Some(playbook.version)).await?),

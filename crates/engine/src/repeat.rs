@@ -7,6 +7,7 @@ use runvoy_model::change::Made;
 use runvoy_model::command::{Refusal, SubmitKey};
 use runvoy_model::execution::Execution;
 use runvoy_model::hex::hex;
+use runvoy_model::job::Job;
 use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -60,6 +61,19 @@ impl Engine {
             Some((Made::Execution(id), fingerprint)) if fingerprint == key.fingerprint => {
                 let execution = self.ports.store.get(id).await?;
                 execution.map(Some).ok_or_else(|| EngineError::no_execution(id))
+            }
+            Some((made, _)) => Err(Refusal::KeyReused(made).into()),
+        }
+    }
+
+    /// The job that an earlier request with this key made or moved.
+    pub(crate) async fn moved_before(&self, key: Option<&SubmitKey>) -> Result<Option<Job>, EngineError> {
+        let Some(key) = key else { return Ok(None) };
+        match self.ports.store.made_by(&key.user, &key.key).await? {
+            None => Ok(None),
+            Some((Made::Job(id), fingerprint)) if fingerprint == key.fingerprint => {
+                let job = self.ports.jobs.job(id).await?;
+                job.map(Some).ok_or_else(|| EngineError::NotFound { what: format!("job {id}") })
             }
             Some((made, _)) => Err(Refusal::KeyReused(made).into()),
         }

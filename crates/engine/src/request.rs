@@ -52,6 +52,8 @@ pub struct RunRequest {
 
 /// Linux passes no single argument longer than this.
 const MAX_ARGUMENT_BYTES: usize = 128 * 1024 - 1;
+/// What a program gets at its start, arguments and environment together. Linux has room for 2 MiB; secrets and the platform's own variables come on top.
+const MAX_START_BYTES: usize = 1 << 20;
 const MAX_SECONDS: i64 = 30 * 24 * 3600;
 const MAX_RETRIES: i64 = 100;
 const MAX_LABELS: usize = 64;
@@ -63,6 +65,7 @@ impl RunRequest {
     pub(crate) fn check(&self, role: Role, image_id: &str, git: git::Reach) -> Result<Spec, EngineError> {
         self.check_command()?;
         check_env(&self.env, role)?;
+        self.check_size()?;
         let lock = self.lock.as_deref().map(|lock| name("lock", lock)).transpose()?;
         let lock_wait = seconds("lock_wait", self.lock_wait, 0)?;
         if lock_wait.is_some() && lock.is_none() {
@@ -84,6 +87,7 @@ impl RunRequest {
             retries: retries.unwrap_or(0),
             secrets: self.checked_secrets()?,
             git: self.checked_git(git)?,
+            task: None,
             playbook: None,
         })
     }
@@ -102,6 +106,21 @@ impl RunRequest {
             }
         }
         Ok(())
+    }
+
+    /// Counted as the system counts: each text with its end and a pointer to it.
+    fn check_size(&self) -> Result<(), EngineError> {
+        const EACH: usize = 1 + size_of::<usize>();
+        let args: usize = self.args.iter().flatten().map(|arg| arg.len() + EACH).sum::<usize>() + self.command.len();
+        let env: usize = self.env.iter().map(|(key, value)| key.len() + 1 + value.len() + EACH).sum();
+        if args + env <= MAX_START_BYTES {
+            return Ok(());
+        }
+        let field = if env >= args { "env" } else { "args" };
+        let message = format!(
+            "env of {env} bytes and args of {args} are more than {MAX_START_BYTES} bytes together, which no program is started with: give large data as a file"
+        );
+        Err(EngineError::invalid(field, message))
     }
 
     fn checked_secrets(&self) -> Result<Vec<Name>, EngineError> {
@@ -225,6 +244,17 @@ mod tests {
         assert_eq!(refused(|r| drop(r.env.insert("1A".into(), "x".into()))), "env.1A");
         assert_eq!(refused(|r| drop(r.env.insert("LD_PRELOAD".into(), "x".into()))), "env.LD_PRELOAD");
         assert_eq!(refused(|r| drop(r.env.insert("RUNVOY_USER".into(), "x".into()))), "env.RUNVOY_USER");
+    }
+
+    #[test]
+    fn env_and_args_together_are_no_more_than_a_program_can_be_started_with() {
+        let filled = |many: usize, bytes: usize| (0..many).map(|n| (format!("V{n}"), "x".repeat(bytes))).collect::<BTreeMap<_, _>>();
+        assert_eq!(refused(|r| r.env = filled(11, 100_000)), "env");
+        assert_eq!(refused(|r| r.env = filled(100_000, 0)), "env", "names and pointers count too");
+        assert_eq!(refused(|r| r.args = Some(vec!["x".repeat(100_000); 11])), "args");
+        assert_eq!(refused(|r| (r.args, r.env) = (Some(vec!["x".repeat(100_000); 5]), filled(6, 100_000))), "env");
+        let request = RunRequest { command: "true".into(), env: filled(10, 100_000), ..RunRequest::default() };
+        assert!(request.check(Role::Developer, "local", git::Reach::Public).is_ok());
     }
 
     #[test]

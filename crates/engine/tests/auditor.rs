@@ -9,8 +9,10 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use runvoy_engine::{AuditFilter, Auditor, Config};
 use runvoy_model::event::EventType;
+use runvoy_model::record::Kind;
 use runvoy_model::role::Role;
 use runvoy_model::witness::Witness;
+use runvoy_ports::record::RecordStore as _;
 use runvoy_ports::store::{EventQuery, ExecutionStore as _};
 use runvoy_ports::trail::{AuditTrail as _, WitnessError, Witnesses};
 
@@ -115,6 +117,30 @@ async fn what_could_not_be_told_is_told_later_and_once() {
     again.catch_up().await.expect("told");
     again.catch_up().await.expect("nothing to tell");
     assert_eq!(heard.numbers(), [1, 2, 3]);
+}
+
+#[tokio::test]
+async fn checkpoints_that_cannot_be_told_are_one_incident_until_they_can() {
+    let stage = Stage::new(Config::default());
+    let (auditor, heard) = audited(&stage);
+    let incident =
+        async || stage.store.records(Kind::Incident).await.expect("records").first().and_then(|record| record.incident().cloned());
+    auditor.turn().await;
+    assert_eq!(incident().await, None);
+    heard.deaf.store(true, Ordering::Relaxed);
+    for _ in 0..3 {
+        stage.run(command("true")).await;
+        stage.clock.pass(60_000);
+        auditor.turn().await;
+    }
+    let begun = incident().await.expect("an incident");
+    assert!(begun.is_open() && begun.message.contains("nobody hears"), "{begun:?}");
+    heard.deaf.store(false, Ordering::Relaxed);
+    // Another start finds it as it was left.
+    let again = Auditor::new(Arc::clone(&stage.engine), Arc::clone(&heard) as _);
+    again.turn().await;
+    let over = incident().await.expect("an incident");
+    assert_eq!((over.began_at, over.over.map(|over| over.why)), (begun.began_at, Some("it works again".into())));
 }
 
 #[tokio::test]

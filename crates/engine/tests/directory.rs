@@ -11,6 +11,7 @@ use runvoy_memory::MemoryStore;
 use runvoy_model::change::{Change, Invitation, InvitedBy, NewKey, NewUser};
 use runvoy_model::group::Group;
 use runvoy_model::id::StepId;
+use runvoy_model::incident::{IncidentKind, Phase};
 use runvoy_model::key::{key_hash, key_prefix, key_text};
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
@@ -19,7 +20,7 @@ use runvoy_model::rule::{Effect, Rule};
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::clock::{Clock, IdSource};
-use runvoy_ports::record::RecordStore;
+use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore};
 use runvoy_ports::store::{ExecutionStore, StoreError};
 use tokio::sync::Semaphore;
 
@@ -58,6 +59,14 @@ impl RecordStore for Watched {
     async fn records(&self, kind: Kind) -> Result<Vec<Record>, StoreError> {
         self.reads.fetch_add(1, Ordering::Relaxed);
         self.store.records(kind).await
+    }
+
+    async fn incidents(&self, query: IncidentQuery) -> Result<Vec<IncidentMark>, StoreError> {
+        self.store.incidents(query).await
+    }
+
+    async fn incident_counts(&self) -> Result<Vec<(Phase, IncidentKind, u64)>, StoreError> {
+        self.store.incident_counts().await
     }
 
     fn authority(&self) -> Option<u64> {

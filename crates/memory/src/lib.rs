@@ -1,12 +1,18 @@
 //! Every port in memory: the reference that the other adapters are compared with. Plain enough to be seen through; it never
 //! touches a disk, a clock or an index.
 
+mod blob;
+mod event;
+mod incident;
+mod job;
 mod log;
+mod queue;
 mod seal;
 mod state;
 mod store;
 mod trail;
 
+pub use blob::MemoryBlobStore;
 pub use log::MemoryLogStore;
 pub use seal::MemorySealKeys;
 pub use store::MemoryStore;

@@ -10,14 +10,17 @@ use runvoy_model::command::{Answer, Command, Receipt};
 use runvoy_model::decide::{decide, replay};
 use runvoy_model::event::Event;
 use runvoy_model::execution::{Execution, LockClaim};
-use runvoy_model::id::{ExecutionId, StepId};
+use runvoy_model::id::{ExecutionId, JobId, StepId};
+use runvoy_model::job::{Job, Node, Phase};
 use runvoy_model::lock::Lock;
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
-use runvoy_model::view::{View, Writes};
+use runvoy_model::view::{Standing, View, Writes};
+
+use crate::job::Jobs;
 
 /// Everything that is stored.
 #[derive(Debug, Default)]
@@ -26,6 +29,7 @@ pub(crate) struct State {
     pub executions: BTreeMap<u64, Execution>,
     pub arrivals: BTreeMap<ExecutionId, u64>,
     pub locks: BTreeMap<Name, Lock>,
+    pub jobs: Jobs,
     /// By place.
     pub events: BTreeMap<u64, Event>,
     pub last_place: u64,
@@ -61,8 +65,8 @@ impl State {
         if let Some(value) = writes.receipt.take() {
             self.receipts.insert(step.id, Kept { since: step.at, value });
         }
-        let is_note = matches!(command, Command::Change(change, _) if change.is_note());
-        self.authority += u64::from(!is_note && !writes.records.is_empty());
+        let is_change = matches!(command, Command::Change(change, _) if !change.is_note());
+        self.authority += u64::from(is_change && !writes.records.is_empty());
         self.write(step, writes);
         answer
     }
@@ -74,7 +78,16 @@ impl State {
             self.executions.insert(arrival, execution);
         }
         self.locks.extend(writes.locks.into_iter().map(|lock| (lock.name.clone(), lock)));
-        self.records.extend(writes.records.into_iter().map(|record| ((record.kind, record.name.clone()), record)));
+        for record in writes.records {
+            let key = (record.kind, record.name.clone());
+            if record.body.is_some() || record.kind.leaves_tombstone() {
+                self.records.insert(key, record);
+            } else {
+                self.records.remove(&key);
+            }
+        }
+        self.jobs.lower(&writes.lowered);
+        self.jobs.write(writes.jobs, writes.nodes, writes.edges, &writes.told_edges, &writes.forgotten);
         for event in writes.events {
             self.last_place += 1;
             self.events.insert(self.last_place, event);
@@ -113,6 +126,40 @@ impl View for State {
 
     fn submitted(&mut self, user: &str, key: &str) -> Result<Option<Submitted>, Infallible> {
         Ok(self.submits.get(&(user.to_owned(), key.to_owned())).map(|kept| kept.value.clone()))
+    }
+
+    fn job(&mut self, id: JobId) -> Result<Option<Job>, Infallible> {
+        Ok(self.jobs.get(id).cloned())
+    }
+
+    fn node(&mut self, job: JobId, task: &str) -> Result<Option<Node>, Infallible> {
+        Ok(self.jobs.node(job, task).cloned())
+    }
+
+    fn phase(&mut self, job: JobId, task: &str) -> Result<Option<Phase>, Infallible> {
+        Ok(self.jobs.node(job, task).map(|node| node.phase))
+    }
+
+    fn staged(&mut self, job: JobId, batch: u64) -> Result<u32, Infallible> {
+        let staged = self.jobs.nodes(job).filter(|node| Standing::Staged(batch).fits(node)).count();
+        Ok(u32::try_from(staged).unwrap_or(u32::MAX))
+    }
+
+    fn open_parents(&mut self, job: JobId, task: &str) -> Result<Option<u32>, Infallible> {
+        Ok(self.jobs.node(job, task).map(|node| node.open_parents))
+    }
+
+    fn nodes(&mut self, job: JobId, standing: Standing, max: usize) -> Result<Vec<Node>, Infallible> {
+        Ok(self.jobs.nodes(job).filter(|node| standing.fits(node)).take(max).cloned().collect())
+    }
+
+    fn children(&mut self, job: JobId, parent: &str, max: usize) -> Result<Vec<Name>, Infallible> {
+        Ok(self.jobs.children(job, parent).take(max).cloned().collect())
+    }
+
+    fn phases(&mut self, job: JobId) -> Result<Vec<(Name, Phase)>, Infallible> {
+        let joined = self.jobs.nodes(job).filter(|node| node.phase != Phase::Staged);
+        Ok(joined.map(|node| (node.task.clone(), node.phase)).collect())
     }
 
     fn record(&mut self, kind: Kind, name: &str) -> Result<Option<Record>, Infallible> {

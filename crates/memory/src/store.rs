@@ -10,15 +10,20 @@ use runvoy_model::command::{Answer, Command};
 use runvoy_model::event::{Event, EventType};
 use runvoy_model::execution::{Execution, LockClaim};
 use runvoy_model::id::ExecutionId;
+use runvoy_model::incident::{IncidentKind, Phase};
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
 use runvoy_model::status::Status;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
-use runvoy_ports::record::RecordStore;
-use runvoy_ports::store::{Counts, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, StoreError, StoredEvent};
+use runvoy_ports::queue::{DeadQuery, QueueCounts};
+use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore};
+use runvoy_ports::store::{
+    Counts, EventPage, EventQuery, ExecutionStore, Leaf, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
+};
 
+use crate::queue;
 use crate::state::State;
 
 /// The transactional store in memory.
@@ -104,6 +109,28 @@ impl ExecutionStore for MemoryStore {
         })
     }
 
+    async fn seen_events(&self, query: EventQuery, sight: Sight) -> Result<EventPage, StoreError> {
+        Ok(crate::event::seen(&self.state.lock(), &query, &sight))
+    }
+
+    async fn leaves(&self, after: u64, max: usize) -> Result<Vec<Leaf>, StoreError> {
+        let state = self.state.lock();
+        let further = state.events.range(after.saturating_add(1)..).take(max);
+        Ok(further.map(|(place, event)| Leaf { place: *place, id: event.id, kind: event.kind, mac: event.mac }).collect())
+    }
+
+    async fn queues(&self) -> Result<Vec<QueueCounts>, StoreError> {
+        Ok(queue::counts(self.state.lock().executions.values()))
+    }
+
+    async fn dead(&self, query: DeadQuery) -> Result<Vec<Execution>, StoreError> {
+        Ok(queue::dead(self.state.lock().executions.values(), &query))
+    }
+
+    async fn dead_count(&self, query: DeadQuery) -> Result<u64, StoreError> {
+        Ok(queue::dead(self.state.lock().executions.values(), &query).len() as u64)
+    }
+
     async fn prune(&self, retention: Retention) -> Result<usize, StoreError> {
         let mut left = retention.max_rows;
         let mut take = |old: bool| {
@@ -137,11 +164,12 @@ fn listed(query: &ListQuery, execution: &Execution) -> bool {
         && query.owner.as_ref().is_none_or(owned)
         && query.created_by.as_ref().is_none_or(|user| execution.created_by == *user)
         && query.lock.as_ref().is_none_or(|lock| execution.spec.lock.as_ref() == Some(lock))
+        && query.job.is_none_or(|job| execution.spec.task.as_ref().is_some_and(|task| task.job == job))
         && query.since.is_none_or(|since| execution.submitted_at >= since)
         && query.until.is_none_or(|until| execution.submitted_at < until)
 }
 
-fn asked_for(query: &EventQuery, event: &Event) -> bool {
+pub(crate) fn asked_for(query: &EventQuery, event: &Event) -> bool {
     query.entity.as_ref().is_none_or(|entity| event.entity == *entity)
         && query.kind.is_none_or(|kind| event.kind == kind)
         && query.from.is_none_or(|from| event.at >= from)
@@ -159,6 +187,14 @@ impl RecordStore for MemoryStore {
         let state = self.state.lock();
         let live = state.records.values().filter(|record| record.kind == kind && record.body.is_some());
         Ok(live.cloned().collect())
+    }
+
+    async fn incidents(&self, query: IncidentQuery) -> Result<Vec<IncidentMark>, StoreError> {
+        Ok(crate::incident::marks(self.state.lock().records.values(), query))
+    }
+
+    async fn incident_counts(&self) -> Result<Vec<(Phase, IncidentKind, u64)>, StoreError> {
+        Ok(crate::incident::counts(self.state.lock().records.values()))
     }
 
     fn authority(&self) -> Option<u64> {

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use runvoy_model::chain::ChainHead;
-use runvoy_model::event::Entity;
+use runvoy_model::event::{Entity, EntityType};
+use runvoy_model::execution::Execution;
+use runvoy_model::fold::{Comparison, ExecutionFold, Impossible, JobCheck, Mismatch, compare_lock};
+use runvoy_model::job::{Job, Node, Phase};
 use runvoy_model::verify::{ChainCheck, TreeCheck, Verdict};
 use runvoy_model::witness::Witness;
 use runvoy_ports::store::StoreError;
@@ -42,11 +45,62 @@ impl AuditTrail for MemoryStore {
         verdict.checkpoint_at = tree.last().map(|witness| witness.time);
         Ok(verdict)
     }
+
+    async fn compare_state(&self) -> Result<Comparison, StoreError> {
+        let state = self.state.lock();
+        let mut found = Comparison::default();
+        let mut folds: BTreeMap<&Entity, Result<ExecutionFold, Impossible>> = BTreeMap::new();
+        for (place, event) in state.events.iter().filter(|(_, event)| event.entity.kind == EntityType::Task) {
+            let fold = folds.entry(&event.entity).or_insert_with(|| Ok(ExecutionFold::default()));
+            if let Ok(known) = fold
+                && let Err(impossible) = known.next(*place, event)
+            {
+                *fold = Err(impossible);
+            }
+        }
+        let mut whole: Vec<(&Execution, ExecutionFold)> = Vec::new();
+        for execution in state.executions.values() {
+            let about = Entity::task(execution.id);
+            let fold = folds.remove(&about).unwrap_or_else(|| Ok(ExecutionFold::default()));
+            let fold = fold.map_err(|impossible| Mismatch::of(&about, "events", impossible.to_string()));
+            let lock = execution.spec.lock.as_ref().and_then(|name| state.locks.get(name));
+            found.add(fold.and_then(|fold| {
+                let compared = fold.compare(execution, lock);
+                whole.push((execution, fold));
+                compared
+            }));
+        }
+        for job in state.jobs.all() {
+            found.join(compare_job(&state, job, &whole));
+        }
+        for lock in state.locks.values().filter(|lock| lock.holder.is_some()) {
+            let holder = whole.iter().find(|(execution, _)| lock.is_held_by(execution.id));
+            found.add(compare_lock(lock, holder.map(|(execution, fold)| (*execution, fold))));
+        }
+        Ok(found)
+    }
+}
+
+fn compare_job(state: &State, job: &Job, executions: &[(&Execution, ExecutionFold)]) -> Comparison {
+    let mut check = JobCheck::new(job.clone());
+    let about = Entity::job(job.id);
+    for (place, event) in state.events.iter().filter(|(_, event)| event.entity == about) {
+        check.event(*place, event);
+    }
+    let is_task = |execution: &Execution| execution.spec.task.as_ref().is_some_and(|task| task.job == job.id);
+    for (execution, fold) in executions.iter().filter(|(execution, _)| is_task(execution)) {
+        check.execution(execution, fold);
+    }
+    let is_opened = |node: &&Node| node.phase != Phase::Staged || job.opening == Some(node.batch);
+    state.jobs.nodes(job.id).filter(is_opened).for_each(|node| check.node(node));
+    state.jobs.nodes(job.id).filter(is_opened).for_each(|node| check.parents(node));
+    check.finish()
 }
 
 /// The head of every chain, as what it is about keeps it.
 fn heads(state: &State) -> BTreeMap<Entity, ChainHead> {
     let executions = state.executions.values().map(|execution| (Entity::task(execution.id), execution.chain));
     let records = state.records.values().filter_map(|record| Some((record.entity()?, record.chain)));
-    executions.chain(records).collect()
+    let jobs = state.jobs.all().map(|job| (Entity::job(job.id), job.chain));
+    executions.chain(records).chain(jobs).collect()
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use runvoy_conformance::dag::ends_as_it_must;
 use runvoy_conformance::dump::Dump;
 use runvoy_conformance::fault::ThroughFaults;
 use runvoy_conformance::harness::{AUDIT_KEY, Opener, TransactionalStore};
@@ -45,6 +46,7 @@ async fn logs() -> Opener<dyn LogStore> {
 mod plain {
     runvoy_conformance::execution_store_conformance!(super::executions().await);
     runvoy_conformance::record_store_conformance!(super::records().await);
+    runvoy_conformance::job_store_conformance!(super::records().await);
     runvoy_conformance::log_store_conformance!(super::logs().await);
 }
 
@@ -53,6 +55,7 @@ mod through_faults {
 
     runvoy_conformance::execution_store_conformance!(ThroughFaults::new(super::executions().await, 0xfa17));
     runvoy_conformance::record_store_conformance!(ThroughFaults::new(super::records().await, 0xfa17));
+    runvoy_conformance::job_store_conformance!(ThroughFaults::new(super::records().await, 0xfa17));
     runvoy_conformance::log_store_conformance!(ThroughFaults::new(super::logs().await, 0xfa17));
 }
 
@@ -67,12 +70,21 @@ async fn a_lock_of_the_reference_is_never_held_by_two() {
 }
 
 #[tokio::test]
+async fn every_dag_ends_as_it_must_in_the_reference_and_reaches_every_end() {
+    let mut ends = HashSet::new();
+    for seed in 0..60 {
+        ends.insert(ends_as_it_must(seed, 60, &records().await).await.end);
+    }
+    assert_eq!(ends.len(), 3, "{ends:?}");
+}
+
+#[tokio::test]
 async fn histories_agree_with_themselves_and_reach_everything_there_is() {
     let (mut statuses, mut kinds) = (HashSet::new(), HashSet::new());
     let (mut late, mut dead, mut in_line) = (false, false, false);
-    for seed in 0..30 {
+    for seed in 0..40 {
         let reference = MemoryStore::new(AUDIT_KEY);
-        agree_with_reference(seed, 60, &reference, &records().await).await;
+        agree_with_reference(seed, 150, &reference, &records().await).await;
         let end = Dump::of(&reference).await;
         statuses.extend(end.executions.iter().map(|execution| execution.status));
         kinds.extend(end.events.iter().map(|stored| stored.event.kind));
@@ -81,5 +93,5 @@ async fn histories_agree_with_themselves_and_reach_everything_there_is() {
         in_line |= end.locks.iter().any(|line| line.waiters.len() > 1);
     }
     assert_eq!((statuses.len(), kinds.len()), (Status::ALL.len(), EventType::ALL.len()), "{statuses:?} {kinds:?}");
-    assert!(late && dead && in_line);
+    assert!(late && dead && in_line, "{late} {dead} {in_line}");
 }

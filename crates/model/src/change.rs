@@ -3,11 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::group::Group;
-use crate::id::ExecutionId;
+use crate::health::Check;
+use crate::id::{ExecutionId, JobId};
 use crate::image::{ImageSettings, Reference};
+use crate::incident::Move;
 use crate::name::Name;
 use crate::playbook::PlaybookBody;
 use crate::record::Kind;
+use crate::redrive::Redriven;
 use crate::role::Role;
 use crate::rule::Rule;
 use crate::secret::Sealed;
@@ -62,6 +65,10 @@ pub enum Change {
     RemovePlaybook(Name),
     /// What the whole log of events comes to.
     Checkpoint(Checkpoint),
+    /// A look at what runs.
+    NoteHealth(Box<Check>),
+    /// Incidents begin, are over, were told of or are forgotten.
+    MoveIncidents(Vec<Move>),
     /// Somebody wanted what they may not.
     NoteDenied(Denied),
     /// This user called for something that leaves no other mark.
@@ -73,9 +80,18 @@ pub enum Change {
 }
 
 impl Change {
-    /// Whether it is there only to leave an event: what was read of records before it is still true after it.
+    /// Whether it changes nothing that people manage: what was read of that before it is still true after it.
     pub const fn is_note(&self) -> bool {
-        matches!(self, Self::NoteDenied(_) | Self::NoteCall(_) | Self::NoteRevealed(_) | Self::NoteRotated(_) | Self::Checkpoint(_))
+        matches!(
+            self,
+            Self::NoteDenied(_)
+                | Self::NoteCall(_)
+                | Self::NoteRevealed(_)
+                | Self::NoteRotated(_)
+                | Self::NoteHealth(_)
+                | Self::MoveIncidents(_)
+                | Self::Checkpoint(_)
+        )
     }
 }
 
@@ -209,14 +225,20 @@ pub struct Denied {
 pub enum Made {
     /// An execution.
     Execution(ExecutionId),
+    /// A job.
+    Job(JobId),
     /// A record.
     Record(Kind, String),
+    /// Dead letters run again.
+    Redrive(Vec<Redriven>),
 }
 
 impl std::fmt::Display for Made {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Execution(id) => write!(f, "execution {id}"),
+            Self::Job(id) => write!(f, "job {id}"),
+            Self::Redrive(letters) => write!(f, "a redrive of {} executions", letters.len()),
             Self::Record(kind, name) => write!(f, "{} {name}", kind.as_str()),
         }
     }

@@ -4,10 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::{Change, Made};
 use crate::execution::{Execution, KillRequest, RanOn};
-use crate::id::{ExecutionId, LeaseId, WorkerId};
+use crate::id::{ExecutionId, JobId, LeaseId, WorkerId};
+use crate::job::{Job, JobStatus, Node, Payload};
 use crate::lock::{Holder, Lock};
 use crate::name::Name;
 use crate::record::{Kind, Record};
+use crate::redrive::{Redrive, Redriven};
 use crate::retry::Category;
 use crate::role::Role;
 use crate::spec::{Needs, Spec};
@@ -40,6 +42,22 @@ pub enum Command {
     ExpireWait(ExecutionId),
     /// An admin takes a lock from its holder.
     ReleaseLock(Name),
+    /// Tasks of a job, written before it is opened.
+    StageTasks(StageTasks),
+    /// A job, with its last tasks: it may run from now on.
+    OpenJob(Box<OpenJob>),
+    /// More tasks of a job, the last of them: they may run from now on.
+    OpenTasks(OpenTasks),
+    /// A job has more to do than one step could.
+    AdvanceJob(JobId),
+    /// Failed and blocked tasks again; with the client's own key for it, if there is one.
+    ResumeJob(JobId, Option<SubmitKey>),
+    /// Nothing more of it begins; what runs is killed one by one by an agent.
+    CancelJob(JobId),
+    /// A staged job that nobody opened is forgotten; repeated until it is gone.
+    ForgetStaged(JobId),
+    /// Dead letters run again.
+    Redrive(Redrive),
     /// A lock that an execution holds which has ended, or is not there, goes to the first in line.
     FreeLock(Name, ExecutionId),
     /// Somebody made a link to its log, good until then.
@@ -52,7 +70,7 @@ impl Command {
     /// Whether it brings something new, which a disk at its reserve has no room for. What ends, frees or forbids something has.
     pub fn adds(&self) -> bool {
         match self {
-            Self::Submit(_) => true,
+            Self::Submit(_) | Self::StageTasks(_) | Self::OpenJob(_) | Self::OpenTasks(_) | Self::ResumeJob(..) | Self::Redrive(_) => true,
             Self::Change(change, _) => matches!(
                 change,
                 Change::InviteUser(_)
@@ -80,6 +98,47 @@ pub struct Submit {
     pub key: Option<SubmitKey>,
     /// A worker with a free slot: submit, lease and begin become one step.
     pub lease_to: Option<LeaseTo>,
+}
+
+/// Tasks of a job, written before they count.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StageTasks {
+    /// The job.
+    pub job: JobId,
+    /// The job as it will begin, where it is not there yet.
+    pub begins: Option<Box<Job>>,
+    /// The tasks, in phase `Staged`; a repeat of one that is there is no change.
+    pub nodes: Vec<Node>,
+}
+
+/// A job that may run from now on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenJob {
+    /// The job, as it begins.
+    pub job: Job,
+    /// The tasks that were not staged before.
+    pub nodes: Vec<Node>,
+    /// What `Job Created` tells: the tasks, or where they lie.
+    pub told: Payload,
+    /// The client's own key for it.
+    pub key: Option<SubmitKey>,
+}
+
+/// More tasks of a job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenTasks {
+    /// The job.
+    pub job: JobId,
+    /// The batch that is opened.
+    pub batch: u64,
+    /// How many tasks it has in all.
+    pub tasks: u32,
+    /// Those that were not staged before.
+    pub nodes: Vec<Node>,
+    /// What `Job Tasks Added` tells: the tasks, or where they lie.
+    pub told: Payload,
+    /// The client's own key for it.
+    pub key: Option<SubmitKey>,
 }
 
 /// The client's own key for a submit, and what it was used for.
@@ -146,7 +205,7 @@ pub struct Fence {
 }
 
 /// Keep a lease alive.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Extend {
     /// Which.
     pub fence: Fence,
@@ -158,10 +217,12 @@ pub struct Extend {
     pub rss_bytes: Option<u64>,
     /// When it last wrote something.
     pub last_output_at: Option<UnixMs>,
+    /// What it says it does, in the file that `RUNVOY_ACTIVITY` names.
+    pub activity: Option<serde_json::Value>,
 }
 
 /// An attempt is over.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct EndAttempt {
     /// Which.
     pub fence: Fence,
@@ -171,10 +232,29 @@ pub struct EndAttempt {
     pub log_end: u64,
     /// How long the command ran.
     pub duration_ms: u64,
+    /// What the command gave, where it gave something.
+    pub output: Option<Payload>,
+    /// What the command itself says about its failure.
+    pub said: Option<ErrorMark>,
+    /// What the command says it used, where its output is too large to be carried.
+    pub usage: Option<serde_json::Value>,
+    /// What of that could not be used, for people.
+    pub remark: Option<String>,
     /// The process, where there was one.
     pub process_id: Option<u32>,
     /// What the attempt cost, in millionths of a dollar.
     pub cost_micro_usd: u64,
+}
+
+/// What a command says about its failure, in the file that `RUNVOY_ERROR` names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorMark {
+    /// What kind of failure: see [`crate::retry::Category`].
+    pub category: Category,
+    /// What happened.
+    pub message: String,
+    /// Not before so many milliseconds.
+    pub retry_after_ms: Option<u64>,
 }
 
 /// How an attempt ended, as its worker saw it.
@@ -285,6 +365,20 @@ pub enum Answer {
     Unchanged,
     /// The lock as it is now.
     Lock(Lock),
+    /// The job as it is now, and whether an earlier step with the same key made it.
+    Job {
+        /// As it is now.
+        job: Box<Job>,
+        /// The key was seen before.
+        repeated: bool,
+    },
+    /// What became of dead letters, and whether an earlier step with the same key did it.
+    Redriven {
+        /// Each with its fate, in the order in which they were asked for.
+        letters: Vec<Redriven>,
+        /// The key was seen before.
+        repeated: bool,
+    },
     /// What people manage, as it is now, and whether an earlier step with the same key did it.
     Record {
         /// As it is now.
@@ -317,6 +411,9 @@ pub enum Refusal {
     /// It has ended already.
     #[error("the execution has ended: {}", .0.as_str())]
     Ended(Status),
+    /// It was not given up, or it was and runs again.
+    #[error("execution {} is {}, and no dead letter", .0, .1.as_str())]
+    NotDead(ExecutionId, Status),
     /// The lock is held.
     #[error("lock {} is held by {} since execution {}", .0.name, .0.holder.held_by, .0.holder.execution)]
     LockHeld(Box<LockHeld>),
@@ -341,6 +438,9 @@ pub enum Refusal {
     /// There is no room for one more.
     #[error("{0}")]
     TooMany(String),
+    /// The job takes no more of this.
+    #[error("job {} is {}", .0, .1.as_str().to_ascii_lowercase())]
+    JobClosed(JobId, JobStatus),
     /// It changed since it was looked at.
     #[error("{} {} was changed by somebody else: try again", .0.as_str(), .1)]
     Stale(Kind, String),
@@ -388,6 +488,10 @@ pub enum Receipt {
     Late(ExecutionId),
     /// See [`Answer::Record`].
     Record(Kind, String),
+    /// See [`Answer::Job`].
+    Job(JobId),
+    /// See [`Answer::Redriven`].
+    Redriven(Vec<Redriven>),
 }
 
 impl Answer {
@@ -398,7 +502,13 @@ impl Answer {
                 vec![execution]
             }
             Self::Leased(executions) => executions.iter_mut().collect(),
-            Self::Extended(_) | Self::Unchanged | Self::Lock(_) | Self::Record { .. } | Self::Refused(_) => Vec::new(),
+            Self::Extended(_)
+            | Self::Unchanged
+            | Self::Lock(_)
+            | Self::Record { .. }
+            | Self::Job { .. }
+            | Self::Redriven { .. }
+            | Self::Refused(_) => Vec::new(),
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::chain::canonical_json;
-use crate::id::{ExecutionId, Id};
+use crate::id::{ExecutionId, Id, JobId};
 use crate::time::UnixMs;
 
 /// What kind of thing an event is about.
@@ -16,6 +16,8 @@ use crate::time::UnixMs;
 pub enum EntityType {
     /// An execution.
     Task,
+    /// A job.
+    Job,
     /// A user.
     User,
     /// A group.
@@ -30,16 +32,20 @@ pub enum EntityType {
     Playbook,
     /// The log of events itself.
     Ledger,
+    /// The looks at what runs.
+    Health,
 }
 
 impl EntityType {
     /// Every kind.
-    pub const ALL: [Self; 8] = [Self::Task, Self::User, Self::Group, Self::Rule, Self::Image, Self::Secret, Self::Playbook, Self::Ledger];
+    pub const ALL: [Self; 10] =
+        [Self::Task, Self::Job, Self::User, Self::Group, Self::Rule, Self::Image, Self::Secret, Self::Playbook, Self::Ledger, Self::Health];
 
     /// The prefix in the keys.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Task => "TASK",
+            Self::Job => "JOB",
             Self::User => "USER",
             Self::Group => "GROUP",
             Self::Rule => "RULE",
@@ -47,6 +53,7 @@ impl EntityType {
             Self::Secret => "SECRET",
             Self::Playbook => "PLAYBOOK",
             Self::Ledger => "LEDGER",
+            Self::Health => "HEALTH",
         }
     }
 
@@ -75,6 +82,16 @@ pub enum EventType {
     TaskHeartbeat,
     /// It was killed.
     TaskStopped,
+    /// A look at what runs.
+    TaskHealthCheck,
+    /// A job was submitted.
+    JobCreated,
+    /// A job got more tasks.
+    JobTasksAdded,
+    /// Every task of a job is done.
+    JobCompleted,
+    /// A task of a job failed; the others go on.
+    JobFailureDetected,
     /// Somebody's call changed something.
     Audit,
     /// What the whole log comes to.
@@ -83,7 +100,7 @@ pub enum EventType {
 
 impl EventType {
     /// Every type.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 15] = [
         Self::TaskPending,
         Self::TaskProcessingStarted,
         Self::TaskProcessingFailed,
@@ -92,6 +109,11 @@ impl EventType {
         Self::TaskTimeout,
         Self::TaskHeartbeat,
         Self::TaskStopped,
+        Self::TaskHealthCheck,
+        Self::JobCreated,
+        Self::JobTasksAdded,
+        Self::JobCompleted,
+        Self::JobFailureDetected,
         Self::Audit,
         Self::AuditCheckpoint,
     ];
@@ -107,6 +129,11 @@ impl EventType {
             Self::TaskTimeout => "Task Timeout",
             Self::TaskHeartbeat => "Task Heartbeat",
             Self::TaskStopped => "Task Stopped",
+            Self::TaskHealthCheck => "Task Health Check",
+            Self::JobCreated => "Job Created",
+            Self::JobTasksAdded => "Job Tasks Added",
+            Self::JobCompleted => "Job Completed",
+            Self::JobFailureDetected => "Job Failure Detected",
             Self::Audit => "Audit",
             Self::AuditCheckpoint => "Audit Checkpoint",
         }
@@ -115,6 +142,11 @@ impl EventType {
     /// Reads the words.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|event| event.as_str() == text)
+    }
+
+    /// Whether it tells of calls and not of what they did: part of the trail, which is for who may read that.
+    pub const fn is_trail(self) -> bool {
+        matches!(self, Self::Audit | Self::AuditCheckpoint)
     }
 
     /// Whether it is a link of its entity's chain.
@@ -133,6 +165,11 @@ pub struct Entity {
 }
 
 impl Entity {
+    /// The entity of a job.
+    pub fn job(id: JobId) -> Self {
+        Self { kind: EntityType::Job, id: id.to_string() }
+    }
+
     /// The entity of an execution.
     pub fn task(id: ExecutionId) -> Self {
         Self { kind: EntityType::Task, id: id.to_string() }
@@ -201,7 +238,7 @@ impl Event {
         out
     }
 
-    /// The event as it goes over the wire, with every key.
+    /// The event as it goes over the wire, with every key. It is received in the step that it is made in: both have one time.
     pub fn to_wire(&self, scope: &EventScope) -> Value {
         let (kind, id, at) = (self.entity.kind.as_str(), &self.entity.id, self.at.0);
         let entity = format!("{kind}#{id}");
@@ -236,6 +273,7 @@ impl Event {
             "tenantId": scope.tenant,
             "eventType": self.kind.as_str(),
             "timestamp": at,
+            "receivedAt": at,
             "number": self.number,
             "context": context,
             "properties": self.properties,

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::chain::ChainHead;
 use crate::id::{ExecutionId, LeaseId, WorkerId};
 use crate::name::Name;
+use crate::redrive::RedrivenAs;
+use crate::retry::Category;
 use crate::spec::{Needs, Spec};
 use crate::status::{EndReason, Status, WaitCode, WaitingFor};
 use crate::time::UnixMs;
@@ -69,6 +71,12 @@ pub struct Execution {
     /// Retries were used up: it waits in the dead letters for somebody to look.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dead: bool,
+    /// What kind of failure its last one was, where it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_category: Option<Category>,
+    /// Where its work goes on, where it was a dead letter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redriven: Option<RedrivenAs>,
     /// The head of its chain of events.
     pub chain: ChainHead,
     /// Rises by one with every change.
@@ -90,6 +98,7 @@ fn missing_spec() -> Spec {
         retries: 0,
         secrets: Vec::new(),
         git: None,
+        task: None,
         playbook: None,
     }
 }
@@ -194,6 +203,11 @@ impl Execution {
             ready_at: self.ready_at,
             id: self.id,
         })
+    }
+
+    /// Since when it is a dead letter, if it is one: stores keep an index of exactly these, by queue, this and the id.
+    pub fn dead_since(&self) -> Option<UnixMs> {
+        self.completed_at.filter(|_| self.dead)
     }
 
     /// How long it has run, or ran, in all.

@@ -1,5 +1,15 @@
-//! The state of an execution derived from its events alone. It must equal the record kept beside them, where
-//! pending and starting count as one.
+//! State derived from events alone, and its comparison with the state that is kept beside them: of an execution ([`ExecutionFold`]), of a job
+//! and its tasks ([`JobCheck`]), of locks. Pending and starting count as one, for no event tells them apart. Fed one by one by whoever reads a
+//! store; never reads one itself, and remembers one execution or one job at a time.
+
+mod execution;
+mod job;
+mod mismatch;
+mod task;
+
+pub use execution::{ExecutionFold, compare_lock};
+pub use job::JobCheck;
+pub use mismatch::{Comparison, Mismatch};
 
 use crate::event::{Event, EventType};
 use crate::status::Status;
@@ -18,6 +28,24 @@ pub enum TaskState {
 }
 
 impl TaskState {
+    /// What an event of this kind makes of a task; `None` where it changes nothing.
+    const fn after(kind: EventType) -> Option<Self> {
+        match kind {
+            EventType::TaskPending => Some(Self::Pending),
+            EventType::TaskProcessingStarted | EventType::TaskProcessingFailed => Some(Self::Processing),
+            EventType::TaskCompleted => Some(Self::Completed),
+            EventType::TaskFailed | EventType::TaskTimeout | EventType::TaskStopped => Some(Self::Failed),
+            EventType::TaskHeartbeat
+            | EventType::TaskHealthCheck
+            | EventType::JobCreated
+            | EventType::JobTasksAdded
+            | EventType::JobCompleted
+            | EventType::JobFailureDetected
+            | EventType::Audit
+            | EventType::AuditCheckpoint => None,
+        }
+    }
+
     /// The word in job events.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -31,7 +59,7 @@ impl TaskState {
 
 /// An event that cannot follow the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("event {number} ({kind:?}) cannot follow state {state:?}")]
+#[error("event {number} ({}) cannot follow state {}", kind.as_str(), state.map_or("nothing", TaskState::as_str))]
 pub struct Impossible {
     /// Its number.
     pub number: u64,
@@ -43,23 +71,11 @@ pub struct Impossible {
 
 /// Folds the events of one task, in order. `None` if there are none.
 pub fn fold<'a>(events: impl IntoIterator<Item = &'a Event>) -> Result<Option<TaskState>, Impossible> {
-    let mut state = None;
+    let mut fold = ExecutionFold::default();
     for event in events {
-        let late = event.properties.get("late").and_then(serde_json::Value::as_bool).unwrap_or(false);
-        let next = match event.kind {
-            _ if late => continue,
-            EventType::TaskHeartbeat | EventType::Audit | EventType::AuditCheckpoint => continue,
-            EventType::TaskPending => TaskState::Pending,
-            EventType::TaskProcessingStarted | EventType::TaskProcessingFailed => TaskState::Processing,
-            EventType::TaskCompleted => TaskState::Completed,
-            EventType::TaskFailed | EventType::TaskTimeout | EventType::TaskStopped => TaskState::Failed,
-        };
-        if matches!(state, Some(TaskState::Completed | TaskState::Failed)) {
-            return Err(Impossible { number: event.number, kind: event.kind, state });
-        }
-        state = Some(next);
+        fold.next(event.number, event)?;
     }
-    Ok(state)
+    Ok(fold.state())
 }
 
 /// What the events of an execution with this status must fold to.

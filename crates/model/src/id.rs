@@ -133,6 +133,10 @@ id_type!(
     ExecutionId
 );
 id_type!(
+    /// A DAG of tasks.
+    JobId
+);
+id_type!(
     /// The right of one worker to run one attempt; made anew for every lease.
     LeaseId
 );

@@ -1,18 +1,24 @@
 //! What exists and how it may change. Pure: no IO, no clock, no randomness.
 
+pub mod address;
+pub mod bound;
 pub mod chain;
 pub mod change;
 pub mod command;
 pub mod cost;
+pub mod dag;
 pub mod decide;
 pub mod event;
 pub mod execution;
 pub mod fold;
 pub mod git;
 pub mod group;
+pub mod health;
 pub mod hex;
 pub mod id;
 pub mod image;
+pub mod incident;
+pub mod job;
 pub mod key;
 pub mod lock;
 pub mod log;
@@ -21,6 +27,7 @@ pub mod name;
 pub mod pattern;
 pub mod playbook;
 pub mod record;
+pub mod redrive;
 pub mod retry;
 pub mod role;
 pub mod rule;

@@ -8,6 +8,7 @@ use crate::event::{Entity, EntityType};
 use crate::group::Group;
 use crate::hex::hex;
 use crate::image::Image;
+use crate::incident::Incident;
 use crate::playbook::Playbook;
 use crate::rule::Rule;
 use crate::secret::Secret;
@@ -41,6 +42,14 @@ pub enum Kind {
     PlaybookVersion,
     /// The one line of checkpoints.
     Ledger,
+    /// The one line of looks at what runs.
+    Health,
+    /// Something that people are told of until it is over, by what it is about.
+    Incident,
+    /// A job, which is kept elsewhere: a word for refusals.
+    Job,
+    /// A task of a job, which is kept elsewhere: a word for refusals.
+    Task,
 }
 
 /// The name of a record of which there is one.
@@ -48,7 +57,7 @@ pub const ONLY: &str = "only";
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::User,
         Self::Key,
         Self::Claim,
@@ -61,6 +70,8 @@ impl Kind {
         Self::Playbook,
         Self::PlaybookVersion,
         Self::Ledger,
+        Self::Health,
+        Self::Incident,
     ];
 
     /// The word for people.
@@ -78,6 +89,10 @@ impl Kind {
             Self::Playbook => "playbook",
             Self::PlaybookVersion => "playbook version",
             Self::Ledger => "ledger",
+            Self::Health => "health",
+            Self::Incident => "incident",
+            Self::Job => "job",
+            Self::Task => "task",
         }
     }
 
@@ -91,8 +106,21 @@ impl Kind {
             Self::Secret => Some(EntityType::Secret),
             Self::Playbook => Some(EntityType::Playbook),
             Self::Ledger => Some(EntityType::Ledger),
-            Self::Key | Self::Claim | Self::Admins | Self::DefaultImage | Self::PlaybookVersion => None,
+            Self::Health => Some(EntityType::Health),
+            Self::Key
+            | Self::Claim
+            | Self::Admins
+            | Self::DefaultImage
+            | Self::PlaybookVersion
+            | Self::Incident
+            | Self::Job
+            | Self::Task => None,
         }
+    }
+
+    /// Whether a removed one stays as a tombstone. An incident has no chain that would have to go on, and there are many.
+    pub const fn leaves_tombstone(self) -> bool {
+        !matches!(self, Self::Incident)
     }
 
     /// The kind whose events have this entity.
@@ -142,6 +170,10 @@ pub enum Body {
     Playbook(Box<Playbook>),
     /// See [`Kind::Ledger`]: how many checkpoints there are.
     Ledger(u64),
+    /// See [`Kind::Health`]: how many looks there were.
+    Health(u64),
+    /// See [`Kind::Incident`].
+    Incident(Incident),
 }
 
 impl Record {
@@ -191,6 +223,14 @@ impl Record {
     pub fn secret(&self) -> Option<&Secret> {
         match &self.body {
             Some(Body::Secret(secret)) => Some(secret),
+            _ => None,
+        }
+    }
+
+    /// The incident it is.
+    pub fn incident(&self) -> Option<&Incident> {
+        match &self.body {
+            Some(Body::Incident(incident)) => Some(incident),
             _ => None,
         }
     }

@@ -13,12 +13,16 @@ pub enum Category {
     Timeout,
     /// Something could not be reached.
     Network,
+    /// Somebody beyond asks to come less often.
+    RateLimit,
     /// Something beyond failed, or nobody can tell.
     ServerError,
     /// It may not.
     Auth,
     /// What it was given is wrong.
     Validation,
+    /// What it read cannot be understood.
+    Parse,
     /// Something is not there.
     NotFound,
     /// It is broken.
@@ -26,11 +30,26 @@ pub enum Category {
 }
 
 impl Category {
+    /// Every category.
+    pub const ALL: [Self; 9] = [
+        Self::Timeout,
+        Self::Network,
+        Self::RateLimit,
+        Self::ServerError,
+        Self::Auth,
+        Self::Validation,
+        Self::Parse,
+        Self::NotFound,
+        Self::Programming,
+    ];
+
     /// The word in events.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Timeout => "timeout",
             Self::Network => "network",
+            Self::RateLimit => "rate-limit",
+            Self::Parse => "parse",
             Self::ServerError => "server-error",
             Self::Auth => "auth",
             Self::Validation => "validation",
@@ -41,12 +60,12 @@ impl Category {
 
     /// Another attempt could help.
     pub const fn is_retryable(self) -> bool {
-        matches!(self, Self::Timeout | Self::Network | Self::ServerError)
+        matches!(self, Self::Timeout | Self::Network | Self::RateLimit | Self::ServerError)
     }
 }
 
-/// Classifies a failure. Exit codes follow `sysexits`; a code that says nothing is taken for a passing failure,
-/// because only who asked for retries gets any.
+/// Classifies a failure. Exit codes follow `sysexits`, 124 is that of `timeout`, and above 128 a shell tells the signal that ended its command; a code
+/// that says nothing is taken for a passing failure, because only who asked for retries gets any.
 pub fn classify(outcome: &Outcome) -> Category {
     match outcome {
         Outcome::TimedOut { .. } => Category::Timeout,
@@ -60,11 +79,19 @@ pub fn classify(outcome: &Outcome) -> Category {
             69 | 76 => Category::Network,
             70 => Category::Programming,
             77 => Category::Auth,
+            124 => Category::Timeout,
+            129..=192 => of_signal(code - 128),
             _ => Category::ServerError,
         },
+        Outcome::Signalled { signal, .. } => of_signal(*signal),
+    }
+}
+
+const fn of_signal(signal: i32) -> Category {
+    match signal {
         // SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS: the program itself is broken.
-        Outcome::Signalled { signal: 4 | 5 | 6 | 7 | 8 | 11 | 31, .. } => Category::Programming,
-        Outcome::Signalled { .. } => Category::ServerError,
+        4 | 5 | 6 | 7 | 8 | 11 | 31 => Category::Programming,
+        _ => Category::ServerError,
     }
 }
 
@@ -92,12 +119,22 @@ mod tests {
         let exit = |code| classify(&Outcome::Exited { code, after_kill: false }).is_retryable();
         assert!(exit(1) && exit(75) && exit(69) && exit(255));
         assert!(!exit(127) && !exit(64) && !exit(77) && !exit(70));
+        assert!(exit(124) && exit(137) && exit(143) && !exit(139) && !exit(134), "what a shell tells of its command");
         assert!(!classify(&Outcome::Signalled { signal: 11, after_kill: false }).is_retryable());
         assert!(classify(&Outcome::Signalled { signal: 9, after_kill: false }).is_retryable());
         assert!(classify(&Outcome::TimedOut { timeout_ms: 1, forced: false }).is_retryable());
         let git = |category| classify(&Outcome::GitFailed { message: String::new(), category }).is_retryable();
         assert!(git(Category::Network) && !git(Category::Auth) && !git(Category::NotFound) && !git(Category::Validation));
         assert!(!classify(&Outcome::Refused { message: String::new(), category: Category::Auth }).is_retryable());
+    }
+
+    #[test]
+    fn the_words_are_those_of_the_events() {
+        for category in Category::ALL {
+            assert_eq!(serde_json::to_value(category).expect("a word"), category.as_str());
+        }
+        let retried: Vec<_> = Category::ALL.into_iter().filter(|category| category.is_retryable()).map(Category::as_str).collect();
+        assert_eq!(retried, ["timeout", "network", "rate-limit", "server-error"]);
     }
 
     #[test]

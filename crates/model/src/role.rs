@@ -49,6 +49,8 @@ pub enum Action {
     Read,
     /// End an execution.
     Kill,
+    /// Run what was given up again, whosever it is.
+    Redrive,
     /// List locks.
     ReadLocks,
     /// Take a lock from its holder.
@@ -110,7 +112,7 @@ pub const fn reach(role: Role, action: Action) -> Reach {
         Action::Kill => [All, All, Own, None],
         Action::ReadLocks | Action::ReadImages | Action::ReadPlaybooks | Action::ReadSecrets => [All, All, All, All],
         Action::Metrics => [All, All, None, All],
-        Action::ManageImages => [All, All, None, None],
+        Action::ManageImages | Action::Redrive => [All, All, None, None],
         Action::WriteSecrets => [All, All, Own, None],
         Action::ManageKeys | Action::ExplainAccess => [All, Own, Own, Own],
         Action::ReleaseLock

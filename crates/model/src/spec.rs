@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::git::GitSource;
+use crate::job::TaskRef;
 use crate::name::Name;
 
 /// The queue that is used when none is named.
@@ -51,6 +52,9 @@ pub struct Spec {
     /// A repository that is cloned before the command starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<GitSource>,
+    /// The task that it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskRef>,
     /// The playbook that it is a run of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub playbook: Option<PlaybookRef>,

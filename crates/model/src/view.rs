@@ -1,12 +1,14 @@
 //! What a decision may look at and what it writes. An adapter shows its current state as a [`View`], asks
 //! [`crate::decide::decide`], and applies the [`Writes`] in the same transaction.
 
+use crate::bound;
 use crate::chain::AuditKey;
 use crate::change::Made;
 use crate::command::{Answer, Receipt, SubmitKey};
 use crate::event::{Entity, Event, EventType};
 use crate::execution::Execution;
-use crate::id::ExecutionId;
+use crate::id::{ExecutionId, JobId};
+use crate::job::{Job, MOST_INLINE_BYTES, Node, Phase};
 use crate::lock::Lock;
 use crate::name::Name;
 use crate::record::{Kind, Record};
@@ -34,9 +36,64 @@ pub trait View {
     /// The first executions that can be leased now by who serves this, by [`crate::execution::ReadyKey`], `max` in all.
     fn ready(&mut self, queues: &[Name], serves: &[Needs], now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, Self::Error>;
 
+    /// One job.
+    fn job(&mut self, id: JobId) -> Result<Option<Job>, Self::Error>;
+
+    /// One task of a job.
+    fn node(&mut self, job: JobId, task: &str) -> Result<Option<Node>, Self::Error>;
+
+    /// Where one task of a job stands, without a look at the rest of it.
+    fn phase(&mut self, job: JobId, task: &str) -> Result<Option<Phase>, Self::Error>;
+
+    /// How many parents of a task are not done, without a look at the rest of it: a task may have thousands.
+    fn open_parents(&mut self, job: JobId, task: &str) -> Result<Option<u32>, Self::Error>;
+
+    /// Tasks of a job that stand like this, by place, `max` at most.
+    fn nodes(&mut self, job: JobId, standing: Standing, max: usize) -> Result<Vec<Node>, Self::Error>;
+
+    /// How many tasks of a job were written with this batch and not looked at yet.
+    fn staged(&mut self, job: JobId, batch: u64) -> Result<u32, Self::Error>;
+
+    /// The children of a task that have not been told that it is done, by place, `max` at most.
+    fn children(&mut self, job: JobId, parent: &str, max: usize) -> Result<Vec<Name>, Self::Error>;
+
+    /// Where every task of a job that is part of its graph stands, by place.
+    fn phases(&mut self, job: JobId) -> Result<Vec<(Name, Phase)>, Self::Error>;
+
     /// One record, also after it was removed.
     fn record(&mut self, kind: Kind, name: &str) -> Result<Option<Record>, Self::Error>;
 }
+
+/// How tasks of a job stand, for a look at those that have something to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Written with this batch, and not looked at yet.
+    Staged(u64),
+    /// Could be released.
+    Ready,
+    /// Ended otherwise than well in a generation before this one.
+    FailedBefore(u32),
+    /// Ended otherwise than well, at this place or later.
+    FailedFrom(u32),
+    /// Done, and its children have not all been told.
+    Marked,
+}
+
+impl Standing {
+    /// Whether a task stands like this.
+    pub fn fits(self, node: &Node) -> bool {
+        match self {
+            Self::Staged(batch) => node.phase == Phase::Staged && node.batch == batch,
+            Self::Ready => node.phase == Phase::Ready,
+            Self::FailedBefore(generation) => node.phase == Phase::Failed && node.generation < generation,
+            Self::FailedFrom(place) => node.phase == Phase::Failed && node.place >= place,
+            Self::Marked => node.marked,
+        }
+    }
+}
+
+/// So many tasks of a job are forgotten in one step.
+pub const MOST_FORGOTTEN: usize = 200;
 
 /// What a decision writes, all of it or nothing.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +104,18 @@ pub struct Writes {
     pub locks: Vec<Lock>,
     /// Records as they are afterwards. One that is new has version 1.
     pub records: Vec<Record>,
+    /// Jobs as they are afterwards. One that is new has version 1.
+    pub jobs: Vec<Job>,
+    /// Tasks as they are afterwards.
+    pub nodes: Vec<Node>,
+    /// Tasks of which nothing changed but how many parents are not done; none of these is among the whole ones.
+    pub lowered: Vec<(JobId, Name, u32)>,
+    /// Edges that are new: parent and child.
+    pub edges: Vec<(JobId, Name, Name)>,
+    /// Edges that are gone: the child has been told.
+    pub told_edges: Vec<(JobId, Name, Name)>,
+    /// Jobs of which everything goes, [`MOST_FORGOTTEN`] tasks at most, the first by place; and the job itself when it has none left.
+    pub forgotten: Vec<JobId>,
     /// New events, in order.
     pub events: Vec<Event>,
     /// The client's own key for this, and what it made.
@@ -59,7 +128,14 @@ pub struct Writes {
 impl Writes {
     /// Nothing to write.
     pub fn is_empty(&self) -> bool {
-        self.executions.is_empty() && self.locks.is_empty() && self.records.is_empty() && self.events.is_empty() && self.key.is_none()
+        self.executions.is_empty()
+            && self.locks.is_empty()
+            && self.records.is_empty()
+            && self.jobs.is_empty()
+            && self.nodes.is_empty()
+            && self.forgotten.is_empty()
+            && self.events.is_empty()
+            && self.key.is_none()
     }
 
     /// Adds an event about an execution.
@@ -89,6 +165,14 @@ impl Writes {
         Box::new(execution)
     }
 
+    /// Writes a job, raising its version, and gives it back as written.
+    pub fn put_job(&mut self, mut job: Job, step: &Step) -> Box<Job> {
+        job.version += 1;
+        job.modified_by_request_id.clone_from(&step.request_id);
+        self.jobs.push(job.clone());
+        Box::new(job)
+    }
+
     /// Writes a record, raising its version, and gives it back as written.
     pub fn put_record(&mut self, mut record: Record) -> Box<Record> {
         record.version += 1;
@@ -96,18 +180,31 @@ impl Writes {
         Box::new(record)
     }
 
-    /// Numbers the events, links them to their entities' chains and makes the receipt; the answer shows what is written. Called once, last.
+    /// Numbers the events, holds each to its size and depth ([`bound`]), links them to their entities' chains and makes the receipt; the answer shows what is written. Called once, last.
     pub fn seal(&mut self, key: &AuditKey, answer: &mut Answer) {
         for event in &mut self.events {
             let execution = self.executions.iter_mut().find(|execution| event.entity == Entity::task(execution.id));
             let record = self.records.iter_mut().find(|record| record.entity().as_ref() == Some(&event.entity));
+            let job = self.jobs.iter_mut().find(|job| event.entity == Entity::job(job.id));
             let chain = execution.map(|execution| &mut execution.chain).or(record.map(|record| &mut record.chain));
+            let chain = chain.or(job.map(|job| &mut job.chain));
             let chain = chain.expect("an event is written together with what it is about");
+            bound::level(&mut event.properties, bound::MOST_EVENT_DEPTH);
+            let mut canonical = event.canonical();
+            if canonical.len() > bound::MOST_EVENT_BYTES {
+                bound::cut(&mut event.properties, MOST_INLINE_BYTES);
+                canonical = event.canonical();
+            }
             if event.kind.is_chained() {
-                *chain = key.link(chain, &event.canonical());
+                *chain = key.link(chain, &canonical);
                 event.mac = chain.mac;
             }
             event.number = chain.count;
+        }
+        if let Answer::Job { job, .. } = answer
+            && let Some(written) = self.jobs.iter().find(|written| written.id == job.id)
+        {
+            job.chain = written.chain;
         }
         if let Answer::Record { record, .. } = answer
             && let Some(written) = self.records.iter().find(|written| written.kind == record.kind && written.name == record.name)
@@ -133,6 +230,8 @@ impl Writes {
             Answer::Ended(execution) => Some(Receipt::Ended(execution.id)),
             Answer::Changed(execution) => Some(Receipt::Changed(execution.id)),
             Answer::Lock(lock) => Some(Receipt::Lock(lock.name.clone())),
+            Answer::Job { job, .. } => Some(Receipt::Job(job.id)),
+            Answer::Redriven { letters, .. } => Some(Receipt::Redriven(letters.clone())),
             Answer::Record { record, .. } => Some(Receipt::Record(record.kind, record.name.clone())),
             Answer::Refused(_) => self.executions.first().map(|execution| Receipt::Late(execution.id)),
             Answer::Begun(_) | Answer::Extended(_) | Answer::Unchanged => None,

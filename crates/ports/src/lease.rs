@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use runvoy_model::command::{EndAttempt, Extend, Extended, Fence};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
+use runvoy_model::job::Payload;
 use runvoy_model::log::Block;
 use runvoy_model::name::Name;
 
@@ -33,13 +34,15 @@ pub enum LeaseError {
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// What an attempt needs and nobody keeps: the values of its secrets, for its own process only.
+/// What an attempt needs beside its own record: the values of its secrets, for its own process only, and what other tasks gave.
 #[derive(Clone, Default)]
 pub struct Materials {
     /// Each secret by its name, with the environment variable that it becomes.
     pub secrets: Vec<Material>,
     /// What git shows to the repository's server.
     pub git_token: Option<Material>,
+    /// The JSON that a task finds in the file that `RUNVOY_INPUT` names.
+    pub input: Option<Vec<u8>>,
 }
 
 /// One secret, opened.
@@ -74,7 +77,7 @@ pub trait Leases: Send + Sync {
     /// Leases up to `max` executions and begins their attempts. May be none.
     async fn lease(&self, max: usize) -> Result<Vec<Execution>, LeaseError>;
 
-    /// The values of the secrets that an attempt was given; `Refused` where one is gone or may no longer be used.
+    /// What an attempt was given; `Refused` where a secret is gone or may no longer be used.
     async fn materials(&self, fence: Fence) -> Result<Materials, LeaseError>;
 
     /// Keeps a lease alive; the answer carries a kill request.
@@ -82,6 +85,9 @@ pub trait Leases: Send + Sync {
 
     /// Publishes records of an attempt; returns the next sequence expected.
     async fn append(&self, fence: Fence, first_seq: u64, block: Block) -> Result<u64, LeaseError>;
+
+    /// Keeps what a command gave and is too large to be carried by the end of its attempt.
+    async fn put_blob(&self, fence: Fence, bytes: Vec<u8>) -> Result<Payload, LeaseError>;
 
     /// Ends an attempt whose records have all been published. `log_end` is filled in by whoever keeps the log.
     async fn finish(&self, ended: EndAttempt) -> Result<Execution, LeaseError>;

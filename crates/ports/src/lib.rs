@@ -1,8 +1,13 @@
 //! The seams between the engine and the world, and their errors.
 
+pub mod alert;
+pub mod blob;
 pub mod clock;
+pub mod event;
+pub mod job;
 pub mod lease;
 pub mod log;
+pub mod queue;
 pub mod record;
 pub mod runner;
 pub mod seal;

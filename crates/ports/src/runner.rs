@@ -136,6 +136,26 @@ pub struct StartError {
     pub message: String,
 }
 
+/// Why a file that a command left was not read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unread {
+    /// There is none.
+    #[error("it is not there")]
+    Missing,
+    /// It is a link, a directory, a pipe, a device, or not the command's own.
+    #[error("it is not an ordinary file of the command's own")]
+    NotAFile,
+    /// It is larger than was asked for.
+    #[error("it is larger than {limit} bytes")]
+    TooLarge {
+        /// What was asked for.
+        limit: usize,
+    },
+    /// It could not be read.
+    #[error("it cannot be read: {0}")]
+    Failed(String),
+}
+
 /// How surely a kill reaches every descendant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Containment {
@@ -160,6 +180,13 @@ pub trait Runner: Send + Sync {
 
     /// Starts a command. Nothing is left behind when this fails.
     async fn start(&self, start: Start) -> Result<Started, StartError>;
+
+    /// The work directory of an attempt, as its command sees it.
+    fn work_dir(&self, execution: ExecutionId, attempt: u32) -> PathBuf;
+
+    /// Reads a file that the command of an attempt left in its work directory: at most `limit` bytes, and nothing but an ordinary file
+    /// that is the command's own, whatever it put in its place. `name` has no directory.
+    async fn read(&self, execution: ExecutionId, attempt: u32, name: &str, limit: usize) -> Result<Vec<u8>, Unread>;
 
     /// Ends whatever earlier starts of this worker left running, and removes their work directories. Returns how many commands were found.
     async fn sweep(&self) -> Result<usize, StartError>;

@@ -2,17 +2,24 @@
 
 use async_trait::async_trait;
 use runvoy_model::change::{Change, Made};
-use runvoy_model::command::{Answer, Command, EndAttempt, Extend, Extended, Fence, Kill, LeaseRequest, Reap, Refusal, Submit, SubmitKey};
-use runvoy_model::event::{Entity, Event, EventType};
+use runvoy_model::command::{
+    Answer, Command, EndAttempt, Extend, Extended, Fence, Kill, LeaseRequest, OpenJob, OpenTasks, Reap, Refusal, StageTasks, Submit,
+    SubmitKey,
+};
 use runvoy_model::execution::{Execution, Lease};
-use runvoy_model::id::ExecutionId;
+use runvoy_model::id::{ExecutionId, JobId};
+use runvoy_model::job::Job;
 use runvoy_model::lock::Lock;
 use runvoy_model::name::Name;
 use runvoy_model::record::Record;
+use runvoy_model::redrive::{Redrive, Redriven};
 use runvoy_model::spec::Needs;
 use runvoy_model::status::Status;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
+
+pub use crate::event::{EventPage, EventQuery, Leaf, Sight, StoredEvent};
+use crate::queue::{DeadQuery, QueueCounts};
 
 /// What went wrong with a store.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +64,8 @@ pub struct ListQuery {
     pub created_by: Option<String>,
     /// Only those that asked for this lock.
     pub lock: Option<Name>,
+    /// Only the tasks of this job.
+    pub job: Option<JobId>,
     /// Only those submitted at this time or later.
     pub since: Option<UnixMs>,
     /// Only those submitted before this time.
@@ -85,34 +94,6 @@ pub struct LockLine {
     pub lock: Lock,
     /// Who waits for it, in order.
     pub waiters: Vec<ExecutionId>,
-}
-
-/// Which events, in the order they were written.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EventQuery {
-    /// Only events about this.
-    pub entity: Option<Entity>,
-    /// Only events of this type.
-    pub kind: Option<EventType>,
-    /// Only at this time or later.
-    pub from: Option<UnixMs>,
-    /// Only before this time.
-    pub to: Option<UnixMs>,
-    /// Newest first.
-    pub descending: bool,
-    /// Go on after this place.
-    pub after: Option<u64>,
-    /// At most this many.
-    pub limit: usize,
-}
-
-/// An event and its place in the whole log.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StoredEvent {
-    /// Rises by one with every event stored; a cursor.
-    pub place: u64,
-    /// The event.
-    pub event: Event,
 }
 
 /// What may be forgotten.
@@ -173,6 +154,22 @@ pub trait ExecutionStore: Send + Sync {
 
     /// A page of events.
     async fn events(&self, query: EventQuery) -> Result<Vec<StoredEvent>, StoreError>;
+
+    /// A page of those events that somebody may see. It may be empty and not the last.
+    async fn seen_events(&self, query: EventQuery, sight: Sight) -> Result<EventPage, StoreError>;
+
+    /// What the proof of the log takes of every event after a place, in order, `max` at most. It needs nothing of what they tell, so that one that
+    /// cannot be read is among them.
+    async fn leaves(&self, after: u64, max: usize) -> Result<Vec<Leaf>, StoreError>;
+
+    /// Every queue that holds something, by name. However many executions have ended, it costs no more.
+    async fn queues(&self) -> Result<Vec<QueueCounts>, StoreError>;
+
+    /// A page of a queue's dead letters.
+    async fn dead(&self, query: DeadQuery) -> Result<Vec<Execution>, StoreError>;
+
+    /// How many dead letters there are on such a page; no more of them are looked at than the page may hold.
+    async fn dead_count(&self, query: DeadQuery) -> Result<u64, StoreError>;
 
     /// Forgets a little of what may be forgotten; returns how many rows.
     async fn prune(&self, retention: Retention) -> Result<usize, StoreError>;
@@ -267,6 +264,52 @@ pub trait ExecutionStore: Send + Sync {
         }
     }
 
+    /// Writes tasks of a job before they count.
+    async fn stage_tasks(&self, step: Step, stage: StageTasks) -> Result<(), StoreError> {
+        unchanged(self.apply(step, Command::StageTasks(stage)).await?)
+    }
+
+    /// Opens a job: as it is now, and whether an earlier step with the same key made it.
+    async fn open_job(&self, step: Step, open: OpenJob) -> Result<(Job, bool), StoreError> {
+        match self.apply(step, Command::OpenJob(Box::new(open))).await? {
+            Answer::Job { job, repeated } => Ok((*job, repeated)),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Opens more tasks of a job.
+    async fn open_tasks(&self, step: Step, open: OpenTasks) -> Result<Job, StoreError> {
+        job(self.apply(step, Command::OpenTasks(open)).await?)
+    }
+
+    /// Goes on with a job that has more to do than one step could; its mark says whether there is still more.
+    async fn advance_job(&self, step: Step, id: JobId) -> Result<Job, StoreError> {
+        job(self.apply(step, Command::AdvanceJob(id)).await?)
+    }
+
+    /// Has the failed tasks of a job run again.
+    async fn resume_job(&self, step: Step, id: JobId, key: Option<SubmitKey>) -> Result<Job, StoreError> {
+        job(self.apply(step, Command::ResumeJob(id, key)).await?)
+    }
+
+    /// Ends a job: nothing more of it begins.
+    async fn cancel_job(&self, step: Step, id: JobId) -> Result<Job, StoreError> {
+        job(self.apply(step, Command::CancelJob(id)).await?)
+    }
+
+    /// Forgets a part of a job that was never opened; repeated until the job is gone.
+    async fn forget_staged(&self, step: Step, id: JobId) -> Result<(), StoreError> {
+        unchanged(self.apply(step, Command::ForgetStaged(id)).await?)
+    }
+
+    /// Has dead letters run again: what became of each, and whether an earlier step with the same key did it.
+    async fn redrive(&self, step: Step, redrive: Redrive) -> Result<(Vec<Redriven>, bool), StoreError> {
+        match self.apply(step, Command::Redrive(redrive)).await? {
+            Answer::Redriven { letters, repeated } => Ok((letters, repeated)),
+            other => Err(unexpected(other)),
+        }
+    }
+
     /// Takes a lock from its holder.
     async fn release_lock(&self, step: Step, name: Name) -> Result<Lock, StoreError> {
         match self.apply(step, Command::ReleaseLock(name)).await? {
@@ -287,6 +330,20 @@ fn changed_or_not(answer: Answer) -> Result<Option<Execution>, StoreError> {
     match answer {
         Answer::Changed(execution) | Answer::Ended(execution) => Ok(Some(*execution)),
         Answer::Unchanged => Ok(None),
+        other => Err(unexpected(other)),
+    }
+}
+
+fn job(answer: Answer) -> Result<Job, StoreError> {
+    match answer {
+        Answer::Job { job, .. } => Ok(*job),
+        other => Err(unexpected(other)),
+    }
+}
+
+fn unchanged(answer: Answer) -> Result<(), StoreError> {
+    match answer {
+        Answer::Unchanged => Ok(()),
         other => Err(unexpected(other)),
     }
 }

@@ -1,6 +1,7 @@
 //! The trail of events as its keeper sees it: whether it is whole, and where its checkpoints are told to the world outside the store.
 
 use async_trait::async_trait;
+use runvoy_model::fold::Comparison;
 use runvoy_model::verify::Verdict;
 use runvoy_model::witness::Witness;
 
@@ -11,6 +12,10 @@ use crate::store::StoreError;
 pub trait AuditTrail: Send + Sync {
     /// Looks at every event there is and at every checkpoint. Takes long with much data; also reads what the store itself would refuse to serve.
     async fn verify(&self) -> Result<Verdict, StoreError>;
+
+    /// Compares all state that is kept beside the events with what they say. Takes long with much data, and gives no false alarm while it is
+    /// written to.
+    async fn compare_state(&self) -> Result<Comparison, StoreError>;
 }
 
 /// What checkpoints are told to. It only grows.

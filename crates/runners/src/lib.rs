@@ -4,6 +4,7 @@
 
 mod command;
 mod config;
+mod leftover;
 mod uid;
 mod user;
 

@@ -7,16 +7,17 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use async_trait::async_trait;
 use runvoy_model::id::ExecutionId;
-use runvoy_ports::runner::{Containment, Control, Exit, ExitStatus, Limits, Runner, Start, StartError, Started, WorkDir, WorkFile};
+use runvoy_ports::runner::{Containment, Control, Exit, ExitStatus, Limits, Runner, Start, StartError, Started, Unread, WorkDir, WorkFile};
 use tokio::sync::oneshot;
 
 use crate::command::{attempt_name, check, is_attempt_name};
 use crate::config::{Config, User};
+use crate::leftover;
 
 /// Runs commands as process groups of this machine.
 pub struct ProcessRunner {
@@ -118,6 +119,14 @@ impl Runner for ProcessRunner {
         });
         let control = Box::new(ProcessGroup(pid.cast_signed()));
         Ok(Started { handle: format!("{{\"pid\":{pid}}}"), pid: Some(pid), work_dir, stdout, stderr, exit, control })
+    }
+
+    fn work_dir(&self, execution: ExecutionId, attempt: u32) -> PathBuf {
+        self.config.work_root.join(attempt_name(execution, attempt))
+    }
+
+    async fn read(&self, execution: ExecutionId, attempt: u32, name: &str, limit: usize) -> Result<Vec<u8>, Unread> {
+        leftover::read(&self.work_dir(execution, attempt), name, limit).await
     }
 
     async fn sweep(&self) -> Result<usize, StartError> {

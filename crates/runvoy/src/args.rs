@@ -33,7 +33,7 @@ pub enum Command {
     #[command(subcommand, before_help = ADMIN_EXAMPLES)]
     Admin(AdminCommand),
     #[command(flatten)]
-    Client(ClientCommand),
+    Client(Box<ClientCommand>),
 }
 
 #[derive(Debug, Subcommand)]

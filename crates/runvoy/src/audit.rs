@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use async_trait::async_trait;
 use runvoy_cli::GlobalArgs;
 use runvoy_model::chain::AuditKey;
+use runvoy_model::fold::Comparison;
 use runvoy_model::verify::Verdict;
 use runvoy_ports::store::StoreError;
 use runvoy_ports::trail::AuditTrail;
@@ -35,12 +36,23 @@ impl StoreTrail {
 #[async_trait]
 impl AuditTrail for StoreTrail {
     async fn verify(&self) -> Result<Verdict, StoreError> {
+        let key = self.key.clone();
+        self.look(move |data| look(data, &key)).await
+    }
+
+    async fn compare_state(&self) -> Result<Comparison, StoreError> {
+        self.look(|data| runvoy_sqlite::compare_state(&data.store())).await
+    }
+}
+
+impl StoreTrail {
+    async fn look<T: Send + 'static>(&self, look: impl FnOnce(&DataDir) -> Result<T, OpenError> + Send + 'static) -> Result<T, StoreError> {
         let alone = Arc::clone(&self.alone).lock_owned().await;
-        let (data, key) = (self.data.clone(), self.key.clone());
+        let data = self.data.clone();
         let looking = tokio::task::spawn_blocking(move || {
             // Given back when the work is done, not when nobody waits for it any more.
             let _alone = alone;
-            look(&data, &key)
+            look(&data)
         });
         match looking.await {
             Ok(looked) => looked.map_err(|error| StoreError::Unavailable(Box::new(error))),
@@ -60,8 +72,8 @@ pub fn is_about_files(global: &GlobalArgs) -> bool {
     named.is_some_and(|path| !DataDir::new(path).is_locked())
 }
 
-/// Proves the trail of a directory that no server has.
-pub fn verify(data: &DataDir) -> Result<AuditVerification> {
+/// Proves the trail of a directory that no server has, and on demand that all kept state follows from it.
+pub fn verify(data: &DataDir, with_state: bool) -> Result<AuditVerification> {
     if !data.store().exists() {
         bail!("{} has no store: name a server's data directory with --data-dir", data.path().display());
     }
@@ -69,5 +81,10 @@ pub fn verify(data: &DataDir) -> Result<AuditVerification> {
     let _lock = data.lock()?;
     let key = keys::audit_key(data)?;
     let verdict = look(data, &key).with_context(|| format!("cannot prove the audit trail in {}", data.path().display()))?;
-    Ok(AuditVerification::from(verdict))
+    let found = AuditVerification::from(verdict);
+    if !with_state {
+        return Ok(found);
+    }
+    let compared = runvoy_sqlite::compare_state(&data.store());
+    Ok(found.with_state(compared.with_context(|| format!("cannot compare the state in {}", data.path().display()))?))
 }

@@ -13,6 +13,7 @@ use runvoy_sqlite::SqliteStore;
 use runvoy_sqlite::logs::FileLogStore;
 
 use crate::data_dir::{DataDir, UNFINISHED, write_private};
+use crate::restore::copy_tree;
 use crate::seal_keys::{CURRENT, FileSealKeys};
 
 /// What the name of an unfinished copy ends with.
@@ -46,7 +47,7 @@ pub async fn copy(source: Source<'_>, destination: &Path) -> Result<()> {
     sync(parent)
 }
 
-/// The store first, then the logs, so that the logs are never shorter than the store says.
+/// The store first, then the logs, so that the logs are never shorter than the store says; and the blobs, which are there before the store says so.
 async fn fill(Source { data, store, logs, seal_keys }: Source<'_>, directory: &Path) -> Result<()> {
     fs::DirBuilder::new().mode(0o700).create(directory).with_context(|| format!("cannot make {}", directory.display()))?;
     let copy = DataDir::new(directory);
@@ -57,6 +58,8 @@ async fn fill(Source { data, store, logs, seal_keys }: Source<'_>, directory: &P
     copy_keys(data, &copy)?;
     let (logs, target) = (Arc::clone(logs), copy.logs());
     tokio::task::spawn_blocking(move || logs.backup_to(&target)).await?.context("cannot copy the logs")?;
+    let (blobs, target) = (data.blobs(), copy.blobs());
+    tokio::task::spawn_blocking(move || copy_tree(&blobs, &target)).await?.context("cannot copy the blobs")?;
     sync(directory)
 }
 

@@ -17,7 +17,7 @@ const LOCK_TRY_EVERY: Duration = Duration::from_millis(10);
 const LONGEST_PATH: usize = size_of::<libc::sockaddr_un>() - offset_of!(libc::sockaddr_un, sun_path) - "/sock.new".len() - 1;
 
 /// What a server keeps in its directory. Anything else in it is somebody else's.
-const OWN_FILES: [&str; 19] = [
+const OWN_FILES: [&str; 21] = [
     "admin.key",
     "admin.new",
     "checkpoints.ndjson",
@@ -25,6 +25,8 @@ const OWN_FILES: [&str; 19] = [
     "endpoint.new",
     "keys",
     "lock",
+    "blobs",
+    "blobs.new",
     "logs",
     "logs.new",
     "restoring",
@@ -62,6 +64,11 @@ impl DataDir {
     /// The checkpoints of the audit trail, as they are told outside the store.
     pub fn checkpoints(&self) -> PathBuf {
         self.0.join("checkpoints.ndjson")
+    }
+
+    /// What is too large for the store.
+    pub fn blobs(&self) -> PathBuf {
+        self.0.join("blobs")
     }
 
     /// The logs.
@@ -242,6 +249,16 @@ pub fn write_private_for(path: &Path, content: &[u8], owner: Option<(u32, u32)>)
     Ok(())
 }
 
+/// Refuses a file that others than its owner may read or write. Commands of other users pass through the data directory: what is private in it is
+/// private by its own mode.
+pub fn check_private(path: &Path) -> Result<()> {
+    let mode = fs::metadata(path).with_context(|| format!("cannot look at {}", path.display()))?.permissions().mode();
+    if mode & 0o077 != 0 {
+        bail!("others than its owner have access to {} (its mode is {:o}): chmod 600 {0}", path.display(), mode & 0o7777);
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::MetadataExt;
@@ -270,6 +287,19 @@ mod tests {
         fs::write(dir.path().join("thesis.tex"), "").expect("written");
         data.close_to_others().expect("left as it is");
         assert_eq!(mode(dir.path()), 0o755);
+    }
+
+    #[test]
+    fn security_13_a_file_that_others_may_read_or_write_is_not_private() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("server.yaml");
+        fs::write(&path, "").expect("written");
+        for (mode, private) in [(0o600, true), (0o400, true), (0o644, false), (0o640, false), (0o620, false), (0o601, false)] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("permissions");
+            let refused = check_private(&path).err().map(|error| error.to_string());
+            assert_eq!(refused.is_none(), private, "{mode:o}");
+            assert!(refused.is_none_or(|why| why.contains(&format!("chmod 600 {}", path.display()))));
+        }
     }
 
     #[test]

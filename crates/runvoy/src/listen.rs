@@ -117,8 +117,11 @@ mod tests {
         let worker = Worker { id: WorkerId(ids.next_id()), host: "here".into(), runner: "process".into(), in_process: true, serves };
         let trail = Arc::new(StoreTrail::new(data, AuditKey::new([7; 32])));
         let seal_keys = Arc::new(FileSealKeys::open(data, &[]).expect("sealing keys"));
+        let blobs = runvoy_sqlite::FileBlobStore::open(&data.blobs(), 0).expect("blobs");
         let ports = Ports {
             store: store.clone(),
+            jobs: store.clone(),
+            blobs: Arc::new(blobs.clone()),
             records: store.clone(),
             trail,
             seal_keys: seal_keys.clone(),
@@ -129,7 +132,7 @@ mod tests {
         };
         let engine = Engine::new(ports, runvoy_engine::Config::default(), worker);
         let (data, settings, backing_up) = (data.clone(), Settings::default(), Arc::default());
-        let host = Arc::new(Machine { data, settings, store, logs, seal_keys, runner: None, backing_up });
+        let host = Arc::new(Machine { data, settings, store, logs, blobs, seal_keys, runner: None, backing_up });
         let config = ServerConfig::new("", [7; 32]);
         (engine.clone(), App::new(ServerParts { engine, config, metrics: Arc::new(String::new), host }))
     }

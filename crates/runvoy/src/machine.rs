@@ -1,5 +1,5 @@
-//! The machine under a server, as its edge sees it: probes for `runvoy doctor` (the store, the disk, what the logs take, how commands
-//! are contained) and backups.
+//! The machine under a server, as its edge sees it: probes for `runvoy doctor` (the store, the disk, what logs and blobs take, how
+//! commands are contained) and backups.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use runvoy_ports::runner::{Containment, Runner};
 use runvoy_server::{BackupFault, Host};
-use runvoy_sqlite::SqliteStore;
 use runvoy_sqlite::logs::FileLogStore;
+use runvoy_sqlite::{FileBlobStore, SqliteStore};
 use runvoy_wire::{Probe, ProbeStatus};
 use tokio::sync::Mutex;
 
@@ -23,6 +23,7 @@ pub struct Machine {
     pub settings: Settings,
     pub store: Arc<SqliteStore>,
     pub logs: Arc<FileLogStore>,
+    pub blobs: FileBlobStore,
     pub seal_keys: Arc<FileSealKeys>,
     pub runner: Option<Arc<dyn Runner>>,
     /// Held by whoever makes a backup.
@@ -31,7 +32,7 @@ pub struct Machine {
 
 impl Host for Machine {
     fn probes(&self) -> BoxFuture<'_, Vec<Probe>> {
-        Box::pin(async move { vec![self.integrity().await, self.disk(), self.logs().await, self.containment()] })
+        Box::pin(async move { vec![self.integrity().await, self.disk(), self.logs().await, self.blobs().await, self.containment()] })
     }
 
     fn backup(&self, destination: PathBuf) -> BoxFuture<'_, Result<(), BackupFault>> {
@@ -88,6 +89,18 @@ impl Machine {
             }
             Ok(Err(error)) => probe("logs", ProbeStatus::Fail, &error.to_string()),
             Err(error) => probe("logs", ProbeStatus::Fail, &error.to_string()),
+        }
+    }
+
+    async fn blobs(&self) -> Probe {
+        let blobs = self.blobs.clone();
+        match tokio::task::spawn_blocking(move || blobs.usage()).await {
+            Ok(Ok(usage)) => {
+                let detail = format!("{} in {} blobs: large data of tasks, kept as long as the jobs", mib(usage.bytes), usage.blobs);
+                probe("blobs", ProbeStatus::Ok, &detail)
+            }
+            Ok(Err(error)) => probe("blobs", ProbeStatus::Fail, &error.to_string()),
+            Err(error) => probe("blobs", ProbeStatus::Fail, &error.to_string()),
         }
     }
 

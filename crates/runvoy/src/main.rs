@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser};
-use runvoy_cli::ClientCommand;
+use runvoy_cli::{ClientCommand, GlobalArgs};
 
 use crate::args::{AdminCommand, Cli, Command};
 use crate::data_dir::DataDir;
@@ -73,14 +73,21 @@ fn main() -> ExitCode {
                 runtime.block_on(recover::recover(&data, args.email.as_deref(), format))
             }))
         }
-        Command::Client(ClientCommand::Audit(args)) if args.is_verify() && audit::is_about_files(&cli.global) => {
-            match data_dir(cli.global.data_dir.clone()).and_then(|data| audit::verify(&data)) {
-                Ok(found) => ExitCode::from(runvoy_cli::command::audit::tell(&cli.global, &found)),
+        Command::Client(command) => client(cli.global, *command),
+    }
+}
+
+/// What asks a server, or, of a store whose server is away, its files.
+fn client(global: GlobalArgs, command: ClientCommand) -> ExitCode {
+    match command {
+        ClientCommand::Audit(args) if args.is_verify() && audit::is_about_files(&global) => {
+            match data_dir(global.data_dir.clone()).and_then(|data| audit::verify(&data, args.with_state())) {
+                Ok(found) => ExitCode::from(runvoy_cli::command::audit::tell(&global, &found)),
                 Err(error) => finish(Err(error)),
             }
         }
-        Command::Client(command) => match runtime(false) {
-            Ok(runtime) => ExitCode::from(runtime.block_on(runvoy_cli::execute(cli.global, command, &local::OwnBinary))),
+        command => match runtime(false) {
+            Ok(runtime) => ExitCode::from(runtime.block_on(runvoy_cli::execute(global, command, &local::OwnBinary))),
             Err(error) => finish(Err(error)),
         },
     }

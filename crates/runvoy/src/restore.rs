@@ -34,21 +34,26 @@ pub fn restore(source: &Path, data: &DataDir) -> Result<()> {
 
 /// What a store leaves. Its write-ahead log without it would be taken for that of the restored one, and its checkpoints would tell that this was put
 /// back to an earlier state.
-fn remains(data: &DataDir) -> [PathBuf; 5] {
+fn remains(data: &DataDir) -> [PathBuf; 6] {
     let beside = |name| data.path().join(name);
-    [data.store(), beside("runvoy.db-wal"), beside("runvoy.db-shm"), data.logs(), data.checkpoints()]
+    [data.store(), beside("runvoy.db-wal"), beside("runvoy.db-shm"), data.logs(), data.blobs(), data.checkpoints()]
 }
 
 /// The store comes last.
 fn copy(backup: &DataDir, data: &DataDir) -> Result<()> {
-    let (new_logs, new_store) = (data.path().join("logs.new"), data.path().join("runvoy.db.new"));
-    for unfinished in remains(data).iter().chain([&new_logs, &new_store]) {
+    let beside = |name| data.path().join(name);
+    let (new_logs, new_blobs, new_store) = (beside("logs.new"), beside("blobs.new"), beside("runvoy.db.new"));
+    for unfinished in remains(data).iter().chain([&new_logs, &new_blobs, &new_store]) {
         remove(unfinished).with_context(|| format!("cannot remove {}", unfinished.display()))?;
     }
     copy_keys(backup, data)?;
     if backup.logs().exists() {
         copy_tree(&backup.logs(), &new_logs)?;
         fs::rename(&new_logs, data.logs())?;
+    }
+    if backup.blobs().exists() {
+        copy_tree(&backup.blobs(), &new_blobs)?;
+        fs::rename(&new_blobs, data.blobs())?;
     }
     copy_file(&backup.store(), &new_store)?;
     fs::rename(&new_store, data.store())?;
@@ -63,10 +68,14 @@ fn remove(path: &Path) -> std::io::Result<()> {
     }
 }
 
-fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+/// Copies a directory, but for what is being written in it.
+pub fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
+        if entry.file_name() == runvoy_sqlite::UNFINISHED_BLOBS {
+            continue;
+        }
         let target = to.join(entry.file_name());
         if entry.file_type()?.is_dir() {
             copy_tree(&entry.path(), &target)?;

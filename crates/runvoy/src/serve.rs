@@ -130,7 +130,12 @@ async fn end_commands(stack: &Stack, stops: &mut Stops) -> bool {
 fn load_settings(args: &ServeArgs, data: &DataDir) -> Result<Settings> {
     let path = args.config.clone().unwrap_or_else(|| data.settings());
     let file = match std::fs::read_to_string(&path) {
-        Ok(text) => Some((path.display().to_string(), text)),
+        Ok(text) => {
+            if Settings::file_holds_secret(&text) {
+                crate::data_dir::check_private(&path).context("alerts.slack_webhook_url is a secret")?;
+            }
+            Some((path.display().to_string(), text))
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && args.config.is_none() => None,
         Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
     };

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use runvoy_alerts::SlackAlerter;
+use runvoy_model::git::Reach;
 use runvoy_model::name::Name;
 use runvoy_runners::UidRange;
 use runvoy_server::Network;
@@ -62,6 +64,20 @@ pub struct Settings {
     pub log_level: String,
     /// `text`, `json`, or `auto`.
     pub log_format: String,
+    /// How often what runs is looked at.
+    pub health_interval: Duration,
+    /// Heard of within this is healthy.
+    pub health_healthy_within: Duration,
+    /// Heard of within this is a warning, longer ago is critical.
+    pub health_warning_within: Duration,
+    /// Running longer than this is overtime.
+    pub health_overtime_after: Duration,
+    /// Where people are told of incidents.
+    pub slack_webhook_url: Hidden,
+    /// That may be on this machine or in a private network.
+    pub alerts_allow_private: bool,
+    /// No more than one message in this time.
+    pub alerts_interval: Duration,
     /// Days that logs are kept.
     pub retention_log_days: u32,
     /// Days that heartbeats are kept.
@@ -92,10 +108,29 @@ pub struct Settings {
     pub environment: String,
 }
 
+/// A value that is never shown.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Hidden(Option<String>);
+
+impl Hidden {
+    /// The value, for whoever needs it.
+    pub fn reveal(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
+impl std::fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "Hidden(…)" } else { "Hidden(none)" })
+    }
+}
+
 /// One key.
 pub struct Key {
-    /// Its name in the file; `RUNVOY_` and its upper case in the environment; dashes for underscores as a flag.
+    /// Its name in the file, where `a.b` may be `b` under `a`; dashes for underscores as a flag.
     pub name: &'static str,
+    /// Its name in the environment, where that is not `RUNVOY_` and its upper case.
+    variable: Option<&'static str>,
     /// Its default, as it would be written.
     pub default: &'static str,
     /// What it does, as the documentation says it.
@@ -105,17 +140,28 @@ pub struct Key {
 }
 
 macro_rules! key {
-    ($name:ident, $default:literal, $help:literal, $parse:expr) => {
+    ($field:ident, $default:literal, $help:literal, $parse:expr) => {
+        key!(stringify!($field), None, $field, $default, $help, $parse)
+    };
+    ($name:expr, $variable:expr, $field:ident, $default:literal, $help:literal, $parse:expr) => {
         Key {
-            name: stringify!($name),
+            name: $name,
+            variable: $variable,
             default: $default,
             help: $help,
             set: |settings, text| {
-                settings.$name = $parse(text)?;
+                settings.$field = $parse(text)?;
                 Ok(())
             },
         }
     };
+}
+
+impl Key {
+    /// Its name in the environment.
+    fn variable(&self) -> String {
+        self.variable.map_or_else(|| format!("RUNVOY_{}", self.name.replace('.', "_").to_uppercase()), str::to_owned)
+    }
 }
 
 /// Every key there is.
@@ -145,6 +191,34 @@ pub const KEYS: &[Key] = &[
     key!(trusted_proxies, "", "Addresses or networks of proxies whose X-Forwarded-For is believed.", networks),
     key!(log_level, "info", "error, warn, info, debug or trace.", text),
     key!(log_format, "auto", "text, json, or auto: text on a terminal, else JSON.", text),
+    key!("health.interval", None, health_interval, "5m", "How often what runs is looked at.", duration),
+    key!("health.healthy_within", None, health_healthy_within, "5m", "An execution is healthy if it was heard of within this.", duration),
+    key!("health.warning_within", None, health_warning_within, "10m", "Within this it is a warning; quiet for longer, critical.", duration),
+    key!("health.overtime_after", None, health_overtime_after, "1h", "An attempt that runs longer is in overtime.", duration),
+    key!(
+        "alerts.slack_webhook_url",
+        Some("RUNVOY_SLACK_WEBHOOK_URL"),
+        slack_webhook_url,
+        "",
+        "Slack-compatible webhook that incidents are told to; a secret, never shown.",
+        hidden
+    ),
+    key!(
+        "alerts.allow_private_addresses",
+        None,
+        alerts_allow_private,
+        "false",
+        "Let the webhook be on this machine or in a private network, and without TLS.",
+        boolean
+    ),
+    key!(
+        "alerts.interval",
+        None,
+        alerts_interval,
+        "1m",
+        "At most one message in this time; what comes meanwhile is told in one.",
+        duration
+    ),
     key!(retention_log_days, "30", "Days that logs are kept.", number),
     key!(retention_heartbeat_days, "7", "Days that heartbeat events are kept.", number),
     key!(log_max_bytes, "2GiB", "The most one log may hold; what comes after is counted, not kept.", bytes),
@@ -187,7 +261,7 @@ impl Settings {
             }
         }
         for key in KEYS {
-            let variable = format!("RUNVOY_{}", key.name.to_uppercase());
+            let variable = key.variable();
             if let Some((_, value)) = sources.env.iter().find(|(name, _)| *name == variable) {
                 settings.set(key.name, value).with_context(|| format!("in the environment variable {variable}"))?;
             }
@@ -200,9 +274,29 @@ impl Settings {
 
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let Some(key) = KEYS.iter().find(|key| key.name == name) else {
-            bail!("there is no setting {name}; docs/configuration.md lists them all");
+            // What is no name may be a value in the wrong place, and a secret.
+            let is_name = name.len() <= 60 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+            let shown = if is_name { name } else { "of a name like one of those in it" };
+            bail!("there is no setting {shown}; docs/configuration.md lists them all");
         };
-        (key.set)(self, value).map_err(|why| anyhow::anyhow!("{name}: {why}"))
+        (key.set)(self, value).map_err(|why| match value.contains("://") {
+            // The same of an address.
+            true => anyhow::anyhow!("{name}: an address does not belong here"),
+            false => anyhow::anyhow!("{name}: {why}"),
+        })
+    }
+
+    /// Whether the text of a settings file sets something that is a secret.
+    pub fn file_holds_secret(text: &str) -> bool {
+        let is_secret = |(name, value): &(String, String)| name == "alerts.slack_webhook_url" && !value.is_empty();
+        read_file(text).is_ok_and(|values| values.iter().any(is_secret))
+    }
+
+    /// What tells people of incidents, if anything does.
+    pub fn alerter(&self) -> Result<Option<SlackAlerter>> {
+        let reach = if self.alerts_allow_private { Reach::Private } else { Reach::Public };
+        let Some(url) = self.slack_webhook_url.reveal() else { return Ok(None) };
+        SlackAlerter::new(url, reach).map(Some).map_err(|why| anyhow::anyhow!("alerts.slack_webhook_url {why}"))
     }
 
     fn check(self) -> Result<Self> {
@@ -215,6 +309,13 @@ impl Settings {
         if self.queues.is_empty() {
             bail!("queues: name at least one");
         }
+        if self.health_interval < SHORTEST_INTERVAL {
+            bail!("health.interval: at least {} ms", SHORTEST_INTERVAL.as_millis());
+        }
+        if self.health_warning_within < self.health_healthy_within {
+            bail!("health.warning_within: not shorter than health.healthy_within");
+        }
+        self.alerter()?;
         if self.grace > LONGEST_GRACE {
             bail!("grace: at most {}s, because a kill that is not confirmed within a minute is given up", LONGEST_GRACE.as_secs());
         }
@@ -222,32 +323,46 @@ impl Settings {
     }
 }
 
-/// A settings file is a flat mapping; a value is a scalar or a list of scalars.
+/// Looks at what runs are not closer together than this.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
+
+/// A settings file is a flat mapping; a value is a scalar or a list of scalars. What is under a name is named with a dot.
 fn read_file(text: &str) -> Result<Vec<(String, String)>> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
+    // What the parser says quotes the file, and a part of it may be a secret: where it stumbled has to do.
     let map: std::collections::BTreeMap<String, serde_json::Value> =
-        serde_saphyr::from_str(text).map_err(|error| anyhow::anyhow!("{error}"))?;
+        serde_saphyr::from_str(text).map_err(|error| match error.location() {
+            Some(at) => anyhow::anyhow!("line {}, column {}: not YAML, or not names with values", at.line(), at.column()),
+            None => anyhow::anyhow!("not YAML, or not names with values"),
+        })?;
     let scalar = |value: &serde_json::Value| match value {
         serde_json::Value::String(text) => Some(text.clone()),
         serde_json::Value::Bool(_) | serde_json::Value::Number(_) => Some(value.to_string()),
         serde_json::Value::Null => Some(String::new()),
         _ => None,
     };
-    map.into_iter()
-        .map(|(key, value)| {
-            let text = match &value {
-                serde_json::Value::Array(items) => items.iter().map(scalar).collect::<Option<Vec<_>>>().map(|items| items.join(",")),
-                other => scalar(other),
-            };
-            text.map(|text| (key.clone(), text)).with_context(|| format!("{key}: expected a plain value or a list of them"))
-        })
-        .collect()
+    let flat = map.into_iter().flat_map(|(name, value)| match value {
+        serde_json::Value::Object(parts) => parts.into_iter().map(|(part, value)| (format!("{name}.{part}"), value)).collect(),
+        value => vec![(name, value)],
+    });
+    flat.map(|(key, value)| {
+        let text = match &value {
+            serde_json::Value::Array(items) => items.iter().map(scalar).collect::<Option<Vec<_>>>().map(|items| items.join(",")),
+            other => scalar(other),
+        };
+        text.map(|text| (key.clone(), text)).with_context(|| format!("{key}: expected a plain value or a list of them"))
+    })
+    .collect()
 }
 
 fn text(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
+}
+
+fn hidden(text: &str) -> Result<Hidden, String> {
+    Ok(Hidden((!text.is_empty()).then(|| text.to_owned())))
 }
 
 fn optional(text: &str) -> Result<Option<String>, String> {
@@ -352,6 +467,57 @@ mod tests {
     }
 
     #[test]
+    fn what_belongs_together_may_stand_under_one_name() {
+        let url = "https://hooks.example.com/services/T0/B0/s3cr3t";
+        let nested = format!("health: {{interval: 1m, overtime_after: 2h}}\nalerts:\n  slack_webhook_url: {url}");
+        for file in [nested, format!("health.interval: 1m\nhealth.overtime_after: 2h\nalerts.slack_webhook_url: {url}")] {
+            let settings = Settings::load(&sources(&file, &[("RUNVOY_HEALTH_INTERVAL", "30s")], &[])).expect("settings");
+            assert_eq!((settings.health_interval, settings.health_overtime_after), (Duration::from_secs(30), Duration::from_secs(7200)));
+            assert_eq!(settings.slack_webhook_url.reveal(), Some(url));
+            assert!(!format!("{settings:?}").contains("s3cr3t"), "it is a secret");
+        }
+        let env = Settings::load(&sources("", &[("RUNVOY_SLACK_WEBHOOK_URL", url)], &[])).expect("settings");
+        assert_eq!(env.slack_webhook_url.reveal(), Some(url));
+    }
+
+    #[test]
+    fn security_13_a_webhook_that_cannot_be_used_is_refused_without_being_shown() {
+        let wrong = |file: &str| format!("{:#}", Settings::load(&sources(file, &[], &[])).expect_err("wrong"));
+        let private = wrong("alerts.slack_webhook_url: https://10.0.0.1/s3cr3t");
+        assert!(private.contains("alerts.allow_private_addresses") && !private.contains("s3cr3t"), "{private}");
+        assert!(wrong("alerts.slack_webhook_url: http://hooks.example.com/s3cr3t").contains("https://"));
+        assert!(wrong("health: {warning_within: 1m}").contains("health.healthy_within"));
+        assert!(wrong("health: {interval: 0s}").contains("health.interval"));
+        let allowed = "alerts: {slack_webhook_url: 'http://127.0.0.1:9/x', allow_private_addresses: true}";
+        assert!(Settings::load(&sources(allowed, &[], &[])).is_ok());
+    }
+
+    #[test]
+    fn security_13_a_settings_file_that_cannot_be_read_is_not_quoted() {
+        const URL: &str = "https://hooks.example.com/services/T0/B0/s3cr3t";
+        for file in [
+            format!("alerts:\n  slack_webhook_url: {URL}\n interval: 1m\n"),
+            format!("alerts:\n  slack_webhook_url: \"{URL}\n"),
+            format!("alerts.slack_webhook_url: [{URL}\n"),
+            format!("alerts.slack_webhook_url: {{a: {{b: {URL}}}}}"),
+            URL.to_owned(),
+            format!("- {URL}"),
+            format!("? {URL}\n: x\n"),
+            format!("? {URL}\n: x\n? {URL}\n: x\n"),
+            format!("alerts: {{? '{URL}' : x}}"),
+            format!("alerts: {{interval: '{URL}'}}"),
+            format!("concurrency: {URL}"),
+        ] {
+            let said = Settings::load(&sources(&file, &[], &[])).expect_err("wrong");
+            for shown in [format!("{said:#}"), format!("{said:?}")] {
+                assert!(!shown.contains("s3cr3t") && shown.contains("server.yaml"), "{file}\n{shown}");
+            }
+        }
+        let said = format!("{:#}", Settings::load(&sources("listen: a\n  b: c\n", &[], &[])).expect_err("wrong"));
+        assert!(said.contains("line 2"), "{said}");
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         let wrong = |file: &str| format!("{:#}", Settings::load(&sources(file, &[], &[])).expect_err("wrong"));
         assert!(wrong("lisen: x").contains("lisen"));
@@ -371,7 +537,7 @@ mod tests {
         let documented = include_str!("../../../docs/configuration.md");
         for key in KEYS {
             let default = if key.default.is_empty() { "–".to_owned() } else { format!("`{}`", key.default) };
-            let row = format!("| `{}` | `RUNVOY_{}` | {} | {} |", key.name, key.name.to_uppercase(), default, key.help);
+            let row = format!("| `{}` | `{}` | {} | {} |", key.name, key.variable(), default, key.help);
             assert!(documented.contains(&row), "docs/configuration.md lacks the row\n{row}");
         }
         let rows = documented.lines().filter(|line| line.contains("| `RUNVOY_")).count();

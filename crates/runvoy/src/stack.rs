@@ -9,12 +9,16 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use metrics_exporter_prometheus::PrometheusBuilder;
-use runvoy_engine::{Auditor, Config as EngineConfig, DigestKey, Engine, LocalLeases, Ports, Pruner, Reaper, RetentionConfig, RunLimits};
+use runvoy_engine::{
+    Alerts, Auditor, Config as EngineConfig, DigestKey, Dispatcher, Engine, HealthConfig, HealthWatch, LocalLeases, Ports, Pruner, Reaper,
+    RetentionConfig, RunLimits,
+};
 use runvoy_model::chain::ChainHead;
 use runvoy_model::command::Worker as WorkerIdentity;
 use runvoy_model::cost::Rates;
 use runvoy_model::event::EventScope;
 use runvoy_model::git;
+use runvoy_model::health::Thresholds;
 use runvoy_model::id::WorkerId;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
@@ -25,7 +29,7 @@ use runvoy_ports::store::{EventQuery, ExecutionStore as _, StoreError};
 use runvoy_runners::{ProcessRunner, User};
 use runvoy_server::{App, ServerConfig, ServerParts};
 use runvoy_sqlite::logs::FileLogStore;
-use runvoy_sqlite::{OpenError, SqliteStore, WitnessFile};
+use runvoy_sqlite::{FileBlobStore, OpenError, SqliteStore, WitnessFile};
 use runvoy_worker::Worker;
 use tokio::task::JoinHandle;
 
@@ -83,8 +87,11 @@ impl Stack {
             in_process: true,
             serves: vec![Needs::Process],
         };
+        let blobs = FileBlobStore::open(&data.blobs(), settings.disk_reserve_bytes).context("cannot open the blobs")?;
         let ports = Ports {
             store: Arc::clone(&store) as _,
+            jobs: Arc::clone(&store) as _,
+            blobs: Arc::new(blobs.clone()),
             records: Arc::clone(&store) as _,
             trail: Arc::new(StoreTrail::new(data, keys.audit.clone())),
             seal_keys: Arc::clone(&seal_keys) as _,
@@ -93,7 +100,10 @@ impl Stack {
             clock: Arc::clone(&clock),
             ids,
         };
-        let engine = Engine::new(ports, engine_config(&settings), identity.clone());
+        let engine = Engine::new(ports, engine_config(&settings, url), identity.clone());
+        if let Some(alerter) = settings.alerter()? {
+            engine.attach_alerter(Arc::new(alerter));
+        }
         let reaped = engine.recover().await.context("cannot recover what an earlier start left")?;
         if reaped > 0 {
             tracing::warn!(reaped, "executions of an earlier start were recorded as lost");
@@ -107,6 +117,7 @@ impl Stack {
                 settings: settings.clone(),
                 store: Arc::clone(&store),
                 logs: Arc::clone(&logs),
+                blobs,
                 seal_keys,
                 runner: runner.clone(),
                 backing_up: Arc::default(),
@@ -121,6 +132,9 @@ impl Stack {
             stack.start_worker(runner, clock, identity.host);
         }
         stack.agents.push(tokio::spawn(Reaper::new(Arc::clone(&stack.engine)).run()));
+        stack.agents.push(tokio::spawn(Dispatcher::new(Arc::clone(&stack.engine)).run()));
+        stack.agents.push(tokio::spawn(HealthWatch::new(Arc::clone(&stack.engine)).run()));
+        stack.agents.extend(Alerts::new(Arc::clone(&stack.engine)).map(|alerts| tokio::spawn(alerts.run())));
         stack.agents.push(tokio::spawn(Pruner::new(Arc::clone(&stack.engine)).run()));
         stack.agents.push(tokio::spawn(Arc::clone(&stack.auditor).run()));
         Ok(stack)
@@ -255,12 +269,23 @@ fn instance(data: &DataDir) -> String {
     })
 }
 
-fn engine_config(settings: &Settings) -> EngineConfig {
+/// Where others find the server, if it listens at an address and not at all of them.
+fn own_url(url: Option<&str>) -> Option<&str> {
+    let url = url?;
+    let (_, authority) = url.split_once("://")?;
+    let is_nowhere = authority.parse::<std::net::SocketAddr>().is_ok_and(|address| address.ip().is_unspecified());
+    (!is_nowhere).then_some(url)
+}
+
+fn engine_config(settings: &Settings, url: Option<&str>) -> EngineConfig {
     EngineConfig {
         web_url: settings.web_url.clone(),
+        own_url: own_url(url).unwrap_or_default().to_owned(),
         queues: settings.queues.clone(),
         concurrency: if settings.worker { settings.concurrency } else { 0 },
         lease_ttl_ms: u64::try_from(LEASE.as_millis()).expect("a small constant"),
+        health: health_config(settings),
+        alert_every: settings.alerts_interval,
         retention: RetentionConfig { log_days: settings.retention_log_days, heartbeat_days: settings.retention_heartbeat_days },
         rates: Rates { vcpu_hour_usd: settings.cost_vcpu_hour_usd, gb_hour_usd: settings.cost_gb_hour_usd },
         limits: RunLimits {
@@ -275,6 +300,18 @@ fn engine_config(settings: &Settings) -> EngineConfig {
         allow_shared_uid: settings.allow_shared_uid,
         git_private: settings.git_allow_private,
         ..EngineConfig::default()
+    }
+}
+
+fn health_config(settings: &Settings) -> HealthConfig {
+    let ms = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    HealthConfig {
+        every: settings.health_interval,
+        thresholds: Thresholds {
+            healthy_within_ms: ms(settings.health_healthy_within),
+            warning_within_ms: ms(settings.health_warning_within),
+            overtime_after_ms: ms(settings.health_overtime_after),
+        },
     }
 }
 
@@ -344,4 +381,18 @@ fn home_of(user: &str) -> Option<String> {
     let users = std::fs::read_to_string("/etc/passwd").ok()?;
     let line = users.lines().find(|line| line.split(':').next() == Some(user))?;
     line.split(':').nth(5).filter(|home| !home.is_empty()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_at_an_address_that_leads_somewhere() {
+        assert_eq!(own_url(Some("http://127.0.0.1:56212")), Some("http://127.0.0.1:56212"));
+        assert_eq!(own_url(Some("https://[2001:db8::1]:443")), Some("https://[2001:db8::1]:443"));
+        for nowhere in [Some("http://0.0.0.0:56212"), Some("https://[::]:443"), None] {
+            assert_eq!(own_url(nowhere), None);
+        }
+    }
 }

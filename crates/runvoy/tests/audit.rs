@@ -158,6 +158,42 @@ fn a_crash_leaves_a_trail_that_is_whole() {
     assert_eq!(found_in_files(&data)["ok"], true);
 }
 
+#[test]
+fn state_that_does_not_follow_from_the_events_is_named() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let data = dir.path().join("data");
+    let mut server = Setup::default().start_in(&data);
+    let id = server.run("exit 3");
+    server.wait(&id);
+    server.run("sleep 100");
+    // A healthy store, while it runs, after a crash, and through both ways of asking.
+    let online = |server: &Server| server.get("/api/v1/audit/verify?state=true").json();
+    let found = online(&server);
+    assert_eq!((&found["ok"], &found["compared"], &found["first_mismatch"]), (&json!(true), &json!(2), &Value::Null), "{found}");
+    server.kill_9();
+    let said = verify_files(&data, &["--state"]);
+    let told = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert_eq!(said.status.code(), Some(0), "{told}");
+    assert!(told.contains("all kept state follows from it") && told.contains("states compared  2"), "{told}");
+    let mut server = Setup::default().start_in(&data);
+    assert_eq!(online(&server)["ok"], true);
+    assert_eq!(server.get("/api/v1/audit/verify").json()["compared"], Value::Null, "only where it is asked for");
+    assert_eq!(server.get("/api/v1/audit/verify?state=maybe").status, 400);
+    server.stop();
+    sqlite3(
+        &data,
+        &format!("UPDATE executions SET status = 4, state = json_set(state, '$.status', 'SUCCEEDED', '$.exit_code', 0) WHERE id = x'{id}'"),
+    );
+    let said = verify_files(&data, &["--state", "--json"]);
+    let found: Value = serde_json::from_slice(&said.stdout).expect("JSON");
+    assert_eq!((said.status.code(), &found["ok"]), (Some(1), &json!(false)), "{found}");
+    assert_eq!(
+        found["first_mismatch"],
+        json!({"entity": format!("TASK:{id}"), "field": "status", "message": "is SUCCEEDED, and the events say FAILED"})
+    );
+    assert_eq!(found["compared"], 2);
+}
+
 /// A small file system of its own, gone with the value.
 struct SmallDisk {
     dir: tempfile::TempDir,

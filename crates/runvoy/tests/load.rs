@@ -158,6 +158,7 @@ mod history {
             retries: 0,
             secrets: Vec::new(),
             git: None,
+            task: None,
             playbook: None,
         };
         let (execution, lease) = (ExecutionId::from_bytes(id(1)), LeaseId::from_bytes(id(2)));
@@ -171,6 +172,10 @@ mod history {
             duration_ms: 1,
             process_id: None,
             cost_micro_usd: 0,
+            output: None,
+            said: None,
+            usage: None,
+            remark: None,
         };
         store.end_attempt(Step::system(StepId::from_bytes(id(4)), at, "test"), ended).await.expect("ended");
     }

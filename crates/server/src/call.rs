@@ -21,7 +21,7 @@ use crate::app::State;
 use crate::fault::Fault;
 use crate::query::Query;
 
-/// The largest body that a route takes.
+/// The largest body that a route takes, unless it says otherwise.
 pub(crate) const MOST_BODY_BYTES: usize = 1 << 20;
 /// A body that takes longer than this to come in is given up.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -101,8 +101,13 @@ impl Call {
 
     /// The body as JSON; `None` where there is none.
     pub(crate) async fn json<T: DeserializeOwned>(&self) -> Result<Option<T>, Fault> {
+        self.json_within(MOST_BODY_BYTES).await
+    }
+
+    /// The body as JSON of at most this many bytes; `None` where there is none.
+    pub(crate) async fn json_within<T: DeserializeOwned>(&self, most: usize) -> Result<Option<T>, Fault> {
         let body = std::mem::replace(&mut *self.body.lock(), Body::empty());
-        let body = read(body, &self.parts).await?;
+        let body = read(body, &self.parts, most).await?;
         if body.is_empty() {
             return Ok(None);
         }
@@ -123,14 +128,14 @@ impl Call {
     }
 }
 
-async fn read(body: Body, parts: &Parts) -> Result<Bytes, Fault> {
+async fn read(body: Body, parts: &Parts, most: usize) -> Result<Bytes, Fault> {
     let declared = parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if declared.is_some_and(|length| length > MOST_BODY_BYTES as u64) {
-        return Err(Fault::too_large(MOST_BODY_BYTES));
+    if declared.is_some_and(|length| length > most as u64) {
+        return Err(Fault::too_large(most));
     }
-    match timeout(BODY_TIMEOUT, Limited::new(body, MOST_BODY_BYTES).collect()).await {
+    match timeout(BODY_TIMEOUT, Limited::new(body, most).collect()).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Fault::too_large(MOST_BODY_BYTES)),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Fault::too_large(most)),
         Ok(Err(_)) => Err(Fault::invalid("body", "broke off before its end")),
         Err(_) => Err(Fault::invalid("body", format!("did not come in within {} s", BODY_TIMEOUT.as_secs()))),
     }

@@ -169,10 +169,7 @@ fn engine_response(error: &EngineError, state: &State, reached: &Reached, reques
             respond(Code::InvalidRequest, ErrorBody::new(Code::InvalidRequest, "the request is not valid", details))
         }
         EngineError::NotFound { .. } => plain(Code::NotFound, "it does not exist, or is not yours to see"),
-        EngineError::Ambiguous { candidates, .. } => {
-            let ids: Vec<String> = candidates.iter().map(ToString::to_string).collect();
-            plain(Code::Conflict, &ids.join(", "))
-        }
+        EngineError::Ambiguous { candidates, .. } => plain(Code::Conflict, &candidates.join(", ")),
         EngineError::NoKey => challenged(plain(Code::Unauthorized, "send the key in the header X-API-Key; `runvoy configure` stores one")),
         EngineError::InvalidKey => challenged(plain(Code::InvalidApiKey, "check the key, or ask an admin for a new one")),
         EngineError::RevokedKey => challenged(plain(Code::ApiKeyRevoked, "ask an admin for a new key")),

@@ -3,9 +3,12 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use http::Uri;
+use http::{HeaderName, Uri};
 
 use crate::fault::Fault;
+
+/// Where the next page of a list begins.
+pub(crate) const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
 
 /// A parsed query.
 #[derive(Debug, Default)]

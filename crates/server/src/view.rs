@@ -51,6 +51,10 @@ pub(crate) struct Shown<'a> {
     worker_id: Option<WorkerId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    dead: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redriven_as: Option<ExecutionId>,
 }
 
 #[derive(Serialize)]
@@ -92,6 +96,8 @@ fn shown<'a>(execution: &'a Execution, cloud: &'a str, waiting_for: Option<wire:
         runner: ran_on.map(|ran_on| ran_on.runner.as_str()),
         worker_id: ran_on.map(|ran_on| ran_on.worker),
         host: ran_on.map(|ran_on| ran_on.host.as_str()),
+        dead: execution.dead,
+        redriven_as: execution.redriven.as_ref().and_then(|again| again.execution),
     }
 }
 
@@ -159,11 +165,11 @@ fn ended(execution: &Execution) -> Option<&EndReason> {
     execution.end_reason.as_ref().filter(|_| execution.status.is_terminal())
 }
 
-fn end_reason(execution: &Execution) -> Option<wire::Reason> {
+pub(crate) fn end_reason(execution: &Execution) -> Option<wire::Reason> {
     ended(execution).map(|reason| wire::Reason { code: reason.code.as_str().to_owned(), message: reason.message.clone() })
 }
 
-fn waiting_for(engine: &Engine, execution: &Execution) -> Option<wire::Reason> {
+pub(crate) fn waiting_for(engine: &Engine, execution: &Execution) -> Option<wire::Reason> {
     let waiting = engine.waiting_for(execution)?;
     Some(wire::Reason { code: waiting.code.as_str().to_owned(), message: waiting.message })
 }
@@ -172,6 +178,7 @@ fn waiting_for(engine: &Engine, execution: &Execution) -> Option<wire::Reason> {
 mod tests {
     use runvoy_model::chain::ChainHead;
     use runvoy_model::execution::{LockClaim, RanOn};
+    use runvoy_model::redrive::RedrivenAs;
     use runvoy_model::spec::Spec;
     use runvoy_model::status::EndCode;
     use runvoy_model::time::UnixMs;
@@ -195,6 +202,7 @@ mod tests {
             retries: 0,
             secrets: Vec::new(),
             git: None,
+            task: None,
             playbook: None,
         };
         let full = Execution {
@@ -219,7 +227,13 @@ mod tests {
             lock: LockClaim::None,
             log_end: Some(7),
             cost_micro_usd: Some(1_500_000),
-            dead: false,
+            dead: true,
+            error_category: None,
+            redriven: Some(RedrivenAs {
+                at: UnixMs(9_000),
+                by: "ana@example.com".into(),
+                execution: Some(ExecutionId::from_bytes([0xcd; 16])),
+            }),
             chain: ChainHead::default(),
             version: 3,
         };
@@ -227,6 +241,7 @@ mod tests {
         (bare.spec.args, bare.spec.lock, bare.spec.labels) = (None, None, BTreeMap::new());
         (bare.status, bare.started_at, bare.completed_at) = (Status::Pending, None, None);
         (bare.ran_on, bare.cost_micro_usd, bare.owned_by) = (None, None, Vec::new());
+        (bare.dead, bare.redriven) = (false, None);
         [full, bare]
     }
 

@@ -7,20 +7,22 @@ use runvoy_model::command::{Answer, Command};
 use runvoy_model::decide::{decide, replay};
 use runvoy_model::event::{Entity, EntityType};
 use runvoy_model::execution::Execution;
-use runvoy_model::id::ExecutionId;
+use runvoy_model::id::{ExecutionId, JobId};
+use runvoy_model::job::{Job, Node, Phase};
 use runvoy_model::lock::Lock;
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
-use runvoy_model::view::{View, Writes};
+use runvoy_model::view::{Standing, View, Writes};
 use rusqlite::Connection;
 
 use crate::fault::Fault;
 use crate::receipt;
 use crate::record::{self, Columns};
 use crate::span::Hour;
+use crate::table::Table;
 use crate::{event, lock, ready, registry};
 
 /// What the writer remembers from step to step, because nobody else writes. Forgotten after a rollback.
@@ -56,6 +58,8 @@ pub(crate) struct Desk<'w> {
     /// The disk is at its reserve: nothing new is taken.
     pub(crate) at_reserve: bool,
     seen: Vec<Seen>,
+    /// The jobs that the decision looked at.
+    jobs: Table,
     /// Records that were written, with their places.
     written: Vec<(Entity, i64)>,
 }
@@ -69,7 +73,7 @@ struct Seen {
 
 impl<'w> Desk<'w> {
     pub(crate) fn new(conn: &'w Connection, memory: &'w mut Memory, at_reserve: bool) -> Self {
-        Self { conn, memory, at_reserve, seen: Vec::new(), written: Vec::new() }
+        Self { conn, memory, at_reserve, seen: Vec::new(), jobs: Table::default(), written: Vec::new() }
     }
 
     /// Decides and writes one step, or answers it as before.
@@ -94,6 +98,9 @@ impl<'w> Desk<'w> {
     }
 
     fn write(&mut self, step: &Step, writes: &Writes) -> Result<(), Fault> {
+        for job in &writes.jobs {
+            self.jobs.put_job(self.conn, job)?;
+        }
         for execution in &writes.executions {
             self.write_execution(execution)?;
         }
@@ -104,8 +111,10 @@ impl<'w> Desk<'w> {
             let seq = registry::put(self.conn, record)?;
             self.written.extend(record.entity().map(|entity| (entity, seq)));
         }
+        self.jobs.write(self.conn, writes)?;
         for event in &writes.events {
-            event::insert(self.conn, self.entity_seq(&event.entity)?, event)?;
+            let seq = self.entity_seq(&event.entity)?;
+            event::insert(self.conn, seq, event)?;
         }
         if let Some((key, made)) = &writes.key {
             receipt::keep_key(self.conn, step.at, key, made)?;
@@ -128,15 +137,18 @@ impl<'w> Desk<'w> {
         if execution.version != 1 {
             return Err(Fault::Damaged(format!("execution {} was changed without a look at it", execution.id)));
         }
-        let seq = record::insert(self.conn, execution)?;
+        let job = execution.spec.task.as_ref().map(|task| self.jobs.seq(self.conn, task.job)).transpose()?;
+        let seq = record::insert(self.conn, execution, job)?;
         self.seen.push(Seen { id: execution.id, seq, columns });
         Ok(())
     }
 
-    fn entity_seq(&self, entity: &Entity) -> Result<i64, Fault> {
+    fn entity_seq(&mut self, entity: &Entity) -> Result<i64, Fault> {
         let seq = if entity.kind == EntityType::Task {
             let id: Option<ExecutionId> = entity.id.parse().ok();
             self.seen.iter().find(|seen| Some(seen.id) == id).map(|seen| seen.seq)
+        } else if entity.kind == EntityType::Job {
+            entity.id.parse().ok().map(|id| self.jobs.seq(self.conn, id)).transpose()?
         } else {
             self.written.iter().find(|(written, _)| written == entity).map(|(_, seq)| *seq)
         };
@@ -166,6 +178,38 @@ impl View for Desk<'_> {
     fn submitted(&mut self, user: &str, key: &str) -> Result<Option<(Made, [u8; 32])>, Fault> {
         let days = self.memory.key_days(self.conn)?;
         receipt::find_key(self.conn, days, user, key)
+    }
+
+    fn job(&mut self, id: JobId) -> Result<Option<Job>, Fault> {
+        self.jobs.job(self.conn, id)
+    }
+
+    fn node(&mut self, job: JobId, task: &str) -> Result<Option<Node>, Fault> {
+        self.jobs.node(self.conn, job, task)
+    }
+
+    fn phase(&mut self, job: JobId, task: &str) -> Result<Option<Phase>, Fault> {
+        self.jobs.phase(self.conn, job, task)
+    }
+
+    fn staged(&mut self, job: JobId, batch: u64) -> Result<u32, Fault> {
+        self.jobs.staged(self.conn, job, batch)
+    }
+
+    fn open_parents(&mut self, job: JobId, task: &str) -> Result<Option<u32>, Fault> {
+        self.jobs.open_parents(self.conn, job, task)
+    }
+
+    fn nodes(&mut self, job: JobId, standing: Standing, max: usize) -> Result<Vec<Node>, Fault> {
+        self.jobs.nodes(self.conn, job, standing, max)
+    }
+
+    fn children(&mut self, job: JobId, parent: &str, max: usize) -> Result<Vec<Name>, Fault> {
+        self.jobs.children(self.conn, job, parent, max)
+    }
+
+    fn phases(&mut self, job: JobId) -> Result<Vec<(Name, Phase)>, Fault> {
+        self.jobs.phases(self.conn, job)
     }
 
     fn record(&mut self, kind: Kind, name: &str) -> Result<Option<Record>, Fault> {

@@ -1,15 +1,16 @@
 //! Events as rows. Three orders serve every query: by place, by what they are about, by kind.
 
 use runvoy_model::event::{Entity, EntityType, Event, EventType};
-use runvoy_model::id::{ExecutionId, Id};
+use runvoy_model::id::{ExecutionId, Id, JobId};
 use runvoy_model::record::Kind;
 use runvoy_model::time::UnixMs;
-use runvoy_ports::store::{EventQuery, StoredEvent};
+use runvoy_ports::store::{EventQuery, Leaf, StoredEvent};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
 use crate::fault::Fault;
+use crate::job;
 use crate::record::text;
 use crate::registry;
 use crate::span::{self, Track};
@@ -34,12 +35,22 @@ pub(crate) fn insert(conn: &Connection, entity: i64, event: &Event) -> Result<()
     Ok(())
 }
 
+/// What [`decode`] reads.
+macro_rules! columns {
+    () => {
+        "seq, entity_kind, CASE entity_kind WHEN 0 THEN (SELECT id FROM executions WHERE executions.seq = entity) \
+         WHEN 8 THEN (SELECT id FROM jobs WHERE jobs.seq = entity) \
+         ELSE (SELECT name FROM records WHERE records.seq = entity) END, number, kind, at, id, mac, context, properties"
+    };
+}
+pub(crate) use columns;
+
 macro_rules! page_sql {
     ($source:literal, $driver:literal, $order:literal) => {
         concat!(
-            "SELECT seq, entity_kind, CASE entity_kind WHEN 0 THEN (SELECT id FROM executions WHERE executions.seq = entity) ",
-            "ELSE (SELECT name FROM records WHERE records.seq = entity) END, number, kind, at, id, mac, context, properties ",
-            "FROM events ",
+            "SELECT ",
+            columns!(),
+            " FROM events ",
             $source,
             " WHERE ",
             $driver,
@@ -91,20 +102,45 @@ pub(crate) fn page(conn: &Connection, query: &EventQuery) -> Result<Vec<StoredEv
     Ok(events)
 }
 
-fn entity_seq(conn: &Connection, entity: &Entity) -> Result<Option<i64>, Fault> {
+/// What the proof of the log takes of the events after a place.
+pub(crate) fn leaves(conn: &Connection, after: u64, max: usize) -> Result<Vec<Leaf>, Fault> {
+    let mut statement = conn.prepare_cached("SELECT seq, id, kind, mac FROM events NOT INDEXED WHERE seq > ?1 ORDER BY seq LIMIT ?2")?;
+    let mut rows = statement.query(params![i64::try_from(after).unwrap_or(i64::MAX), i64::try_from(max).unwrap_or(i64::MAX)])?;
+    let mut leaves = Vec::new();
+    while let Some(row) = rows.next()? {
+        let place: i64 = row.get(0)?;
+        let bad = |what: &str| Fault::Damaged(format!("the {what} of event {place} cannot be read"));
+        leaves.push(Leaf {
+            place: u64::try_from(place).map_err(|_| bad("place"))?,
+            id: Id::from_bytes(row.get(1)?),
+            kind: kind_of(row.get(2)?).ok_or_else(|| bad("kind"))?,
+            mac: row.get::<_, Option<[u8; 32]>>(3)?.unwrap_or([0; 32]),
+        });
+    }
+    Ok(leaves)
+}
+
+/// The place of what events can be about; `None` if it is not there.
+pub(crate) fn entity_seq(conn: &Connection, entity: &Entity) -> Result<Option<i64>, Fault> {
     if let Some(kind) = Kind::of(entity.kind) {
         return Ok(registry::find(conn, kind, &entity.id)?.map(|(seq, _)| seq));
+    }
+    if entity.kind == EntityType::Job {
+        let Ok(id) = entity.id.parse::<JobId>() else { return Ok(None) };
+        return job::seq_of(conn, id);
     }
     let Ok(id) = entity.id.parse::<ExecutionId>() else { return Ok(None) };
     let mut statement = conn.prepare_cached("SELECT seq FROM executions WHERE id = ?1")?;
     Ok(statement.query_row([id.as_bytes()], |row| row.get(0)).optional()?)
 }
 
-fn decode(row: &Row<'_>) -> Result<StoredEvent, Fault> {
+/// Reads a row of [`columns`].
+pub(crate) fn decode(row: &Row<'_>) -> Result<StoredEvent, Fault> {
     let place: i64 = row.get(0)?;
     let bad = || Fault::Damaged(format!("the entity of event {place} cannot be read"));
     let entity = match (entity_kind(row.get(1)?).ok_or_else(bad)?, row.get_ref(2)?) {
         (EntityType::Task, ValueRef::Blob(id)) => id.try_into().ok().map(|id| Entity::task(ExecutionId::from_bytes(id))),
+        (EntityType::Job, ValueRef::Blob(id)) => id.try_into().ok().map(|id| Entity::job(JobId::from_bytes(id))),
         (kind, ValueRef::Text(name)) => std::str::from_utf8(name).ok().map(|name| Entity { kind, id: name.to_owned() }),
         _ => None,
     };
@@ -122,13 +158,17 @@ pub(crate) fn decode_about(row: &Row<'_>, entity: Entity) -> Result<StoredEvent,
         id: Id::from_bytes(row.get(6)?),
         entity,
         number: u64::try_from(row.get::<_, i64>(3)?).map_err(|_| bad("number"))?,
-        kind: EventType::ALL.into_iter().find(|event| kind_code(*event) == kind).ok_or_else(|| bad("kind"))?,
+        kind: kind_of(kind).ok_or_else(|| bad("kind"))?,
         at: UnixMs(row.get(5)?),
         context: json(8, "context")?,
         properties: json(9, "properties")?,
         mac: mac.unwrap_or([0; 32]),
     };
     Ok(StoredEvent { place: u64::try_from(place).map_err(|_| bad("place"))?, event })
+}
+
+fn kind_of(code: i64) -> Option<EventType> {
+    EventType::ALL.into_iter().find(|kind| kind_code(*kind) == code)
 }
 
 /// The kind of an entity by its number in the store.
@@ -147,6 +187,8 @@ pub(crate) const fn entity_code(kind: EntityType) -> i64 {
         EntityType::Secret => 5,
         EntityType::Playbook => 6,
         EntityType::Ledger => 7,
+        EntityType::Job => 8,
+        EntityType::Health => 9,
     }
 }
 
@@ -163,5 +205,33 @@ pub(crate) const fn kind_code(kind: EventType) -> i64 {
         EventType::TaskStopped => 7,
         EventType::Audit => 8,
         EventType::AuditCheckpoint => 9,
+        EventType::TaskHealthCheck => 10,
+        EventType::JobCreated => 11,
+        EventType::JobTasksAdded => 12,
+        EventType::JobCompleted => 13,
+        EventType::JobFailureDetected => 14,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_that_cannot_be_read_still_counts_in_the_proof_of_the_log() {
+        let mut conn = Connection::open_in_memory().expect("a database in memory");
+        crate::schema::migrate(&mut conn).expect("an empty store can be migrated");
+        let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+        for (id, properties) in [(1_u8, "{}"), (2, &deep), (3, "{")] {
+            conn.execute(
+                "INSERT INTO events (entity_kind, entity, number, kind, at, id, mac, context, properties) VALUES (0, 1, 1, 3, 1, ?1, ?2, '{}', ?3)",
+                params![[id; 16], [id; 32], properties],
+            )
+            .expect("an event");
+        }
+        assert!(page(&conn, &EventQuery { limit: 10, ..EventQuery::default() }).is_err());
+        let leaf = |n: u8| Leaf { place: n.into(), id: Id::from_bytes([n; 16]), kind: EventType::TaskCompleted, mac: [n; 32] };
+        assert_eq!(leaves(&conn, 0, 10).expect("leaves"), [leaf(1), leaf(2), leaf(3)]);
+        assert_eq!(leaves(&conn, 1, 1).expect("leaves"), [leaf(2)]);
     }
 }

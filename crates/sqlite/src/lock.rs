@@ -79,7 +79,8 @@ fn line(conn: &Connection, lock: &Name) -> Result<Vec<ExecutionId>, Fault> {
     Ok(ids)
 }
 
-fn decode(row: &Row<'_>) -> Result<Lock, Fault> {
+/// Reads a row of `name, fence, holder, held_by, since`.
+pub(crate) fn decode(row: &Row<'_>) -> Result<Lock, Fault> {
     let name: String = row.get(0)?;
     let fence: i64 = row.get(1)?;
     let holder: Option<[u8; 16]> = row.get(2)?;

@@ -6,18 +6,24 @@ use async_trait::async_trait;
 use runvoy_model::change::Made;
 use runvoy_model::command::{Answer, Command};
 use runvoy_model::execution::Execution;
-use runvoy_model::id::ExecutionId;
+use runvoy_model::id::{ExecutionId, JobId};
+use runvoy_model::incident::{IncidentKind, Phase};
+use runvoy_model::job::{Job, Node, Payload};
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
-use runvoy_ports::record::RecordStore;
-use runvoy_ports::store::{Counts, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, StoreError, StoredEvent};
+use runvoy_ports::job::{JobQuery, JobStore};
+use runvoy_ports::queue::{DeadQuery, QueueCounts};
+use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore};
+use runvoy_ports::store::{
+    Counts, EventPage, EventQuery, ExecutionStore, Leaf, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
+};
 
 use crate::store::SqliteStore;
 use crate::writer::{Done, Work};
-use crate::{count, event, lock, ready, receipt, record, registry, search};
+use crate::{count, event, incident, job, lock, node, queue, ready, receipt, record, registry, search, sight};
 
 #[async_trait]
 impl ExecutionStore for SqliteStore {
@@ -69,6 +75,26 @@ impl ExecutionStore for SqliteStore {
         self.readers.read(move |conn, _| event::page(conn, &query)).await
     }
 
+    async fn seen_events(&self, query: EventQuery, sight: Sight) -> Result<EventPage, StoreError> {
+        self.readers.read(move |conn, _| sight::page(conn, &query, &sight)).await
+    }
+
+    async fn leaves(&self, after: u64, max: usize) -> Result<Vec<Leaf>, StoreError> {
+        self.readers.read(move |conn, _| event::leaves(conn, after, max)).await
+    }
+
+    async fn queues(&self) -> Result<Vec<QueueCounts>, StoreError> {
+        self.readers.read(|conn, _| queue::counts(conn)).await
+    }
+
+    async fn dead(&self, query: DeadQuery) -> Result<Vec<Execution>, StoreError> {
+        self.readers.read(move |conn, _| queue::dead(conn, &query)).await
+    }
+
+    async fn dead_count(&self, query: DeadQuery) -> Result<u64, StoreError> {
+        self.readers.read(move |conn, _| queue::dead_count(conn, &query)).await
+    }
+
     async fn prune(&self, retention: Retention) -> Result<usize, StoreError> {
         match self.write(Work::Prune(retention)).await? {
             Done::Pruned(rows) => Ok(rows),
@@ -82,6 +108,70 @@ impl ExecutionStore for SqliteStore {
 }
 
 #[async_trait]
+impl JobStore for SqliteStore {
+    async fn job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
+        let found = self.readers.peek(|conn, _| job::by_id(conn, id))?;
+        Ok(found.map(|placed| placed.job))
+    }
+
+    async fn find_jobs(&self, digits: &str, max: usize) -> Result<Vec<JobId>, StoreError> {
+        let digits = digits.to_owned();
+        self.readers.read(move |conn, _| job::find(conn, &digits, max)).await
+    }
+
+    async fn jobs(&self, query: JobQuery) -> Result<Vec<Job>, StoreError> {
+        self.readers.read(move |conn, _| job::list(conn, &query)).await
+    }
+
+    async fn nodes(&self, job: JobId, after_place: Option<u32>, limit: usize) -> Result<Vec<Node>, StoreError> {
+        let page = move |conn: &rusqlite::Connection, _: &std::path::Path| {
+            let snapshot = conn.unchecked_transaction()?;
+            let Some(found) = job::by_id(&snapshot, job)? else { return Ok(Vec::new()) };
+            node::page(&snapshot, (found.seq, job), found.job.opening, after_place, limit)
+        };
+        self.readers.read(page).await
+    }
+
+    async fn active(&self, job: JobId, after_place: Option<u32>, max: usize) -> Result<Vec<(u32, ExecutionId)>, StoreError> {
+        let page = move |conn: &rusqlite::Connection, _: &std::path::Path| {
+            let snapshot = conn.unchecked_transaction()?;
+            let Some(seq) = job::seq_of(&snapshot, job)? else { return Ok(Vec::new()) };
+            node::active(&snapshot, seq, after_place, max)
+        };
+        self.readers.read(page).await
+    }
+
+    async fn node(&self, job: JobId, task: &str) -> Result<Option<Node>, StoreError> {
+        let task = task.to_owned();
+        // One that waits for many is large.
+        let look = move |conn: &rusqlite::Connection, _: &std::path::Path| {
+            let snapshot = conn.unchecked_transaction()?;
+            let Some(seq) = job::seq_of(&snapshot, job)? else { return Ok(None) };
+            node::by_task(&snapshot, (seq, job), &task)
+        };
+        self.readers.read(look).await
+    }
+
+    async fn outputs(&self, job: JobId, tasks: &[Name]) -> Result<Vec<Option<Payload>>, StoreError> {
+        let tasks = tasks.to_vec();
+        let look = move |conn: &rusqlite::Connection, _: &std::path::Path| {
+            let snapshot = conn.unchecked_transaction()?;
+            let Some(seq) = job::seq_of(&snapshot, job)? else { return Ok(vec![None; tasks.len()]) };
+            tasks.iter().map(|task| node::output(&snapshot, seq, task)).collect()
+        };
+        self.readers.read(look).await
+    }
+
+    async fn attention(&self, max: usize) -> Result<Vec<JobId>, StoreError> {
+        self.readers.read(move |conn, _| job::attention(conn, max)).await
+    }
+
+    async fn staged_before(&self, at: UnixMs, max: usize) -> Result<Vec<JobId>, StoreError> {
+        self.readers.read(move |conn, _| job::staged_before(conn, at, max)).await
+    }
+}
+
+#[async_trait]
 impl RecordStore for SqliteStore {
     async fn record(&self, kind: Kind, name: &str) -> Result<Option<Record>, StoreError> {
         let found = self.readers.peek(|conn, _| registry::find(conn, kind, name))?;
@@ -90,6 +180,14 @@ impl RecordStore for SqliteStore {
 
     async fn records(&self, kind: Kind) -> Result<Vec<Record>, StoreError> {
         self.readers.read(move |conn, _| registry::all(conn, kind)).await
+    }
+
+    async fn incidents(&self, query: IncidentQuery) -> Result<Vec<IncidentMark>, StoreError> {
+        self.readers.read(move |conn, _| incident::marks(conn, query)).await
+    }
+
+    async fn incident_counts(&self) -> Result<Vec<(Phase, IncidentKind, u64)>, StoreError> {
+        self.readers.read(|conn, _| incident::counts(conn)).await
     }
 
     fn authority(&self) -> Option<u64> {

@@ -78,7 +78,9 @@ pub(crate) fn keep_key(conn: &Connection, at: UnixMs, key: &SubmitKey, made: &Ma
         conn.prepare_cached("INSERT INTO submit_keys (day, digest, execution, fingerprint, made) VALUES (?1, ?2, ?3, ?4, ?5)")?;
     let (execution, made): (&[u8], _) = match made {
         Made::Execution(id) => (id.as_bytes(), None),
-        Made::Record(..) => (&[], Some(serde_json::to_string(made).expect("plain fields can be written as JSON"))),
+        Made::Job(_) | Made::Record(..) | Made::Redrive(_) => {
+            (&[], Some(serde_json::to_string(made).expect("plain fields can be written as JSON")))
+        }
     };
     statement.execute(params![day_of(at), digest(&key.user, &key.key), execution, key.fingerprint, made])?;
     Ok(())

@@ -22,6 +22,7 @@ pub(crate) struct Columns {
     status: i64,
     ready_at: Option<i64>,
     waiting_until: Option<i64>,
+    dead_at: Option<i64>,
 }
 
 impl Columns {
@@ -30,7 +31,12 @@ impl Columns {
             LockClaim::Waiting { until } if !execution.status.is_terminal() => Some(until.0),
             _ => None,
         };
-        Self { status: status_code(execution.status), ready_at: execution.ready_key().map(|key| key.ready_at.0), waiting_until }
+        Self {
+            status: status_code(execution.status),
+            ready_at: execution.ready_key().map(|key| key.ready_at.0),
+            waiting_until,
+            dead_at: execution.dead_since().map(|since| since.0),
+        }
     }
 }
 
@@ -59,12 +65,12 @@ pub(crate) fn by_seq(conn: &Connection, seq: i64) -> Result<Option<Record>, Faul
     one(statement, params![seq])
 }
 
-/// Writes a new execution and returns its place.
-pub(crate) fn insert(conn: &Connection, execution: &Execution) -> Result<i64, Fault> {
+/// Writes a new execution, which may be a task of the job at that place, and returns its own place.
+pub(crate) fn insert(conn: &Connection, execution: &Execution, job: Option<i64>) -> Result<i64, Fault> {
     let columns = Columns::of(execution);
     let mut statement = conn.prepare_cached(
-        "INSERT INTO executions (id, status, priority, submitted_at, ready_at, waiting_until, queue, created_by, lock, state, spec) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        "INSERT INTO executions (id, status, priority, submitted_at, ready_at, waiting_until, queue, created_by, lock, state, spec, job) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?;
     statement.execute(params![
         execution.id.as_bytes(),
@@ -78,6 +84,7 @@ pub(crate) fn insert(conn: &Connection, execution: &Execution) -> Result<i64, Fa
         execution.spec.lock.as_ref().map(Name::as_str),
         json(execution),
         json(&execution.spec),
+        job,
     ])?;
     Ok(conn.last_insert_rowid())
 }
@@ -88,6 +95,12 @@ pub(crate) fn update(conn: &Connection, seq: i64, old: Columns, execution: &Exec
     let state = json(execution);
     let changed = if new == old {
         conn.prepare_cached("UPDATE executions SET state = ?2 WHERE seq = ?1")?.execute(params![seq, state])?
+    } else if new.dead_at != old.dead_at {
+        let mut statement = conn.prepare_cached(
+            "UPDATE executions SET status = ?2, ready_at = ?3, waiting_until = ?4, dead_at = ?5, state = ?6 \
+             WHERE seq = ?1 AND (status < 4 OR status = ?2)",
+        )?;
+        statement.execute(params![seq, new.status, new.ready_at, new.waiting_until, new.dead_at, state])?
     } else {
         let mut statement = conn.prepare_cached(
             "UPDATE executions SET status = ?2, ready_at = ?3, waiting_until = ?4, state = ?5 \

@@ -6,6 +6,7 @@ use runvoy_model::time::UnixMs;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::fault::Fault;
+use crate::incident;
 
 const MINUTE_MS: i64 = 60_000;
 
@@ -29,17 +30,26 @@ pub(crate) fn all(conn: &Connection, kind: Kind) -> Result<Vec<Record>, Fault> {
     Ok(records)
 }
 
-/// Writes a record as it is from now on; returns its place.
+/// Writes a record as it is from now on; returns its place. One that leaves no tombstone is gone when it was removed.
 pub(crate) fn put(conn: &Connection, record: &Record) -> Result<i64, Fault> {
+    if record.body.is_none() && !record.kind.leaves_tombstone() {
+        let mut statement = conn.prepare_cached("DELETE FROM records WHERE kind = ?1 AND name = ?2")?;
+        statement.execute(params![kind_code(record.kind), record.name])?;
+        return Ok(0);
+    }
     let mut statement = conn.prepare_cached(
-        "INSERT INTO records (kind, name, version, chain_count, chain_mac, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+        "INSERT INTO records (kind, name, version, chain_count, chain_mac, body, phase, severity, since) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
          ON CONFLICT (kind, name) DO UPDATE SET version = excluded.version, chain_count = excluded.chain_count, \
-         chain_mac = excluded.chain_mac, body = excluded.body WHERE version = excluded.version - 1 RETURNING seq",
+         chain_mac = excluded.chain_mac, body = excluded.body, phase = excluded.phase, severity = excluded.severity, \
+         since = excluded.since WHERE version = excluded.version - 1 RETURNING seq",
     )?;
     let body = record.body.as_ref().map(|body| serde_json::to_string(body).expect("a record can be written as JSON"));
     let number = |number: u64| i64::try_from(number).map_err(|_| Fault::Damaged(format!("record {} has number {number}", record.name)));
     let (version, count) = (number(record.version)?, number(record.chain.count)?);
-    let values = params![kind_code(record.kind), record.name, version, count, record.chain.mac, body];
+    let (phase, severity, since) =
+        incident::standing(record).map_or((None, None, None), |(phase, kind, since)| (Some(phase), Some(kind), Some(since)));
+    let values = params![kind_code(record.kind), record.name, version, count, record.chain.mac, body, phase, severity, since];
     let seq = statement.query_row(values, |row| row.get(0)).optional()?;
     seq.ok_or_else(|| Fault::Damaged(format!("{} {} was changed without a look at it", record.kind.as_str(), record.name)))
 }
@@ -91,5 +101,10 @@ pub(crate) const fn kind_code(kind: Kind) -> i64 {
         Kind::Playbook => 9,
         Kind::PlaybookVersion => 10,
         Kind::Ledger => 11,
+        Kind::Health => 12,
+        Kind::Incident => 13,
+        // Kept elsewhere, and never written here.
+        Kind::Job => 14,
+        Kind::Task => 15,
     }
 }

@@ -5,12 +5,13 @@ use rusqlite_migration::{M, Migrations};
 
 use crate::open::OpenError;
 
-const MIGRATIONS: &[M<'_>] = &[M::up(include_str!("schema/1.sql")), M::up(include_str!("schema/2.sql"))];
+const MIGRATIONS: &[M<'_>] =
+    &[M::up(include_str!("schema/1.sql")), M::up(include_str!("schema/2.sql")), M::up(include_str!("schema/3.sql"))];
 
 /// The newest version that this program knows.
-pub const KNOWN_VERSION: u32 = 2;
+pub const KNOWN_VERSION: u32 = 3;
 
-/// Brings a store to the newest version, each migration in its own transaction; refuses one that is newer.
+/// Brings a store to the newest version, all the way in one transaction; refuses one that is newer.
 pub(crate) fn migrate(conn: &mut Connection) -> Result<(), OpenError> {
     let found: u32 = conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if found > KNOWN_VERSION {

@@ -8,6 +8,7 @@ use runvoy_ports::store::{ListQuery, OpenLease};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::fault::Fault;
+use crate::job;
 use crate::record::{self, Record, id_column, status_code};
 use crate::span::{self, Track};
 
@@ -74,7 +75,7 @@ macro_rules! page_sql {
             $driver,
             " AND seq BETWEEN ?1 AND ?2 ",
             "AND submitted_at >= ?3 AND submitted_at < ?4 AND (?5 IS NULL OR created_by = ?5) AND (?6 IS NULL OR lock = ?6) ",
-            "AND ",
+            "AND (?9 IS NULL OR job = ?9) AND ",
             $statuses,
             " ORDER BY seq DESC LIMIT ?8"
         )
@@ -84,6 +85,7 @@ macro_rules! page_sql {
 const EVERY: &str = page_sql!("NOT INDEXED", "1", "(?7 >> status) & 1");
 const BY_USER: &str = page_sql!("INDEXED BY executions_created_by", "created_by = ?5", "(?7 >> status) & 1");
 const BY_LOCK: &str = page_sql!("INDEXED BY executions_lock", "lock = ?6", "(?7 >> status) & 1");
+const BY_JOB: &str = page_sql!("INDEXED BY executions_job", "job = ?9", "(?7 >> status) & 1");
 const BY_STATUS: &str = page_sql!("INDEXED BY executions_status", "status = ?7", "1");
 
 /// Room for no more records than this is made before they are found.
@@ -92,7 +94,8 @@ const MOST_RESERVED: usize = 32;
 /// Whether a page takes no longer than a few single rows do: it is small, and its one filter, if any, is served by an index.
 pub(crate) fn is_short(query: &ListQuery) -> bool {
     let user = query.owner.is_some() || query.created_by.is_some();
-    let filters = usize::from(user) + usize::from(query.lock.is_some()) + usize::from(!query.statuses.is_empty());
+    let filters =
+        usize::from(user) + usize::from(query.lock.is_some()) + usize::from(query.job.is_some()) + usize::from(!query.statuses.is_empty());
     query.limit <= 20 && filters <= 1 && query.since.is_none() && query.until.is_none()
 }
 
@@ -110,9 +113,16 @@ pub(crate) fn list(conn: &Connection, query: &ListQuery) -> Result<Vec<Execution
         Some(after) => last.min(place_before(conn, after)?),
         None => last,
     };
-    let page = Page { conn, query, user, first, last };
+    let job = match query.job {
+        None => None,
+        Some(job) => match job::seq_of(conn, job)? {
+            Some(seq) => Some(seq),
+            None => return Ok(Vec::new()),
+        },
+    };
+    let page = Page { conn, query, user, job, first, last };
     let only_open = query.statuses.iter().all(|status| !status.is_terminal());
-    let by_status = !query.statuses.is_empty() && (only_open || (user.is_none() && query.lock.is_none()));
+    let by_status = job.is_none() && !query.statuses.is_empty() && (only_open || (user.is_none() && query.lock.is_none()));
     let mut executions = Vec::with_capacity(query.limit.min(MOST_RESERVED));
     if by_status && query.statuses.len() > 1 {
         let mut records = Vec::new();
@@ -124,6 +134,7 @@ pub(crate) fn list(conn: &Connection, query: &ListQuery) -> Result<Vec<Execution
     } else {
         let (sql, statuses) = match (&query.statuses[..], &query.lock, user) {
             ([status], ..) if by_status => (BY_STATUS, status_code(*status)),
+            (statuses, ..) if job.is_some() => (BY_JOB, mask(statuses)),
             (statuses, Some(_), _) => (BY_LOCK, mask(statuses)),
             (statuses, None, Some(_)) => (BY_USER, mask(statuses)),
             (statuses, None, None) => (EVERY, mask(statuses)),
@@ -134,13 +145,14 @@ pub(crate) fn list(conn: &Connection, query: &ListQuery) -> Result<Vec<Execution
 }
 
 fn takes_one_statement(query: &ListQuery) -> bool {
-    query.since.is_none() && query.until.is_none() && query.after.is_none() && query.statuses.len() <= 1
+    query.since.is_none() && query.until.is_none() && query.after.is_none() && query.job.is_none() && query.statuses.len() <= 1
 }
 
 struct Page<'q> {
     conn: &'q Connection,
     query: &'q ListQuery,
     user: Option<&'q str>,
+    job: Option<i64>,
     first: i64,
     last: i64,
 }
@@ -157,6 +169,7 @@ impl Page<'_> {
             self.query.lock.as_ref().map(Name::as_str),
             statuses,
             i64::try_from(self.query.limit).unwrap_or(i64::MAX),
+            self.job,
         ])?;
         while let Some(row) = rows.next()? {
             found(record::decode(row)?);

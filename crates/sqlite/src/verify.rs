@@ -1,14 +1,17 @@
 //! Proves a store's events, whether a server has it open or refuses it: chains, heads, checkpoints, exported checkpoints, and last the
-//! pages themselves. It reads without the checks that every other read makes, because its answer must name what was changed and not only
-//! that something was. Snapshots are short, so that a server's write-ahead log does not grow meanwhile. Never writes.
+//! pages themselves; and, asked apart, whether all other state follows from those events. It reads without the checks that every other read
+//! makes, because its answer must name what was changed and not only that something was. Snapshots are short, so that a server's write-ahead
+//! log does not grow meanwhile. Never writes.
 
 mod chain;
 mod page;
+mod state;
 mod tree;
 
 use std::path::Path;
 
 use runvoy_model::chain::AuditKey;
+use runvoy_model::fold::Comparison;
 use runvoy_model::verify::{BadEvent, Problem, Verdict};
 use rusqlite::Connection;
 
@@ -39,6 +42,26 @@ pub fn verify(path: &Path, key: &AuditKey, exported: Option<&Path>) -> Result<Ve
         verdict.note(store(Problem::Altered, message));
     }
     Ok(verdict)
+}
+
+/// Compares all state that is kept in the store at `path` with what its events say. Blocks, and takes long with much data.
+pub fn compare_state(path: &Path) -> Result<Comparison, OpenError> {
+    std::fs::metadata(path).map_err(|source| OpenError::File { path: path.to_owned(), source })?;
+    let mut found = Comparison::default();
+    match look_at_state(path, &mut found) {
+        Ok(()) => {}
+        Err(Stop::Fault(fault)) if fault.meaning() == Meaning::Damaged => found.add(Err(state::unreadable("STORE".into(), &fault))),
+        Err(Stop::Fault(Fault::Sql(error))) => return Err(error.into()),
+        Err(Stop::Fault(fault)) => return Err(OpenError::Damaged(fault.to_string())),
+        Err(Stop::Open(error)) => return Err(error),
+    }
+    Ok(found)
+}
+
+fn look_at_state(path: &Path, found: &mut Comparison) -> Result<(), Stop> {
+    let conn = open::unchecked(path)?;
+    check_version(&conn)?;
+    Ok(state::check(&conn, found)?)
 }
 
 /// Why the look ended early.

@@ -70,6 +70,7 @@ mod plain {
 
     runvoy_conformance::execution_store_conformance!(super::executions().await);
     runvoy_conformance::record_store_conformance!(super::records().await);
+    runvoy_conformance::job_store_conformance!(super::records().await);
     runvoy_conformance::log_store_conformance!(super::logs(Config::default()).await);
 }
 
@@ -78,6 +79,7 @@ mod through_faults {
 
     runvoy_conformance::execution_store_conformance!(ThroughFaults::new(super::executions().await, 0xfa17));
     runvoy_conformance::record_store_conformance!(ThroughFaults::new(super::records().await, 0xfa17));
+    runvoy_conformance::job_store_conformance!(ThroughFaults::new(super::records().await, 0xfa17));
     runvoy_conformance::log_store_conformance!(ThroughFaults::new(super::logs(tiny_files()).await, 0xfa17));
 }
 
@@ -87,12 +89,13 @@ mod tiny_log_files {
 
 /// Promises of the whole system that the store answers for, counted. `RUNVOY_PROVE` asks for the full counts.
 mod proofs {
+    use runvoy_conformance::dag::ends_as_it_must;
     use runvoy_conformance::execution::submit;
     use runvoy_conformance::history::agree_with_reference;
     use runvoy_conformance::race;
     use runvoy_memory::MemoryStore;
 
-    use super::{AUDIT_KEY, executions, records};
+    use super::{AUDIT_KEY, ThroughFaults, executions, records};
 
     fn count(little: usize, full: usize) -> usize {
         if std::env::var_os("RUNVOY_PROVE").is_some() { full } else { little }
@@ -116,6 +119,24 @@ mod proofs {
         let histories = count(100, 5_000);
         agree(0..histories as u64, 60).await;
         println!("PROMISE 03 | random histories agree with the reference | {histories} histories of 60 steps | ok");
+    }
+
+    #[tokio::test]
+    async fn promise_13_every_dag_ends_as_it_must_through_crashes() {
+        let dags = count(12, 10_000);
+        let (mut crashes, mut compared) = (0, 0);
+        for seed in 0..dags as u64 {
+            // Some of them lose answers, too, and make their steps again.
+            let played = match seed % 4 {
+                3 => ends_as_it_must(seed, 200, &ThroughFaults::new(records().await, seed)).await,
+                _ => ends_as_it_must(seed, 200, &records().await).await,
+            };
+            (crashes, compared) = (crashes + played.crashes, compared + played.compared);
+        }
+        assert!(crashes > dags, "{crashes} crashes");
+        println!(
+            "PROMISE 13 | every random DAG ends as it must though the store is dropped and opened at any step | {dags} DAGs of up to 200 tasks, {crashes} crashes | ok, {compared} states follow from the events"
+        );
     }
 
     #[tokio::test]

@@ -1,5 +1,6 @@
 //! The audit record: what was done by whom, and whether the record is whole.
 
+use runvoy_model::fold::Comparison;
 use runvoy_model::verify::Verdict;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -43,7 +44,7 @@ pub struct AuditEvent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditVerification {
-    /// Nothing was altered, removed or reordered.
+    /// Nothing was altered, removed or reordered, and what was compared follows from the events.
     pub ok: bool,
     /// How many events were looked at.
     pub checked: u64,
@@ -57,6 +58,33 @@ pub struct AuditVerification {
     /// log explains, or somebody cut the file at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unexported_from: Option<u64>,
+    /// How many executions, jobs, tasks and locks were compared with what the events say; only where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<u64>,
+    /// The first that does not follow from the events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_mismatch: Option<Mismatch>,
+}
+
+/// Something that is kept and does not follow from the events.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Mismatch {
+    /// What it is about: `TASK:0192ab…`, `JOB:0192ab…`, `LOCK:deploy`.
+    pub entity: String,
+    /// Which part of it: `status`, `tasks.build.phase`.
+    pub field: String,
+    /// What is kept and what the events say, for a person.
+    pub message: String,
+}
+
+impl AuditVerification {
+    /// With what a comparison of kept state came to.
+    #[must_use]
+    pub fn with_state(self, compared: Comparison) -> Self {
+        let first_mismatch = compared.first.map(|first| Mismatch { entity: first.entity, field: first.field, message: first.message });
+        Self { ok: self.ok && first_mismatch.is_none(), compared: Some(compared.compared), first_mismatch, ..self }
+    }
 }
 
 /// An event that is not as it was written.
@@ -91,6 +119,8 @@ impl From<Verdict> for AuditVerification {
             }),
             checkpoint_at: verdict.checkpoint_at.map(Into::into),
             unexported_from: verdict.unexported_from,
+            compared: None,
+            first_mismatch: None,
         }
     }
 }

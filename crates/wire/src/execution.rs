@@ -95,6 +95,12 @@ pub struct Execution {
     /// The ECS task it ran as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_arn: Option<String>,
+    /// It was given up after its last attempt, and was not run again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dead: bool,
+    /// What it was run again as after it was given up; absent where its job makes that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redriven_as: Option<String>,
 }
 
 #[cfg(test)]

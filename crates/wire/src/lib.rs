@@ -2,6 +2,7 @@
 //! clients. Types and their encodings only; it does no IO and decides nothing.
 
 pub mod access;
+pub mod alert;
 pub mod audit;
 pub mod backup;
 pub mod batch;
@@ -15,12 +16,14 @@ pub mod frame;
 pub mod group;
 pub mod health;
 pub mod image;
+pub mod job;
 pub mod key;
 pub mod kill;
 pub mod link;
 pub mod lock;
 pub mod logs;
 pub mod playbook;
+pub mod queue;
 pub mod reconcile;
 pub mod recovery;
 pub mod rule;
@@ -29,13 +32,16 @@ pub mod search;
 pub mod secret;
 pub mod sensitive;
 pub mod status;
+pub mod task;
+pub mod task_health;
 pub mod time;
 pub mod trace;
 pub mod user;
 pub mod whoami;
 
 pub use access::Explanation;
-pub use audit::{AuditEvent, AuditVerification, BadEvent};
+pub use alert::AlertTestResponse;
+pub use audit::{AuditEvent, AuditVerification, BadEvent, Mismatch};
 pub use backup::{BackupRequest, BackupResponse};
 pub use batch::{Batch, InvalidBatch};
 pub use claim::ClaimResponse;
@@ -48,6 +54,10 @@ pub use frame::Control;
 pub use group::{Group, GroupResponse, GroupsResponse, PutGroupRequest};
 pub use health::Health;
 pub use image::{Image, ImageResponse, ImagesResponse, RegisterImageRequest};
+pub use job::{
+    AddTasksRequest, AddTasksResponse, CreateJobRequest, CreateJobResponse, DagError, InvalidJobStatus, Job, JobResponse, JobStatus,
+    TaskCounts, check_shape,
+};
 pub use key::{CreateKeyRequest, CreateKeyResponse, Key, KeysResponse, RevokeKeyResponse};
 pub use kill::KillResponse;
 pub use link::{LinkResponse, LinkedLog};
@@ -56,6 +66,7 @@ pub use logs::{LogEvent, LogsResponse};
 pub use playbook::{
     Parameter, ParameterType, Playbook, PlaybookTerms, PlaybooksResponse, PutPlaybookResponse, RemovePlaybookResponse, RunPlaybookRequest,
 };
+pub use queue::{DeadLetter, NotRedriven, Queue, RedriveRequest, RedriveResponse, Redriven};
 pub use reconcile::{AuthorizerStatus, ComputeStatus, IdentityStatus, ReconcileIssue, ReconcileReport, ReconcileResponse, SecretsStatus};
 pub use recovery::{RecoverRequest, RecoverResponse};
 pub use rule::{Effect, Rule, RuleResponse, RulesResponse, Verdict};
@@ -69,6 +80,8 @@ pub use secret::{
 };
 pub use sensitive::Sensitive;
 pub use status::{Reason, Status, StatusResponse, WaitResponse};
+pub use task::{Task, TaskDefaults, TaskRequest, TaskStatus};
+pub use task_health::{HealthWord, TaskHealth, TaskHealthResponse, TaskHealthSummary};
 pub use time::Rfc3339;
 pub use trace::{RelatedResources, TraceLog, TraceResponse};
 pub use user::{

@@ -102,6 +102,12 @@ pub struct RevokeUserResponse {
     /// How many of their executions are being killed.
     #[serde(default)]
     pub killed_executions: u64,
+    /// How many of their jobs go on, and start tasks in their name.
+    #[serde(default)]
+    pub open_jobs: u64,
+    /// How many of their jobs were cancelled.
+    #[serde(default)]
+    pub cancelled_jobs: u64,
 }
 
 /// Body of `POST /users/{email}/role`.

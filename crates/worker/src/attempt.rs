@@ -1,6 +1,8 @@
 //! One attempt from its begin to its recorded end: get what it needs, clone its repository, start the command, and say truthfully how
 //! it ended. What happens while a command runs is the watch's.
 
+mod activity;
+mod gather;
 mod supervise;
 mod wait;
 
@@ -17,9 +19,11 @@ use runvoy_ports::runner::{Exit, ExitStatus, Start, Started, WorkDir, WorkFile};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 
+use self::activity::Activity;
 use crate::checkout::Checkout;
 use crate::dotenv::dotenv;
 use crate::environment::environment;
+use crate::exchange;
 use crate::git_failure;
 use crate::material::{NotHad, fetch, mask};
 use crate::output::Recorder;
@@ -49,6 +53,7 @@ pub(crate) struct Attempt<'a> {
     publisher: Option<Publisher>,
     unkept: Unkept,
     last_output_at: Option<UnixMs>,
+    activity: Activity,
     extend_at: Instant,
 }
 
@@ -82,6 +87,7 @@ impl<'a> Attempt<'a> {
             publisher: Some(Publisher::new(Arc::clone(&worker.leases), fence)),
             unkept: Unkept::default(),
             last_output_at: None,
+            activity: Activity::default(),
             extend_at: Instant::now() + worker.config.lease_ttl / 3,
         }
     }
@@ -100,7 +106,8 @@ impl<'a> Attempt<'a> {
             return ended;
         }
         let files = dotenv(&self.execution.spec.env, &self.materials.secrets);
-        let files = files.map(|contents| WorkFile { name: ".env".to_owned(), contents }).into_iter().collect();
+        let files = files.map(|contents| WorkFile { name: ".env".to_owned(), contents });
+        let files = files.into_iter().chain(exchange::files(&mut self.materials)).collect();
         let (work_dir, directory) = match self.execution.spec.git.clone() {
             Some(source) => match self.clone_repository(&source, files, began).await {
                 Ok(directory) => (WorkDir::Kept, directory),
@@ -108,7 +115,8 @@ impl<'a> Attempt<'a> {
             },
             None => (WorkDir::New(files), String::new()),
         };
-        let env = environment(&self.execution, &self.worker.config.home, &self.materials.secrets);
+        let place = self.worker.runner.work_dir(self.execution.id, self.fence.attempt);
+        let env = environment(&self.execution, &self.worker.config.home, &place, &self.materials.secrets);
         match self.start(self.execution.spec.argv(), env, directory, work_dir).await {
             Err(ended) => ended,
             Ok(started) => {
@@ -121,10 +129,10 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Gets the attempt's secrets and makes their mask.
+    /// Gets the attempt's secrets and its input, and makes the mask.
     async fn prepare(&mut self) -> Result<(), Ended> {
         let spec = &self.execution.spec;
-        if spec.secrets.is_empty() && spec.git.as_ref().is_none_or(|git| git.token.is_none()) {
+        if spec.task.is_none() && spec.secrets.is_empty() && spec.git.as_ref().is_none_or(|git| git.token.is_none()) {
             return Ok(());
         }
         let fetched = self.wait_for(fetch(&*self.worker.leases, self.fence)).await?;
@@ -234,8 +242,11 @@ impl<'a> Attempt<'a> {
 
     /// Writes the last lines of the log and records the end, keeping the lease until that is done.
     async fn conclude(&mut self, outcome: Outcome, running: Option<&Running>, ran: Duration) {
-        let last_line = describe(&outcome, running.and_then(Running::kill_request), ran);
-        self.publish_last_lines(&last_line).await;
+        let Some((outcome, gathered)) = self.keep_lease_during(self.leavings().gather(outcome)).await else { return };
+        let remark = (!gathered.remarks.is_empty()).then(|| gathered.remarks.join("; "));
+        let mut last_lines = gathered.remarks;
+        last_lines.push(describe(&outcome, running.and_then(Running::kill_request), ran));
+        self.publish_last_lines(&last_lines).await;
         let pid = running.and_then(|running| running.pid);
         let ended = EndAttempt {
             fence: self.fence,
@@ -244,6 +255,10 @@ impl<'a> Attempt<'a> {
             duration_ms: u64::try_from(ran.as_millis()).unwrap_or(u64::MAX),
             process_id: pid,
             cost_micro_usd: 0,
+            output: gathered.output,
+            said: gathered.said,
+            usage: gathered.usage,
+            remark,
         };
         report_end(&*self.worker.leases, ended, &self.extend_request(pid), self.worker.config.lease_ttl / 3).await;
     }
@@ -251,13 +266,13 @@ impl<'a> Attempt<'a> {
 
 impl Attempt<'_> {
     /// Publishes what is left of the output and the platform's last lines. A full log takes only the latter.
-    async fn publish_last_lines(&mut self, last_line: &str) {
+    async fn publish_last_lines(&mut self, last_lines: &[String]) {
         let Some(publisher) = self.publisher.as_mut().filter(|_| !self.unkept.failed) else { return };
         let now = self.worker.clock.now();
         if self.unkept.full {
             self.unkept.bytes += self.recorder.take().map_or(0, |block| block.raw_len);
         } else {
-            self.recorder.platform(now, last_line);
+            last_lines.iter().for_each(|line| self.recorder.platform(now, line));
             let block = self.recorder.take().expect("a line was just written");
             let raw_len = block.raw_len;
             match publisher.publish(block).await {
@@ -267,7 +282,7 @@ impl Attempt<'_> {
             }
         }
         self.recorder.platform(now, &format!("the log is full: {} bytes of output were not kept", self.unkept.bytes));
-        self.recorder.platform(now, last_line);
+        last_lines.iter().for_each(|line| self.recorder.platform(now, line));
         if let Some(block) = self.recorder.take()
             && let Err(error) = publisher.publish(block).await
         {

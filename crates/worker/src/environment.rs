@@ -1,9 +1,12 @@
 //! The environment of a command, built from nothing: what every program expects, what the platform tells, what the user set.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use runvoy_model::execution::{Execution, LockClaim};
 use runvoy_ports::lease::Material;
+
+use crate::exchange;
 
 /// Where programs are looked for.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -15,7 +18,7 @@ pub(crate) fn bare_environment(home: &str) -> BTreeMap<String, String> {
 }
 
 /// The whole environment of an execution's command. What the user set comes before a secret, and what the platform tells before both.
-pub(crate) fn environment(execution: &Execution, home: &str, secrets: &[Material]) -> BTreeMap<String, String> {
+pub(crate) fn environment(execution: &Execution, home: &str, work_dir: &Path, secrets: &[Material]) -> BTreeMap<String, String> {
     let mut env = bare_environment(home);
     env.extend(secrets.iter().map(|secret| (secret.key_name.clone(), secret.value.clone())));
     env.extend(execution.spec.env.clone());
@@ -31,6 +34,9 @@ pub(crate) fn environment(execution: &Execution, home: &str, secrets: &[Material
         set("RUNVOY_LOCK", lock.to_string());
         set("LOCK_NAME", lock.to_string());
         set("RUNVOY_LOCK_FENCE", fence.to_string());
+    }
+    for (name, value) in exchange::variables(execution.spec.task.as_ref(), work_dir) {
+        set(name, value);
     }
     env
 }

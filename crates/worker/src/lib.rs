@@ -4,6 +4,7 @@ mod attempt;
 mod checkout;
 mod dotenv;
 mod environment;
+mod exchange;
 mod git_failure;
 mod mask;
 mod material;

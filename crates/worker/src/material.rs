@@ -1,4 +1,4 @@
-//! The secrets of an attempt: fetched when it begins, kept for as long as it runs, told to nobody but its own process.
+//! What an attempt is given, its secrets above all: fetched when it begins, kept for as long as it runs, told to nobody but its own process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::mask::{Mask, Strength, TooMuch, strengths};
 
 const PAUSE: Duration = Duration::from_millis(250);
-/// Secrets that cannot be had for this long end the attempt.
+/// What cannot be had for this long ends the attempt.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
 
 /// One call for them that takes longer is made anew.
@@ -39,9 +39,9 @@ pub(crate) async fn fetch(leases: &dyn Leases, fence: Fence) -> Result<Materials
             Err(_) => format!("no answer within {} s", CALL_WITHIN.as_secs()),
         };
         if began.elapsed() >= GIVE_UP_AFTER {
-            return Err(NotHad::Unavailable(format!("its secrets could not be had: {error}")));
+            return Err(NotHad::Unavailable(format!("its secrets and its input could not be had: {error}")));
         }
-        tracing::warn!(execution = %fence.execution, error, "an attempt waits for its secrets");
+        tracing::warn!(execution = %fence.execution, error, "an attempt waits for what it needs");
         sleep(PAUSE).await;
     }
 }
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn short_secrets_are_named_and_their_values_are_not() {
         let secrets = vec![material("good", "long enough"), material("pin", "1234"), material("bit", "x")];
-        let (_, warnings) = mask(&Materials { secrets, git_token: None }).expect("few bytes");
+        let (_, warnings) = mask(&Materials { secrets, ..Materials::default() }).expect("few bytes");
         assert_eq!(warnings.len(), 2);
         assert!(warnings[0].contains("pin") && warnings[1].contains("bit"), "{warnings:?}");
         assert!(!warnings.concat().contains("1234"));
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn the_token_behind_a_user_is_masked_by_itself() {
-        let materials = Materials { secrets: Vec::new(), git_token: Some(material("tok", "deploy:s3cr3t-token")) };
+        let materials = Materials { git_token: Some(material("tok", "deploy:s3cr3t-token")), ..Materials::default() };
         let mask = mask(&materials).expect("few bytes").0.expect("a mask");
         assert_eq!(mask.text("deploy:s3cr3t-token or s3cr3t-token"), "*** or ***");
         assert!(super::mask(&Materials::default()).expect("nothing").0.is_none());
@@ -107,12 +107,12 @@ mod tests {
     #[test]
     fn long_secrets_are_named_and_too_many_of_them_are_refused() {
         let long = |name: String| material(&name, &"long value \n".repeat(5_000));
-        let (mask, warnings) = mask(&Materials { secrets: vec![long("cert".to_owned())], git_token: None }).expect("one of them");
+        let (mask, warnings) = mask(&Materials { secrets: vec![long("cert".to_owned())], ..Materials::default() }).expect("one of them");
         assert_eq!(warnings.len(), 1);
         assert!(warnings[0].contains("cert is long"), "{warnings:?}");
         assert_eq!(mask.expect("a mask").text("a long value"), "a ***");
         let secrets = (0..5).map(|n| long(format!("cert-{n}"))).collect();
-        let refused = super::mask(&Materials { secrets, git_token: None }).err().expect("five of them");
+        let refused = super::mask(&Materials { secrets, ..Materials::default() }).err().expect("five of them");
         assert!(refused.contains("its 5 secrets are 300000 bytes together"), "{refused}");
     }
 }

@@ -56,6 +56,11 @@ impl Recorder {
         }
     }
 
+    /// What is masked.
+    pub(crate) fn mask(&self) -> Option<Arc<Mask>> {
+        self.mask.clone()
+    }
+
     /// A text without secrets.
     pub(crate) fn masked(&self, text: &str) -> String {
         self.mask.as_ref().map_or_else(|| text.to_owned(), |mask| mask.text(text))

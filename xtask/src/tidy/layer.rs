@@ -9,7 +9,7 @@ use super::finding::Finding;
 use crate::tool;
 
 /// What each crate may see of the others. `None`: all of them.
-const LAYERS: [(&str, Option<&[&str]>); 18] = [
+const LAYERS: [(&str, Option<&[&str]>); 19] = [
     ("runvoy-model", Some(&[])),
     ("runvoy-ports", Some(&["runvoy-model"])),
     ("runvoy-engine", Some(&["runvoy-model", "runvoy-ports"])),
@@ -18,6 +18,7 @@ const LAYERS: [(&str, Option<&[&str]>); 18] = [
     ("runvoy-memory", Some(&["runvoy-model", "runvoy-ports"])),
     ("runvoy-sqlite", Some(&["runvoy-model", "runvoy-ports"])),
     ("runvoy-runners", Some(&["runvoy-model", "runvoy-ports"])),
+    ("runvoy-alerts", Some(&["runvoy-model", "runvoy-ports"])),
     ("runvoy-aws", Some(&["runvoy-model", "runvoy-ports"])),
     ("runvoy-wire", Some(&["runvoy-model"])),
     ("runvoy-client", Some(&["runvoy-wire"])),

@@ -18,10 +18,11 @@ Examples:
   runvoy access explain ana@example.com run --playbook deploy --json";
 
 /// Every action that can be asked about, in the words of the server.
-pub const ACTIONS: [&str; 23] = [
+pub const ACTIONS: [&str; 24] = [
     "run",
     "read",
     "kill",
+    "redrive",
     "share_log",
     "read_locks",
     "release_lock",

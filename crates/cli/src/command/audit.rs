@@ -22,7 +22,7 @@ const EXAMPLES: &str = "\
 Examples:
   runvoy audit list --user ana@example.com --since 7d
   runvoy audit list --action secrets --json       # or one of them, such as executions.kill
-  runvoy audit verify                             # exit code 1 if it is not whole, and where
+  runvoy audit verify --state                     # exit code 1 if it is not whole, and where
   runvoy audit export --since 30d > audit.ndjson";
 
 /// What events are called. A server may know more.
@@ -85,9 +85,13 @@ enum AuditCommand {
     },
     /// Tell whether the audit trail is as it was written
     #[command(
-        before_help = "Examples:\n  runvoy audit verify\n  runvoy audit verify --json\n  runvoy audit verify --data-dir /var/lib/runvoy   # also without its server"
+        before_help = "Examples:\n  runvoy audit verify\n  runvoy audit verify --state --json\n  runvoy audit verify --data-dir /var/lib/runvoy   # also without its server"
     )]
-    Verify,
+    Verify {
+        /// Also compare every execution, job, task and lock with what the events say
+        #[arg(long)]
+        state: bool,
+    },
     /// Write audit events to stdout, one JSON object a line, oldest first
     #[command(before_help = "Examples:\n  runvoy audit export > audit.ndjson\n  runvoy audit export --since 1d | jq -r .action")]
     Export {
@@ -113,14 +117,19 @@ struct WhichArgs {
 impl AuditArgs {
     /// It is the command that verifies the record, which the binary can also carry out without a server.
     pub fn is_verify(&self) -> bool {
-        matches!(self.command, AuditCommand::Verify)
+        matches!(self.command, AuditCommand::Verify { .. })
+    }
+
+    /// All kept state is to be compared with the record, too.
+    pub fn with_state(&self) -> bool {
+        matches!(self.command, AuditCommand::Verify { state: true })
     }
 
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let client = session.connect().await?;
         match self.command {
             AuditCommand::List { which, limit } => show_all(session, &client, which.query(session), limit).await,
-            AuditCommand::Verify => verify(session, &client.verify_audit().await?),
+            AuditCommand::Verify { state } => verify(session, &client.verify_audit(state).await?, state),
             AuditCommand::Export { which } => export(&client, &which.query(session)).await,
         }
     }
@@ -184,9 +193,13 @@ fn row(event: &AuditEvent, with_address: bool) -> Vec<Cell> {
     before.into_iter().chain(address).chain([(&event.request_id).into()]).collect()
 }
 
-fn verify(session: &Session, answer: &AuditVerification) -> Result<u8, Failure> {
+fn verify(session: &Session, answer: &AuditVerification, with_state: bool) -> Result<u8, Failure> {
     session.print(&judged(session.format(), session.jq.as_deref(), answer, session.terminal.stdout_colour)?)?;
-    Ok(if answer.ok { 0 } else { GENERAL })
+    let is_older = with_state && answer.compared.is_none();
+    if is_older {
+        session.note(Tone::Bad, "the server did not compare any state: it is older than this command");
+    }
+    Ok(if answer.ok && !is_older { 0 } else { GENERAL })
 }
 
 /// Writes what was found in the files of a data directory, which no server was asked about, as `audit verify` writes a server's answer; gives
@@ -211,11 +224,13 @@ fn judged(format: Format, jq: Option<&Jq>, found: &AuditVerification, colour: bo
 }
 
 fn verdict(answer: &AuditVerification, colour: bool) -> String {
-    let heading = match answer.ok {
-        true => paint("the audit trail is whole", Tone::Good, colour),
-        false => paint("the audit trail is not whole", Tone::Bad, colour),
+    let (bad, mismatch) = (answer.first_bad.as_ref(), answer.first_mismatch.as_ref());
+    let heading = match (bad, mismatch, answer.compared) {
+        (None, None, None) => paint("the audit trail is whole", Tone::Good, colour),
+        (None, None, Some(_)) => paint("the audit trail is whole, and all kept state follows from it", Tone::Good, colour),
+        (None, Some(_), _) => paint("the audit trail is whole, and kept state does not follow from it", Tone::Bad, colour),
+        (Some(_), ..) => paint("the audit trail is not whole", Tone::Bad, colour),
     };
-    let bad = answer.first_bad.as_ref();
     let described = facts(
         [
             ("events checked", Some(answer.checked.to_string())),
@@ -227,6 +242,8 @@ fn verdict(answer: &AuditVerification, colour: bool) -> String {
             ("first bad event", bad.map(|bad| format!("{} number {}", bad.entity, bad.number))),
             ("event id", bad.and_then(|bad| bad.event_id.clone())),
             ("problem", bad.map(|bad| format!("{}: {}", bad.problem, bad.message))),
+            ("states compared", answer.compared.map(|compared| compared.to_string())),
+            ("first mismatch", mismatch.map(|first| format!("{}: {} {}", first.entity, first.field, first.message))),
         ],
         colour,
     );
@@ -275,6 +292,22 @@ mod tests {
         event id         0192ab
         problem          altered: its seal does not fit
         ");
+    }
+
+    #[test]
+    fn the_first_mismatch_is_named_and_a_whole_trail_is_told_from_it() {
+        let text = r#"{"ok":false,"checked":120,"compared":31,"first_mismatch":{"entity":"TASK:0192ab","field":"status","message":"is SUCCEEDED, and the events say FAILED"}}"#;
+        let answer: AuditVerification = serde_json::from_str(text).expect("the contract's fields");
+        insta::assert_snapshot!(verdict(&answer, false), @r"
+        the audit trail is whole, and kept state does not follow from it
+        events checked   120
+        last checkpoint  none yet
+        states compared  31
+        first mismatch   TASK:0192ab: status is SUCCEEDED, and the events say FAILED
+        ");
+        let answer = AuditVerification { ok: true, first_mismatch: None, ..answer };
+        let told = verdict(&answer, false);
+        assert!(told.starts_with("the audit trail is whole, and all kept state follows from it"), "{told}");
     }
 
     #[test]

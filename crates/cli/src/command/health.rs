@@ -1,8 +1,11 @@
-//! `health reconcile`: what does not fit on the server, and what was repaired.
+//! `health`: how what runs is, and what does not fit on the server.
 
 use clap::{Args, Subcommand};
-use runvoy_wire::{ReconcileIssue, ReconcileReport};
+use clap_complete::ArgValueCompleter;
+use runvoy_wire::{HealthWord, ReconcileIssue, ReconcileReport, TaskHealth, TaskHealthResponse};
 
+use crate::complete;
+use crate::duration::Human;
 use crate::failure::{Failure, GENERAL};
 use crate::session::Session;
 use crate::table::{Cell, facts, list};
@@ -10,6 +13,7 @@ use crate::terminal::Tone;
 
 const EXAMPLES: &str = "\
 Examples:
+  runvoy health tasks
   runvoy health reconcile
   runvoy health reconcile --json | jq .report.issues";
 
@@ -27,25 +31,81 @@ enum HealthCommand {
     /// Look for what does not fit, and repair what can be repaired
     #[command(before_help = EXAMPLES)]
     Reconcile,
+    /// Look at what runs: is it heard of, does it run too long
+    #[command(before_help = "Examples:\n  runvoy health tasks\n  runvoy health tasks 0192ab34\n  runvoy health tasks --jq .summary")]
+    Tasks {
+        /// Only this execution: its id, or six or more digits of its beginning or end
+        #[arg(value_name = "ID", add = ArgValueCompleter::new(complete::executions))]
+        id: Option<String>,
+    },
 }
 
 impl HealthArgs {
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
-        let HealthCommand::Reconcile = self.command;
-        let answer = session.connect().await?.reconcile().await?;
-        let report = &answer.report;
-        let names = || report.issues.iter().map(|issue| issue.resource_id.clone()).collect();
-        let table = || {
-            let issues = list(
-                &["SEVERITY", "KIND", "WHAT", "ACTION", "FOUND"],
-                &report.issues.iter().map(row).collect::<Vec<_>>(),
-                session.terminal,
-            );
-            summary(&answer.status, report, session.terminal.stdout_colour) + &issues
-        };
-        session.show(&answer, names, table)?;
-        Ok(if report.error_count == 0 { 0 } else { GENERAL })
+        match self.command {
+            HealthCommand::Reconcile => reconcile(session).await,
+            HealthCommand::Tasks { id: None } => tasks(session).await,
+            HealthCommand::Tasks { id: Some(id) } => task(session, &id).await,
+        }
     }
+}
+
+async fn reconcile(session: &Session) -> Result<u8, Failure> {
+    let answer = session.connect().await?.reconcile().await?;
+    let report = &answer.report;
+    let names = || report.issues.iter().map(|issue| issue.resource_id.clone()).collect();
+    let table = || {
+        let issues =
+            list(&["SEVERITY", "KIND", "WHAT", "ACTION", "FOUND"], &report.issues.iter().map(row).collect::<Vec<_>>(), session.terminal);
+        summary(&answer.status, report, session.terminal.stdout_colour) + &issues
+    };
+    session.show(&answer, names, table)?;
+    Ok(if report.error_count == 0 { 0 } else { GENERAL })
+}
+
+async fn tasks(session: &Session) -> Result<u8, Failure> {
+    let answer = session.connect().await?.task_health().await?;
+    let table = || {
+        let rows: Vec<Vec<Cell>> = answer.tasks.iter().map(health_row).collect();
+        told(&answer, session.terminal.stdout_colour) + &list(&HEALTH, &rows, session.terminal)
+    };
+    session.show(&answer, || answer.tasks.iter().map(|task| task.request_id.clone()).collect(), table)?;
+    Ok(if answer.summary.critical + answer.summary.overtime == 0 { 0 } else { GENERAL })
+}
+
+async fn task(session: &Session, id: &str) -> Result<u8, Failure> {
+    let client = session.connect().await?;
+    let id = session.resolve(&client, id).await?;
+    let task = client.health_of(&id).await?;
+    session.show(&task, || vec![task.request_id.clone()], || list(&HEALTH, &[health_row(&task)], session.terminal))?;
+    Ok(if matches!(task.health, HealthWord::Critical | HealthWord::Overtime) { GENERAL } else { 0 })
+}
+
+const HEALTH: [&str; 6] = ["EXECUTION", "HEALTH", "RUNS FOR", "LAST HEARD", "LAST EVENT", "WORKER"];
+
+fn told(answer: &TaskHealthResponse, colour: bool) -> String {
+    let summary = answer.summary;
+    let counts = format!(
+        "{}: {} healthy · {} warning · {} critical · {} overtime",
+        summary.total_processing, summary.healthy, summary.warning, summary.critical, summary.overtime
+    );
+    facts([("running", Some(counts)), ("checked at", answer.checked_at.map(|at| at.to_string()))], colour)
+}
+
+fn health_row(task: &TaskHealth) -> Vec<Cell> {
+    let tone = match task.health {
+        HealthWord::Healthy => Tone::Good,
+        HealthWord::Warning => Tone::Warning,
+        HealthWord::Critical | HealthWord::Overtime => Tone::Bad,
+    };
+    vec![
+        (&task.request_id).into(),
+        Cell::new(task.health.as_str(), tone),
+        Human::from_ms(task.elapsed).to_string().into(),
+        format!("{} ago", Human::from_ms(task.time_since_last_event)).into(),
+        (&task.last_event_type).into(),
+        task.worker_id.as_deref().unwrap_or("-").into(),
+    ]
 }
 
 fn summary(status: &str, report: &ReconcileReport, colour: bool) -> String {

@@ -68,6 +68,23 @@ pub struct LogsArgs {
 }
 
 impl LogsArgs {
+    /// The whole log of an execution.
+    pub(super) fn of(id: String, follow: bool, timestamps: bool) -> Self {
+        Self {
+            id,
+            follow,
+            tail: None,
+            since: None,
+            timestamps,
+            lines: false,
+            stream: None,
+            search: None,
+            regex: false,
+            raw: false,
+            link: false,
+        }
+    }
+
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let client = session.connect().await?;
         let id = session.resolve(&client, &self.id).await?;

@@ -1,6 +1,7 @@
 //! The commands, one file each, and the way from a parsed command line to an exit code.
 
 pub mod access;
+pub mod alerts;
 pub mod audit;
 pub mod backup;
 pub mod claim;
@@ -9,9 +10,11 @@ pub mod config;
 pub mod configure;
 pub mod doctor;
 mod dry_run;
+pub mod events;
 pub mod groups;
 pub mod health;
 pub mod images;
+pub mod job;
 pub mod keys;
 pub mod kill;
 pub mod list;
@@ -19,6 +22,7 @@ pub mod locks;
 pub mod logs;
 pub mod playbook;
 pub mod profile;
+pub mod queues;
 pub mod rerun;
 pub mod rules;
 pub mod run;
@@ -59,6 +63,13 @@ pub enum ClientCommand {
     Wait(wait::WaitArgs),
     /// Run the same work again as a new execution
     Rerun(rerun::RerunArgs),
+    /// DAGs of tasks: submit, see and move them
+    #[command(visible_alias = "jobs")]
+    Job(job::JobArgs),
+    /// What waits in queues, and what was given up
+    Queues(queues::QueuesArgs),
+    /// What happened, as the event log has it
+    Events(events::EventsArgs),
     /// List locks, or take one away from its holder
     Locks(locks::LocksArgs),
     /// Stored commands, on the server and in files
@@ -84,8 +95,10 @@ pub enum ClientCommand {
     Audit(audit::AuditArgs),
     /// Show everything that one request did
     Trace(trace::TraceArgs),
-    /// Look for what does not fit on the server, and repair it
+    /// Look at what runs, or for what does not fit on the server
     Health(health::HealthArgs),
+    /// Whether messages about incidents arrive
+    Alerts(alerts::AlertsArgs),
     /// Copy the local server's store, logs and keys while it runs
     Backup(backup::BackupArgs),
     /// Store the server's address and your API key
@@ -142,6 +155,8 @@ impl ClientCommand {
     /// The command that lists what this one is about, where that is not executions.
     fn listed_by(&self) -> Option<&'static str> {
         match self {
+            Self::Job(_) => Some("runvoy job list"),
+            Self::Queues(_) => Some("runvoy queues list"),
             Self::Locks(_) => Some("runvoy locks list"),
             Self::Playbook(_) => Some("runvoy playbook list"),
             Self::Images(_) => Some("runvoy images list"),
@@ -173,6 +188,9 @@ impl ClientCommand {
             Self::Kill(args) => args.execute(session).await,
             Self::Wait(args) => args.execute(session).await,
             Self::Rerun(args) => args.execute(session).await,
+            Self::Job(args) => args.execute(session).await,
+            Self::Queues(args) => args.execute(session).await,
+            Self::Events(args) => args.execute(session).await,
             Self::Locks(args) => args.execute(session).await,
             Self::Playbook(args) => args.execute(session).await,
             Self::Images(args) => args.execute(session).await,
@@ -186,6 +204,7 @@ impl ClientCommand {
             Self::Audit(args) => args.execute(session).await,
             Self::Trace(args) => args.execute(session).await,
             Self::Health(args) => args.execute(session).await,
+            Self::Alerts(args) => args.execute(session).await,
             Self::Backup(args) => args.execute(session).await,
             Self::Configure(args) => args.execute(session).await,
             Self::Config(args) => args.execute(session),

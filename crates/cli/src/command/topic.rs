@@ -19,7 +19,9 @@ Exit codes
     0          done
     1          it failed; `audit verify`: the audit trail is not whole;
                `doctor`, `health reconcile`: something is wrong;
-               `run --dry-run`: the run would be refused
+               `run --dry-run`: the run would be refused;
+               `job … --follow`: the job did not complete;
+               `health tasks`: something is critical or overtime
 
   All commands:
 

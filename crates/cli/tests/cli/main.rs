@@ -4,6 +4,7 @@
 mod fake;
 mod hint;
 mod interrupt;
+mod job;
 mod people;
 mod pipe;
 mod playbook;

@@ -65,6 +65,8 @@ fn people(seen: &Seen) -> Reply {
         }
         ("GET", "audit") => Reply::json(200, json!([event("e1")])),
         ("GET", "audit/export") => Reply::Answer(200, Vec::new(), b"{\"event_id\":\"e1\"}\n{\"event_id\":\"e2\"}\n".to_vec()),
+        // As a server answers that does not know of this.
+        ("GET", "audit/verify") if seen.parameter("state").is_some() => Reply::json(200, json!({"ok": true, "checked": 9})),
         ("GET", "audit/verify") => Reply::json(
             200,
             json!({"ok": false, "checked": 9, "first_bad": {"entity": "USER:bo@example.com", "number": 3, "problem": "removed", "message": "a gap"}}),
@@ -316,6 +318,9 @@ async fn the_audit_record_is_listed_exported_and_judged() {
     let judged = user.run(&["audit", "verify"]).await;
     assert_eq!(judged.status.code(), Some(1), "tampering is a failure");
     assert!(text(&judged.stdout).contains("USER:bo@example.com number 3"), "{}", text(&judged.stdout));
+    let unheard = user.run(&["audit", "verify", "--state"]).await;
+    assert_eq!(unheard.status.code(), Some(1), "what was not compared is not proved");
+    assert!(text(&unheard.stderr).contains("older"), "{}", text(&unheard.stderr));
     assert_eq!(text(&user.run(&["audit", "list", "-o", "name", "-n", "1"]).await.stdout), "e2\n");
 }
 

@@ -1,12 +1,15 @@
 //! What the events promise: order, numbers, chains, and that they tell the same as the records.
 
-use runvoy_model::command::Command;
+use runvoy_model::command::{Command, EndAttempt};
 use runvoy_model::event::{Entity, EventType};
 use runvoy_model::fold::{expected, fold};
-use runvoy_ports::store::{EventQuery, ListQuery};
+use runvoy_model::job::Payload;
+use runvoy_ports::store::{EventQuery, Leaf, ListQuery, StoredEvent};
+use serde_json::json;
 
+use crate::chance::Chance;
 use crate::harness::Executions;
-use crate::stage::{PASSING_FAILURE, Stage, exit, in_line, name};
+use crate::stage::{PASSING_FAILURE, Stage, ended, exit, in_line, name};
 
 /// A little of everything.
 async fn mixed(stage: &mut Stage<'_>) {
@@ -73,6 +76,51 @@ pub async fn events_are_paged_in_the_order_of_writing(harness: Executions<'_>) {
             paged.reverse();
         }
         assert_eq!(paged, all);
+    }
+}
+
+/// What the proof of the log takes is what the events have, in the same order and pages.
+pub async fn leaves_are_those_of_the_events(harness: Executions<'_>) {
+    let mut stage = Stage::new(harness);
+    mixed(&mut stage).await;
+    let all = stage.events(EventQuery::default()).await;
+    let expected: Vec<Leaf> =
+        all.iter().map(|StoredEvent { place, event }| Leaf { place: *place, id: event.id, kind: event.kind, mac: event.mac }).collect();
+    assert!(expected.iter().any(|leaf| leaf.mac == [0; 32]) && expected.iter().any(|leaf| leaf.mac != [0; 32]));
+    let mut paged: Vec<Leaf> = Vec::new();
+    loop {
+        let page = stage.store().leaves(paged.last().map_or(0, |leaf| leaf.place), 4).await.expect("a page");
+        if page.is_empty() {
+            break;
+        }
+        assert!(page.len() <= 4);
+        paged.extend(page);
+    }
+    assert_eq!(paged, expected);
+    assert!(stage.store().leaves(u64::MAX, 4).await.expect("a page").is_empty());
+}
+
+/// A number that a command gives is the same number when it is read again: the chain is over its text.
+pub async fn numbers_are_read_again_as_they_were(harness: Executions<'_>) {
+    let mut stage = Stage::new(harness);
+    let mut given = Vec::new();
+    let mut chance = Chance::new(7);
+    for _ in 0..8 {
+        let numbers: Vec<f64> = std::iter::repeat_with(|| f64::from_bits(chance.number())).filter(|n| n.is_finite()).take(50).collect();
+        let output = json!({"numbers": numbers, "known": [0.1, 5e-324, f64::MAX, 1e23, 9_007_199_254_740_993_i64, u64::MAX, i64::MIN]});
+        let fence = stage.running(|_| ()).await;
+        let end = EndAttempt { output: Some(Payload::Inline(output.clone())), ..ended(fence, exit(0)) };
+        stage.play(Command::EndAttempt(end)).await;
+        given.push((fence.execution, output));
+    }
+    for _ in 0..2 {
+        for (id, output) in &given {
+            stage.verify_chain(*id).await;
+            let events = stage.events_of(*id).await;
+            let told = events.iter().find(|event| event.kind == EventType::TaskCompleted).expect("its end");
+            assert_eq!(told.properties["output"], *output);
+        }
+        stage.reopen().await;
     }
 }
 

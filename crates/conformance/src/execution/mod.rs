@@ -7,5 +7,7 @@ pub mod lease;
 pub mod list;
 pub mod lock;
 pub mod prune;
+pub mod queue;
 pub mod repeat;
+pub mod sight;
 pub mod submit;

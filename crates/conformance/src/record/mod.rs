@@ -4,4 +4,5 @@ pub mod authority;
 pub mod change;
 pub mod event;
 pub mod identity;
+pub mod incident;
 mod office;

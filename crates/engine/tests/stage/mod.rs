@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use runvoy_engine::{Caller, Config, DigestKey, Engine, Ports, RunRequest};
-use runvoy_memory::{MemoryLogStore, MemorySealKeys, MemoryStore};
+use runvoy_memory::{MemoryBlobStore, MemoryLogStore, MemorySealKeys, MemoryStore};
 use runvoy_model::chain::AuditKey;
 use runvoy_model::change::{Change, Invitation, InvitedBy, NewKey};
 use runvoy_model::command::{EndAttempt, Fence, LeaseRequest, Outcome, Worker};
@@ -89,6 +89,8 @@ impl Stage {
         let (clock, ids) = (Arc::new(HandClock::default()), Arc::new(CountedIds::default()));
         let ports = Ports {
             store: Arc::clone(&store) as _,
+            jobs: Arc::clone(&store) as _,
+            blobs: Arc::new(MemoryBlobStore::default()),
             records: records(Arc::clone(&store)),
             trail: Arc::clone(&store) as _,
             seal_keys: Arc::new(MemorySealKeys::new([6; 32])),
@@ -130,6 +132,10 @@ impl Stage {
             duration_ms: 1,
             process_id: None,
             cost_micro_usd: 0,
+            output: None,
+            said: None,
+            usage: None,
+            remark: None,
         };
         self.store.end_attempt(self.step(by), ended).await
     }

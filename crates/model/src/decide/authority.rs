@@ -32,8 +32,9 @@ fn judge(record: Option<&Record>, step: &Step, authority: &Authority, action: Ac
 /// the machine answers for, and the note that somebody was refused, which is kept of the revoked too.
 const fn needed(command: &Command) -> Option<Action> {
     Some(match command {
-        Command::Submit(_) => Action::Run,
-        Command::Kill(_) => Action::Kill,
+        Command::Submit(_) | Command::StageTasks(_) | Command::OpenJob(_) | Command::OpenTasks(_) | Command::ResumeJob(..) => Action::Run,
+        Command::Redrive(_) => Action::Redrive,
+        Command::Kill(_) | Command::CancelJob(_) => Action::Kill,
         Command::ReleaseLock(_) => Action::ReleaseLock,
         Command::NoteLink(..) => Action::ShareLog,
         Command::Change(change, _) => return needed_for_change(change),
@@ -45,6 +46,8 @@ const fn needed(command: &Command) -> Option<Action> {
         | Command::Reap(_)
         | Command::ConfirmKill(_)
         | Command::ExpireWait(_)
+        | Command::AdvanceJob(_)
+        | Command::ForgetStaged(_)
         | Command::FreeLock(..) => return None,
     })
 }
@@ -71,6 +74,8 @@ const fn needed_for_change(change: &Change) -> Option<Action> {
         | Change::RecoverAdmin(_)
         | Change::ForgetUnclaimed(_)
         | Change::Checkpoint(_)
+        | Change::NoteHealth(_)
+        | Change::MoveIncidents(_)
         | Change::NoteDenied(_) => return None,
     })
 }

@@ -3,11 +3,14 @@
 use serde_json::json;
 
 use super::lease::{Fenced, fenced, return_to_line, too_late};
-use super::{Decision, lock, properties, refuse};
-use crate::command::{Answer, EndAttempt, Outcome, Reap, Refusal};
+use super::{Decision, incident, job, lock, properties, refuse};
+use crate::bound::{self, clipped};
+use crate::command::{Answer, EndAttempt, ErrorMark, Outcome, Reap, Refusal};
 use crate::event::EventType;
 use crate::execution::{Execution, KillRequest};
-use crate::retry::{Category, backoff_ms, classify};
+use crate::incident::Incident;
+use crate::job::{Payload, TaskRef};
+use crate::retry::{Category, LONGEST_BACKOFF_MS, backoff_ms, classify};
 use crate::status::{EXIT_KILLED, EXIT_PLATFORM, EXIT_TIMEOUT, EndCode, EndReason, Status};
 use crate::step::Step;
 use crate::view::{View, Writes};
@@ -22,8 +25,12 @@ pub(super) struct Verdict {
 }
 
 /// What is known of an attempt beside its outcome.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Facts {
+    pub output: Option<Payload>,
+    pub said: Option<ErrorMark>,
+    pub usage: Option<serde_json::Value>,
+    pub remark: Option<String>,
     pub log_end: Option<u64>,
     pub duration_ms: Option<u64>,
     pub process_id: Option<u32>,
@@ -31,7 +38,18 @@ pub(super) struct Facts {
 }
 
 pub(super) fn end_attempt<V: View>(view: &mut V, step: &Step, ended: &EndAttempt) -> Decision<V::Error> {
+    let too_deep = |value: &serde_json::Value| bound::depth(value) > bound::MOST_DEPTH;
+    let (output, left_out) = match &ended.output {
+        // Nothing could read it again.
+        Some(Payload::Inline(output)) if too_deep(output) => (None, Some(format!("the task has no output: {}", bound::TOO_DEEP))),
+        output => (output.clone(), None),
+    };
+    let remark: Vec<String> = ended.remark.clone().into_iter().chain(left_out).collect();
     let facts = Facts {
+        output,
+        said: ended.said.clone(),
+        usage: ended.usage.clone().filter(|usage| !too_deep(usage)),
+        remark: (!remark.is_empty()).then(|| remark.join("; ")),
         log_end: Some(ended.log_end),
         duration_ms: Some(ended.duration_ms),
         process_id: ended.process_id,
@@ -40,7 +58,7 @@ pub(super) fn end_attempt<V: View>(view: &mut V, step: &Step, ended: &EndAttempt
     match fenced(view, ended.fence)? {
         Fenced::Unknown => refuse(Refusal::NotFound),
         Fenced::Valid(execution, lease) if lease.begun => {
-            let verdict = judge(&ended.outcome, execution.kill.as_ref());
+            let verdict = heard(judge(&ended.outcome, execution.kill.as_ref()), ended.said.as_ref());
             conclude(view, step, *execution, &ended.outcome, verdict, facts)
         }
         Fenced::Valid(execution, _) | Fenced::Lapsed(execution) => Ok(keep_late(step, *execution, ended)),
@@ -90,6 +108,15 @@ pub(super) fn judge(outcome: &Outcome, kill: Option<&KillRequest>) -> Verdict {
     }
 }
 
+/// What the command itself says about its failure goes before what its exit code could mean.
+fn heard(mut verdict: Verdict, said: Option<&ErrorMark>) -> Verdict {
+    if let (Some(said), Status::Failed, EndCode::Exit | EndCode::Signal) = (said, verdict.status, verdict.reason.code) {
+        verdict.category = Some(said.category);
+        verdict.reason.message = format!("{}: {}", verdict.reason.message, clipped(&said.message));
+    }
+    verdict
+}
+
 pub(super) fn stopped(kill: &KillRequest, how: &str) -> Verdict {
     let message = format!("killed by {}; {how}", kill.by);
     Verdict { status: Status::Stopped, exit_code: EXIT_KILLED, reason: EndReason { code: EndCode::Killed, message }, category: None }
@@ -100,7 +127,7 @@ fn own_verdict(outcome: &Outcome) -> Verdict {
     let failed = |exit_code, code, message: String| Verdict {
         status: Status::Failed,
         exit_code,
-        reason: EndReason { code, message },
+        reason: EndReason { code, message: clipped(&message) },
         category: Some(category),
     };
     match outcome {
@@ -160,19 +187,15 @@ fn conclude<V: View>(
 
 fn retry(step: &Step, mut execution: Execution, verdict: &Verdict, facts: Facts) -> (Writes, Answer) {
     let mut writes = Writes::default();
-    let wait_ms = backoff_ms(execution.id, execution.attempt);
+    attempt_failed(step, &execution, verdict, &mut writes);
+    let asked_ms = facts.said.as_ref().and_then(|said| said.retry_after_ms).unwrap_or(0).min(LONGEST_BACKOFF_MS);
+    let wait_ms = backoff_ms(execution.id, execution.attempt).max(asked_ms);
     execution.status = Status::Pending;
     execution.lease = None;
     execution.ready_at = step.at.plus_ms(i64::try_from(wait_ms).unwrap_or(i64::MAX));
     execution.cost_micro_usd = Some(execution.cost_micro_usd.unwrap_or(0).saturating_add(facts.cost_micro_usd));
-    let failed = json!({
-        "attemptNumber": execution.attempt,
-        "error": verdict.reason.message,
-        "errorCategory": verdict.category.map(Category::as_str),
-    });
-    writes.event(step, execution.id, EventType::TaskProcessingFailed, properties(&execution, failed));
     let again = json!({
-        "name": "run",
+        "name": task_name(&execution),
         "attempt": execution.attempt + 1,
         "queue": execution.spec.queue,
         "notBefore": execution.ready_at,
@@ -180,6 +203,16 @@ fn retry(step: &Step, mut execution: Execution, verdict: &Verdict, facts: Facts)
     writes.event(step, execution.id, EventType::TaskPending, properties(&execution, again));
     let execution = writes.put(execution, step);
     (writes, Answer::Ended(execution))
+}
+
+/// An attempt failed of something that another one could have cured, whether there is another or not.
+fn attempt_failed(step: &Step, execution: &Execution, verdict: &Verdict, writes: &mut Writes) {
+    let failed = json!({
+        "attemptNumber": execution.attempt,
+        "error": verdict.reason.message,
+        "errorCategory": verdict.category.map(Category::as_str),
+    });
+    writes.event(step, execution.id, EventType::TaskProcessingFailed, properties(execution, failed));
 }
 
 /// Writes the end of an execution and gives its lock to the next in line.
@@ -192,22 +225,39 @@ pub(super) fn finish<V: View>(
     facts: Facts,
 ) -> Decision<V::Error> {
     let mut writes = Writes::default();
-    let ended = end_properties(&execution, step, outcome, &verdict, facts);
+    if execution.dead {
+        attempt_failed(step, &execution, &verdict, &mut writes);
+    }
+    let ended = end_properties(&execution, step, outcome, &verdict, &facts);
     writes.event(step, execution.id, event_type(&verdict), properties(&execution, ended));
     lock::release(view, step, &mut execution, &mut writes)?;
     execution.status = verdict.status;
     execution.exit_code = Some(verdict.exit_code);
+    execution.error_category = verdict.category;
     execution.end_reason = Some(verdict.reason);
-    execution.completed_at = Some(ended_at(&execution, step, facts));
+    execution.completed_at = Some(ended_at(&execution, step, &facts));
     execution.lease = None;
     execution.log_end = facts.log_end.or(execution.log_end);
     execution.cost_micro_usd = Some(execution.cost_micro_usd.unwrap_or(0).saturating_add(facts.cost_micro_usd));
+    // Its job was cancelled while it ran: its retries were used up, and nobody can run it again.
+    execution.dead = execution.dead && !job::is_over(view, &execution)?;
+    if execution.dead {
+        incident::begin(view, &Incident::dead(&execution, step.at), &mut writes)?;
+    }
     let execution = writes.put(execution, step);
+    if execution.spec.task.is_some() {
+        job::task_ended(view, step, &execution, facts.output, &mut writes)?;
+    }
     Ok((writes, Answer::Ended(execution)))
 }
 
+/// What a task is called in its events.
+pub(super) fn task_name(execution: &Execution) -> &str {
+    execution.spec.task.as_ref().map_or("run", TaskRef::title)
+}
+
 /// When the command ended, not when that could be written down.
-fn ended_at(execution: &Execution, step: &Step, facts: Facts) -> crate::time::UnixMs {
+fn ended_at(execution: &Execution, step: &Step, facts: &Facts) -> crate::time::UnixMs {
     match (execution.attempt_started_at, facts.duration_ms) {
         (Some(started), Some(ms)) => started.plus_ms(i64::try_from(ms).unwrap_or(i64::MAX)).min(step.at.max(started)),
         _ => step.at,
@@ -223,12 +273,15 @@ fn event_type(verdict: &Verdict) -> EventType {
     }
 }
 
-fn end_properties(execution: &Execution, step: &Step, outcome: &Outcome, verdict: &Verdict, facts: Facts) -> serde_json::Value {
+fn end_properties(execution: &Execution, step: &Step, outcome: &Outcome, verdict: &Verdict, facts: &Facts) -> serde_json::Value {
     let elapsed = execution.attempt_started_at.map_or(0, |at| step.at.ms_since(at));
     let duration_ms = facts.duration_ms.map_or(elapsed, |ms| i64::try_from(ms).unwrap_or(i64::MAX));
     let mut ended = json!({"attempt": execution.attempt, "exitCode": verdict.exit_code, "durationMs": duration_ms});
     if let Some(pid) = facts.process_id {
         ended["processId"] = pid.into();
+    }
+    if let Some(remark) = &facts.remark {
+        ended["remark"] = bound::clipped(remark).into();
     }
     match event_type(verdict) {
         EventType::TaskTimeout => {
@@ -237,16 +290,35 @@ fn end_properties(execution: &Execution, step: &Step, outcome: &Outcome, verdict
                 ended["elapsedMs"] = duration_ms.into();
                 ended["signal"] = if *forced { "SIGKILL" } else { "SIGTERM" }.into();
             }
+            failure_properties(execution, verdict, &mut ended);
         }
-        EventType::TaskFailed => {
-            ended["error"] = verdict.reason.message.clone().into();
-            ended["errorCategory"] = verdict.category.map(Category::as_str).into();
-            ended["retryCount"] = execution.attempt.into();
-            ended["source"] = if execution.dead { "dlq" } else { "worker" }.into();
-            ended["reason"] = verdict.reason.code.as_str().into();
-        }
+        EventType::TaskFailed => failure_properties(execution, verdict, &mut ended),
+        EventType::TaskCompleted => match &facts.output {
+            Some(Payload::Inline(output)) => {
+                ended["output"] = output.clone();
+                // A larger one stands in the output alone.
+                if let Some(usage) = output.get("usage").filter(|usage| bound::text(usage).len() <= bound::MOST_MESSAGE_BYTES) {
+                    ended["usage"] = usage.clone();
+                }
+            }
+            Some(Payload::Blob { key, bytes }) => {
+                ended["_s3Overflow"] = json!({"key": key, "bytes": bytes, "fields": ["output"]});
+                if let Some(usage) = facts.usage.as_ref().filter(|usage| bound::text(usage).len() <= bound::MOST_MESSAGE_BYTES) {
+                    ended["usage"] = usage.clone();
+                }
+            }
+            None => {}
+        },
         EventType::TaskStopped => ended["error"] = verdict.reason.message.clone().into(),
         _ => {}
     }
     ended
+}
+
+fn failure_properties(execution: &Execution, verdict: &Verdict, ended: &mut serde_json::Value) {
+    ended["error"] = verdict.reason.message.clone().into();
+    ended["errorCategory"] = verdict.category.map(Category::as_str).into();
+    ended["retryCount"] = execution.attempt.into();
+    ended["source"] = if execution.dead { "dlq" } else { "worker" }.into();
+    ended["reason"] = verdict.reason.code.as_str().into();
 }

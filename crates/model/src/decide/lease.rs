@@ -1,12 +1,14 @@
 //! The life of a lease: reserve, begin, extend, hand back. Every step of it is fenced by execution, attempt and lease id.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Decision, properties, refuse};
+use super::end::task_name;
+use super::{Decision, job, properties, refuse};
+use crate::bound;
 use crate::command::{Answer, Extend, Extended, Fence, LeaseRequest, Refusal, Worker};
 use crate::event::EventType;
 use crate::execution::{Execution, Lease};
-use crate::id::LeaseId;
+use crate::id::{JobId, LeaseId};
 use crate::status::Status;
 use crate::step::Step;
 use crate::time::UnixMs;
@@ -14,6 +16,8 @@ use crate::view::{View, Writes};
 
 /// Heartbeat events are written no more often than this.
 const HEARTBEAT_EVERY_MS: i64 = 60_000;
+/// So many in line are looked at for those that may run.
+const MOST_LOOKED_AT: usize = 1_024;
 /// Longer than any backoff: who seems to wait longer than this waits for a clock that was set back.
 pub(super) const BEYOND_BACKOFF_MS: i64 = 10 * 60 * 1_000;
 
@@ -35,19 +39,52 @@ pub(super) fn lease<V: View>(view: &mut V, step: &Step, request: &LeaseRequest) 
 /// clock: an execution that was never tried has nothing to wait for, and no backoff is longer than the longest.
 fn ready<V: View>(view: &mut V, step: &Step, request: &LeaseRequest) -> Result<Vec<Execution>, V::Error> {
     let max = request.leases.len();
-    let mut ready = Vec::with_capacity(max.min(64));
-    for id in view.ready(&request.queues, &request.worker.serves, step.at, max)? {
-        ready.extend(view.execution(id)?.filter(|execution| execution.ready_key().is_some()));
-    }
+    let mut ready = in_line(view, step, request)?;
     if ready.len() < max {
         let beyond_backoff = step.at.plus_ms(BEYOND_BACKOFF_MS);
         let stranded =
             |execution: &Execution| execution.ready_at > step.at && (execution.attempt == 0 || execution.ready_at > beyond_backoff);
         for id in view.ready(&request.queues, &request.worker.serves, UnixMs(i64::MAX), max)? {
-            ready.extend(view.execution(id)?.filter(|execution| execution.ready_key().is_some() && stranded(execution)));
+            let execution = view.execution(id)?.filter(|execution| execution.ready_key().is_some() && stranded(execution));
+            if let Some(execution) = execution
+                && !job::is_over(view, &execution)?
+            {
+                ready.push(execution);
+            }
         }
     }
     Ok(ready)
+}
+
+/// Those whose time has come. What belongs to a job of which nothing runs again is passed by: an agent ends it, and until then it keeps nobody waiting.
+fn in_line<V: View>(view: &mut V, step: &Step, request: &LeaseRequest) -> Result<Vec<Execution>, V::Error> {
+    let (max, mut look_at) = (request.leases.len(), request.leases.len());
+    loop {
+        let ids = view.ready(&request.queues, &request.worker.serves, step.at, look_at)?;
+        let (found, mut over) = (ids.len(), Vec::new());
+        let mut ready = Vec::with_capacity(max.min(64));
+        for id in ids {
+            let Some(execution) = view.execution(id)?.filter(|execution| execution.ready_key().is_some()) else { continue };
+            if !is_over(view, &execution, &mut over)? && ready.len() < max {
+                ready.push(execution);
+            }
+        }
+        if ready.len() == max || found < look_at || look_at >= MOST_LOOKED_AT {
+            return Ok(ready);
+        }
+        look_at = (4 * look_at).min(MOST_LOOKED_AT);
+    }
+}
+
+/// Whether an execution is a task of a job of which nothing runs again; each job is looked at once.
+fn is_over<V: View>(view: &mut V, execution: &Execution, seen: &mut Vec<(JobId, bool)>) -> Result<bool, V::Error> {
+    let Some(task) = &execution.spec.task else { return Ok(false) };
+    if let Some((_, is_over)) = seen.iter().find(|(job, _)| *job == task.job) {
+        return Ok(*is_over);
+    }
+    let is_over = job::is_over(view, execution)?;
+    seen.push((task.job, is_over));
+    Ok(is_over)
 }
 
 pub(super) fn grant(execution: &mut Execution, step: &Step, lease: LeaseId, worker: &Worker, ttl_ms: u64) {
@@ -113,6 +150,7 @@ pub(super) fn begin<V: View>(view: &mut V, step: &Step, fence: Fence) -> Decisio
         Fenced::Unknown => refuse(Refusal::NotFound),
         Fenced::Lapsed(execution) => refuse(too_late(&execution)),
         Fenced::Valid(execution, lease) if lease.begun => Ok((Writes::default(), Answer::Begun(execution))),
+        Fenced::Valid(execution, _) if job::is_over(view, &execution)? => refuse(Refusal::Lapsed),
         Fenced::Valid(mut execution, _) => {
             let mut writes = Writes::default();
             start_attempt(&mut execution, step, &mut writes);
@@ -152,7 +190,7 @@ pub(super) fn extend<V: View>(view: &mut V, step: &Step, extend: &Extend) -> Dec
     }
 }
 
-fn heartbeat(execution: &Execution, lease: &Lease, step: &Step, extend: &Extend) -> serde_json::Value {
+fn heartbeat(execution: &Execution, lease: &Lease, step: &Step, extend: &Extend) -> Value {
     let mut more = json!({
         "attempt": lease.attempt,
         "effectiveUntil": lease.deadline.seconds(),
@@ -166,10 +204,24 @@ fn heartbeat(execution: &Execution, lease: &Lease, step: &Step, extend: &Extend)
     if let Some(rss) = extend.rss_bytes {
         more["memoryUsage"] = json!({"rss": rss});
     }
-    if let Some(at) = extend.last_output_at {
-        more["lastActivity"] = json!({"type": "output", "timestamp": at.seconds()});
+    if let Some(activity) = last_activity(step, extend) {
+        more["lastActivity"] = activity;
     }
     properties(execution, more)
+}
+
+/// What the command says it does, else when it last wrote something.
+fn last_activity(step: &Step, extend: &Extend) -> Option<Value> {
+    // Nothing could read again what is nested deeper.
+    match extend.activity.as_ref().filter(|said| bound::depth(said) <= bound::MOST_DEPTH) {
+        Some(Value::Object(said)) => {
+            let mut said = said.clone();
+            said.entry("timestamp").or_insert_with(|| step.at.seconds().into());
+            Some(Value::Object(said))
+        }
+        Some(said) if !said.is_null() => Some(json!({"type": "said", "said": said, "timestamp": step.at.seconds()})),
+        _ => extend.last_output_at.map(|at| json!({"type": "output", "timestamp": at.seconds()})),
+    }
 }
 
 pub(super) fn give_back<V: View>(view: &mut V, step: &Step, fence: Fence) -> Decision<V::Error> {
@@ -186,7 +238,7 @@ pub(super) fn return_to_line(step: &Step, mut execution: Execution) -> (Writes, 
     execution.status = Status::Pending;
     execution.lease = None;
     execution.ran_on = None;
-    let again = json!({"name": "run", "attempt": execution.attempt + 1, "queue": execution.spec.queue, "handedBack": true});
+    let again = json!({"name": task_name(&execution), "attempt": execution.attempt + 1, "queue": execution.spec.queue, "handedBack": true});
     writes.event(step, execution.id, EventType::TaskPending, properties(&execution, again));
     let execution = writes.put(execution, step);
     (writes, Answer::Changed(execution))

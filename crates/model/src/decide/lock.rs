@@ -51,7 +51,8 @@ pub(super) fn release_by_force<V: View>(view: &mut V, step: &Step, name: &Name) 
             let ended = Execution { kill: Some(request), ..execution.clone() };
             let (mut writes, _) = finish(view, step, ended, &Outcome::WorkerStopped, verdict, Facts::default())?;
             audit(&mut writes, step, &execution);
-            let lock = writes.locks.last().expect("whoever holds a lock hands it on as it ends").clone();
+            // Others of its job may have taken locks of their own in the same step.
+            let lock = writes.locks.iter().find(|lock| lock.name == *name).expect("whoever holds a lock hands it on as it ends").clone();
             return Ok((writes, Answer::Lock(lock)));
         }
         Some(mut execution) => {

@@ -7,9 +7,12 @@
 mod authority;
 mod end;
 mod identity;
+mod incident;
+mod job;
 mod kill;
 mod lease;
 mod lock;
+mod redrive;
 mod registry;
 mod submit;
 
@@ -43,6 +46,14 @@ pub fn decide<V: View>(view: &mut V, step: &Step, command: &Command) -> Decision
         Command::ConfirmKill(id) => kill::confirm(view, step, *id),
         Command::ExpireWait(id) => lock::expire_wait(view, step, *id),
         Command::ReleaseLock(name) => lock::release_by_force(view, step, name),
+        Command::StageTasks(stage) => job::stage(view, step, stage),
+        Command::OpenJob(open) => job::open(view, step, open),
+        Command::OpenTasks(open) => job::open_tasks(view, step, open),
+        Command::AdvanceJob(id) => job::advance(view, step, *id),
+        Command::ResumeJob(id, key) => job::resume(view, step, *id, key.as_ref()),
+        Command::CancelJob(id) => job::cancel(view, step, *id),
+        Command::ForgetStaged(id) => job::forget_staged(view, *id),
+        Command::Redrive(redrive) => redrive::redrive(view, step, redrive),
         Command::FreeLock(name, holder) => lock::free(view, step, name, *holder),
         Command::NoteLink(id, until) => note_link(view, step, *id, *until),
         Command::Change(change, key) => registry::change(view, step, change, key.as_ref()),
@@ -70,6 +81,11 @@ pub fn replay<V: View>(view: &mut V, receipt: &Receipt) -> Result<Answer, V::Err
             Some(lock) => Answer::Lock(lock),
             None => Answer::Refused(Refusal::NotFound),
         },
+        Receipt::Job(id) => match view.job(*id)? {
+            Some(job) => Answer::Job { job: Box::new(job), repeated: true },
+            None => Answer::Refused(Refusal::NotFound),
+        },
+        Receipt::Redriven(letters) => Answer::Redriven { letters: letters.clone(), repeated: true },
         Receipt::Record(kind, name) => match view.record(*kind, name)? {
             Some(record) => Answer::Record { record: Box::new(record), repeated: true },
             None => Answer::Refused(Refusal::NotFound),
@@ -89,6 +105,10 @@ fn refuse<E>(refusal: Refusal) -> Decision<E> {
 fn properties(execution: &Execution, more: Value) -> Value {
     let mut map = Map::new();
     map.insert("requestId".into(), Value::String(execution.id.to_string()));
+    if let Some(task) = &execution.spec.task {
+        map.insert("jobId".into(), Value::String(task.job.to_string()));
+        map.insert("taskId".into(), Value::String(task.task.to_string()));
+    }
     if let Value::Object(more) = more {
         map.extend(more);
     }

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{Decision, identity, refuse};
+use super::{Decision, identity, incident, refuse};
 use crate::change::{Change, Checkpoint, Denied, Made, NewImage, NewSecret, SecretUpdate};
 use crate::command::{Answer, Refusal, SubmitKey};
 use crate::event::EventType;
@@ -65,6 +65,8 @@ fn decide<V: View>(view: &mut V, step: &Step, change: &Change) -> Decision<V::Er
         Change::PushPlaybook(name, body) => push_playbook(view, step, name, body),
         Change::RemovePlaybook(name) => remove(view, step, Kind::Playbook, name.as_str()),
         Change::Checkpoint(checkpoint) => write_checkpoint(view, step, checkpoint),
+        Change::NoteHealth(check) => incident::note_health(view, step, check),
+        Change::MoveIncidents(moves) => incident::move_all(view, step, moves),
         Change::NoteDenied(denied) => note_denied(view, step, denied),
         Change::NoteCall(email) => note_only(view, step, (Kind::User, email), &json!({})),
         Change::NoteRevealed(name) => note_only(view, step, (Kind::Secret, name.as_str()), &json!({"revealed": true})),

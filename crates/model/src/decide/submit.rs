@@ -33,7 +33,7 @@ pub(super) fn submit<V: View>(view: &mut V, step: &Step, submit: &Submit) -> Dec
     }
     let mut writes = Writes::default();
     let mut execution = new_execution(step, submit);
-    match claim_lock(view, step, &execution)? {
+    match claim_lock(view, step, &execution, &writes)? {
         Err(held) => return refuse(Refusal::LockHeld(Box::new(held))),
         Ok((claim, lock)) => {
             execution.lock = claim;
@@ -54,7 +54,7 @@ pub(super) fn submit<V: View>(view: &mut V, step: &Step, submit: &Submit) -> Dec
     Ok((writes, Answer::Submitted { execution, repeated: false }))
 }
 
-fn new_execution(step: &Step, submit: &Submit) -> Execution {
+pub(super) fn new_execution(step: &Step, submit: &Submit) -> Execution {
     Execution {
         id: submit.id,
         spec: submit.spec.clone(),
@@ -78,16 +78,23 @@ fn new_execution(step: &Step, submit: &Submit) -> Execution {
         log_end: None,
         cost_micro_usd: None,
         dead: false,
+        error_category: None,
+        redriven: None,
         chain: ChainHead::default(),
         version: 0,
     }
 }
 
-type Claim = Result<(LockClaim, Option<Lock>), LockHeld>;
+pub(super) type Claim = Result<(LockClaim, Option<Lock>), LockHeld>;
 
-fn claim_lock<V: View>(view: &mut V, step: &Step, execution: &Execution) -> Result<Claim, V::Error> {
+/// What this step wrote of the lock before counts: several executions may begin in one.
+pub(super) fn claim_lock<V: View>(view: &mut V, step: &Step, execution: &Execution, writes: &Writes) -> Result<Claim, V::Error> {
     let Some(name) = &execution.spec.lock else { return Ok(Ok((LockClaim::None, None))) };
-    let mut lock = view.lock(name)?.unwrap_or_else(|| Lock::free(name.clone()));
+    let written = writes.locks.iter().rev().find(|lock| lock.name == *name).cloned();
+    let mut lock = match written {
+        Some(lock) => lock,
+        None => view.lock(name)?.unwrap_or_else(|| Lock::free(name.clone())),
+    };
     if let Some(holder) = lock.holder {
         return Ok(match execution.spec.lock_wait_ms {
             Some(wait_ms) => {

@@ -1,13 +1,20 @@
 //! Named examples of every decision, and random histories that must keep the invariants.
 
 mod authority;
+mod bound;
 mod cast;
+mod dag;
+mod health;
 mod identity;
+mod job;
+mod large;
 mod lock;
 mod people;
 mod property;
+mod redrive;
 mod registry;
 mod secret;
+mod state;
 mod world;
 
 use world::{World, ended, exit, fence_of, name, reap_of, worker};

@@ -4,6 +4,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::Reach;
+use crate::address::{is_public_v4, is_public_v6};
 
 const PRIVATE: &str = "is on this machine or in a private network (an admin can allow that with git.allow_private)";
 const MALFORMED: &str = "has a host that is no name and no address";
@@ -50,20 +51,6 @@ fn numeric(name: &str) -> Result<(), &'static str> {
     };
     let parts: Vec<&str> = name.split('.').collect();
     if parts.len() <= 4 && parts.into_iter().all(is_number) { Ok(()) } else { Err(MALFORMED) }
-}
-
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    let [a, b, c, _] = address.octets();
-    let reserved = a == 0 || a >= 224 || (a == 100 && b & 0xc0 == 64) || (a, b, c) == (192, 0, 0) || (a, b & 0xfe) == (198, 18);
-    !(address.is_loopback() || address.is_private() || address.is_link_local() || address.is_documentation() || reserved)
-}
-
-fn is_public_v6(address: Ipv6Addr) -> bool {
-    let [first, second, ..] = address.segments();
-    let embeds_v4 = first == 0x2002 || (first, second) == (0x2001, 0);
-    let documentation = (first, second) == (0x2001, 0xdb8);
-    // Global unicast and nothing else: loopback, mapped, local, NAT64 and multicast addresses are all outside of 2000::/3.
-    first & 0xe000 == 0x2000 && !embeds_v4 && !documentation
 }
 
 #[cfg(test)]

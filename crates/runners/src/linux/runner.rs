@@ -7,12 +7,12 @@ use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use runvoy_model::id::ExecutionId;
-use runvoy_ports::runner::{Containment, Exit, ExitStatus, Runner, Start, StartError, Started, WorkDir};
+use runvoy_ports::runner::{Containment, Exit, ExitStatus, Runner, Start, StartError, Started, Unread, WorkDir};
 
 use super::failure::{self, Context};
 use super::handle::{Handle, boot_id};
@@ -24,6 +24,7 @@ use super::sweep::{Records, Spawner};
 use super::tree;
 use crate::command::{attempt_name, check};
 use crate::config::{Config, User};
+use crate::leftover;
 use crate::uid::{UidRange, UnfitUids};
 
 /// Runs commands as processes of this machine.
@@ -181,6 +182,14 @@ impl Runner for ProcessRunner {
         let started = self.begin(&name, start, lent).await;
         kept.finish(started.is_ok());
         started
+    }
+
+    fn work_dir(&self, execution: ExecutionId, attempt: u32) -> PathBuf {
+        self.config.work_root.join(attempt_name(execution, attempt))
+    }
+
+    async fn read(&self, execution: ExecutionId, attempt: u32, name: &str, limit: usize) -> Result<Vec<u8>, Unread> {
+        leftover::read(&self.work_dir(execution, attempt), name, limit).await
     }
 
     async fn sweep(&self) -> Result<usize, StartError> {

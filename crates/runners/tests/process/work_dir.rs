@@ -1,9 +1,9 @@
 //! What a command finds in its work directory, and what the next one of the same attempt does.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-use runvoy_ports::runner::{ExitStatus, Runner, Start, WorkDir, WorkFile};
+use runvoy_ports::runner::{ExitStatus, Runner, Start, Unread, WorkDir, WorkFile};
 use runvoy_runners::User;
 
 use crate::stage::{ALL, Stage, nobody, read_all};
@@ -91,4 +91,32 @@ async fn a_file_does_not_outlive_its_attempt() {
     assert!(inode > 0);
     stage.runner.clean_up(start.execution, 1).await;
     assert!(!stage.work_root().join(name).exists());
+}
+
+#[tokio::test]
+async fn what_a_command_of_another_user_left_is_read_and_nothing_that_it_points_at() {
+    for user in [User::One(nobody()), User::Worker] {
+        let stage = Stage::with(|config| config.user = user.clone()).await;
+        // A file that only the worker can read, in a place that the command can name.
+        let treasure = stage.root.path().join("treasure");
+        fs::write(&treasure, "gold").unwrap();
+        fs::set_permissions(&treasure, fs::Permissions::from_mode(0o600)).unwrap();
+        let script =
+            format!("echo mine > file; ln -s {0} link; ln {0} hard 2>/dev/null; mkfifo pipe; mkdir directory; pwd", treasure.display());
+        let start = stage.shell(&script);
+        let (execution, attempt) = (start.execution, start.attempt);
+        let started = stage.runner.start(start).await.unwrap();
+        let place = String::from_utf8(read_all(started.stdout).await).unwrap();
+        assert_eq!(started.exit.await.unwrap().status, ExitStatus::Code(0));
+        assert_eq!(stage.runner.work_dir(execution, attempt).display().to_string(), place.trim(), "as the command sees it");
+        let read = async |name: &str| stage.runner.read(execution, attempt, name, 100).await;
+        assert_eq!(read("file").await, Ok(b"mine\n".to_vec()));
+        for name in ["link", "pipe", "directory"] {
+            assert_eq!(read(name).await, Err(Unread::NotAFile), "{name}");
+        }
+        // Whether the link could be made at all is the system's to say.
+        assert!(matches!(read("hard").await, Err(Unread::NotAFile | Unread::Missing)));
+        assert_eq!(read("absent").await, Err(Unread::Missing));
+        stage.runner.clean_up(execution, attempt).await;
+    }
 }

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Response, StatusCode};
+use http::{HeaderValue, Response, StatusCode};
 use runvoy_engine::{AuditFilter, EngineError};
 use runvoy_model::role::Action;
 use runvoy_model::verify::label;
@@ -13,12 +13,11 @@ use serde_json::{Map, Value};
 use crate::answer::{self, Pieces};
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, number, text, time};
-use crate::query::Query;
+use crate::operation::{Operation, flag, number, text, time};
+use crate::query::{NEXT_CURSOR, Query};
 use crate::route::{Routes, Rule};
 use crate::vigil::Vigil;
 
-const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
 const NDJSON: HeaderValue = HeaderValue::from_static("application/x-ndjson");
 const DEFAULT_LIMIT: u64 = 100;
 const MOST: u64 = 1_000;
@@ -35,6 +34,7 @@ pub(super) fn add(routes: &mut Routes) {
         .gives_array::<AuditEvent>(200, "The events");
     routes.get("/api/v1/audit", Rule::Key(Action::ReadAudit), operation, list);
     let operation = Operation::new("verifyAudit", "Look at every event and name the first that was altered, removed or reordered")
+        .query("state", flag(), "Compare all kept state with what the events say, too")
         .gives::<AuditVerification>(200, "What was found");
     routes.get("/api/v1/audit/verify", Rule::Key(Action::ReadAudit), operation, verify);
     let operation = filtered(Operation::new("exportAudit", "All that was done, oldest first, an event a line")).gives_type(
@@ -78,8 +78,12 @@ async fn list(call: Call) -> Result<Response<Body>, Fault> {
 }
 
 async fn verify(call: Call) -> Result<Response<Body>, Fault> {
-    let verdict = call.engine().verify_audit(call.caller()?).await?;
-    Ok(answer::json(StatusCode::OK, &AuditVerification::from(verdict)))
+    let with_state = call.query()?.flag("state")?;
+    let mut found = AuditVerification::from(call.engine().verify_audit(call.caller()?).await?);
+    if with_state {
+        found = found.with_state(call.engine().compare_state(call.caller()?).await?);
+    }
+    Ok(answer::json(StatusCode::OK, &found))
 }
 
 async fn export(call: Call) -> Result<Response<Body>, Fault> {

@@ -5,7 +5,7 @@ use http::{Response, StatusCode};
 use runvoy_engine::Engine;
 use runvoy_model::role::Action;
 use runvoy_ports::store::Counts;
-use runvoy_wire::{DoctorResponse, Probe, ProbeStatus};
+use runvoy_wire::{DoctorResponse, Probe, ProbeStatus, Rfc3339};
 
 use crate::answer;
 use crate::call::Call;
@@ -23,6 +23,7 @@ async fn doctor(call: Call) -> Result<Response<Body>, Fault> {
     let mut probes = store(engine).await;
     probes.push(worker(engine));
     probes.push(shared_uid(engine).await);
+    probes.push(alerts(engine));
     probes.extend(call.state.host.probes().await);
     Ok(answer::json(StatusCode::OK, &DoctorResponse { probes }))
 }
@@ -56,6 +57,22 @@ fn worker(engine: &Engine) -> Probe {
     match config.concurrency {
         0 => probe("worker", ProbeStatus::Warn, "none lives in this server: commands run only where a worker runs elsewhere".into()),
         slots => probe("worker", ProbeStatus::Ok, format!("in this server, {slots} at once, from {}", queues.join(", "))),
+    }
+}
+
+fn alerts(engine: &Engine) -> Probe {
+    let standing = engine.alert_standing();
+    let Some(place) = standing.place else {
+        let detail = "nobody is told of incidents: set alerts.slack_webhook_url (RUNVOY_SLACK_WEBHOOK_URL) to a Slack-compatible webhook";
+        return probe("alerts", ProbeStatus::Ok, detail.into());
+    };
+    let told = standing.told_at.map_or("no message since the start".to_owned(), |at| format!("last message {}", Rfc3339::from(at)));
+    match standing.failed {
+        Some((at, why)) => {
+            let detail = format!("{why} (at {}); {} incidents wait to be told; {told}", Rfc3339::from(at), standing.waiting);
+            probe("alerts", ProbeStatus::Warn, detail)
+        }
+        None => probe("alerts", ProbeStatus::Ok, format!("to {place}; {told}")),
     }
 }
 

@@ -1,56 +1,113 @@
-//! The events of an execution, in order, written page by page.
+//! The events of one execution, and of one task of a job, in order, written page by page.
+
+use std::collections::VecDeque;
 
 use axum::body::Body;
 use bytes::Bytes;
 use http::Response;
 use runvoy_engine::EngineError;
+use runvoy_model::id::ExecutionId;
 use runvoy_model::role::Action;
-use runvoy_wire::Event;
+use runvoy_wire::{Code, Event};
 
+use super::event_log::Array;
 use crate::answer::{self, Pieces};
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::Operation;
+use crate::operation::{Operation, flag, text};
 use crate::route::{Routes, Rule};
 use crate::vigil::Vigil;
 
 pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("listEvents", "Its events, in order").execution_id().gives_array::<Event>(200, "The events");
     routes.get("/api/v1/executions/{id}/events", Rule::Key(Action::Read), operation, events);
+    let operation = Operation::new("listTaskEvents", "The events of every execution that a task has been, in order")
+        .path("id", text(), "The job: its id, or six or more hex digits that begin or end it and no other")
+        .path("task", text(), "The task's taskId")
+        .query(
+            "resolve",
+            flag(),
+            "With what was too large for an event in it, instead of _s3Overflow; large inputs of single tasks stay references",
+        )
+        .gives_array::<Event>(200, "The events; none while it waits for its dependencies")
+        .refuses(&[Code::NotFound, Code::Conflict]);
+    routes.get("/api/v1/jobs/{id}/tasks/{task}/events", Rule::Key(Action::Read), operation, task_events);
 }
 
 async fn events(call: Call) -> Result<Response<Body>, Fault> {
     let id = call.execution().await?.id.to_string();
     let vigil = Vigil::over(&call)?;
-    Ok(answer::streamed(vigil, Events { call, id, after: None, begun: false, ended: false }, answer::JSON).await?)
+    Ok(answer::streamed(vigil, Events { call, id, after: None, array: Array::default() }, answer::JSON).await?)
+}
+
+async fn task_events(call: Call) -> Result<Response<Body>, Fault> {
+    let resolve = call.query()?.flag("resolve")?;
+    let executions = call.engine().task_executions(call.caller()?, call.id(), call.params.get("task")).await?;
+    let vigil = Vigil::over(&call)?;
+    let events = TaskEvents { call, executions: executions.into(), resolve, after: None, array: Array::default() };
+    Ok(answer::streamed(vigil, events, answer::JSON).await?)
 }
 
 struct Events {
     call: Call,
     id: String,
     after: Option<u64>,
-    begun: bool,
-    ended: bool,
+    array: Array,
 }
 
 impl Pieces for Events {
     async fn next(&mut self) -> Result<Option<Bytes>, EngineError> {
-        if self.ended {
+        if self.array.ended {
             return Ok(None);
         }
-        let engine = self.call.engine();
         let caller = self.call.caller.as_ref().ok_or(EngineError::NoKey)?;
-        let events = engine.execution_events(caller, &self.id, self.after).await?;
         let mut out = Vec::new();
-        for stored in &events {
-            out.push(if std::mem::replace(&mut self.begun, true) { b',' } else { b'[' });
-            serde_json::to_writer(&mut out, &stored.event.to_wire(&engine.config().events)).expect("events are plain data");
+        // A page may hold nothing that is shown, and an empty piece says nothing.
+        while out.is_empty() {
+            let page = self.call.engine().execution_events(caller, &self.id, self.after).await?;
+            for stored in &page.events {
+                self.array.push(&mut out, &self.call.engine().event_wire(&stored.event));
+            }
+            self.after = Some(page.looked);
+            if !page.more {
+                self.array.end(&mut out);
+            }
         }
-        match events.last() {
-            Some(last) => self.after = Some(last.place),
-            None => {
-                self.ended = true;
-                out.extend_from_slice(if self.begun { b"]" } else { b"[]" });
+        Ok(Some(out.into()))
+    }
+}
+
+struct TaskEvents {
+    call: Call,
+    /// Those that are not written yet, the one that is being written first.
+    executions: VecDeque<ExecutionId>,
+    resolve: bool,
+    after: Option<u64>,
+    array: Array,
+}
+
+impl Pieces for TaskEvents {
+    async fn next(&mut self) -> Result<Option<Bytes>, EngineError> {
+        if self.array.ended {
+            return Ok(None);
+        }
+        let mut out = Vec::new();
+        // A page may hold nothing that is shown, and an empty piece says nothing.
+        while out.is_empty() {
+            let Some(execution) = self.executions.front().copied() else {
+                self.array.end(&mut out);
+                break;
+            };
+            let caller = self.call.caller.as_ref().ok_or(EngineError::NoKey)?;
+            let page = self.call.engine().task_events(caller, execution, self.after).await?;
+            for stored in &page.events {
+                self.array.push(&mut out, &self.call.engine().show_event(&stored.event, self.resolve).await?);
+            }
+            if page.more {
+                self.after = Some(page.looked);
+            } else {
+                self.executions.pop_front();
+                self.after = None;
             }
         }
         Ok(Some(out.into()))

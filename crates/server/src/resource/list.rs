@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Response, StatusCode};
+use http::{HeaderValue, Response, StatusCode};
 use runvoy_engine::{Caller, EngineError, ListFilter};
 use runvoy_model::id::ExecutionId;
 use runvoy_model::name::Name;
@@ -17,12 +17,11 @@ use crate::app::State;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::operation::{Operation, number, text, time};
-use crate::query::Query;
+use crate::query::{NEXT_CURSOR, Query};
 use crate::route::{Routes, Rule};
 use crate::view;
 use crate::vigil::Vigil;
 
-const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
 const DEFAULT_LIMIT: u64 = 10;
 /// More than this are written as they are read, without a cursor: it would have to stand before them.
 const MOST_PAGE: usize = 1_000;
@@ -50,10 +49,6 @@ pub(super) fn add(routes: &mut Routes) {
 async fn list(call: Call) -> Result<Response<Body>, Fault> {
     let query = call.query()?;
     let (limit, filter) = (query.number("limit", 0..=u64::MAX)?.unwrap_or(DEFAULT_LIMIT), filter(&query)?);
-    if query.text("job")?.is_some() {
-        // No execution of this server belongs to a job.
-        return Ok(answer::json(StatusCode::OK, &[(); 0]));
-    }
     let caller = call.caller()?.clone();
     match usize::try_from(limit).unwrap_or(usize::MAX) {
         limit @ 1..=MOST_PAGE => page(&call.state, &caller, filter, limit).await,
@@ -94,6 +89,7 @@ fn filter(query: &Query) -> Result<ListFilter, Fault> {
         statuses,
         user: query.text("user")?.map(str::to_owned),
         lock: lock.transpose()?,
+        job: query.parsed("job")?,
         since: query.parsed::<Rfc3339>("since")?.map(Into::into),
         until: query.parsed::<Rfc3339>("until")?.map(Into::into),
         after: query.parsed::<ExecutionId>("cursor")?,

@@ -65,7 +65,7 @@ pub(super) fn submitted(call: &Call, execution: &Execution) -> Result<Response<B
     Ok(answer::json(StatusCode::ACCEPTED, &response))
 }
 
-fn checked(request: RunRequest, idempotency_key: Option<String>) -> Result<engine::RunRequest, Fault> {
+pub(super) fn checked(request: RunRequest, idempotency_key: Option<String>) -> Result<engine::RunRequest, Fault> {
     Ok(engine::RunRequest {
         command: request.command,
         args: request.args,

@@ -57,8 +57,9 @@ async fn revoke(call: Call) -> Result<Response<Body>, Fault> {
     let request: RevokeUserRequest = call.body_of("an e-mail").await?;
     let revoked = call.engine().revoke_user(call.caller()?, &request.email, request.kill).await?;
     let message = revoked_message(&revoked);
-    let RevokedUser { email, open, killed } = revoked;
-    Ok(answer::json(StatusCode::OK, &RevokeUserResponse { message, email, open_executions: open, killed_executions: killed }))
+    let RevokedUser { email, open: open_executions, killed: killed_executions, open_jobs, cancelled_jobs } = revoked;
+    let response = RevokeUserResponse { message, email, open_executions, killed_executions, open_jobs, cancelled_jobs };
+    Ok(answer::json(StatusCode::OK, &response))
 }
 
 async fn set_role(call: Call) -> Result<Response<Body>, Fault> {
@@ -76,7 +77,14 @@ fn revoked_message(revoked: &RevokedUser) -> String {
         (0, killed) => format!("{} of theirs {} being killed", executions(killed), if killed == 1 { "is" } else { "are" }),
         (open, killed) => format!("{} of theirs are being killed, {open} could not be and go on", executions(killed)),
     };
-    format!("{} was revoked; {work}", revoked.email)
+    let jobs = |count: u64| if count == 1 { "1 job".to_owned() } else { format!("{count} jobs") };
+    let jobs = match (revoked.open_jobs, revoked.cancelled_jobs) {
+        (0, 0) => String::new(),
+        (open, 0) => format!("; {} of theirs still start{} tasks", jobs(open), if open == 1 { "s" } else { "" }),
+        (0, cancelled) => format!("; {} of theirs {} cancelled", jobs(cancelled), if cancelled == 1 { "is" } else { "are" }),
+        (open, cancelled) => format!("; {} of theirs are cancelled, {open} could not be and go on", jobs(cancelled)),
+    };
+    format!("{} was revoked; {work}{jobs}", revoked.email)
 }
 
 pub(super) fn shown(account: &Account) -> User {
@@ -102,7 +110,8 @@ mod tests {
 
     #[test]
     fn revoking_says_what_becomes_of_running_work() {
-        let message = |open, killed| revoked_message(&RevokedUser { email: "ana@x".into(), open, killed });
+        let (open_jobs, cancelled_jobs) = (0, 0);
+        let message = |open, killed| revoked_message(&RevokedUser { email: "ana@x".into(), open, killed, open_jobs, cancelled_jobs });
         assert_eq!(message(0, 0), "ana@x was revoked; nothing of theirs runs");
         assert_eq!(message(1, 0), "ana@x was revoked; 1 execution of theirs goes on");
         assert_eq!(message(0, 2), "ana@x was revoked; 2 executions of theirs are being killed");

@@ -21,6 +21,7 @@ fn path_of(path: &str) -> String {
         ("{prefix}", "rv_nobodyss"),
         ("{token}", "nobody-was-ever-given-this-token"),
         ("{request_id}", "nobody-asked"),
+        ("{task}", "nobody-made-it"),
     ];
     let path = filled.iter().fold(path.to_owned(), |path, (parameter, value)| path.replace(parameter, value));
     assert!(!path.contains('{'), "{path}: say what stands for its parameter");
@@ -66,12 +67,20 @@ fn security_06_only_these_routes_are_open_to_anyone() {
 async fn security_07_what_is_not_yours_is_not_found_on_any_route() {
     let app = TestApp::new().await;
     let theirs = app.submit_as(Role::Operator, json!({"command": "echo secret", "lock": "prod"})).await;
+    let tasks = json!({"tasks": [{"taskId": "a", "command": "true"}]});
+    let job = app.post("/api/v1/jobs").role(Role::Operator).json(&tasks).send().await.json();
+    let job = job["jobId"].as_str().expect("an id").to_owned();
     for row in App::table().into_iter().filter(|row| row.path.contains("{id}")) {
+        let theirs = if row.path.starts_with("/api/v1/jobs/") { &job } else { &theirs };
         for id in [theirs.as_str(), &theirs[..20], &theirs[20..]] {
-            let path = row.path.replace("{id}", id).replace("/search", "/search?q=x");
-            let answer = app.ask(row.method.clone(), &path).role(Role::Developer).send().await;
+            let path = row.path.replace("{id}", id).replace("{task}", "a").replace("/search", "/search?q=x");
+            let ask = |path: &str| {
+                let ask = app.ask(row.method.clone(), path).role(Role::Developer);
+                if row.path.ends_with("/tasks") { ask.json(&tasks) } else { ask }
+            };
+            let answer = ask(&path).send().await;
             assert_eq!(answer.code(), (404, "NOT_FOUND".into()), "{} {path}", row.method);
-            let missing = app.ask(row.method.clone(), &path.replace(id, "0192ffffffff")).role(Role::Developer).send().await;
+            let missing = ask(&path.replace(id, "0192ffffffff")).send().await;
             assert_eq!(missing.text().replace("0192ffffffff", id), answer.text(), "not there and not yours look the same");
         }
     }

@@ -83,7 +83,8 @@ fn path(row: &TableRow, dice: &mut Dice, role: Role, theirs: &str) -> String {
         .replace("{*name}", name)
         .replace("{name}", "deploy")
         .replace("{token}", &"t".repeat(32))
-        .replace("{request_id}", "r");
+        .replace("{request_id}", "r")
+        .replace("{task}", "a");
     assert!(!path.contains('{'), "{path}: say what stands for its parameter");
     path
 }

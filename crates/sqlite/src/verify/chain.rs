@@ -3,7 +3,7 @@
 use runvoy_model::chain::{AuditKey, ChainHead};
 use runvoy_model::event::{Entity, EntityType};
 use runvoy_model::hex::hex;
-use runvoy_model::id::ExecutionId;
+use runvoy_model::id::{ExecutionId, JobId};
 use runvoy_model::record::Kind;
 use runvoy_model::verify::{BadEvent, ChainCheck, Problem, Verdict, label};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -29,6 +29,7 @@ pub(super) fn check(conn: &Connection, key: &AuditKey, last: i64, verdict: &mut 
     walk.without_events(conn, LAST_EXECUTION, EXECUTIONS_WITHOUT, |row| {
         Ok((Entity::task(ExecutionId::from_bytes(row.get(1)?)), state_head(text(row, 2)?)?))
     })?;
+    walk.without_events(conn, LAST_JOB, JOBS_WITHOUT, |row| Ok((Entity::job(JobId::from_bytes(row.get(1)?)), state_head(text(row, 2)?)?)))?;
     walk.without_events(conn, LAST_RECORD, RECORDS_WITHOUT, |row| {
         let entity = record_entity(row.get(1)?, row.get(2)?).ok_or_else(|| Fault::Damaged("a record has no kind".into()))?;
         Ok((entity, record_head(row.get(3)?, row.get(4)?)?))
@@ -41,9 +42,12 @@ const STRETCH: &str = "SELECT seq, entity_kind, entity, number, kind, at, id, ma
 const EXECUTIONS_WITHOUT: &str = "SELECT seq, id, state FROM executions WHERE seq BETWEEN ?1 AND ?2 AND NOT EXISTS \
      (SELECT 1 FROM events INDEXED BY events_entity WHERE entity_kind = 0 AND entity = executions.seq) ORDER BY seq";
 const RECORDS_WITHOUT: &str = "SELECT seq, kind, name, chain_count, chain_mac FROM records WHERE seq BETWEEN ?1 AND ?2 AND chain_count > 0 \
-     AND NOT EXISTS (SELECT 1 FROM events INDEXED BY events_entity WHERE entity_kind IN (1, 2, 3, 4, 5, 6, 7) AND entity = records.seq) \
+     AND NOT EXISTS (SELECT 1 FROM events INDEXED BY events_entity WHERE entity_kind IN (1, 2, 3, 4, 5, 6, 7, 9) AND entity = records.seq) \
      ORDER BY seq";
+const JOBS_WITHOUT: &str = "SELECT seq, id, state FROM jobs WHERE seq BETWEEN ?1 AND ?2 AND NOT EXISTS \
+     (SELECT 1 FROM events INDEXED BY events_entity WHERE entity_kind = 8 AND entity = jobs.seq) ORDER BY seq";
 const LAST_EXECUTION: &str = "SELECT ifnull(max(seq), 0) FROM executions";
+const LAST_JOB: &str = "SELECT ifnull(max(seq), 0) FROM jobs";
 const LAST_RECORD: &str = "SELECT ifnull(max(seq), 0) FROM records";
 
 struct Walk<'a> {
@@ -177,6 +181,12 @@ fn head(conn: &Connection, (kind, seq): (i64, i64)) -> Result<Option<(Entity, Ch
         let read = |row: &Row<'_>| Ok((row.get::<_, [u8; 16]>(0), text(row, 1).and_then(state_head)));
         let Some((id, head)) = statement.query_row([seq], read).optional()? else { return Ok(None) };
         return Ok(Some((Entity::task(ExecutionId::from_bytes(id?)), head?)));
+    }
+    if kind == EntityType::Job {
+        let mut statement = conn.prepare_cached("SELECT id, state FROM jobs WHERE seq = ?1")?;
+        let read = |row: &Row<'_>| Ok((row.get::<_, [u8; 16]>(0), text(row, 1).and_then(state_head)));
+        let Some((id, head)) = statement.query_row([seq], read).optional()? else { return Ok(None) };
+        return Ok(Some((Entity::job(JobId::from_bytes(id?)), head?)));
     }
     let mut statement = conn.prepare_cached("SELECT kind, name, chain_count, chain_mac FROM records WHERE seq = ?1")?;
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, i64>(2)?, row.get::<_, Vec<u8>>(3)?));

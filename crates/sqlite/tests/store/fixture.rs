@@ -63,6 +63,7 @@ pub fn spec(command: &str) -> Spec {
         retries: 0,
         secrets: Vec::new(),
         git: None,
+        task: None,
         playbook: None,
     }
 }
@@ -95,6 +96,10 @@ pub fn end_of(execution: &Execution) -> EndAttempt {
         duration_ms: 40,
         process_id: Some(4242),
         cost_micro_usd: 0,
+        output: None,
+        said: None,
+        usage: None,
+        remark: None,
     }
 }
 

@@ -2,29 +2,34 @@
 
 use std::path::{Path, PathBuf};
 
-use runvoy_model::change::{Change, Checkpoint, ClaimKey, Invitation, InvitedBy, NewImage, NewKey, NewSecret, NewUser};
-use runvoy_model::command::{Answer, Command, Submit, SubmitKey};
-use runvoy_model::group::Group;
-use runvoy_model::id::{ExecutionId, StepId};
-use runvoy_model::image::{ImageSettings, Reference};
+use runvoy_model::chain::ChainHead;
+use runvoy_model::change::{Change, Invitation, InvitedBy, NewKey, NewSecret, NewUser};
+use runvoy_model::command::{Answer, Command, EndAttempt, LeaseRequest, LeaseTo, OpenJob, Outcome, StageTasks, Submit, SubmitKey};
+use runvoy_model::execution::Execution;
+use runvoy_model::id::{ExecutionId, JobId, StepId};
+use runvoy_model::incident::{IncidentKind, name_for};
+use runvoy_model::job::{Counts as JobCounts, Job, JobStatus, Node, Payload, Phase};
 use runvoy_model::name::Name;
-use runvoy_model::playbook::PlaybookBody;
 use runvoy_model::record::{Body, Kind, ONLY, Record, hash_name};
+use runvoy_model::redrive::{Fate, Letter, Redrive};
+use runvoy_model::retry::Category;
 use runvoy_model::role::Role;
-use runvoy_model::rule::{Effect, Rule};
 use runvoy_model::secret::Sealed;
 use runvoy_model::spec::Needs;
 use runvoy_model::status::Status;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_model::user::User;
+use runvoy_ports::job::{JobQuery, JobStore};
+use runvoy_ports::queue::DeadQuery;
 use runvoy_ports::record::RecordStore;
 use runvoy_ports::store::{EventQuery, ExecutionStore, ListQuery};
 use runvoy_sqlite::{KNOWN_VERSION, SqliteStore};
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::batch::{read, spoil};
-use crate::fixture::{START, cycle, lease_to, open, options, step, submit, submitted};
+use crate::fixture::{START, bytes, cycle, end_of, lease_to, open, options, spec, step, step_at, submit};
 use crate::invariant;
 
 fn golden(version: u32) -> PathBuf {
@@ -164,9 +169,6 @@ async fn a_step_of_version_1_is_still_answered_as_before() {
 
 #[tokio::test]
 async fn a_store_of_version_2_is_read_and_goes_on() {
-    if std::env::var_os("RUNVOY_WRITE_GOLDEN").is_some() {
-        write_version_2().await;
-    }
     let (_directory, path) = copy(2);
     assert_eq!(read(&path, "PRAGMA user_version"), 2);
     let store = open(&path);
@@ -198,6 +200,179 @@ async fn a_store_of_version_2_is_read_and_goes_on() {
     invariant::check(&store, &options().audit_key).await;
 }
 
+/// A job whose first task is done, whose second runs, whose third waits for both and whose fourth failed; and one that was never opened.
+#[tokio::test]
+async fn a_store_of_version_3_is_read_and_goes_on() {
+    if std::env::var_os("RUNVOY_WRITE_GOLDEN").is_some() {
+        write_version_3().await;
+    }
+    let (_directory, path) = copy(3);
+    assert_eq!(read(&path, "PRAGMA user_version"), 3);
+    let store = open(&path);
+    invariant::check(&store, &options().audit_key).await;
+    let query = JobQuery { limit: 10, ..JobQuery::default() };
+    let jobs = store.jobs(query).await.expect("jobs");
+    let [job] = &jobs[..] else { panic!("{jobs:?}") };
+    let counts = JobCounts { total: 5, waiting: 1, ready: 1, active: 1, completed: 1, failed: 1, ..JobCounts::default() };
+    assert_eq!((job.status, job.counts, job.concurrency), (JobStatus::Running, counts, Some(1)));
+    let nodes = store.nodes(job.id, None, 10).await.expect("tasks");
+    let phases: Vec<_> = nodes.iter().map(|node| (node.task.as_str(), node.phase)).collect();
+    let [ready, active] = [Phase::Ready, Phase::Active];
+    assert_eq!(phases, [("a", Phase::Completed), ("d", Phase::Failed), ("b", active), ("c", Phase::Waiting), ("e", ready)]);
+    assert_eq!(nodes[0].output, Some(Payload::Inline(json!({"rows": 3}))));
+    assert_eq!((nodes[3].depends_on.len(), nodes[3].open_parents), (2, 1));
+    let tasks = store.list(ListQuery { job: Some(job.id), limit: 10, ..ListQuery::default() }).await.expect("a list");
+    assert_eq!(tasks.len(), 3);
+    let staged = store.staged_before(UnixMs(i64::MAX), 10).await.expect("jobs");
+    assert_eq!(staged.len(), 1);
+    store.forget_staged(step(), staged[0]).await.expect("forgotten");
+    check_dead_letter(&store).await;
+    let repeat = store.open_job(step(), golden_job(job.id)).await.expect("known by its key");
+    assert_eq!((repeat.0.id, repeat.1), (job.id, true));
+    store.resume_job(step(), job.id, None).await.expect("it goes on");
+    store.end_attempt(step(), end_of(&tasks[0])).await.expect("b is done");
+    while let Ok(leased) = store.lease(step(), lease_one()).await
+        && let Some(execution) = leased.first().filter(|execution| execution.spec.task.is_some())
+    {
+        store.end_attempt(step(), end_of(execution)).await.expect("an end");
+    }
+    assert_eq!(store.job(job.id).await.expect("a read").expect("a job").status, JobStatus::Completed);
+    invariant::check(&store, &options().audit_key).await;
+}
+
+/// One execution of queue `flaky` that was given up: it is found, and runs again.
+async fn check_dead_letter(store: &SqliteStore) {
+    let query = DeadQuery { queue: name("flaky"), owner: None, oldest_first: false, after: None, until: None, limit: 10 };
+    let dead = store.dead(query.clone()).await.expect("dead letters");
+    let [letter] = &dead[..] else { panic!("{dead:?}") };
+    assert_eq!((letter.spec.command.as_str(), letter.attempt, letter.error_category), ("make flaky", 2, Some(Category::Network)));
+    let incident = store.record(Kind::Incident, &name_for(IncidentKind::Dead, letter.id)).await.expect("a read");
+    assert!(incident.is_some(), "people are told of it");
+    let again = ExecutionId::from_bytes(bytes());
+    let letters = vec![Letter { execution: letter.id, again }];
+    let (letters, _) = store.redrive(step(), Redrive { letters, refused: Vec::new(), key: None }).await.expect("redriven");
+    assert_eq!(letters[0].fate, Fate::Execution(again));
+    assert!(store.dead(query).await.expect("dead letters").is_empty());
+}
+
+/// A mark that was set before there was an index of them.
+#[tokio::test]
+async fn a_dead_letter_of_version_2_is_found_afterwards() {
+    let (_directory, path) = copy(2);
+    let mark = "UPDATE executions SET status = 5, state = json_set(state, '$.status', 'FAILED', '$.dead', json('true')) WHERE status = 4";
+    spoil(&path, mark);
+    let store = open(&path);
+    let query = DeadQuery { queue: name("default"), owner: None, oldest_first: true, after: None, until: None, limit: 10 };
+    let dead = store.dead(query).await.expect("dead letters");
+    assert_eq!(dead.iter().map(|letter| letter.spec.command.as_str()).collect::<Vec<_>>(), ["make deploy"]);
+    let queues = store.queues().await.expect("queues");
+    assert_eq!(queues.iter().map(|queue| (queue.queue.as_str(), queue.dead)).collect::<Vec<_>>(), [("default", 1)]);
+}
+
+fn lease_one() -> LeaseRequest {
+    let LeaseTo { lease, worker, ttl_ms } = lease_to();
+    LeaseRequest { worker, queues: vec![name("default")], leases: vec![lease], ttl_ms, begin: true }
+}
+
+fn golden_job(id: JobId) -> OpenJob {
+    let tasks: [(&str, &[&str]); 5] = [("a", &[]), ("d", &[]), ("b", &[]), ("c", &["a", "b"]), ("e", &["a"])];
+    let nodes: Vec<_> = tasks.iter().map(|(task, parents)| golden_task(id, task, parents)).collect();
+    let key = SubmitKey { user: "ana@example.com".into(), key: "k3".into(), fingerprint: [4; 32] };
+    let mut job = golden_begin(id);
+    job.counts.total = 5;
+    OpenJob { job, nodes, told: Payload::Inline(json!(["a", "b", "c", "d", "e"])), key: Some(key) }
+}
+
+fn golden_begin(id: JobId) -> Job {
+    Job {
+        id,
+        name: Some("nightly".into()),
+        request_key: None,
+        created_by: "ana@example.com".into(),
+        created_by_request_id: "r1".into(),
+        modified_by_request_id: String::new(),
+        created_at: UnixMs(START),
+        status: JobStatus::Running,
+        completed_at: None,
+        cancelled_by: None,
+        concurrency: Some(1),
+        generation: 1,
+        opening: Some(u64::MAX - 1),
+        resuming: false,
+        counts: JobCounts::default(),
+        places: 0,
+        failure_told: false,
+        failed_task: None,
+        attention: false,
+        unburied: None,
+        chain: ChainHead::default(),
+        version: 0,
+    }
+}
+
+fn golden_task(job: JobId, task: &str, depends_on: &[&str]) -> Node {
+    Node {
+        job,
+        task: name(task),
+        place: 0,
+        batch: u64::MAX - 1,
+        name: format!("Task {task}"),
+        depends_on: depends_on.iter().map(|parent| name(parent)).collect(),
+        input: Some(Payload::Inline(json!({"from": "é"}))),
+        spec: spec("make part"),
+        phase: Phase::Staged,
+        looked: 0,
+        open_parents: 0,
+        marked: false,
+        generation: 0,
+        execution: None,
+        output: None,
+    }
+}
+
+/// Only for a version that has not been published yet: what is published stays as it is.
+async fn write_version_3() {
+    let path = golden(3);
+    let _ = std::fs::remove_file(&path);
+    let store = open(&path);
+    store.change(step(), first_admin(), None).await.expect("taken");
+    let id = JobId::from_bytes(bytes());
+    store.open_job(step(), golden_job(id)).await.expect("opened");
+    for (code, output) in [(0, Some(Payload::Inline(json!({"rows": 3})))), (64, None)] {
+        let leased = store.lease(step(), lease_one()).await.expect("a lease");
+        let outcome = Outcome::Exited { code, after_kill: false };
+        store.end_attempt(step(), EndAttempt { outcome, output, ..end_of(&leased[0]) }).await.expect("an end");
+    }
+    assert_eq!(store.lease(step(), lease_one()).await.expect("a lease").len(), 1);
+    give_up_golden(&store).await;
+    let staged = JobId::from_bytes(bytes());
+    let stage = StageTasks { job: staged, begins: Some(Box::new(golden_begin(staged))), nodes: vec![golden_task(staged, "never", &[])] };
+    store.stage_tasks(step(), stage).await.expect("staged");
+    close_golden(store, &path).await;
+}
+
+async fn give_up_golden(store: &SqliteStore) {
+    let mut asked = Submit { lease_to: Some(lease_to()), ..submit("make flaky") };
+    (asked.spec.queue, asked.spec.retries) = (name("flaky"), 1);
+    let (first, _) = store.submit(step(), asked).await.expect("taken");
+    let failed = |execution: &Execution| EndAttempt { outcome: Outcome::Exited { code: 69, after_kill: false }, ..end_of(execution) };
+    store.end_attempt(step(), failed(&first)).await.expect("an end");
+    let later = START + 600_000;
+    let second = LeaseRequest { queues: vec![name("flaky")], ..lease_one() };
+    let leased = store.lease(step_at(later), second).await.expect("a lease");
+    let given_up = store.end_attempt(step_at(later), failed(&leased[0])).await.expect("an end");
+    assert!(given_up.dead);
+}
+
+async fn close_golden(store: SqliteStore, path: &Path) {
+    store.close().await.expect("a clean end");
+    drop(store);
+    for beside in ["-wal", "-shm"] {
+        // Empty by now; only the one file is kept.
+        let _ = std::fs::remove_file(format!("{}{beside}", path.display()));
+    }
+}
+
 fn keyed() -> Option<SubmitKey> {
     Some(SubmitKey { user: "ana@example.com".into(), key: "k2".into(), fingerprint: [4; 32] })
 }
@@ -210,58 +385,4 @@ fn secret_of(text: &str) -> Change {
         use_by: vec!["group:ops".into()],
         sealed: Sealed { key_id: "k1".into(), data: "c2VhbGVk".into() },
     }))
-}
-
-/// Only for a version that has not been published yet: what is published stays as it is.
-async fn write_version_2() {
-    let path = golden(2);
-    let _ = std::fs::remove_file(&path);
-    let store = open(&path);
-    let token = |email: &str, number: u8| {
-        let by = InvitedBy::Token([number; 32], UnixMs(START + 900_000));
-        Change::InviteUser(Invitation { email: email.into(), role: Role::Developer, by })
-    };
-    let image = NewImage {
-        image: "alpine:3.20".into(),
-        reference: Reference::parse("alpine:3.20").expect("a reference"),
-        settings: ImageSettings { cpu: Some(512), ..ImageSettings::default() },
-        is_default: true,
-    };
-    let push = |command: &str| {
-        let body = PlaybookBody { command: command.into(), secrets: vec![name("db")], ..PlaybookBody::default() };
-        Change::PushPlaybook(name("deploy"), Box::new(body))
-    };
-    let members = vec!["bob@example.com".into()];
-    let expiring = NewKey { name: Some("ci".into()), expires_at: Some(UnixMs(START * 2)), ..key(7, "rv_bob2") };
-    for change in [
-        first_admin(),
-        token("bob@example.com", 20),
-        Change::ClaimKey(ClaimKey { token_hash: [20; 32], key: key(6, "rv_bob1"), from: "10.0.0.9".into() }),
-        Change::RotateKey("bob@example.com".into(), "rv_bob1".into(), expiring),
-        token("ida@example.com", 21),
-        Change::PutGroup(Group { name: name("ops"), members, created_at: UnixMs(START), created_by: "admin@localhost".into() }),
-        Change::PutRule(Box::new(Rule { commands: vec!["rm *".into()], ..Rule::new("no-rm", Effect::Deny) })),
-        Change::RegisterImage(image),
-        secret_of("old"),
-        Change::DeleteSecret(name("old")),
-        push("make one"),
-        push("make two"),
-        Change::Checkpoint(Checkpoint { up_to: 12, leaves: 12, root: [7; 32], peaks: vec!["07".into()] }),
-        Change::RecoverAdmin(NewUser { email: "zoe@example.com".into(), role: Role::Admin, key: key(8, "rv_zoe") }),
-        Change::RevokeUser("zoe@example.com".into()),
-    ] {
-        store.change(step(), change, None).await.expect("taken");
-    }
-    store.change(step(), secret_of("db"), keyed()).await.expect("taken");
-    store.touch_key([5; 32], UnixMs(START)).await.expect("touched");
-    store.submit(step(), golden_submit(&submit("").id)).await.expect("taken");
-    cycle(&store, "make deploy").await.expect("a life");
-    submitted(&store, "sleep 1").await;
-    store.submit(step(), Submit { lease_to: Some(lease_to()), ..submit("sleep 2") }).await.expect("taken");
-    store.close().await.expect("a clean end");
-    drop(store);
-    for beside in ["-wal", "-shm"] {
-        // Empty by now; only the one file is kept.
-        let _ = std::fs::remove_file(format!("{}{beside}", path.display()));
-    }
 }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use runvoy_conformance::state::assert_follows;
 use runvoy_model::chain::{AuditKey, ChainHead};
-use runvoy_model::event::{Entity, Event};
+use runvoy_model::event::Entity;
 use runvoy_model::execution::LockClaim;
-use runvoy_model::fold::{TaskState, fold};
 use runvoy_model::id::ExecutionId;
+use runvoy_model::job::{JobStatus, Phase};
 use runvoy_model::record::{Body, Kind};
-use runvoy_model::status::Status;
+use runvoy_ports::job::{JobQuery, JobStore};
 use runvoy_ports::record::RecordStore;
 use runvoy_ports::store::{EventQuery, ExecutionStore, ListQuery};
 use runvoy_sqlite::SqliteStore;
@@ -19,14 +20,7 @@ pub async fn check(store: &SqliteStore, key: &AuditKey) -> Vec<ExecutionId> {
     let executions = store.list(ListQuery { limit: usize::MAX, ..ListQuery::default() }).await.expect("a list");
     let mut holders = BTreeMap::new();
     for execution in &executions {
-        let events = check_chain(store, key, Entity::task(execution.id), execution.chain).await;
-        let expected = match execution.status {
-            Status::Pending | Status::Starting => TaskState::Pending,
-            Status::Running | Status::Terminating => TaskState::Processing,
-            Status::Succeeded => TaskState::Completed,
-            Status::Failed | Status::Stopped => TaskState::Failed,
-        };
-        assert_eq!(fold(&events), Ok(Some(expected)), "the state of {}", execution.id);
+        check_chain(store, key, Entity::task(execution.id), execution.chain).await;
         if let (LockClaim::Held { fence }, Some(lock)) = (execution.lock, &execution.spec.lock) {
             assert!(!execution.status.is_terminal(), "{} has ended and holds its lock", execution.id);
             assert_eq!(holders.insert(lock.clone(), (execution.id, fence)), None, "lock {lock} is held twice");
@@ -38,6 +32,8 @@ pub async fn check(store: &SqliteStore, key: &AuditKey) -> Vec<ExecutionId> {
     }
     assert_eq!(holders, BTreeMap::new(), "locks that only their holders know of");
     check_records(store, key).await;
+    check_jobs(store, key).await;
+    assert_follows(store, "in the end").await;
     executions.into_iter().map(|execution| execution.id).collect()
 }
 
@@ -55,7 +51,26 @@ async fn check_records(store: &SqliteStore, key: &AuditKey) {
     }
 }
 
-async fn check_chain(store: &SqliteStore, key: &AuditKey, entity: Entity, named: ChainHead) -> Vec<Event> {
+/// Every job's events are the chain that it names, its counts are those of its tasks, and its active tasks are executions that have not ended.
+async fn check_jobs(store: &SqliteStore, key: &AuditKey) {
+    let query = JobQuery { statuses: JobStatus::ALL.to_vec(), limit: usize::MAX, ..JobQuery::default() };
+    for job in store.jobs(query).await.expect("jobs") {
+        check_chain(store, key, Entity::job(job.id), job.chain).await;
+        let nodes = runvoy_conformance::dump::nodes(store, job.id).await;
+        let count = |phase: Phase| u32::try_from(nodes.iter().filter(|node| node.phase == phase).count()).expect("few");
+        if job.status != JobStatus::Staged {
+            let counted = (count(Phase::Waiting), count(Phase::Ready), count(Phase::Active), count(Phase::Completed), count(Phase::Failed));
+            let counts = job.counts;
+            assert_eq!((counts.waiting, counts.ready, counts.active, counts.completed, counts.failed), counted, "job {}", job.id);
+        }
+        for node in nodes.iter().filter(|node| node.phase == Phase::Active) {
+            let execution = store.get(node.execution.expect("an execution")).await.expect("a read").expect("an execution");
+            assert!(!execution.status.is_terminal(), "task {} has ended and its job does not know", node.task);
+        }
+    }
+}
+
+async fn check_chain(store: &SqliteStore, key: &AuditKey, entity: Entity, named: ChainHead) {
     let query = EventQuery { entity: Some(entity.clone()), limit: usize::MAX, ..EventQuery::default() };
     let events: Vec<_> = store.events(query).await.expect("events").into_iter().map(|stored| stored.event).collect();
     let mut head = ChainHead::default();
@@ -64,5 +79,4 @@ async fn check_chain(store: &SqliteStore, key: &AuditKey, entity: Entity, named:
         assert_eq!((event.number, event.mac), (head.count, head.mac), "the chain of {entity:?}");
     }
     assert_eq!(head, named, "the head of {entity:?}");
-    events
 }

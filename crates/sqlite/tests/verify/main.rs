@@ -1,5 +1,6 @@
 //! The proof of a store's events: whatever another hand changed in the files is found and named.
 
+mod state;
 mod used;
 
 use std::collections::BTreeMap;

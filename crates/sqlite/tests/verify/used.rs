@@ -98,7 +98,18 @@ impl Used {
             store.kill(step(), Kill { execution: execution.id, force: false }).await.expect("a wish");
             let fence = Fence { execution: execution.id, attempt: 1, lease: execution.lease.expect("leased").id };
             let outcome = Outcome::Exited { code: 0, after_kill: false };
-            let ended = EndAttempt { fence, outcome, log_end: 0, duration_ms: 1, process_id: None, cost_micro_usd: 0 };
+            let ended = EndAttempt {
+                fence,
+                outcome,
+                log_end: 0,
+                duration_ms: 1,
+                process_id: None,
+                cost_micro_usd: 0,
+                output: None,
+                said: None,
+                usage: None,
+                remark: None,
+            };
             store.end_attempt(step(), ended).await.expect("ended");
         }
     }
@@ -176,6 +187,7 @@ fn spec() -> Spec {
         retries: 0,
         secrets: Vec::new(),
         git: None,
+        task: None,
         playbook: None,
     }
 }

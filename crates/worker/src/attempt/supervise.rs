@@ -18,7 +18,8 @@ use tokio::net::unix::pipe;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::Attempt;
+use super::{Attempt, activity};
+use crate::exchange::{ACTIVITY, ACTIVITY_LIMIT};
 use crate::report::{Publisher, Unpublished};
 use crate::running::{Cause, Running};
 use crate::worker::Stopping;
@@ -31,6 +32,8 @@ const READ_BYTES: usize = 64 * 1024;
 
 type Publishing = Pin<Box<dyn Future<Output = (Publisher, u64, Result<(), Unpublished>)> + Send>>;
 pub(super) type Extending<'a> = Pin<Box<dyn Future<Output = Result<Extended, LeaseError>> + Send + 'a>>;
+/// An extend with what the command says it does.
+type Heartbeat<'a> = Pin<Box<dyn Future<Output = (activity::Read, Result<Extended, LeaseError>)> + Send + 'a>>;
 
 impl<'a> Attempt<'a> {
     /// Sees a command through to its end.
@@ -61,7 +64,7 @@ impl<'a> Attempt<'a> {
         let mut exited: Option<Option<Exit>> = None;
         let mut linger_until: Option<Instant> = None;
         let mut publishing: Option<Publishing> = None;
-        let mut extending: Option<Extending<'_>> = None;
+        let mut extending: Option<Heartbeat<'_>> = None;
         let extend_every = self.worker.config.lease_ttl / 3;
         let mut timeout_at = self.execution.spec.timeout_ms.map(|ms| running.began + Duration::from_millis(ms));
         let mut release_at = Instant::now() + SILENCE;
@@ -98,8 +101,11 @@ impl<'a> Attempt<'a> {
                     publishing = self.publish_news();
                     release_at = Instant::now() + SILENCE;
                 }
-                extended = resolve(&mut extending), if extending.is_some() => {
+                (read, extended) = resolve(&mut extending), if extending.is_some() => {
                     extending = None;
+                    if let Some(remark) = self.activity.take(read) {
+                        self.recorder.platform(self.worker.clock.now(), &remark);
+                    }
                     self.extended(running, extended);
                 }
                 () = until(timeout_at), if alive => {
@@ -111,10 +117,10 @@ impl<'a> Attempt<'a> {
                     stop_seen = true;
                     running.end(Cause::WorkerStop, Some(self.worker.config.grace));
                 }
-                () = nudge.notified(), if extending.is_none() => extending = Some(self.send_extend(running.pid)),
+                () = nudge.notified(), if extending.is_none() => extending = Some(self.send_heartbeat(running.pid)),
                 () = sleep_until(self.extend_at), if extending.is_none() => {
                     self.extend_at = Instant::now() + extend_every;
-                    extending = Some(self.send_extend(running.pid));
+                    extending = Some(self.send_heartbeat(running.pid));
                 }
                 () = sleep_until(release_at), if may_read && self.recorder.has_news() => {
                     self.recorder.release(self.worker.clock.now());
@@ -189,8 +195,21 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    pub(super) fn send_extend(&self, pid: Option<u32>) -> Extending<'a> {
-        let extend = self.extend_request(pid);
+    fn send_heartbeat(&self, pid: Option<u32>) -> Heartbeat<'a> {
+        let (worker, mask, mut extend) = (self.worker, self.recorder.mask(), self.extend_request(pid));
+        Box::pin(async move {
+            let read = worker.runner.read(extend.fence.execution, extend.fence.attempt, ACTIVITY, ACTIVITY_LIMIT).await;
+            let read = activity::understood(read, mask.as_ref());
+            if let Ok(said) = &read {
+                extend.activity = said.clone();
+            }
+            let extended = worker.leases.extend(extend).await;
+            (read, extended)
+        })
+    }
+
+    pub(super) fn send_extend(&self) -> Extending<'a> {
+        let extend = self.extend_request(None);
         Box::pin(self.worker.leases.extend(extend))
     }
 
@@ -201,6 +220,7 @@ impl<'a> Attempt<'a> {
             process_id: pid,
             rss_bytes: pid.and_then(resident_bytes),
             last_output_at: self.last_output_at,
+            activity: self.activity.last(),
         }
     }
 

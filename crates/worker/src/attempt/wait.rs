@@ -1,5 +1,6 @@
 //! The waits of an attempt before something of it runs: its lease is kept meanwhile, and whoever wants it to end is heard.
-//! An attempt that was ended here ran no command, whoever ended it.
+//! An attempt that was ended here ran no command, whoever ended it. Also the one wait after its command has ended, which only a lost
+//! lease cuts short.
 
 use std::future::Future;
 use std::pin::pin;
@@ -33,10 +34,37 @@ impl<'a> Attempt<'a> {
                     self.is_wanted(extended).map_err(|outcome| (outcome, None))?;
                 }
                 () = told_to_end_all(&mut stopping) => return Err((Some(Outcome::WorkerStopped), None)),
-                () = nudge.notified(), if extending.is_none() => extending = Some(self.send_extend(None)),
+                () = nudge.notified(), if extending.is_none() => extending = Some(self.send_extend()),
                 () = sleep_until(self.extend_at), if extending.is_none() => {
                     self.extend_at = Instant::now() + self.worker.config.lease_ttl / 3;
-                    extending = Some(self.send_extend(None));
+                    extending = Some(self.send_extend());
+                }
+            }
+        }
+    }
+
+    /// Keeps the lease while something is done for a command that has ended; `None` if the lease is lost meanwhile.
+    pub(super) async fn keep_lease_during<T>(&mut self, work: impl Future<Output = T> + Send) -> Option<T> {
+        let mut work = pin!(work);
+        let mut extending: Option<Extending<'a>> = None;
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return Some(done),
+                extended = resolve(&mut extending), if extending.is_some() => {
+                    extending = None;
+                    match extended {
+                        Ok(_) => {}
+                        Err(LeaseError::Lost(why)) => {
+                            tracing::warn!(execution = %self.execution.id, why, "the lease is lost before the end was recorded");
+                            return None;
+                        }
+                        Err(error) => tracing::warn!(execution = %self.execution.id, %error, "a lease was not extended"),
+                    }
+                }
+                () = sleep_until(self.extend_at), if extending.is_none() => {
+                    self.extend_at = Instant::now() + self.worker.config.lease_ttl / 3;
+                    extending = Some(self.send_extend());
                 }
             }
         }
@@ -46,7 +74,7 @@ impl<'a> Attempt<'a> {
     pub(super) async fn ask_to_go_on(&mut self) -> Result<(), Ended> {
         let every = self.worker.config.lease_ttl / 3;
         self.extend_at = Instant::now() + every;
-        match timeout(every, self.send_extend(None)).await {
+        match timeout(every, self.send_extend()).await {
             Ok(extended) => self.is_wanted(extended).map_err(|outcome| (outcome, None)),
             Err(_) => Ok(()),
         }

@@ -1,5 +1,6 @@
 //! Whole attempts: a worker, real processes, a real git and a real server of repositories.
 
+mod exchange;
 mod git;
 mod runner;
 mod secret;

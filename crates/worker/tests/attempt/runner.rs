@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use runvoy_model::id::ExecutionId;
-use runvoy_ports::runner::{Containment, Control, Exit, ExitStatus, Runner, Start, StartError, Started, WorkDir};
+use runvoy_ports::runner::{Containment, Control, Exit, ExitStatus, Runner, Start, StartError, Started, Unread, WorkDir};
 use tokio::sync::oneshot;
 
 pub struct GroupRunner {
@@ -77,6 +77,21 @@ impl Runner for GroupRunner {
         });
         let (stdout, stderr) = (OwnedFd::from(stdout), OwnedFd::from(stderr));
         Ok(Started { handle: String::new(), pid: Some(pid), work_dir, stdout, stderr, exit, control: Box::new(Group(pid)) })
+    }
+
+    fn work_dir(&self, execution: ExecutionId, attempt: u32) -> PathBuf {
+        self.root.join(format!("{execution}-{attempt}"))
+    }
+
+    async fn read(&self, execution: ExecutionId, attempt: u32, name: &str, limit: usize) -> Result<Vec<u8>, Unread> {
+        let path = self.work_dir(execution, attempt).join(name);
+        // What a runner must guard against is its own matter, and tested there.
+        match fs::symlink_metadata(&path) {
+            Err(_) => Err(Unread::Missing),
+            Ok(found) if !found.is_file() => Err(Unread::NotAFile),
+            Ok(found) if found.len() > limit as u64 => Err(Unread::TooLarge { limit }),
+            Ok(_) => fs::read(&path).map_err(|error| Unread::Failed(error.to_string())),
+        }
     }
 
     async fn sweep(&self) -> Result<usize, StartError> {

@@ -1,8 +1,8 @@
 //! A worker with one execution to run, and whoever hands it out and keeps what comes of it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,7 +10,8 @@ use runvoy_model::chain::ChainHead;
 use runvoy_model::command::{EndAttempt, Extend, Extended, Fence, Outcome};
 use runvoy_model::execution::{Execution, KillRequest, Lease, LockClaim};
 use runvoy_model::git::{GitSource, Reach};
-use runvoy_model::id::{ExecutionId, LeaseId, WorkerId};
+use runvoy_model::id::{ExecutionId, JobId, LeaseId, WorkerId};
+use runvoy_model::job::{Payload, TaskRef};
 use runvoy_model::log::{Block, Stream};
 use runvoy_model::name::Name;
 use runvoy_model::spec::{DEFAULT_PRIORITY, LOCAL_IMAGE, Spec};
@@ -20,6 +21,7 @@ use runvoy_ports::clock::Clock;
 use runvoy_ports::lease::{LeaseError, Leases, Material, Materials};
 use runvoy_ports::runner::Limits;
 use runvoy_worker::{Config, Git, Worker};
+use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::{Mutex, oneshot, watch};
 
@@ -28,6 +30,12 @@ use crate::runner::GroupRunner;
 /// What came of an attempt.
 pub struct Played {
     pub outcome: Outcome,
+    /// What else was told of its end.
+    pub ended: EndAttempt,
+    /// What the command said it does, as the extends told it, each once.
+    pub activities: Vec<Value>,
+    /// What was too large to be carried.
+    pub blobs: Vec<Vec<u8>>,
     /// Every record with its stream, a line each.
     pub log: String,
     /// How many commands were started.
@@ -61,6 +69,10 @@ pub struct Stage {
     pub kill_at: Option<&'static str>,
     /// Materials are handed out after so many extends.
     pub extends_before_materials: usize,
+    /// The first so many puts of a blob hang until nobody waits for them.
+    pub hanging_puts: usize,
+    /// A blob is taken after so many extends more.
+    pub extends_before_put: usize,
     /// Something in every command goes over its memory limit.
     pub oom_kills: bool,
 }
@@ -81,10 +93,13 @@ impl Stage {
             retries: 0,
             secrets: Vec::new(),
             git: None,
+            task: None,
             playbook: None,
         };
         let git = Git { reach: Reach::Private, ca_file: None };
-        Self { spec, git, materials: Ok(Materials::default()), kill_at: None, extends_before_materials: 0, oom_kills: false }
+        let (hanging_puts, extends_before_put, extends_before_materials) = (0, 0, 0);
+        let materials = Ok(Materials::default());
+        Self { spec, git, materials, kill_at: None, extends_before_materials, hanging_puts, extends_before_put, oom_kills: false }
     }
 
     pub fn repo(mut self, repo: &str) -> Self {
@@ -119,6 +134,13 @@ impl Stage {
         self
     }
 
+    /// A task of a job that is given this.
+    pub fn task(mut self, input: &str) -> Self {
+        self.spec.task = Some(TaskRef { job: JobId::from_bytes([4; 16]), task: name("build"), generation: 1, name: None });
+        self.materials.as_mut().expect("materials").input = Some(input.as_bytes().to_vec());
+        self
+    }
+
     pub async fn play(self) -> Played {
         let root = TempDir::new().expect("a directory");
         let runner = Arc::new(GroupRunner { root: root.path().to_owned(), starts: 0.into(), oom_kills: self.oom_kills });
@@ -129,8 +151,13 @@ impl Stage {
             materials: self.materials,
             kill_at: self.kill_at,
             extends_before_materials: self.extends_before_materials,
+            hanging_puts: self.hanging_puts.into(),
+            extends_before_put: self.extends_before_put,
+            put_after: OnceLock::new(),
             extends: watch::Sender::new(0),
             log: Mutex::default(),
+            activities: Mutex::default(),
+            blobs: Mutex::default(),
             done: Mutex::new(Some(done)),
         });
         let config = Config {
@@ -144,12 +171,13 @@ impl Stage {
         };
         let worker = Worker::new(Arc::clone(&leases) as Arc<dyn Leases>, Arc::clone(&runner) as _, Arc::new(Still), config);
         worker.slots().reserve().expect("a free slot").start(execution);
-        let outcome = tokio::time::timeout(Duration::from_secs(60), ended).await.expect("it ends").expect("it is told");
+        let ended = tokio::time::timeout(Duration::from_secs(60), ended).await.expect("it ends").expect("it is told");
         worker.stop(Duration::from_secs(10)).await;
         let left = std::fs::read_dir(root.path()).expect("the root").filter_map(Result::ok).filter(|entry| entry.path().is_dir()).count();
         assert_eq!(left, 0, "the work directory is gone");
         let log = leases.log.lock().await.clone();
-        Played { outcome, log, starts: runner.starts.load(Ordering::SeqCst) }
+        let (activities, blobs) = (leases.activities.lock().await.clone(), leases.blobs.lock().await.clone());
+        Played { outcome: ended.outcome.clone(), ended, activities, blobs, log, starts: runner.starts.load(Ordering::SeqCst) }
     }
 }
 
@@ -179,9 +207,15 @@ struct Desk {
     materials: Result<Materials, String>,
     kill_at: Option<&'static str>,
     extends_before_materials: usize,
+    hanging_puts: AtomicUsize,
+    extends_before_put: usize,
+    /// So many extends there were, and are to be, when the first blob came.
+    put_after: OnceLock<usize>,
     extends: watch::Sender<usize>,
     log: Mutex<String>,
-    done: Mutex<Option<oneshot::Sender<Outcome>>>,
+    activities: Mutex<Vec<Value>>,
+    blobs: Mutex<Vec<Vec<u8>>>,
+    done: Mutex<Option<oneshot::Sender<EndAttempt>>>,
 }
 
 #[async_trait]
@@ -201,7 +235,24 @@ impl Leases for Desk {
         self.materials.clone().map_err(LeaseError::Refused)
     }
 
+    async fn put_blob(&self, fence: Fence, bytes: Vec<u8>) -> Result<Payload, LeaseError> {
+        assert_eq!(fence.execution, self.execution.id);
+        if self.hanging_puts.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
+            std::future::pending::<()>().await;
+        }
+        let until = *self.put_after.get_or_init(|| *self.extends.borrow() + self.extends_before_put);
+        self.extends.subscribe().wait_for(|extends| *extends >= until).await.expect("it is not dropped");
+        let length = bytes.len() as u64;
+        self.blobs.lock().await.push(bytes);
+        Ok(Payload::Blob { key: "k".to_owned(), bytes: length })
+    }
+
     async fn extend(&self, extend: Extend) -> Result<Extended, LeaseError> {
+        let mut activities = self.activities.lock().await;
+        if let Some(said) = extend.activity.filter(|said| activities.last() != Some(said)) {
+            activities.push(said);
+        }
+        drop(activities);
         self.extends.send_modify(|extends| *extends += 1);
         let is_time = match self.kill_at {
             Some(text) => self.log.lock().await.contains(text),
@@ -229,7 +280,7 @@ impl Leases for Desk {
 
     async fn finish(&self, ended: EndAttempt) -> Result<Execution, LeaseError> {
         if let Some(done) = self.done.lock().await.take() {
-            drop(done.send(ended.outcome));
+            drop(done.send(ended));
         }
         Ok(self.execution.clone())
     }
@@ -272,6 +323,8 @@ fn execution(spec: Spec) -> Execution {
         log_end: None,
         cost_micro_usd: None,
         dead: false,
+        error_category: None,
+        redriven: None,
         chain: ChainHead::default(),
         version: 1,
     }

@@ -98,9 +98,14 @@ impl Play {
                 begin: *begin,
             }),
             Move::Begin(at) => Command::Begin(fence(*at)?),
-            Move::Extend(at) => {
-                Command::Extend(Extend { fence: fence(*at)?, ttl_ms: 30_000, process_id: None, rss_bytes: Some(1), last_output_at: None })
-            }
+            Move::Extend(at) => Command::Extend(Extend {
+                fence: fence(*at)?,
+                ttl_ms: 30_000,
+                process_id: None,
+                rss_bytes: Some(1),
+                last_output_at: None,
+                activity: None,
+            }),
             Move::GiveBack(at) => Command::GiveBack(fence(*at)?),
             Move::End { fence: at, outcome } => Command::EndAttempt(ended(fence(*at)?, outcome.clone())),
             Move::Kill { execution: at, force } => Command::Kill(Kill { execution: execution(*at)?, force: *force }),

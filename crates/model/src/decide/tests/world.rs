@@ -1,6 +1,6 @@
 //! A store small enough to be seen through: maps, and the one way to apply a step. It checks nothing itself.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::convert::Infallible;
 
 use crate::chain::AuditKey;
@@ -11,7 +11,8 @@ use crate::command::{
 use crate::decide::{decide, replay};
 use crate::event::{Entity, Event, EventType};
 use crate::execution::{Execution, LockClaim};
-use crate::id::{ExecutionId, LeaseId, StepId, WorkerId};
+use crate::id::{ExecutionId, JobId, LeaseId, StepId, WorkerId};
+use crate::job::{Job, Node, Phase};
 use crate::lock::Lock;
 use crate::name::Name;
 use crate::record::{Body, Kind, ONLY, Record, hash_name};
@@ -19,7 +20,7 @@ use crate::spec::{Needs, Spec};
 use crate::step::{Actor, Audit, Step};
 use crate::time::UnixMs;
 use crate::user::User;
-use crate::view::{View, Writes};
+use crate::view::{MOST_FORGOTTEN, Standing, View, Writes};
 
 pub const KEY: AuditKey = AuditKey::new([7; 32]);
 
@@ -28,6 +29,11 @@ pub struct World {
     pub executions: HashMap<ExecutionId, Execution>,
     pub locks: HashMap<Name, Lock>,
     pub events: Vec<Event>,
+    pub jobs: HashMap<JobId, Job>,
+    /// By place.
+    pub nodes: BTreeMap<(JobId, u32), Node>,
+    /// Parent and child.
+    pub edges: BTreeSet<(JobId, Name, Name)>,
     submits: HashMap<(String, String), (Made, [u8; 32])>,
     pub records: HashMap<(Kind, String), Record>,
     pub receipts: HashMap<StepId, Receipt>,
@@ -54,6 +60,43 @@ impl View for World {
         Ok(self.submits.get(&(user.to_owned(), key.to_owned())).cloned())
     }
 
+    fn job(&mut self, id: JobId) -> Result<Option<Job>, Infallible> {
+        Ok(self.jobs.get(&id).cloned())
+    }
+
+    fn node(&mut self, job: JobId, task: &str) -> Result<Option<Node>, Infallible> {
+        Ok(self.task(job, task).cloned())
+    }
+
+    fn phase(&mut self, job: JobId, task: &str) -> Result<Option<Phase>, Infallible> {
+        Ok(self.task(job, task).map(|node| node.phase))
+    }
+
+    fn staged(&mut self, job: JobId, batch: u64) -> Result<u32, Infallible> {
+        let staged = self.tasks(job).filter(|node| Standing::Staged(batch).fits(node)).count();
+        Ok(u32::try_from(staged).expect("few"))
+    }
+
+    fn open_parents(&mut self, job: JobId, task: &str) -> Result<Option<u32>, Infallible> {
+        Ok(self.task(job, task).map(|node| node.open_parents))
+    }
+
+    fn nodes(&mut self, job: JobId, standing: Standing, max: usize) -> Result<Vec<Node>, Infallible> {
+        Ok(self.tasks(job).filter(|node| standing.fits(node)).take(max).cloned().collect())
+    }
+
+    fn children(&mut self, job: JobId, parent: &str, max: usize) -> Result<Vec<Name>, Infallible> {
+        let edges = self.edges.iter().filter(|(of, from, _)| *of == job && from.as_str() == parent);
+        let mut children: Vec<_> = edges.filter_map(|(_, _, child)| self.task(job, child.as_str())).collect();
+        children.sort_by_key(|node| node.place);
+        Ok(children.into_iter().take(max).map(|node| node.task.clone()).collect())
+    }
+
+    fn phases(&mut self, job: JobId) -> Result<Vec<(Name, Phase)>, Infallible> {
+        let joined = self.tasks(job).filter(|node| node.phase != Phase::Staged);
+        Ok(joined.map(|node| (node.task.clone(), node.phase)).collect())
+    }
+
     fn record(&mut self, kind: Kind, name: &str) -> Result<Option<Record>, Infallible> {
         Ok(self.records.get(&(kind, name.to_owned())).cloned())
     }
@@ -77,6 +120,16 @@ impl World {
         let mut waiters: Vec<_> = self.executions.values().filter(waits).map(|execution| execution.id).collect();
         waiters.sort_unstable();
         waiters
+    }
+
+    /// The tasks of a job, by place.
+    pub fn tasks(&self, job: JobId) -> impl Iterator<Item = &Node> {
+        self.nodes.range((job, 0)..=(job, u32::MAX)).map(|(_, node)| node)
+    }
+
+    /// One task of a job.
+    pub fn task(&self, job: JobId, task: &str) -> Option<&Node> {
+        self.tasks(job).find(|node| node.task.as_str() == task)
     }
 
     /// Sixteen bytes that nobody had before.
@@ -117,10 +170,33 @@ impl World {
     }
 
     fn write(&mut self, writes: Writes) {
+        let new = writes.nodes.iter().filter(|node| !self.nodes.contains_key(&(node.job, node.place))).count();
+        let rows = [writes.executions.len(), writes.locks.len(), writes.events.len(), writes.jobs.len(), writes.nodes.len(), new];
+        let rows = rows.iter().sum::<usize>() + writes.edges.len() + writes.told_edges.len() + writes.lowered.len();
+        assert!(rows < 500, "a step of {rows} rows holds others up");
         self.executions.extend(writes.executions.into_iter().map(|execution| (execution.id, execution)));
         self.locks.extend(writes.locks.into_iter().map(|lock| (lock.name.clone(), lock)));
         self.records.extend(writes.records.into_iter().map(|record| ((record.kind, record.name.clone()), record)));
         self.events.extend(writes.events);
+        self.jobs.extend(writes.jobs.into_iter().map(|job| (job.id, job)));
+        self.nodes.extend(writes.nodes.into_iter().map(|node| ((node.job, node.place), node)));
+        for (job, task, open_parents) in writes.lowered {
+            let place = self.task(job, task.as_str()).expect("a lowered task is there").place;
+            self.nodes.get_mut(&(job, place)).expect("as found").open_parents = open_parents;
+        }
+        for edge in writes.edges {
+            assert!(self.edges.insert(edge), "an edge is written once");
+        }
+        for edge in &writes.told_edges {
+            assert!(self.edges.remove(edge), "an edge is told once");
+        }
+        for id in writes.forgotten {
+            let places: Vec<_> = self.tasks(id).map(|node| (id, node.place)).take(MOST_FORGOTTEN).collect();
+            places.iter().for_each(|place| drop(self.nodes.remove(place)));
+            if self.tasks(id).next().is_none() {
+                self.jobs.remove(&id);
+            }
+        }
         self.submits.extend(writes.key.map(|(key, id)| ((key.user, key.key), (id, key.fingerprint))));
     }
 
@@ -227,7 +303,7 @@ impl World {
     }
 
     pub fn extend(&mut self, fence: Fence) -> Answer {
-        let extend = Extend { fence, ttl_ms: 30_000, process_id: Some(42), rss_bytes: None, last_output_at: None };
+        let extend = Extend { fence, ttl_ms: 30_000, process_id: Some(42), rss_bytes: None, last_output_at: None, activity: None };
         self.play(Command::Extend(extend))
     }
 
@@ -249,7 +325,18 @@ pub fn reap_of(fence: Fence, extensions: u64) -> Reap {
 }
 
 pub fn ended(fence: Fence, outcome: Outcome) -> EndAttempt {
-    EndAttempt { fence, outcome, log_end: 7, duration_ms: 1_234, process_id: Some(42), cost_micro_usd: 5 }
+    EndAttempt {
+        fence,
+        outcome,
+        log_end: 7,
+        duration_ms: 1_234,
+        process_id: Some(42),
+        cost_micro_usd: 5,
+        output: None,
+        said: None,
+        usage: None,
+        remark: None,
+    }
 }
 
 pub fn fence_of(execution: &Execution) -> Fence {
@@ -290,6 +377,7 @@ pub fn spec() -> Spec {
         retries: 0,
         secrets: Vec::new(),
         git: None,
+        task: None,
         playbook: None,
     }
 }

@@ -9,13 +9,17 @@ use runvoy_model::change::Made;
 use runvoy_model::command::{Answer, Command};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
+use runvoy_model::incident::{IncidentKind, Phase};
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
-use runvoy_ports::record::RecordStore;
-use runvoy_ports::store::{Counts, EventQuery, ExecutionStore, ListQuery, LockLine, OpenLease, Retention, StoreError, StoredEvent};
+use runvoy_ports::queue::{DeadQuery, QueueCounts};
+use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore};
+use runvoy_ports::store::{
+    Counts, EventPage, EventQuery, ExecutionStore, Leaf, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
+};
 
 /// What is wrong with the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,13 +38,15 @@ pub struct Faulty {
     pub list_limits: Mutex<Vec<usize>>,
     /// How many executions were looked up.
     pub gets: AtomicUsize,
+    /// How often events were looked at for somebody.
+    pub event_looks: AtomicUsize,
     record_reads: AtomicUsize,
 }
 
 impl Faulty {
     pub fn new(inner: MemoryStore) -> Self {
-        let (trouble, identity_away, remembered_locks, list_limits, gets, record_reads) = Default::default();
-        Self { inner, trouble, identity_away, remembered_locks, list_limits, gets, record_reads }
+        let (trouble, identity_away, remembered_locks, list_limits, gets, event_looks, record_reads) = Default::default();
+        Self { inner, trouble, identity_away, remembered_locks, list_limits, gets, event_looks, record_reads }
     }
 
     /// Executions, locks and events fail like this from now on.
@@ -130,6 +136,32 @@ impl ExecutionStore for Faulty {
         self.inner.events(query).await
     }
 
+    async fn seen_events(&self, query: EventQuery, sight: Sight) -> Result<EventPage, StoreError> {
+        self.check()?;
+        self.event_looks.fetch_add(1, Ordering::Relaxed);
+        self.inner.seen_events(query, sight).await
+    }
+
+    async fn leaves(&self, after: u64, max: usize) -> Result<Vec<Leaf>, StoreError> {
+        self.check()?;
+        self.inner.leaves(after, max).await
+    }
+
+    async fn queues(&self) -> Result<Vec<QueueCounts>, StoreError> {
+        self.check()?;
+        self.inner.queues().await
+    }
+
+    async fn dead(&self, query: DeadQuery) -> Result<Vec<Execution>, StoreError> {
+        self.check()?;
+        self.inner.dead(query).await
+    }
+
+    async fn dead_count(&self, query: DeadQuery) -> Result<u64, StoreError> {
+        self.check()?;
+        self.inner.dead_count(query).await
+    }
+
     async fn prune(&self, retention: Retention) -> Result<usize, StoreError> {
         self.inner.prune(retention).await
     }
@@ -151,6 +183,14 @@ impl RecordStore for Faulty {
     async fn records(&self, kind: Kind) -> Result<Vec<Record>, StoreError> {
         self.check_identity()?;
         self.inner.records(kind).await
+    }
+
+    async fn incidents(&self, query: IncidentQuery) -> Result<Vec<IncidentMark>, StoreError> {
+        self.inner.incidents(query).await
+    }
+
+    async fn incident_counts(&self) -> Result<Vec<(Phase, IncidentKind, u64)>, StoreError> {
+        self.inner.incident_counts().await
     }
 
     fn authority(&self) -> Option<u64> {

@@ -15,7 +15,7 @@ use futures_util::future::BoxFuture;
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use runvoy_engine::{Config, DigestKey, Engine, Ports};
-use runvoy_memory::{MemoryLogStore, MemorySealKeys, MemoryStore};
+use runvoy_memory::{MemoryBlobStore, MemoryLogStore, MemorySealKeys, MemoryStore};
 use runvoy_model::chain::AuditKey;
 use runvoy_model::change::{Change, Invitation, InvitedBy, NewKey, NewUser};
 use runvoy_model::command::Worker;
@@ -25,6 +25,7 @@ use runvoy_model::role::Role;
 use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
+use runvoy_ports::blob::BlobStore;
 use runvoy_ports::clock::{Clock, IdSource};
 use runvoy_ports::store::ExecutionStore as _;
 use runvoy_server::{App, BackupFault, Connection, Host, Limits, Listener, ServerConfig, ServerParts, serve};
@@ -156,6 +157,8 @@ impl TestApp {
         change(&mut config);
         let ports = Ports {
             store: Arc::clone(&store) as _,
+            jobs: Arc::new(memory.clone()),
+            blobs: Arc::new(MemoryBlobStore::default()),
             records: Arc::clone(&store) as _,
             trail: Arc::new(memory),
             seal_keys: Arc::new(MemorySealKeys::new([6; 32])),
@@ -187,6 +190,13 @@ impl TestApp {
         let ports = Ports { logs: Arc::new(logs.clone()), ..self.engine.ports().clone() };
         let (engine, app) = edge(ports, self.engine.config().clone(), ServerConfig::new("http://127.0.0.1:56212", [5; 32]));
         Self { app, engine, clock: Arc::clone(&self.clock), store: Arc::clone(&self.store), logs }
+    }
+
+    /// The same records over other blobs.
+    pub fn with_blobs(&self, blobs: Arc<dyn BlobStore>) -> Self {
+        let ports = Ports { blobs, ..self.engine.ports().clone() };
+        let (engine, app) = edge(ports, self.engine.config().clone(), ServerConfig::new("http://127.0.0.1:56212", [5; 32]));
+        Self { app, engine, clock: Arc::clone(&self.clock), store: Arc::clone(&self.store), logs: self.logs.clone() }
     }
 
     /// The same stores, started again with other settings.

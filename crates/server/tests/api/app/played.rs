@@ -5,10 +5,13 @@ use std::sync::Arc;
 use runvoy_engine::LocalLeases;
 use runvoy_model::command::{EndAttempt, Extend, Fence, Outcome};
 use runvoy_model::execution::Execution;
+use runvoy_model::job::Payload;
 use runvoy_model::log::{BlockBuilder, Record, Stream};
+use runvoy_model::role::Role;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::clock::Clock as _;
 use runvoy_ports::lease::{LeaseError, Leases as _, Materials};
+use serde_json::Value;
 
 use super::TestApp;
 
@@ -29,6 +32,18 @@ impl TestApp {
         let lease = execution.lease.as_ref().expect("it was leased");
         let fence = Fence { execution: execution.id, attempt: execution.attempt, lease: lease.id };
         Played { leases, fence, execution, next_seq: 1, at: self.clock.now() }
+    }
+
+    /// Submits as a role what is given up after two attempts, and returns the id.
+    pub async fn given_up(&self, role: Role, mut body: Value) -> String {
+        body["retries"] = 1.into();
+        let id = self.submit_as(role, body).await;
+        for _ in 0..2 {
+            let ended = self.play().await.exit(69).await;
+            assert_eq!(ended.id.to_string(), id, "another one was first in line");
+            self.clock.advance(600_000);
+        }
+        id
     }
 
     /// Submits, runs and ends a command that wrote these lines to its standard output; returns its id.
@@ -62,14 +77,41 @@ impl Played {
     }
 
     pub async fn extend(&self) {
-        let extend = Extend { fence: self.fence, ttl_ms: 30_000, process_id: Some(7), rss_bytes: None, last_output_at: None };
+        let extend =
+            Extend { fence: self.fence, ttl_ms: 30_000, process_id: Some(7), rss_bytes: None, last_output_at: None, activity: None };
         self.leases.extend(extend).await.expect("a lease that holds");
     }
 
     pub async fn exit(self, code: i32) -> Execution {
+        self.end(code, None).await
+    }
+
+    /// Ends well, with this output.
+    pub async fn gives(self, output: serde_json::Value) -> Execution {
+        self.end(0, Some(Payload::Inline(output))).await
+    }
+
+    /// Ends well, with an output that lies in the blob store.
+    pub async fn gives_large(self, output: &serde_json::Value) -> Execution {
+        let kept = self.leases.put_blob(self.fence, output.to_string().into_bytes()).await.expect("a memory store");
+        self.end(0, Some(kept)).await
+    }
+
+    async fn end(self, code: i32, output: Option<Payload>) -> Execution {
         let outcome = Outcome::Exited { code, after_kill: false };
         let (fence, process_id) = (self.fence, None);
-        let ended = EndAttempt { fence, outcome, log_end: 0, duration_ms: 1_500, process_id, cost_micro_usd: 0 };
+        let ended = EndAttempt {
+            fence,
+            outcome,
+            log_end: 0,
+            duration_ms: 1_500,
+            process_id,
+            cost_micro_usd: 0,
+            output,
+            said: None,
+            usage: None,
+            remark: None,
+        };
         self.leases.finish(ended).await.expect("a lease that holds")
     }
 }

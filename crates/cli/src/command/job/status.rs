@@ -1,0 +1,88 @@
+//! `job status`: where a job and its tasks are.
+
+use runvoy_wire::{Job, Rfc3339, Task};
+
+use super::JobId;
+use crate::failure::Failure;
+use crate::graph;
+use crate::progress;
+use crate::reason;
+use crate::session::Session;
+use crate::table::{Cell, facts, render};
+
+pub(super) async fn show(session: &Session, job: &JobId) -> Result<u8, Failure> {
+    let client = session.connect().await?;
+    let id = job.resolve(&client).await?;
+    let job = client.job(&id).await?;
+    let (now, width, colour) = (session.now(), session.terminal.width, session.terminal.stdout_colour);
+    session.show(&job, || vec![job.job_id.clone()], || describe(&job, now, width, colour))?;
+    Ok(0)
+}
+
+fn describe(job: &Job, now: Rfc3339, width: Option<usize>, colour: bool) -> String {
+    let about = facts(
+        [
+            ("job", Some(job.job_id.clone())),
+            ("name", job.name.clone()),
+            ("status", Some(job.status.to_string())),
+            ("tasks", Some(format!("{}: {}", job.total_tasks, progress::counts(job)))),
+            ("first failed", job.failed_task_id.clone()),
+            ("user", Some(job.created_by.clone())),
+            ("submitted", Some(job.created_at.to_string())),
+            ("ended", job.completed_at.map(|at| at.to_string())),
+            ("elapsed", Some(progress::elapsed(job, now).to_string())),
+            ("concurrency", job.concurrency.map(|most| most.to_string())),
+            ("request id", job.request_id.clone()),
+        ],
+        colour,
+    );
+    let rows: Vec<Vec<Cell>> = job.tasks.iter().map(|task| row(task, now)).collect();
+    if rows.is_empty() {
+        return about;
+    }
+    format!("{about}\n{}", render(&["TASK", "STATUS", "DURATION", "ATTEMPT", "EXECUTION", "WHY"], &rows, width, colour))
+}
+
+fn row(task: &Task, now: Rfc3339) -> Vec<Cell> {
+    let (_, tone) = graph::mark(task.status);
+    let dash = || "-".to_owned();
+    let why = task.end_reason.as_ref().map(reason::told).or_else(|| task.waiting_for.as_ref().map(|reason| reason.message.clone()));
+    vec![
+        (&task.task_id).into(),
+        Cell::new(task.status.as_str(), tone),
+        graph::duration(task, now).unwrap_or_else(dash).into(),
+        if task.attempt > 0 { task.attempt.to_string() } else { dash() }.into(),
+        task.execution_id.clone().unwrap_or_else(dash).into(),
+        why.unwrap_or_else(dash).into(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_sees_the_job_and_then_its_tasks() {
+        let job: Job = serde_json::from_str(
+            r#"{"jobId":"0192ab","name":"nightly","status":"FAILED","createdAt":"2026-01-03T14:22:19Z","createdBy":"ana@example.com","totalTasks":2,
+            "taskCounts":{"failed":1,"waiting":1},"failedTaskId":"a","tasks":[{"taskId":"a","status":"FAILED","attempt":3,"executionId":"0192ac",
+            "startedAt":"2026-01-03T14:22:20Z","completedAt":"2026-01-03T14:22:24Z","end_reason":{"code":"exit","message":"exit code 2"}},
+            {"taskId":"b","status":"WAITING","dependsOn":["a"],"waiting_for":{"code":"dependency","message":"task a"}}]}"#,
+        )
+        .expect("a job");
+        insta::assert_snapshot!(describe(&job, "2026-01-03T14:23:19Z".parse().expect("a time"), None, false), @r"
+        job           0192ab
+        name          nightly
+        status        FAILED
+        tasks         2: 0 done · 0 running · 1 waiting · 1 failed
+        first failed  a
+        user          ana@example.com
+        submitted     2026-01-03T14:22:19.000Z
+        elapsed       1m 00s
+
+        TASK  STATUS   DURATION  ATTEMPT  EXECUTION  WHY
+        a     FAILED   4.0s      3        0192ac     exit code 2
+        b     WAITING  -         -        -          task a
+        ");
+    }
+}

@@ -1,0 +1,93 @@
+//! Following the event log: what is there from a place on, then what comes, without gap or duplicate. A follower holds a place and reads the store at
+//! its own pace; a hint wakes it, and it looks every second all the same.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use runvoy_model::time::UnixMs;
+use runvoy_ports::store::{EventQuery, Sight, StoredEvent};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::{EventFilter, sight};
+use crate::Engine;
+use crate::access::Caller;
+use crate::error::EngineError;
+use crate::execution::POLL;
+
+/// How many events are read at once.
+const PAGE: usize = 200;
+/// Where much is written, a follower looks no more often than this.
+const GATHER: Duration = Duration::from_millis(20);
+
+/// One follower of the event log.
+pub struct EventFollower {
+    engine: Arc<Engine>,
+    hints: watch::Receiver<u64>,
+    /// What is asked for; nothing of another tenant ever comes.
+    asked: Option<(EventQuery, Sight)>,
+    place: u64,
+    /// The last look came to the end.
+    caught_up: bool,
+}
+
+impl Engine {
+    /// Follows events: after `filter.after`, else from the first at `filter.from` or later on, else from now on.
+    pub async fn follow_events(self: &Arc<Self>, caller: &Caller, filter: &EventFilter) -> Result<EventFollower, EngineError> {
+        if filter.to.is_some() {
+            return Err(EngineError::invalid("to", "a stream of events has no end"));
+        }
+        if filter.descending {
+            return Err(EngineError::invalid("order", "a stream of events goes forward: asc, or leave it out"));
+        }
+        let asked = self.scoped(caller, &EventFilter { from: None, after: None, limit: PAGE, ..filter.clone() }).await?;
+        let hints = self.hub.events();
+        let place = self.first_place(filter.after, filter.from).await?;
+        Ok(EventFollower { engine: Arc::clone(self), hints, asked, place, caught_up: false })
+    }
+
+    /// The place before the first event of a stream. From there on places alone count: an event that a clock set back has dated earlier is not left out.
+    async fn first_place(&self, after: Option<u64>, from: Option<UnixMs>) -> Result<u64, EngineError> {
+        let newest = EventQuery { descending: true, limit: 1, ..EventQuery::default() };
+        let end = self.ports.store.seen_events(newest, sight(true)).await?.looked;
+        match (after, from) {
+            (Some(after), _) if after > end => {
+                Err(EngineError::invalid("cursor", "lies beyond the end of the log, which is another one than before: begin without it"))
+            }
+            (Some(after), _) => Ok(after),
+            (None, None) => Ok(end),
+            (None, Some(_)) => {
+                let first = EventQuery { from, limit: 1, ..EventQuery::default() };
+                let found = self.ports.store.events(first).await?;
+                Ok(found.first().map_or(end, |first| first.place - 1))
+            }
+        }
+    }
+}
+
+impl EventFollower {
+    /// Everything up to this place was handed over: another follower may go on after it.
+    pub const fn place(&self) -> u64 {
+        self.place
+    }
+
+    /// What comes next. It may be nothing: then about a second has passed, or much was looked at. Dropping the future loses nothing.
+    pub async fn next(&mut self) -> Result<Vec<StoredEvent>, EngineError> {
+        if self.caught_up {
+            tokio::select! {
+                Ok(()) = self.hints.changed() => sleep(GATHER).await,
+                () = sleep(POLL) => {}
+            }
+        }
+        // Whatever is written from here on wakes the next wait.
+        self.hints.borrow_and_update();
+        let Some((query, sight)) = &self.asked else {
+            self.caught_up = true;
+            return Ok(Vec::new());
+        };
+        let query = EventQuery { after: Some(self.place), ..query.clone() };
+        let page = self.engine.ports.store.seen_events(query, sight.clone()).await?;
+        (self.place, self.caught_up) = (self.place.max(page.looked), !page.more);
+        Ok(page.events)
+    }
+}

@@ -1,0 +1,303 @@
+//! A job and its tasks: what the job's own events and those of its executions say, and whether the record and the nodes say the same. It also finds
+//! what can be told from events alone: a task that was released before its parents were done or twice in a generation, an end that came twice.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::Value;
+
+use super::execution::ExecutionFold;
+use super::mismatch::{Comparison, Mismatch, same};
+use super::task::{Course, Resume, Seat};
+use crate::event::{Entity, Event, EventType};
+use crate::execution::Execution;
+use crate::job::{Counts, Job, JobStatus, Node, Phase};
+use crate::name::Name;
+
+/// One job being compared. It is fed with all the job's events, then with all its executions in the order of their release, then with all its
+/// nodes, and once more with all of them.
+#[derive(Debug)]
+pub struct JobCheck {
+    job: Job,
+    about: Entity,
+    said: Said,
+    seats: HashMap<Name, Seat>,
+    counted: Counts,
+    /// A task is done whose children have not all been told.
+    marked: bool,
+    found: Comparison,
+}
+
+/// What the job's own events say so far.
+#[derive(Debug, Default)]
+struct Said {
+    is_created: bool,
+    request_key: Option<String>,
+    total: u32,
+    generation: u32,
+    resumed: Option<Resume>,
+    /// Where single tasks were last made ready again.
+    redriven: HashMap<String, u64>,
+    /// The task whose failure was told since the last resume.
+    failure: Option<String>,
+    end: Option<(JobStatus, i64)>,
+    cancelled_by: Option<String>,
+    /// Tasks and their parents, where the events themselves tell them.
+    tasks: BTreeMap<String, Vec<String>>,
+}
+
+impl JobCheck {
+    /// Begins with a job.
+    pub fn new(job: Job) -> Self {
+        let about = Entity::job(job.id);
+        let found = Comparison { compared: 1, first: None };
+        Self { job, about, said: Said::default(), seats: HashMap::new(), counted: Counts::default(), marked: false, found }
+    }
+
+    /// The next of the job's own events and its place in the log.
+    pub fn event(&mut self, place: u64, event: &Event) {
+        if let Err(message) = self.said.next(place, event) {
+            let message = format!("event {} ({}) {message}", event.number, event.kind.as_str());
+            self.note(Mismatch::of(&self.about, "events", message));
+        }
+    }
+
+    /// The next execution of one of its tasks, and what its events say. Whether the execution's own record says the same is another question.
+    pub fn execution(&mut self, execution: &Execution, fold: &ExecutionFold) {
+        let Some(task) = execution.spec.task.as_ref().filter(|task| task.job == self.job.id) else {
+            return self.note(Mismatch::of(&Entity::task(execution.id), "task", format!("is no task of job {}", self.job.id)));
+        };
+        if let Err(message) = self.seats.entry(task.task.clone()).or_default().release(execution.id, fold) {
+            self.note(Mismatch::of(&self.about, format!("tasks.{}", task.task), message));
+        }
+    }
+
+    /// The next of its nodes, in any order.
+    pub fn node(&mut self, node: &Node) {
+        self.found.compared += 1;
+        *match node.phase {
+            Phase::Staged => &mut self.counted.staged,
+            Phase::Waiting => &mut self.counted.waiting,
+            Phase::Ready => &mut self.counted.ready,
+            Phase::Active => &mut self.counted.active,
+            Phase::Completed => &mut self.counted.completed,
+            Phase::Failed => &mut self.counted.failed,
+        } += 1;
+        self.marked |= node.marked;
+        let redriven = self.said.redriven.get(node.task.as_str()).copied();
+        let course = Course { resumed: self.said.resumed, is_resuming: self.job.resuming, redriven };
+        let compared = self.seats.entry(node.task.clone()).or_default().compare(&self.about, node, course);
+        if let Err(mismatch) = compared {
+            self.note(mismatch);
+        }
+    }
+
+    /// Each of its nodes once more: whether it stands to its parents as they stand.
+    pub fn parents(&mut self, node: &Node) {
+        if let Err((field, message)) = self.compare_parents(node) {
+            self.note(Mismatch::of(&self.about, format!("tasks.{}.{field}", node.task), message));
+        }
+    }
+
+    fn compare_parents(&mut self, node: &Node) -> Result<(), (&'static str, String)> {
+        if let Some(told) = self.said.tasks.remove(node.task.as_str())
+            && !told.iter().map(String::as_str).eq(node.depends_on.iter().map(Name::as_str))
+        {
+            return Err(("depends_on", "is not what the events say".to_owned()));
+        }
+        let looked = usize::try_from(node.looked).unwrap_or(usize::MAX).min(node.depends_on.len());
+        if node.phase != Phase::Staged && looked < node.depends_on.len() {
+            return Err(("looked", format!("is {looked} of {} parents, and it is part of the graph", node.depends_on.len())));
+        }
+        let (mut not_done, mut may_tell) = (0, 0);
+        let own = self.seats.get(&node.task);
+        let was_released = own.is_some_and(Seat::was_released);
+        for name in &node.depends_on[..looked] {
+            let parent = self.seats.get(name);
+            let (is_done, is_marked) = parent.map_or((false, false), Seat::is_done);
+            not_done += u32::from(!is_done);
+            may_tell += u32::from(is_done && is_marked);
+            if was_released && !parent.zip(own).is_some_and(|(parent, own)| parent.went_before(own)) {
+                return Err(("execution", format!("was released before its parent {name} was done")));
+            }
+        }
+        if !(not_done..=not_done + may_tell).contains(&node.open_parents) {
+            return Err(("open_parents", format!("is {}, and the events say {not_done}", node.open_parents)));
+        }
+        match node.phase {
+            Phase::Waiting if node.open_parents == 0 => {
+                Err(("phase", "is waiting, and the events say that all parents are done".to_owned()))
+            }
+            Phase::Ready if node.open_parents > 0 => {
+                Err(("phase", "is ready, and the events say that not all parents are done".to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Everything was seen.
+    pub fn finish(mut self) -> Comparison {
+        if let Err(mismatch) = self.compare_job() {
+            self.note(mismatch);
+        }
+        self.found
+    }
+
+    fn compare_job(&self) -> Result<(), Mismatch> {
+        let (job, said, about) = (&self.job, &self.said, &self.about);
+        if !said.is_created {
+            let is_bare = self.seats.values().all(|seat| !seat.was_released());
+            let staged = JobStatus::Staged.as_str();
+            let kept = Some(job.status.as_str());
+            return same(about, "status", kept, if is_bare { Some(staged) } else { None });
+        }
+        self.compare_tasks()?;
+        same(about, "status", Some(job.status.as_str()), Some(self.status().as_str()))?;
+        same(about, "total", Some(job.counts.total), Some(said.total))?;
+        same(about, "generation", Some(job.generation), Some(said.generation))?;
+        same(about, "request_key", job.request_key.as_deref(), said.request_key.as_deref())?;
+        same(about, "failure_told", Some(job.failure_told), Some(said.failure.is_some()))?;
+        if said.failure.is_some() {
+            same(about, "failed_task", job.failed_task.as_deref(), said.failure.as_deref())?;
+        }
+        same(about, "completed_at", job.completed_at.map(|at| at.0), said.end.map(|(_, at)| at))?;
+        same(about, "cancelled_by", job.cancelled_by.as_deref(), said.cancelled_by.as_deref())?;
+        self.compare_counts()?;
+        self.compare_attention()
+    }
+
+    /// What is left to do has its mark: without it nobody goes on.
+    fn compare_attention(&self) -> Result<(), Mismatch> {
+        let (job, counts) = (&self.job, self.counted);
+        let has_room = job.concurrency.is_none_or(|most| counts.active < most);
+        let is_unfinished = job.opening.is_some() || job.resuming || self.marked || counts.ready > 0 && has_room;
+        if job.status.is_open() && is_unfinished && !job.attention {
+            return Err(Mismatch::of(&self.about, "attention", "is not set, and there is something to do"));
+        }
+        Ok(())
+    }
+
+    fn status(&self) -> JobStatus {
+        let counts = self.counted;
+        match self.said.end {
+            Some((end, _)) => end,
+            None if self.job.attention || counts.staged + counts.ready + counts.active > 0 => JobStatus::Running,
+            None => JobStatus::Failed,
+        }
+    }
+
+    fn compare_counts(&self) -> Result<(), Mismatch> {
+        let (kept, counted, about) = (self.job.counts, self.counted, &self.about);
+        let all = counted.staged + counted.waiting + counted.ready + counted.active + counted.completed + counted.failed;
+        for (field, kept, counted) in [
+            ("counts.staged", kept.staged, counted.staged),
+            ("counts.waiting", kept.waiting, counted.waiting),
+            ("counts.ready", kept.ready, counted.ready),
+            ("counts.active", kept.active, counted.active),
+            ("counts.completed", kept.completed, counted.completed),
+            ("counts.failed", kept.failed, counted.failed),
+            ("counts.total", kept.total, all),
+        ] {
+            same(about, field, Some(kept), Some(counted))?;
+        }
+        if self.job.status == JobStatus::Completed {
+            same(about, "counts.completed", Some(kept.completed), Some(kept.total))?;
+        }
+        Ok(())
+    }
+
+    /// Whatever has executions or was told has a node.
+    fn compare_tasks(&self) -> Result<(), Mismatch> {
+        let gone = self.seats.iter().filter(|(_, seat)| seat.kept.is_none()).map(|(task, _)| task.as_str()).min();
+        let is_settled = self.job.opening.is_none();
+        let untold = self.said.tasks.keys().next().filter(|_| is_settled).map(String::as_str);
+        match gone.or(untold) {
+            Some(task) => Err(Mismatch::of(&self.about, format!("tasks.{task}"), "is not there, and the events tell of it")),
+            None => Ok(()),
+        }
+    }
+
+    fn note(&mut self, mismatch: Mismatch) {
+        self.found.first.get_or_insert(mismatch);
+    }
+}
+
+impl Said {
+    fn next(&mut self, place: u64, event: &Event) -> Result<(), &'static str> {
+        let told = |name: &str| event.properties.get(name);
+        let number = |name: &str| told(name).and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok());
+        if event.kind != EventType::Audit {
+            if self.end.is_some() {
+                return Err("stands after the end of the job");
+            }
+            if self.is_created == (event.kind == EventType::JobCreated) {
+                return Err("does not stand where a job is created");
+            }
+        }
+        match event.kind {
+            EventType::JobCreated => {
+                (self.is_created, self.generation) = (true, 1);
+                self.total = number("totalTasks").ok_or("tells no number of tasks")?;
+                self.request_key = told("requestId").and_then(Value::as_str).map(str::to_owned);
+                self.tell(told("tasks"));
+            }
+            EventType::JobTasksAdded => {
+                if number("previousTotalTasks") != Some(self.total) {
+                    return Err("tells another number of tasks than the events before it");
+                }
+                self.total = number("totalTasksNow").ok_or("tells no number of tasks")?;
+                self.tell(told("newTasks"));
+            }
+            EventType::JobFailureDetected => {
+                let task = told("failedTaskId").and_then(Value::as_str).ok_or("names no task")?;
+                if self.failure.replace(task.to_owned()).is_some() {
+                    return Err("is the second of its generation");
+                }
+            }
+            EventType::JobCompleted => {
+                self.end = Some((JobStatus::Completed, event.at.0));
+                if number("totalTasks") != Some(self.total) {
+                    return Err("tells another number of tasks than the events before it");
+                }
+            }
+            EventType::Audit => return self.turn(place, event),
+            _ => return Err("is about no job"),
+        }
+        Ok(())
+    }
+
+    /// A resume or a cancel; other calls leave the job as it is.
+    fn turn(&mut self, place: u64, event: &Event) -> Result<(), &'static str> {
+        let Some(change) = event.properties.get("change") else { return Ok(()) };
+        let generation = change.get("generation").and_then(Value::as_u64);
+        let is_cancel = change.get("cancelled").and_then(Value::as_bool) == Some(true);
+        if (generation.is_some() || is_cancel) && (self.end.is_some() || !self.is_created) {
+            return Err("turns a job that is not open");
+        }
+        if let Some(generation) = generation {
+            if generation != u64::from(self.generation) + 1 {
+                return Err("begins another generation than the next");
+            }
+            (self.generation, self.failure) = (self.generation + 1, None);
+            match change.get("redriven").and_then(Value::as_array) {
+                Some(tasks) => self.redriven.extend(tasks.iter().filter_map(Value::as_str).map(|task| (task.to_owned(), place))),
+                None => self.resumed = Some(Resume { place, generation: self.generation }),
+            }
+        }
+        if is_cancel {
+            self.end = Some((JobStatus::Cancelled, event.at.0));
+            self.cancelled_by = event.properties.get("user").and_then(Value::as_str).map(str::to_owned);
+        }
+        Ok(())
+    }
+
+    /// The tasks that an event tells of, where it tells of them itself.
+    fn tell(&mut self, tasks: Option<&Value>) {
+        for task in tasks.and_then(Value::as_array).into_iter().flatten() {
+            let Some(id) = task.get("taskId").and_then(Value::as_str) else { continue };
+            let parents = task.get("dependsOn").and_then(Value::as_array).into_iter().flatten();
+            let parents: Vec<_> = parents.filter_map(Value::as_str).map(str::to_owned).collect();
+            // A name that is told again was taken before.
+            self.tasks.entry(id.to_owned()).or_insert(parents);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The event log at the command line, against the real server: what is there, and what comes while the server is killed and started again.
+
+mod harness;
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use self::harness::{Server, Setup};
+
+fn done(server: &Server, args: &[&str]) -> String {
+    let output = server.cli(args);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// The ids of all events, oldest first.
+fn all(server: &Server) -> Vec<String> {
+    done(server, &["events", "--order", "asc", "--limit", "0", "-o", "name"]).lines().map(str::to_owned).collect()
+}
+
+/// `events follow` as a process, and the lines it writes.
+struct Follower {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Follower {
+    fn start(server: &Server, args: &[&str]) -> Self {
+        let mut command = server.cli_command(&[&["events", "follow"], args].concat());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the command line runs");
+        let stdout = BufReader::new(child.stdout.take().expect("piped"));
+        let (sender, lines) = channel();
+        std::thread::spawn(move || stdout.lines().map_while(Result::ok).for_each(|line| drop(sender.send(line))));
+        Self { child, lines }
+    }
+
+    fn line(&self) -> String {
+        self.lines.recv_timeout(Duration::from_secs(60)).expect("another line")
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+#[test]
+fn events_are_listed_by_type_and_by_what_they_are_about() {
+    let server = Server::start();
+    let (good, bad) = (server.run("true"), server.run("exit 64"));
+    server.wait(&good);
+    server.wait(&bad);
+    let told: Value =
+        serde_json::from_str(&done(&server, &["events", "--entity", &format!("task:{}", &good[20..]), "--order", "asc", "--json"]))
+            .expect("JSON");
+    let kinds: Vec<&str> = told.as_array().expect("events").iter().map(|event| event["eventType"].as_str().expect("a type")).collect();
+    assert_eq!(kinds, ["Audit", "Task Pending", "Task Processing Started", "Task Completed"]);
+    assert_eq!(told[1]["GSI7SK"], format!("TENANT#default#APP#runvoy#TASK#{good}#TIMESTAMP#{}", told[1]["timestamp"]));
+    let failed = done(&server, &["events", "--type", "Task Failed"]);
+    assert!(failed.contains(&format!("TASK:{bad}")) && !failed.contains(&good), "{failed}");
+    assert!(all(&server).len() >= 9);
+    let refused = server.cli(&["events", "--type", "Nothing"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("Task Completed"), "it names what there is");
+    assert_ne!(refused.status.code(), Some(0));
+}
+
+#[test]
+fn whoever_follows_sees_every_event_once_though_the_server_is_killed() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let data = dir.path().join("data");
+    let mut server = Setup::default().start_in(&data);
+    let first = server.run("true");
+    server.wait(&first);
+    let listen = server.url.trim_start_matches("http://").to_owned();
+    let follower = Follower::start(&server, &["--from", "1h", "-o", "name"]);
+    let mut seen = vec![follower.line()];
+    for round in 0..3 {
+        let id = server.run_with(json!({"command": format!("echo {round}")}));
+        seen.push(follower.line());
+        server.wait(&id);
+        if round < 2 {
+            server.kill_9();
+            server = Setup::default().arg("--listen").arg(&listen).start_in(&data);
+        }
+    }
+    let last = server.run("true");
+    server.wait(&last);
+    let expected = all(&server);
+    while seen.len() < expected.len() {
+        seen.push(follower.line());
+    }
+    assert_eq!(seen, expected);
+}

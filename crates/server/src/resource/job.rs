@@ -1,0 +1,320 @@
+//! Jobs: submit, look, extend, resume, cancel.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode};
+use runvoy_engine::{Engine, EngineError, JobFilter, JobRequest, TaskRequest as EngineTask};
+use runvoy_model::id::JobId;
+use runvoy_model::job::{self as model, MOST_TASKS, Node, Payload, Phase};
+use runvoy_model::role::Action;
+use runvoy_wire::{
+    AddTasksRequest, AddTasksResponse, Code, CreateJobRequest, CreateJobResponse, Job, JobResponse, JobStatus, Rfc3339, RunRequest, Task,
+    TaskCounts, TaskDefaults, TaskRequest, TaskStatus, check_shape,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::run;
+use crate::answer::{self, Pieces};
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::operation::{Operation, number, text, time};
+use crate::query::NEXT_CURSOR;
+use crate::route::{Routes, Rule};
+use crate::view;
+use crate::vigil::Vigil;
+
+const MOST_LISTED: u64 = 1_000;
+const DEFAULT_LIMIT: u64 = 50;
+/// The largest job that is taken.
+const MOST_JOB_BYTES: usize = 16 << 20;
+/// What its tasks may come to when the defaults are part of each.
+const MOST_EXPANDED_BYTES: u64 = 64 << 20;
+
+pub(super) fn add(routes: &mut Routes) {
+    let operation = Operation::new("createJob", "Submit a DAG of tasks")
+        .idempotent()
+        .takes::<CreateJobRequest>(true)
+        .gives::<CreateJobResponse>(201, "All of it is recorded, durably; what waits for nothing is on its way")
+        .refuses(&[Code::RateLimited]);
+    routes.post("/api/v1/jobs", Rule::Key(Action::Run), operation, create);
+    let operation = Operation::new("listJobs", "Jobs without their tasks, newest first")
+        .query("limit", number(1, Some(MOST_LISTED)), "At most so many; 50 where absent")
+        .query("status", text(), "Only these statuses, with commas between them")
+        .query("user", text(), "Only those that this user submitted")
+        .query("since", time(), "Only those submitted at this time or later")
+        .query("cursor", text(), "Go on where the page with this X-Next-Cursor ended")
+        .header("X-Next-Cursor", "Where the next page begins; absent after the last one")
+        .gives_array::<Job>(200, "The jobs");
+    routes.get("/api/v1/jobs", Rule::Key(Action::Read), operation, list);
+    let named = |operation: Operation| operation.path("id", text(), "The job").refuses(&[Code::NotFound]);
+    let operation = named(Operation::new("getJob", "A job with the state of every task"))
+        .query("tasks", number(0, Some(1)), "0: only the counts")
+        .gives::<Job>(200, "The job");
+    routes.get("/api/v1/jobs/{id}", Rule::Key(Action::Read), operation, show);
+    let operation = named(Operation::new("addTasks", "More tasks of a job that is open"))
+        .idempotent()
+        .takes::<AddTasksRequest>(true)
+        .gives::<AddTasksResponse>(200, "They are part of it")
+        .refuses(&[Code::Conflict]);
+    routes.post("/api/v1/jobs/{id}/tasks", Rule::Key(Action::Run), operation, add_tasks);
+    let operation = named(Operation::new("resumeJob", "Failed and blocked tasks again"))
+        .idempotent()
+        .gives::<JobResponse>(200, "It goes on")
+        .refuses(&[Code::Conflict]);
+    routes.post("/api/v1/jobs/{id}/resume", Rule::Key(Action::Run), operation, resume);
+    let operation = named(Operation::new("cancelJob", "Nothing more of it runs; what runs is killed"))
+        .gives::<JobResponse>(200, "It is cancelled")
+        .refuses(&[Code::Conflict]);
+    routes.post("/api/v1/jobs/{id}/cancel", Rule::Key(Action::Kill), operation, cancel);
+}
+
+async fn create(call: Call) -> Result<Response<Body>, Fault> {
+    let request: CreateJobRequest = body(&call).await?;
+    let key = key(&call, request.request_id)?;
+    check(&request.tasks, request.defaults.as_ref(), |_| false)?;
+    let (name, concurrency) = (request.name, request.concurrency);
+    let request = JobRequest { name, request_key: key, concurrency, tasks: tasks(request.tasks, request.defaults.as_ref())? };
+    let submitted = call.engine().submit_job(call.caller()?, &request).await?;
+    let response = CreateJobResponse {
+        job_id: submitted.job.id.to_string(),
+        total_tasks: request.tasks.len() as u64,
+        root_tasks: submitted.roots as u64,
+    };
+    Ok(answer::json(StatusCode::CREATED, &response))
+}
+
+async fn body<T: DeserializeOwned>(call: &Call) -> Result<T, Fault> {
+    call.json_within(MOST_JOB_BYTES).await?.ok_or_else(|| Fault::invalid("body", "must be a JSON object with tasks"))
+}
+
+/// The client's own key for the job, in the header, in the body or in both.
+fn key(call: &Call, request_id: Option<String>) -> Result<Option<String>, Fault> {
+    match (call.idempotency_key()?, request_id) {
+        (Some(header), Some(body)) if header != body => {
+            Err(Fault::invalid("requestId", "differs from the Idempotency-Key: both are the client's own key for this request"))
+        }
+        (header, body) => Ok(header.or(body)),
+    }
+}
+
+/// Whether the tasks are worth expanding: the defaults are copied into each of them, so that a small body may become a large job.
+fn check(tasks: &[TaskRequest], defaults: Option<&TaskDefaults>, known: impl Fn(&str) -> bool) -> Result<(), Fault> {
+    let count = tasks.len();
+    if count > MOST_TASKS {
+        return Err(Fault::invalid("tasks", format!("1 to {MOST_TASKS} tasks are needed, these are {count}")));
+    }
+    if let Some(defaults) = defaults {
+        let each = json_bytes(defaults);
+        if each.saturating_mul(count as u64).saturating_add(json_bytes(tasks)) > MOST_EXPANDED_BYTES {
+            let message = format!(
+                "defaults of {each} bytes for {count} tasks are more than {MOST_EXPANDED_BYTES} bytes together: give large data as a file or secret"
+            );
+            return Err(Fault::invalid("defaults", message));
+        }
+    }
+    let shape: Vec<(&str, Vec<&str>)> =
+        tasks.iter().map(|task| (task.task_id.as_str(), task.depends_on.iter().map(String::as_str).collect())).collect();
+    check_shape(&shape, known).map_err(|error| Fault::invalid("tasks", error.to_string()))
+}
+
+/// How long something is as JSON.
+fn json_bytes(value: &(impl Serialize + ?Sized)) -> u64 {
+    struct Count(u64);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    serde_json::to_writer(&mut count, value).expect("wire types are plain data");
+    count.0
+}
+
+/// The tasks with what holds for all of them, as the engine takes them.
+fn tasks(tasks: Vec<TaskRequest>, defaults: Option<&TaskDefaults>) -> Result<Vec<EngineTask>, Fault> {
+    let take = |task: TaskRequest| {
+        let field = format!("tasks.{}.command", task.task_id.escape_default());
+        let run: RunRequest = task.run_request(defaults).ok_or_else(|| Fault::invalid(&field, "is missing, and so is a default"))?;
+        Ok(EngineTask {
+            run: run::checked(run, None)?,
+            task_id: task.task_id,
+            name: task.name,
+            depends_on: task.depends_on,
+            input: task.input,
+        })
+    };
+    tasks.into_iter().map(take).collect()
+}
+
+async fn list(call: Call) -> Result<Response<Body>, Fault> {
+    let query = call.query()?;
+    let words = query.text("status")?.into_iter().flat_map(|words| words.split(','));
+    let unknown = || Fault::invalid("status", "must be among RUNNING, FAILED, COMPLETED and CANCELLED");
+    let known = |word: &str| model::JobStatus::parse(word.trim()).filter(|status| *status != model::JobStatus::Staged);
+    let filter = JobFilter {
+        statuses: words.map(|word| known(word).ok_or_else(unknown)).collect::<Result<Vec<_>, _>>()?,
+        user: query.text("user")?.map(str::to_owned),
+        since: query.parsed::<Rfc3339>("since")?.map(Into::into),
+        after: query.parsed("cursor")?,
+        limit: usize::try_from(query.number("limit", 1..=MOST_LISTED)?.unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX),
+    };
+    let (jobs, next) = call.engine().jobs(call.caller()?, filter).await?;
+    let mut response = answer::json(StatusCode::OK, &jobs.iter().map(shown).collect::<Vec<_>>());
+    if let Some(next) = next {
+        response.headers_mut().insert(NEXT_CURSOR, HeaderValue::from_str(&next.to_string()).expect("hex digits are ASCII"));
+    }
+    Ok(response)
+}
+
+async fn show(call: Call) -> Result<Response<Body>, Fault> {
+    let job = call.engine().job(call.caller()?, call.id()).await?;
+    if call.query()?.number("tasks", 0..=1)? == Some(0) {
+        return Ok(answer::json(StatusCode::OK, &shown(&job)));
+    }
+    let (engine, vigil) = (Arc::clone(call.engine()), Vigil::over(&call)?);
+    let whole = Whole { engine, job: Some(Box::new(shown(&job))), id: job.id, after: None, begun: false, ended: false };
+    Ok(answer::streamed(vigil, whole, answer::JSON).await?)
+}
+
+/// A job and all of its tasks, written page by page: what tasks gave may be large.
+struct Whole {
+    engine: Arc<Engine>,
+    job: Option<Box<Job>>,
+    id: JobId,
+    after: Option<u32>,
+    begun: bool,
+    ended: bool,
+}
+
+impl Pieces for Whole {
+    async fn next(&mut self) -> Result<Option<Bytes>, EngineError> {
+        if self.ended {
+            return Ok(None);
+        }
+        let mut out = Vec::new();
+        if let Some(job) = self.job.take() {
+            serde_json::to_writer(&mut out, &job).expect("wire types are plain data");
+            // The tasks are the last member.
+            out.pop();
+            out.extend_from_slice(b",\"tasks\":[");
+        }
+        let page = self.engine.job_tasks(self.id, self.after).await?;
+        for node in &page {
+            if std::mem::replace(&mut self.begun, true) {
+                out.push(b',');
+            }
+            serde_json::to_writer(&mut out, &task(&self.engine, node).await?).expect("wire types are plain data");
+        }
+        match page.last() {
+            Some(last) => self.after = Some(last.place),
+            None => {
+                self.ended = true;
+                out.extend_from_slice(b"]}");
+            }
+        }
+        Ok(Some(out.into()))
+    }
+}
+
+async fn task(engine: &Engine, node: &Node) -> Result<Task, EngineError> {
+    let execution = match node.execution {
+        Some(id) => engine.ports().store.get(id).await?,
+        None => None,
+    };
+    let inline = |payload: &Option<Payload>| match payload {
+        Some(Payload::Inline(value)) => Some(value.clone()),
+        _ => None,
+    };
+    let status = match (&execution, node.phase) {
+        (Some(execution), Phase::Active | Phase::Completed | Phase::Failed) => TaskStatus::Execution(view::status_word(execution.status)),
+        _ => TaskStatus::Waiting,
+    };
+    Ok(Task {
+        task_id: node.task.to_string(),
+        name: node.name.clone(),
+        status,
+        execution_id: node.execution.map(|id| id.to_string()),
+        depends_on: node.depends_on.iter().map(ToString::to_string).collect(),
+        input: inline(&node.input),
+        output: inline(&node.output),
+        output_bytes: match &node.output {
+            Some(Payload::Blob { bytes, .. }) => Some(*bytes),
+            _ => None,
+        },
+        attempt: execution.as_ref().map_or(0, |execution| execution.attempt),
+        end_reason: execution.as_ref().and_then(view::end_reason),
+        waiting_for: execution.as_ref().and_then(|execution| view::waiting_for(engine, execution)),
+        started_at: execution.as_ref().and_then(|execution| execution.started_at).map(Into::into),
+        completed_at: execution.as_ref().and_then(|execution| execution.completed_at).map(Into::into),
+    })
+}
+
+fn shown(job: &model::Job) -> Job {
+    let counts = job.counts;
+    Job {
+        job_id: job.id.to_string(),
+        name: job.name.clone(),
+        request_id: job.request_key.clone(),
+        status: word(job.status),
+        created_at: job.created_at.into(),
+        completed_at: job.completed_at.map(Into::into),
+        created_by: job.created_by.clone(),
+        concurrency: job.concurrency,
+        total_tasks: u64::from(counts.total),
+        task_counts: TaskCounts {
+            waiting: u64::from(counts.staged + counts.waiting + counts.ready),
+            running: u64::from(counts.active),
+            completed: u64::from(counts.completed),
+            failed: u64::from(counts.failed),
+        },
+        failed_task_id: job.failed_task.clone(),
+        tasks: Vec::new(),
+    }
+}
+
+const fn word(status: model::JobStatus) -> JobStatus {
+    match status {
+        model::JobStatus::Staged | model::JobStatus::Running => JobStatus::Running,
+        model::JobStatus::Failed => JobStatus::Failed,
+        model::JobStatus::Completed => JobStatus::Completed,
+        model::JobStatus::Cancelled => JobStatus::Cancelled,
+    }
+}
+
+async fn add_tasks(call: Call) -> Result<Response<Body>, Fault> {
+    let request: AddTasksRequest = body(&call).await?;
+    let new: HashSet<&str> = request.tasks.iter().map(|task| task.task_id.as_str()).collect();
+    // Which tasks the job has is asked later: here only what these tasks say of each other can be wrong.
+    check(&request.tasks, request.defaults.as_ref(), |task| !new.contains(task))?;
+    let tasks = tasks(request.tasks, request.defaults.as_ref())?;
+    let added = tasks.len() as u64;
+    let request = JobRequest { request_key: call.idempotency_key()?, tasks, ..JobRequest::default() };
+    let job = call.engine().add_tasks(call.caller()?, call.id(), &request).await?;
+    let response = AddTasksResponse { job_id: job.id.to_string(), added_tasks: added, total_tasks: u64::from(job.counts.total) };
+    Ok(answer::json(StatusCode::OK, &response))
+}
+
+async fn resume(call: Call) -> Result<Response<Body>, Fault> {
+    let key = call.idempotency_key()?;
+    let job = call.engine().resume_job(call.caller()?, call.id(), key.as_deref()).await?;
+    Ok(moved(&job, "its failed and blocked tasks run again"))
+}
+
+async fn cancel(call: Call) -> Result<Response<Body>, Fault> {
+    let job = call.engine().cancel_job(call.caller()?, call.id()).await?;
+    Ok(moved(&job, "nothing more of it starts; what runs is being ended"))
+}
+
+fn moved(job: &model::Job, message: &str) -> Response<Body> {
+    let response = JobResponse { job_id: job.id.to_string(), status: word(job.status), message: message.to_owned() };
+    answer::json(StatusCode::OK, &response)
+}

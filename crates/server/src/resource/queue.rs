@@ -1,0 +1,180 @@
+//! Queues: what waits, what runs, what was given up, and running that again.
+
+use std::str::FromStr;
+
+use axum::body::Body;
+use http::{HeaderValue, Response, StatusCode};
+use runvoy_engine::{DeadPlace, MOST_COUNTED, RedrivePlace, RedriveReport, Wanted};
+use runvoy_model::execution::Execution;
+use runvoy_model::id::ExecutionId;
+use runvoy_model::redrive::Fate;
+use runvoy_model::role::Action;
+use runvoy_model::time::UnixMs;
+use runvoy_ports::queue::QueueCounts;
+use runvoy_wire::{Code, DeadLetter, NotRedriven, Queue, RedriveRequest, RedriveResponse, Redriven};
+
+use crate::answer;
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::operation::{Operation, number, text};
+use crate::query::NEXT_CURSOR;
+use crate::route::{Routes, Rule};
+
+const DEFAULT_LIMIT: u64 = 50;
+const MOST_LISTED: u64 = 1_000;
+
+pub(super) fn add(routes: &mut Routes) {
+    let operation = Operation::new("listQueues", "Every queue that holds something or is served here, by name")
+        .gives_array::<Queue>(200, "The queues; their numbers are those of everybody's executions");
+    routes.get("/api/v1/queues", Rule::Key(Action::Read), operation, list);
+    let operation = Operation::new("listDeadLetters", "Executions of a queue that were given up after their last attempt, newest first")
+        .path("name", text(), "The queue")
+        .query("limit", number(1, Some(MOST_LISTED)), "At most so many; 50 where absent")
+        .query("cursor", text(), "Go on where the page with this X-Next-Cursor ended")
+        .header("X-Next-Cursor", "Where the next page begins; absent after the last one")
+        .gives_array::<DeadLetter>(200, "Those that the caller may see");
+    routes.get("/api/v1/queues/{name}/dead", Rule::Key(Action::Read), operation, dead);
+    let operation = Operation::new("redrive", "Run what was given up again: each as a new execution of its owner, or in its job")
+        .path("name", text(), "The queue")
+        .idempotent()
+        .takes::<RedriveRequest>(false)
+        .gives::<RedriveResponse>(200, "What became of each; where some are left, `next` as `after` of another request goes on with them")
+        .refuses(&[Code::InvalidRequest, Code::NotFound, Code::Conflict, Code::RateLimited]);
+    routes.post("/api/v1/queues/{name}/redrive", Rule::Key(Action::Redrive), operation, redrive);
+}
+
+async fn list(call: Call) -> Result<Response<Body>, Fault> {
+    let engine = call.engine();
+    let now = engine.now();
+    let queues: Vec<Queue> = engine.queues(call.caller()?).await?.into_iter().map(|counts| queue(counts, now)).collect();
+    Ok(answer::json(StatusCode::OK, &queues))
+}
+
+fn queue(counts: QueueCounts, now: UnixMs) -> Queue {
+    Queue {
+        name: counts.queue.to_string(),
+        depth: counts.depth,
+        // Whoever is in backoff waits for a time to come, and not since one.
+        oldest: counts.oldest.filter(|since| *since <= now).map(Into::into),
+        in_flight: counts.in_flight,
+        dead: counts.dead,
+    }
+}
+
+async fn dead(call: Call) -> Result<Response<Body>, Fault> {
+    let query = call.query()?;
+    let limit = usize::try_from(query.number("limit", 1..=MOST_LISTED)?.unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX);
+    let after = query.parsed::<Cursor>("cursor")?.map(|cursor| cursor.0);
+    // One more than asked for tells whether there is a next page.
+    let mut executions = call.engine().dead_letters(call.caller()?, call.params.get("name"), after, limit + 1).await?;
+    let more = executions.len() > limit;
+    executions.truncate(limit);
+    let letters: Vec<DeadLetter> = executions.iter().map(letter).collect();
+    let mut response = answer::json(StatusCode::OK, &letters);
+    if let Some(last) = executions.last().filter(|_| more) {
+        let cursor = Cursor((last.dead_since().unwrap_or_default(), last.id)).to_string();
+        response.headers_mut().insert(NEXT_CURSOR, HeaderValue::from_str(&cursor).expect("digits are ASCII"));
+    }
+    Ok(response)
+}
+
+fn letter(execution: &Execution) -> DeadLetter {
+    let task = execution.spec.task.as_ref();
+    DeadLetter {
+        execution_id: execution.id.to_string(),
+        queue: execution.spec.queue.to_string(),
+        created_by: execution.created_by.clone(),
+        command: execution.spec.command.clone(),
+        job_id: task.map(|task| task.job.to_string()),
+        task_id: task.map(|task| task.task.to_string()),
+        attempts: execution.attempt,
+        error: execution.end_reason.as_ref().map(|reason| reason.message.clone()).unwrap_or_default(),
+        error_category: execution.error_category.map(|category| category.as_str().to_owned()),
+        failed_at: execution.dead_since().unwrap_or_default().into(),
+    }
+}
+
+async fn redrive(call: Call) -> Result<Response<Body>, Fault> {
+    let request: RedriveRequest = call.json().await?.unwrap_or_default();
+    let queue = call.params.get("name");
+    let key = call.idempotency_key()?;
+    let after = request.after.as_deref().map(str::parse::<Progress>).transpose();
+    let after = after.map_err(|error| Fault::invalid("after", error))?.map(|progress| progress.0);
+    let wanted = match (&request.execution_ids, after) {
+        (Some(_), Some(_)) => return Err(Fault::invalid("after", "goes on with all of them: leave execution_ids out")),
+        (Some(ids), None) => Wanted::Named(ids),
+        (None, after) => Wanted::Oldest(after),
+    };
+    let report = call.engine().redrive(call.caller()?, queue, wanted, key).await?;
+    Ok(answer::json(StatusCode::OK, &response(queue, report)))
+}
+
+fn response(queue: &str, report: RedriveReport) -> RedriveResponse {
+    let (mut redriven, mut refused, mut dropped) = (Vec::new(), Vec::new(), Vec::new());
+    for letter in report.letters {
+        let execution_id = letter.execution.to_string();
+        match letter.fate {
+            Fate::Execution(id) => redriven.push(Redriven { execution_id, new_execution_id: Some(id.to_string()), job_id: None }),
+            Fate::Job(job) => redriven.push(Redriven { execution_id, new_execution_id: None, job_id: Some(job.to_string()) }),
+            Fate::Refused(error) => refused.push(NotRedriven { execution_id, error }),
+            Fate::Dropped(error) => dropped.push(NotRedriven { execution_id, error }),
+        }
+    }
+    let mut message = format!("{} run again", redriven.len());
+    if !refused.is_empty() {
+        message.push_str(&format!(", {} cannot", refused.len()));
+    }
+    if !dropped.is_empty() {
+        message.push_str(&format!(", {} never can and were dropped", dropped.len()));
+    }
+    if report.left > 0 {
+        let or_more = if report.left >= MOST_COUNTED as u64 { " or more" } else { "" };
+        message.push_str(&format!(", {}{or_more} are left: the next request goes on after `next`", report.left));
+    }
+    let next = report.next.map(|place| Progress(place).to_string());
+    RedriveResponse { queue: queue.to_owned(), redriven, refused, dropped, left: report.left, next, message }
+}
+
+/// A place among dead letters as text.
+struct Cursor(DeadPlace);
+
+impl std::fmt::Display for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self((since, id)) = self;
+        write!(f, "{}.{id}", since.0)
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parse = || {
+            let (since, id) = text.split_once('.')?;
+            Some((UnixMs(since.parse().ok()?), id.parse::<ExecutionId>().ok()?))
+        };
+        parse().map(Self).ok_or("is not an X-Next-Cursor of this list")
+    }
+}
+
+/// How far a redrive of all has come, as text.
+struct Progress(RedrivePlace);
+
+impl std::fmt::Display for Progress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self(RedrivePlace { after, until }) = self;
+        write!(f, "{}.{}", until.0, Cursor(*after))
+    }
+}
+
+impl FromStr for Progress {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parse = || {
+            let (until, after) = text.split_once('.')?;
+            Some(RedrivePlace { after: after.parse::<Cursor>().ok()?.0, until: UnixMs(until.parse().ok()?) })
+        };
+        parse().map(Self).ok_or("is not `next` of an earlier redrive")
+    }
+}

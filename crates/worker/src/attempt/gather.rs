@@ -1,0 +1,126 @@
+//! What is left when a command has ended: the output of a task, or what the command says about its failure. Whatever cannot be used is
+//! told in the log, and is never a reason to wait.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use runvoy_model::command::{ErrorMark, Fence, Outcome};
+use runvoy_model::job::{MOST_INLINE_BYTES, Payload};
+use runvoy_ports::lease::LeaseError;
+use runvoy_ports::runner::Unread;
+use serde_json::Value;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::Attempt;
+use crate::exchange::{self, ERROR, ERROR_LIMIT, OUTPUT, OUTPUT_LIMIT};
+use crate::mask::Mask;
+use crate::worker::Worker;
+
+/// The largest word about what was used.
+const USAGE_LIMIT: usize = runvoy_model::bound::MOST_MESSAGE_BYTES;
+const PAUSE: Duration = Duration::from_millis(250);
+/// An output that cannot be kept for this long fails the attempt.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
+
+/// What an attempt leaves beside its outcome.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    pub(super) output: Option<Payload>,
+    pub(super) said: Option<ErrorMark>,
+    /// What the command says it used, where the output itself is not carried.
+    pub(super) usage: Option<Value>,
+    /// What the log should say of it.
+    pub(super) remarks: Vec<String>,
+}
+
+/// What is needed to look at what a command left, apart from its attempt, which keeps the lease meanwhile.
+pub(super) struct Leavings<'a> {
+    worker: &'a Worker,
+    fence: Fence,
+    is_task: bool,
+    mask: Option<Arc<Mask>>,
+}
+
+impl<'a> Attempt<'a> {
+    pub(super) fn leavings(&self) -> Leavings<'a> {
+        let (worker, fence, is_task) = (self.worker, self.fence, self.execution.spec.task.is_some());
+        Leavings { worker, fence, is_task, mask: self.recorder.mask() }
+    }
+}
+
+impl Leavings<'_> {
+    /// Reads what the command left, as far as its end gives it a meaning. An output that the server cannot keep makes another outcome.
+    pub(super) async fn gather(self, outcome: Outcome) -> (Outcome, Gathered) {
+        let mut gathered = Gathered::default();
+        match outcome {
+            Outcome::Exited { code: 0, after_kill: false } if self.is_task => match self.left(OUTPUT, OUTPUT_LIMIT).await {
+                Ok(Some(output)) => match self.keep(output, &mut gathered).await {
+                    Ok(output) => gathered.output = Some(output),
+                    Err(why) => {
+                        let message = format!("the output of the task could not be kept: {why}");
+                        return (Outcome::OutputFailed { message }, gathered);
+                    }
+                },
+                Ok(None) => gathered.remarks.push("the task has no output: it wrote no file RUNVOY_OUTPUT".to_owned()),
+                Err(why) => gathered.remarks.push(format!("the task has no output: RUNVOY_OUTPUT: {why}")),
+            },
+            Outcome::Exited { code: 0, .. } => {}
+            Outcome::Exited { after_kill: false, .. } | Outcome::Signalled { after_kill: false, .. } => {
+                let said = self.left(ERROR, ERROR_LIMIT).await.and_then(|said| said.as_ref().map(exchange::error_mark).transpose());
+                match said {
+                    Ok(said) => gathered.said = said,
+                    Err(why) => gathered.remarks.push(format!("what the command says about its failure is not used: RUNVOY_ERROR: {why}")),
+                }
+            }
+            _ => {}
+        }
+        (outcome, gathered)
+    }
+
+    /// The JSON of a file that the command left, masked; `None` where it left none.
+    async fn left(&self, name: &str, limit: usize) -> Result<Option<Value>, String> {
+        match self.worker.runner.read(self.fence.execution, self.fence.attempt, name, limit).await {
+            Ok(bytes) => {
+                let mask = self.mask.clone();
+                off_the_runtime(move || exchange::json(&bytes, mask.as_ref()).map(Some)).await
+            }
+            Err(Unread::Missing) => Ok(None),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Makes an output something that can be carried. What it says of usage is carried in any case, or the log says why not.
+    async fn keep(&self, output: Value, gathered: &mut Gathered) -> Result<Payload, String> {
+        let (text, mut output) =
+            off_the_runtime(move || Ok((serde_json::to_vec(&output).map_err(|error| error.to_string())?, output))).await?;
+        if text.len() <= MOST_INLINE_BYTES {
+            return Ok(Payload::Inline(output));
+        }
+        match output.get_mut("usage").map(Value::take) {
+            Some(usage) if usage.to_string().len() <= USAGE_LIMIT => gathered.usage = Some(usage),
+            Some(_) => gathered.remarks.push(format!("the usage is not recorded: it has more than {USAGE_LIMIT} bytes")),
+            None => {}
+        }
+        drop(output);
+        // A put that hangs is made anew while the lease still holds without another extend.
+        let (began, within) = (Instant::now(), self.worker.config.lease_ttl / 2);
+        loop {
+            let error = match timeout(within, self.worker.leases.put_blob(self.fence, text.clone())).await {
+                Ok(Ok(payload)) => return Ok(payload),
+                Ok(Err(LeaseError::Unavailable(error))) => error.to_string(),
+                Ok(Err(error)) => return Err(error.to_string()),
+                Err(_) => format!("it was not stored within {} ms", within.as_millis()),
+            };
+            if began.elapsed() >= GIVE_UP_AFTER {
+                return Err(error);
+            }
+            tracing::warn!(execution = %self.fence.execution, error, "the output of a task waits to be stored");
+            sleep(PAUSE).await;
+        }
+    }
+}
+
+/// An output may be large: no other task waits while it is read.
+async fn off_the_runtime<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string()))
+}
