@@ -1,19 +1,16 @@
-//! The arrows of the state machine as data: what can be asked of a store in one atomic step, and what it answers.
+//! The arrows of the state machine as data: what can be asked of a store in one atomic step. What it answers is in [`crate::answer`].
 
 use serde::{Deserialize, Serialize};
 
-use crate::change::{Change, Made};
-use crate::execution::{Execution, KillRequest, RanOn};
+pub use crate::answer::{Answer, Extended, LockHeld, Receipt, Refusal};
+use crate::change::Change;
+use crate::execution::RanOn;
 use crate::id::{ExecutionId, JobId, LeaseId, WorkerId};
-use crate::job::{Job, JobStatus, Node, Payload};
-use crate::lock::{Holder, Lock};
+use crate::job::{Job, Node, Payload};
 use crate::name::Name;
-use crate::record::{Kind, Record};
-use crate::redrive::{Redrive, Redriven};
+use crate::redrive::Redrive;
 use crate::retry::Category;
-use crate::role::Role;
 use crate::spec::{Needs, Spec};
-use crate::status::Status;
 use crate::time::UnixMs;
 
 /// One atomic step.
@@ -341,174 +338,9 @@ pub struct Reap {
     pub log_end: u64,
 }
 
-/// What a step answers.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
-    /// The execution, and whether an earlier submit with the same key made it.
-    Submitted {
-        /// As it is now.
-        execution: Box<Execution>,
-        /// The key was seen before.
-        repeated: bool,
-    },
-    /// The executions leased, each with its lease.
-    Leased(Vec<Execution>),
-    /// The spawn is permitted.
-    Begun(Box<Execution>),
-    /// The lease lives on.
-    Extended(Extended),
-    /// The attempt is recorded.
-    Ended(Box<Execution>),
-    /// What is now true of it.
-    Changed(Box<Execution>),
-    /// Nothing was to be done.
-    Unchanged,
-    /// The lock as it is now.
-    Lock(Lock),
-    /// The job as it is now, and whether an earlier step with the same key made it.
-    Job {
-        /// As it is now.
-        job: Box<Job>,
-        /// The key was seen before.
-        repeated: bool,
-    },
-    /// What became of dead letters, and whether an earlier step with the same key did it.
-    Redriven {
-        /// Each with its fate, in the order in which they were asked for.
-        letters: Vec<Redriven>,
-        /// The key was seen before.
-        repeated: bool,
-    },
-    /// What people manage, as it is now, and whether an earlier step with the same key did it.
-    Record {
-        /// As it is now.
-        record: Box<Record>,
-        /// The key was seen before.
-        repeated: bool,
-    },
-    /// The step was refused; what came too late has been kept.
-    Refused(Refusal),
-}
-
-/// A lease that lives on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Extended {
-    /// How long.
-    pub ttl_ms: u64,
-    /// Somebody wants it to end.
-    pub kill: Option<KillRequest>,
-}
-
-/// Why a step was refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// There is no such thing.
-    #[error("not found")]
-    NotFound,
-    /// The lease is no longer this worker's.
-    #[error("the lease has lapsed")]
-    Lapsed,
-    /// It has ended already.
-    #[error("the execution has ended: {}", .0.as_str())]
-    Ended(Status),
-    /// It was not given up, or it was and runs again.
-    #[error("execution {} is {}, and no dead letter", .0, .1.as_str())]
-    NotDead(ExecutionId, Status),
-    /// The lock is held.
-    #[error("lock {} is held by {} since execution {}", .0.name, .0.holder.held_by, .0.holder.execution)]
-    LockHeld(Box<LockHeld>),
-    /// The key was used for another request.
-    #[error("the idempotency key was used for another request, which made {0}")]
-    KeyReused(Made),
-    /// An execution with this id exists.
-    #[error("execution {0} exists already")]
-    Exists(ExecutionId),
-    /// Something of this kind and name exists.
-    #[error("{} {} exists already", .0.as_str(), .1)]
-    Taken(Kind, String),
-    /// There is nothing of this kind and name.
-    #[error("there is no {} {}", .0.as_str(), .1)]
-    Missing(Kind, String),
-    /// Nobody could manage the rest.
-    #[error("{0} is the last admin with a key that works and lasts: make another admin first")]
-    LastAdmin(String),
-    /// The invitation was answered before.
-    #[error("the token was claimed already")]
-    Claimed,
-    /// There is no room for one more.
-    #[error("{0}")]
-    TooMany(String),
-    /// The job takes no more of this.
-    #[error("job {} is {}", .0, .1.as_str().to_ascii_lowercase())]
-    JobClosed(JobId, JobStatus),
-    /// It changed since it was looked at.
-    #[error("{} {} was changed by somebody else: try again", .0.as_str(), .1)]
-    Stale(Kind, String),
-    /// Whoever asked was revoked since, or their key was.
-    #[error("the API key was revoked or has expired")]
-    Revoked,
-    /// Whoever asked has another role since, which does not allow it.
-    #[error("role {} may not do this", .0.as_str())]
-    NotAllowed(Role),
-    /// Whoever asked has another role since: what they may touch has to be looked up again.
-    #[error("your role was changed to {} meanwhile: try again", .0.as_str())]
-    RoleChanged(Role),
-}
-
-/// A lock that cannot be had now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LockHeld {
-    /// Which.
-    pub name: Name,
-    /// Who has it.
-    pub holder: Holder,
-}
-
 impl Worker {
     /// Where an attempt by this worker runs.
     pub fn ran_on(&self) -> RanOn {
         RanOn { worker: self.id, host: self.host.clone(), runner: self.runner.clone() }
-    }
-}
-
-/// What is kept of a step that wrote something, so that a repeat of it can be answered as before.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Receipt {
-    /// See [`Answer::Submitted`].
-    Submitted(ExecutionId),
-    /// See [`Answer::Leased`].
-    Leased(Vec<(ExecutionId, LeaseId)>),
-    /// See [`Answer::Ended`].
-    Ended(ExecutionId),
-    /// See [`Answer::Changed`].
-    Changed(ExecutionId),
-    /// See [`Answer::Lock`].
-    Lock(Name),
-    /// It came too late, and that has been kept.
-    Late(ExecutionId),
-    /// See [`Answer::Record`].
-    Record(Kind, String),
-    /// See [`Answer::Job`].
-    Job(JobId),
-    /// See [`Answer::Redriven`].
-    Redriven(Vec<Redriven>),
-}
-
-impl Answer {
-    /// The executions that the answer shows.
-    pub(crate) fn executions_mut(&mut self) -> Vec<&mut Execution> {
-        match self {
-            Self::Submitted { execution, .. } | Self::Begun(execution) | Self::Ended(execution) | Self::Changed(execution) => {
-                vec![execution]
-            }
-            Self::Leased(executions) => executions.iter_mut().collect(),
-            Self::Extended(_)
-            | Self::Unchanged
-            | Self::Lock(_)
-            | Self::Record { .. }
-            | Self::Job { .. }
-            | Self::Redriven { .. }
-            | Self::Refused(_) => Vec::new(),
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! What exists and how it may change. Pure: no IO, no clock, no randomness.
 
 pub mod address;
+pub mod answer;
 pub mod bound;
 pub mod chain;
 pub mod change;

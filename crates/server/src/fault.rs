@@ -43,7 +43,7 @@ impl From<EngineError> for Fault {
 }
 
 /// Longer words of a client are not repeated in full.
-const MOST_ECHOED_CHARS: usize = 300;
+const MOST_ECHOED_CHARS: usize = 400;
 
 impl Fault {
     /// The request's `field` is wrong.

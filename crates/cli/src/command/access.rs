@@ -70,7 +70,7 @@ struct ExplainArgs {
     /// E-mail of the user, or `me`
     #[arg(add = ArgValueCompleter::new(complete::users))]
     user: String,
-    /// What they would do: run, read, kill, share_log, read_locks, release_lock, read_images, manage_images, read_secrets, write_secrets,
+    /// What they would do: run, read, kill, redrive, share_log, read_locks, release_lock, read_images, manage_images, read_secrets, write_secrets,
     /// rotate_sealing_key, read_playbooks, manage_playbooks, manage_users, manage_keys, explain_access, read_audit, trace, reconcile,
     /// diagnose, metrics, backup or know_self
     #[arg(add = ArgValueCompleter::new(complete::actions))]
