@@ -12,7 +12,7 @@ use runvoy_model::chain::ChainHead;
 use runvoy_model::command::{OpenJob, OpenTasks, Refusal, StageTasks};
 use runvoy_model::event::{Entity, EventType};
 use runvoy_model::id::{ExecutionId, JobId};
-use runvoy_model::job::{Counts, Job, JobStatus, MOST_TASKS, Node, Payload};
+use runvoy_model::job::{Counts, Job, JobStatus, MOST_INLINE_BYTES, MOST_TASKS, Node, Payload};
 use runvoy_model::role::{Action, Reach};
 use runvoy_model::step::{Actor, Step};
 use runvoy_model::time::UnixMs;
@@ -61,10 +61,10 @@ pub struct JobFilter {
 
 impl Engine {
     /// Submits a job. The answer is durable: all of it is recorded before this returns, and what can run is on its way.
-    pub async fn submit_job(&self, caller: &Caller, request: &JobRequest) -> Result<SubmittedJob, EngineError> {
+    pub async fn submit_job(&self, caller: &Caller, mut request: JobRequest) -> Result<SubmittedJob, EngineError> {
         const ACTION: &str = "jobs.create";
         caller.may(Action::Run)?;
-        let key = submit_key(caller, request.request_key.as_deref(), ACTION, request)?;
+        let key = submit_key(caller, request.request_key.as_deref(), ACTION, &request)?;
         if let Some(job) = self.moved_before(key.as_ref()).await? {
             return Ok(SubmittedJob { roots: self.count_roots(job.id).await?, job });
         }
@@ -72,10 +72,10 @@ impl Engine {
         self.refuse_shared_uid().await?;
         request.check(|_| false)?;
         let (id, batch) = (JobId(self.ports.ids.next_id()), self.batch());
-        let nodes = self.planned(caller, ACTION, request, (id, batch)).await?;
+        let nodes = self.planned(caller, ACTION, std::mem::take(&mut request.tasks), (id, batch)).await?;
         let roots = nodes.iter().filter(|node| node.depends_on.is_empty()).count();
         let told = self.told(&nodes).await?;
-        let job = self.new_job(caller, request, id, batch);
+        let job = self.new_job(caller, request, id, batch, nodes.len());
         let rest = self.stage(caller, id, Some(&job), nodes).await?;
         let open = OpenJob { job, nodes: rest, told, key };
         let (job, repeated) = self.ports.store.open_job(self.user_step(caller, ACTION), open).await?;
@@ -88,11 +88,11 @@ impl Engine {
         Ok(SubmittedJob { job, roots })
     }
 
-    fn new_job(&self, caller: &Caller, request: &JobRequest, id: JobId, batch: u64) -> Job {
+    fn new_job(&self, caller: &Caller, request: JobRequest, id: JobId, batch: u64, tasks: usize) -> Job {
         Job {
             id,
-            name: request.name.clone(),
-            request_key: request.request_key.clone(),
+            name: request.name,
+            request_key: request.request_key,
             created_by: caller.email.clone(),
             created_by_request_id: caller.request_id.clone(),
             modified_by_request_id: caller.request_id.clone(),
@@ -104,7 +104,7 @@ impl Engine {
             generation: 1,
             opening: Some(batch),
             resuming: false,
-            counts: Counts { total: u32::try_from(request.tasks.len()).unwrap_or(u32::MAX), ..Counts::default() },
+            counts: Counts { total: u32::try_from(tasks).unwrap_or(u32::MAX), ..Counts::default() },
             places: 0,
             failure_told: false,
             failed_task: None,
@@ -116,10 +116,10 @@ impl Engine {
     }
 
     /// Adds tasks to a job that is open.
-    pub async fn add_tasks(&self, caller: &Caller, id: &str, request: &JobRequest) -> Result<Job, EngineError> {
+    pub async fn add_tasks(&self, caller: &Caller, id: &str, request: JobRequest) -> Result<Job, EngineError> {
         const ACTION: &str = "jobs.add-tasks";
         let job = self.job_to_move(caller, id).await?;
-        let key = submit_key(caller, request.request_key.as_deref(), ACTION, &(job.id, request))?;
+        let key = submit_key(caller, request.request_key.as_deref(), ACTION, &(job.id, &request))?;
         if let Some(job) = self.moved_before(key.as_ref()).await? {
             return Ok(job);
         }
@@ -138,7 +138,7 @@ impl Engine {
             return Err(EngineError::invalid("tasks", message));
         }
         let batch = self.batch();
-        let nodes = self.planned(caller, ACTION, request, (job.id, batch)).await?;
+        let nodes = self.planned(caller, ACTION, request.tasks, (job.id, batch)).await?;
         let tasks = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
         let told = self.told(&nodes).await?;
         let opened = async {
@@ -273,10 +273,10 @@ impl Engine {
         Ok(roots)
     }
 
-    /// The tasks of a request as they will be written, each judged like a run.
-    async fn planned(&self, caller: &Caller, action: &str, request: &JobRequest, place: (JobId, u64)) -> Result<Vec<Node>, EngineError> {
-        let mut nodes = Vec::with_capacity(request.tasks.len());
-        for task in &request.tasks {
+    /// The tasks of a request as they will be written, each judged like a run. What was asked goes as it is planned: a large job is not held twice.
+    async fn planned(&self, caller: &Caller, action: &str, tasks: Vec<TaskRequest>, place: (JobId, u64)) -> Result<Vec<Node>, EngineError> {
+        let mut nodes = Vec::with_capacity(tasks.len());
+        for task in tasks {
             let plan = self.plan(caller, &task.run()).await.map_err(|error| match error {
                 EngineError::Invalid { field, message } => EngineError::invalid(task.field(&field), message),
                 other => other,
@@ -316,7 +316,18 @@ impl Engine {
 
     /// What the event tells of the tasks: all of them, or where they lie.
     async fn told(&self, nodes: &[Node]) -> Result<Payload, EngineError> {
-        self.payload(&nodes.iter().map(data::told).collect()).await
+        let mut text = vec![b'['];
+        for (at, node) in nodes.iter().enumerate() {
+            if at > 0 {
+                text.push(b',');
+            }
+            serde_json::to_writer(&mut text, &data::told(node)).expect("a JSON value can be written");
+        }
+        text.push(b']');
+        if text.len() <= MOST_INLINE_BYTES {
+            return Ok(Payload::Inline(serde_json::from_slice(&text).expect("it was just written")));
+        }
+        self.put_blob(text).await
     }
 
     /// A number that no other batch has. The store's integers have a sign.

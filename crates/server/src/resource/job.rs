@@ -78,12 +78,9 @@ async fn create(call: Call) -> Result<Response<Body>, Fault> {
     check(&request.tasks, request.defaults.as_ref(), |_| false)?;
     let (name, concurrency) = (request.name, request.concurrency);
     let request = JobRequest { name, request_key: key, concurrency, tasks: tasks(request.tasks, request.defaults.as_ref())? };
-    let submitted = call.engine().submit_job(call.caller()?, &request).await?;
-    let response = CreateJobResponse {
-        job_id: submitted.job.id.to_string(),
-        total_tasks: request.tasks.len() as u64,
-        root_tasks: submitted.roots as u64,
-    };
+    let total_tasks = request.tasks.len() as u64;
+    let submitted = call.engine().submit_job(call.caller()?, request).await?;
+    let response = CreateJobResponse { job_id: submitted.job.id.to_string(), total_tasks, root_tasks: submitted.roots as u64 };
     Ok(answer::json(StatusCode::CREATED, &response))
 }
 
@@ -298,7 +295,7 @@ async fn add_tasks(call: Call) -> Result<Response<Body>, Fault> {
     let tasks = tasks(request.tasks, request.defaults.as_ref())?;
     let added = tasks.len() as u64;
     let request = JobRequest { request_key: call.idempotency_key()?, tasks, ..JobRequest::default() };
-    let job = call.engine().add_tasks(call.caller()?, call.id(), &request).await?;
+    let job = call.engine().add_tasks(call.caller()?, call.id(), request).await?;
     let response = AddTasksResponse { job_id: job.id.to_string(), added_tasks: added, total_tasks: u64::from(job.counts.total) };
     Ok(answer::json(StatusCode::OK, &response))
 }
