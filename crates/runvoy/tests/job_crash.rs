@@ -114,6 +114,8 @@ struct Client {
     job: Option<String>,
     opened: usize,
     resumes: usize,
+    /// Those that were asked for: the last one may have been done though its answer was lost.
+    asked_resumes: usize,
     is_closed: bool,
 }
 
@@ -122,7 +124,7 @@ struct Gone;
 
 impl Client {
     fn new(dag: Dag, name: String) -> Self {
-        Self { dag, name, job: None, opened: 0, resumes: 0, is_closed: false }
+        Self { dag, name, job: None, opened: 0, resumes: 0, asked_resumes: 0, is_closed: false }
     }
 
     /// One call with a key of its own, so that it can be made again after a crash.
@@ -181,6 +183,7 @@ impl Client {
     }
 
     fn resume(&mut self, http: &mut Http, job: &str) -> Result<(), Gone> {
+        self.asked_resumes = self.resumes + 1;
         let answer = self.post(http, &format!("/api/v1/jobs/{job}/resume"), &json!({}), &format!("resume-{}", self.resumes))?;
         assert!(matches!(answer.status, 200 | 409), "{}", answer.text());
         self.resumes += 1;
@@ -260,7 +263,7 @@ fn check(seed: u64, server: &Server, client: &Client) -> usize {
     let events = server.get(&format!("/api/v1/events?entity=JOB:{job}&order=asc&limit=1000")).json();
     let told = |kind: &str| events.as_array().expect("events").iter().filter(|event| event["eventType"] == kind).count();
     assert_eq!((told("Job Created"), told("Job Completed")), (1, usize::from(is_done)), "DAG {seed}");
-    assert!(told("Job Failure Detected") <= 1 + client.resumes, "DAG {seed}: once in a generation");
+    assert!(told("Job Failure Detected") <= 1 + client.asked_resumes, "DAG {seed}: once in a generation");
     lost
 }
 
