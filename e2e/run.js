@@ -1,7 +1,8 @@
 // The one command: takes what it needs (the packages of this directory, Chromium, a built page where the program has none), then runs
 // every journey, or those whose names are given: `npm test -- hostile jobs`.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
+import { install } from './lib/install.js';
 
 const here = new URL('.', import.meta.url).pathname;
 const web = new URL('../web/', import.meta.url).pathname;
@@ -14,16 +15,7 @@ function sh(program, args, cwd = here) {
   }
 }
 
-/** Installs what a lock file names, unless it is there. */
-function install(directory) {
-  const [lock, stamp] = [readFileSync(`${directory}package-lock.json`, 'utf8'), `${directory}node_modules/.installed-lock`];
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === lock) return;
-  sh('npm', ['ci', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'], directory);
-  writeFileSync(stamp, lock);
-}
-
-install(here);
-install(web);
+install();
 sh('npm', ['run', '--silent', 'build'], web);
 if (!process.env.RUNVOY_CHROMIUM && !['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].some(existsSync)) {
   sh('apt-get', ['install', '-y', '-qq', 'chromium']);
@@ -32,4 +24,4 @@ const wanted = process.argv.slice(2);
 const journeys = readdirSync(`${here}journeys`)
   .filter((file) => file.endsWith('.test.js') && (!wanted.length || wanted.some((name) => file.startsWith(name))))
   .map((file) => `journeys/${file}`);
-sh(process.execPath, ['--test', '--test-concurrency=1', '--test-reporter=spec', ...journeys]);
+sh(process.execPath, ['--test', '--test-concurrency=2', '--test-reporter=spec', ...journeys]);

@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 
 const binary = process.env.RUNVOY_BIN ?? new URL('../../target/release/runvoy', import.meta.url).pathname;
 
@@ -40,12 +39,10 @@ export class Server {
     await this.gone;
   }
 
-  /** Ends it and removes what it kept. */
+  /** Ends it and removes what it kept. Not by a signal that it could answer: it would give each command time to end. */
   async stop() {
-    this.child.kill('SIGTERM');
-    const late = pause(15_000).then(() => this.child.kill('SIGKILL'));
-    await Promise.race([this.gone, late]);
-    rmSync(this.data, { recursive: true, force: true });
+    await this.kill();
+    rmSync(this.data, { recursive: true, force: true, maxRetries: 10 });
   }
 
   /** Calls the API past the page: to prepare a journey, and to see what the page did. */

@@ -24,6 +24,11 @@ test.each(FORBIDDEN)('no file holds %s', (_, pattern) => {
   expect(files.filter(({ text }) => pattern.test(text)).map(({ path }) => path)).toEqual([]);
 });
 
+test('the page itself has no script but by address, no style and no handler', () => {
+  const page = readFileSync(new URL('../index.html', import.meta.url), 'utf8');
+  expect(page.match(/<script(?![^>]*\ssrc=")[^>]*>|<script[^>]*>[^<]|<style|\sstyle=|\son[a-z]+=/g)).toBeNull();
+});
+
 test('every file opens with what it is for', () => {
   expect(files.filter(({ text }) => !/^(\/\/ |<!-- |\/\* )/.test(text)).map(({ path }) => path)).toEqual([]);
 });
