@@ -1,23 +1,25 @@
 //! `cargo xtask check`: everything a change must pass, cheapest first; exactly what `.ci/run` runs.
 
+use std::process::Command;
+
 use anyhow::{Result, bail};
 
 use crate::step::Steps;
 use crate::suite::{self, Runner};
 use crate::tally::Tally;
-use crate::{lint, need, tee, tidy, tool};
+use crate::{lint, need, tee, tidy, tool, web};
 
 /// Runs every step, stopping at the first failure.
 pub fn run() -> Result<()> {
     let mut steps = Steps::default();
     steps.take("format", lint::format)?;
     steps.take("tidy", tidy::run)?;
-    steps.take("clippy", lint::clippy)?;
-    steps.take("docs", lint::docs)?;
     steps.take("needs", need::provide)?;
+    steps.take("clippy", || tool::run(&mut web::required(lint::clippy())))?;
+    steps.take("docs", || tool::run(&mut web::required(lint::docs())))?;
+    steps.take("page types", || tool::run(&mut web::install()).and_then(|()| tool::run(&mut web::types())))?;
     let mut tally = Tally::default();
-    steps.take("doc tests", || tested(vec![suite::doc_tests()], &mut tally))?;
-    let tests = steps.take("tests", || tested(Runner::pick().everything(), &mut tally));
+    let tests = test(&mut steps, &mut tally);
     if tests.is_ok() {
         steps.finish();
     }
@@ -25,8 +27,16 @@ pub fn run() -> Result<()> {
     tests
 }
 
+/// The steps that run tests, and count them.
+fn test(steps: &mut Steps, tally: &mut Tally) -> Result<()> {
+    steps.take("page tests", || tested(vec![web::unit_tests()], tally))?;
+    steps.take("doc tests", || tested(vec![web::required(suite::doc_tests())], tally))?;
+    steps.take("tests", || tested(Runner::pick().everything().into_iter().map(web::required).collect(), tally))?;
+    steps.take("journeys", || tested(vec![web::journeys()?], tally))
+}
+
 /// Runs all `commands`, also after a failure, so that one run shows everything that is broken.
-fn tested(commands: Vec<std::process::Command>, tally: &mut Tally) -> Result<()> {
+fn tested(commands: Vec<Command>, tally: &mut Tally) -> Result<()> {
     let mut failed = Vec::new();
     for mut command in commands {
         if !tee::run(&mut command, |line| tally.read(line))?.success() {

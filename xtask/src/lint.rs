@@ -1,5 +1,7 @@
 //! `cargo xtask lint`: what can be said about the code without running it. `check` takes the same steps.
 
+use std::process::Command;
+
 use anyhow::Result;
 
 use crate::step::Steps;
@@ -10,8 +12,8 @@ pub fn run() -> Result<()> {
     let mut steps = Steps::default();
     steps.take("format", format)?;
     steps.take("tidy", tidy::run)?;
-    steps.take("clippy", clippy)?;
-    steps.take("docs", docs)?;
+    steps.take("clippy", || tool::run(&mut clippy()))?;
+    steps.take("docs", || tool::run(&mut docs()))?;
     if tool::has_cargo_command("deny") {
         steps.take("deny", || tool::run(&mut tool::cargo(&["deny", "--offline", "check", "bans"])))?;
     }
@@ -25,11 +27,13 @@ pub fn format() -> Result<()> {
 }
 
 /// Clippy over everything, warnings refused.
-pub fn clippy() -> Result<()> {
-    tool::run(&mut tool::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+pub fn clippy() -> Command {
+    tool::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
 }
 
 /// Does the documentation build, with every link in it?
-pub fn docs() -> Result<()> {
-    tool::run(tool::cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+pub fn docs() -> Command {
+    let mut command = tool::cargo(&["doc", "--workspace", "--no-deps"]);
+    command.env("RUSTDOCFLAGS", "-D warnings");
+    command
 }

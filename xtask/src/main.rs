@@ -17,13 +17,14 @@ mod tee;
 mod test;
 mod tidy;
 mod tool;
+mod web;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask COMMAND [ARGS]
 
-  check              everything a change must pass: format, tidy, clippy, tests, docs (what .ci/run runs)
+  check              everything a change must pass: format, tidy, clippy, docs, tests, the web page (what .ci/run runs)
   test [ARGS]        the inner loop: all tests but the promises; ARGS go to the test runner (`-p runvoy-model`, a name)
   prove [FILTER]     the reliability promises at full counts; writes docs/prove.md
   lint               format, tidy, clippy, docs, and cargo-deny where it is installed

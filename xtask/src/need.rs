@@ -1,5 +1,5 @@
-//! The programs of the system that tests call (strace to fail an fsync, faketime to move a clock, git to clone). On a
-//! machine with apt, and as root, what is missing is installed; elsewhere it is only named.
+//! The programs of the system that tests call (strace to fail an fsync, faketime to move a clock, git to clone, Node and a browser for
+//! the web page). On a machine with apt, and as root, what is missing is installed; elsewhere it is only named.
 
 use std::process::Command;
 
@@ -7,15 +7,23 @@ use anyhow::Result;
 
 use crate::tool;
 
-/// Program, and the Debian package that has it.
-const NEEDED: [(&str, &str); 4] = [("strace", "strace"), ("faketime", "faketime"), ("git", "git"), ("sqlite3", "sqlite3")];
+/// Programs of which one is enough, and the Debian package that has it.
+const NEEDED: [(&[&str], &str); 7] = [
+    (&["strace"], "strace"),
+    (&["faketime"], "faketime"),
+    (&["git"], "git"),
+    (&["sqlite3"], "sqlite3"),
+    (&["node"], "nodejs"),
+    (&["npm"], "npm"),
+    (&["chromium", "chromium-browser", "google-chrome"], "chromium"),
+];
 
 /// Installs what is missing, or says what to install. A machine where that is not possible is no error here: the
 /// tests that need the program fail and say so.
 pub fn provide() -> Result<()> {
     let missing = missing(|program| tool::find(program).is_some());
     if missing.is_empty() {
-        eprintln!("strace, faketime, git and sqlite3 are there");
+        eprintln!("every program that tests call is there");
         return Ok(());
     }
     let list = missing.join(" ");
@@ -34,7 +42,7 @@ pub fn provide() -> Result<()> {
 }
 
 fn missing(is_there: impl Fn(&str) -> bool) -> Vec<&'static str> {
-    NEEDED.iter().filter(|(program, _)| !is_there(program)).map(|(_, package)| *package).collect()
+    NEEDED.iter().filter(|(programs, _)| !programs.iter().any(|program| is_there(program))).map(|(_, package)| *package).collect()
 }
 
 fn install(packages: &[&str]) -> Result<()> {
@@ -58,7 +66,8 @@ mod tests {
 
     #[test]
     fn only_what_is_absent_is_named() {
-        assert_eq!(missing(|program| program == "strace"), ["faketime", "git", "sqlite3"]);
+        assert_eq!(missing(|program| !["git", "npm"].contains(&program)), ["git", "npm"]);
+        assert!(missing(|program| !["chromium", "google-chrome"].contains(&program)).is_empty());
         assert!(missing(|_| true).is_empty());
     }
 }

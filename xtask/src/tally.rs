@@ -1,4 +1,5 @@
-//! Adds up how many tests passed and failed, from the closing lines of nextest and of `cargo test`.
+//! Adds up how many tests passed and failed, from the closing lines of nextest, of `cargo test`, and of the
+//! two runners of the web page, vitest and that of Node.
 
 use std::fmt;
 
@@ -22,6 +23,18 @@ impl Tally {
             self.passed += count(line, "passed");
             self.failed += count(line, "failed") + count(line, "timed out");
         }
+        self.read_page(line);
+    }
+
+    /// `Tests  1 failed | 12 passed (13)` of vitest; `ℹ pass 12` and `ℹ fail 1` of Node.
+    fn read_page(&mut self, line: &str) {
+        if line.starts_with("Tests  ") {
+            self.passed += count(line, "passed");
+            self.failed += count(line, "failed");
+        }
+        let number = |word: &str| line.strip_prefix(word).and_then(|digits| digits.parse::<u64>().ok()).unwrap_or(0);
+        self.passed += number("ℹ pass ");
+        self.failed += number("ℹ fail ");
     }
 }
 
@@ -50,6 +63,17 @@ mod tests {
         tally.read("    test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s");
         tally.read("     Summary [   1.204s] 45/47 tests run: 40 passed (3 slow), 4 failed, 1 timed out, 9 skipped");
         assert_eq!(tally.to_string(), "53 passed, 7 failed");
+    }
+
+    #[test]
+    fn closing_lines_of_the_page_add_up() {
+        let mut tally = Tally::default();
+        for line in
+            [" Test Files  1 failed | 15 passed (16)", "      Tests  2 failed | 297 passed (299)", "ℹ tests 21", "ℹ pass 20", "ℹ fail 1"]
+        {
+            tally.read(line);
+        }
+        assert_eq!(tally.to_string(), "317 passed, 3 failed");
     }
 
     #[test]

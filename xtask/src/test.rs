@@ -1,11 +1,14 @@
-//! `cargo xtask test`: the inner loop, every test but the promises.
+//! `cargo xtask test`: the inner loop, every test but the promises and the journeys.
 
 use anyhow::Result;
 
 use crate::suite::Runner;
-use crate::tool;
+use crate::{tool, web};
 
-/// Runs the tests that `args` leave.
+/// Runs the tests that `args` leave, and without any those of the web page too, where its packages are installed.
 pub fn run(args: &[String]) -> Result<()> {
+    if args.is_empty() && web::is_installed() {
+        tool::run(&mut web::unit_tests())?;
+    }
     tool::run(&mut Runner::pick().inner_loop(args))
 }

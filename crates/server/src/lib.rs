@@ -4,6 +4,7 @@
 mod address;
 mod answer;
 mod app;
+mod bundle;
 mod call;
 mod cors;
 mod credential;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use runvoy_engine::Engine;
 use runvoy_model::execution::Execution;
-use runvoy_model::id::{ExecutionId, WorkerId};
+use runvoy_model::id::{ExecutionId, JobId, WorkerId};
 use runvoy_model::name::Name;
 use runvoy_model::status::{EndReason, Status};
 use runvoy_ports::store::LockLine;
@@ -45,6 +45,10 @@ pub(crate) struct Shown<'a> {
     cost_usd: Option<f64>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     labels: &'a BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job_id: Option<JobId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     runner: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,6 +97,8 @@ fn shown<'a>(execution: &'a Execution, cloud: &'a str, waiting_for: Option<wire:
         waiting_for,
         cost_usd: cost_usd(execution),
         labels: &spec.labels,
+        job_id: spec.task.as_ref().map(|task| task.job),
+        task_id: spec.task.as_ref().map(|task| task.task.as_str()),
         runner: ran_on.map(|ran_on| ran_on.runner.as_str()),
         worker_id: ran_on.map(|ran_on| ran_on.worker),
         host: ran_on.map(|ran_on| ran_on.host.as_str()),

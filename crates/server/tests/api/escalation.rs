@@ -84,7 +84,9 @@ fn path(row: &TableRow, dice: &mut Dice, role: Role, theirs: &str) -> String {
         .replace("{name}", "deploy")
         .replace("{token}", &"t".repeat(32))
         .replace("{request_id}", "r")
-        .replace("{task}", "a");
+        .replace("{task}", "a")
+        .replace("{job}", theirs)
+        .replace("{asset}", "a.js");
     assert!(!path.contains('{'), "{path}: say what stands for its parameter");
     path
 }

@@ -343,3 +343,16 @@ async fn revoking_with_kill_cancels_the_jobs_too() {
     assert_eq!((&answer["cancelled_jobs"], &answer["open_jobs"]), (&json!(1), &json!(0)), "{answer}");
     assert_eq!(app.get(&format!("/api/v1/jobs/{id}")).admin().send().await.json()["status"], "CANCELLED");
 }
+
+#[tokio::test]
+async fn an_execution_of_a_task_names_its_job_and_its_task() {
+    let app = TestApp::new().await;
+    let tasks = json!({"tasks": [{"taskId": "build", "command": "true"}]});
+    let job = app.post("/api/v1/jobs").admin().json(&tasks).send().await.json();
+    let job = job["jobId"].as_str().expect("an id");
+    let list = app.get(&format!("/api/v1/executions?job={job}")).admin().send().await.json();
+    assert_eq!((&list[0]["job_id"], &list[0]["task_id"]), (&json!(job), &json!("build")));
+    let alone = app.submit("true").await;
+    let alone = app.get(&format!("/api/v1/executions/{alone}")).admin().send().await.json();
+    assert_eq!((alone.get("job_id"), alone.get("task_id")), (None, None));
+}

@@ -19,6 +19,7 @@ mod list;
 mod listen;
 mod log;
 mod outside;
+mod page;
 mod people;
 mod playbook;
 mod queue;

@@ -1,0 +1,104 @@
+// First steps: a key, a claim token, a server elsewhere; and that the key stays where it belongs.
+import assert from 'node:assert/strict';
+import { journey, world } from '../lib/journey.js';
+
+const w = world();
+
+async function begin(page, address = w.at('')) {
+  await page.goto(address);
+  await page.getByRole('heading', { name: 'runvoy' }).waitFor();
+}
+
+journey('a wrong key is refused with its reason, the right one opens the page', () => w.stranger(), async ({ page }) => {
+  await begin(page);
+  await page.getByLabel('API key').fill('rv_nonsense');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('alert').waitFor();
+  await page.getByLabel('API key').fill(w.server.key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { name: 'Executions' }).waitFor();
+  await page.getByText('Nothing has run yet').waitFor();
+});
+
+journey('the key is in local storage alone: no address, no cookie, no session storage', () => w.stranger(), async ({ page, context }) => {
+  const addresses = [];
+  page.on('request', (request) => addresses.push(request.url()));
+  await begin(page);
+  await page.getByLabel('API key').fill(w.server.key);
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Executions' }).waitFor();
+  for (const place of ['Jobs', 'Locks', 'Settings']) await page.getByRole('link', { name: place, exact: true }).click();
+  addresses.push(page.url());
+  assert.ok(addresses.length > 5);
+  assert.deepEqual(addresses.filter((address) => address.includes(w.server.key)), []);
+  assert.deepEqual(await context.cookies(), []);
+  assert.equal(await page.evaluate(() => sessionStorage.length), 0);
+  assert.match(await page.evaluate(() => localStorage.getItem('runvoy.settings')), new RegExp(w.server.key));
+  await page.reload();
+  await page.getByRole('heading', { name: 'Settings' }).waitFor();
+  await page.getByRole('button', { name: /Sign out/ }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('API key').waitFor();
+  assert.equal(await page.evaluate(() => localStorage.getItem('runvoy.settings')), null);
+});
+
+journey('an admin invites, and the token becomes a key, once', () => w.signedIn(), async ({ page }) => {
+  await page.goto(w.at('#/users'));
+  await page.getByRole('button', { name: 'Invite somebody' }).click();
+  await page.getByLabel('E-mail').fill('ana@example.com');
+  await page.getByRole('radio', { name: /^viewer/ }).check();
+  await page.getByRole('button', { name: 'Invite', exact: true }).click();
+  const token = await page.getByLabel('Claim token').inputValue();
+  const claimant = await w.stranger();
+  const claim = async () => {
+    await claimant.page.getByRole('button', { name: 'I have a claim token' }).click();
+    await claimant.page.getByLabel('Claim token').fill(token);
+    await claimant.page.getByRole('button', { name: 'Claim the key' }).click();
+  };
+  await begin(claimant.page);
+  await claim();
+  await claimant.page.getByText('ana@example.com').waitFor();
+  await claimant.page.goto(w.at('#/settings'));
+  await claimant.page.getByText('viewer', { exact: true }).waitFor();
+  await claimant.page.getByRole('button', { name: /Sign out/ }).click();
+  await claimant.page.getByRole('dialog').getByRole('button', { name: 'Sign out' }).click();
+  await claim();
+  await claimant.page.getByRole('alert').getByText(/already|claimed|used/i).waitFor();
+  claimant.check();
+  await claimant.context.close();
+});
+
+journey('a key that is revoked while the page is open leads back to the set-up', () => w.signedIn(), async ({ page }) => {
+  const { key, email } = await w.server.user('gone@example.com', 'operator');
+  const theirs = await w.signedIn(key);
+  await theirs.page.goto(w.at('#/executions'));
+  await theirs.page.getByRole('heading', { name: 'Executions' }).waitFor();
+  await page.goto(w.at('#/users'));
+  await page.getByRole('row', { name: email }).getByRole('button', { name: 'Revoke' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+  await theirs.page.getByText(/does not take the key/).waitFor();
+  await theirs.context.close();
+});
+
+journey('the bundle works from a static host against a server that allows it', () => w.stranger(), async ({ page }) => {
+  await begin(page, `${w.host.origin}/`);
+  await page.getByLabel('Server').fill(w.server.endpoint);
+  await page.getByLabel('API key').fill(w.server.key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { name: 'Executions' }).waitFor();
+  const id = await w.server.run('echo from elsewhere');
+  await page.goto(`${w.host.origin}/?execution_id=${id}`);
+  await page.getByText('from elsewhere', { exact: true }).waitFor();
+});
+
+journey('a chosen theme is kept, and the system decides where none is chosen', () => w.signedIn(undefined, { colorScheme: 'dark' }), async ({ page }) => {
+  await page.goto(w.at('#/settings'));
+  const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+  await page.getByRole('heading', { name: 'Settings' }).waitFor();
+  const dark = await ground();
+  await page.getByRole('group', { name: 'Theme' }).first().getByRole('button', { name: 'Light' }).click();
+  assert.notEqual(await ground(), dark);
+  await page.reload();
+  await page.getByRole('heading', { name: 'Settings' }).waitFor();
+  assert.notEqual(await ground(), dark);
+});

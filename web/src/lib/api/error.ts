@@ -1,0 +1,64 @@
+// What can go wrong with a call, in one shape: the server's own error body, or that there was no answer at all.
+
+export interface LockHolder {
+  lock_name: string;
+  held_by: string;
+  since: string;
+  execution_id: string;
+}
+
+export class ApiError extends Error {
+  /** The HTTP status; 0 where there was no answer. */
+  readonly status: number;
+  /** For a program: a word of the API, or UNREACHABLE. */
+  readonly code: string;
+  /** Why, or what to do next; may be empty. */
+  readonly details: string;
+  /** Beside LOCK_HELD: who holds it. */
+  readonly lock: LockHolder | undefined;
+  readonly requestId: string | undefined;
+
+  constructor(status: number, code: string, message: string, details = '', more: { lock?: LockHolder; requestId?: string } = {}) {
+    super(message);
+    this.name = 'ApiError';
+    this.status = status;
+    this.code = code;
+    this.details = details;
+    this.lock = more.lock;
+    this.requestId = more.requestId;
+  }
+
+  /** The credential is missing, wrong, revoked or expired. */
+  get isNoCredential(): boolean {
+    return this.status === 401;
+  }
+
+  /** There was no answer, or the server could not answer now: the same call may work in a moment. */
+  get isPassing(): boolean {
+    return this.status === 0 || this.status === 429 || this.status >= 500;
+  }
+}
+
+/** The error of an answer that is not a good one. */
+export async function refusal(response: Response): Promise<ApiError> {
+  const requestId = response.headers.get('x-request-id') ?? undefined;
+  const body: unknown = await response.json().catch(() => undefined);
+  if (typeof body !== 'object' || body === null || !('error' in body)) {
+    const message = `the server answered ${response.status}`;
+    return new ApiError(response.status, 'INTERNAL_ERROR', message, 'is this address a runvoy server?', requestId ? { requestId } : {});
+  }
+  const { error, code, details } = body as Record<string, unknown>;
+  const lock = 'lock_name' in body ? (body as unknown as LockHolder) : undefined;
+  return new ApiError(response.status, String(code ?? ''), String(error), String(details ?? ''), {
+    ...(lock && { lock }),
+    ...(requestId && { requestId }),
+  });
+}
+
+/** The words for whatever was thrown. */
+export function words(error: unknown): { title: string; details: string } {
+  if (error instanceof ApiError) {
+    return { title: error.message, details: error.details };
+  }
+  return { title: error instanceof Error ? error.message : String(error), details: '' };
+}

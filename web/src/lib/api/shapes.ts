@@ -1,0 +1,39 @@
+// Short names for the API's types, so that no page spells out the generated paths.
+import type { components } from './schema';
+
+type Schemas = components['schemas'];
+
+export type Execution = Schemas['Execution'];
+export type Status = Schemas['Status'];
+export type Reason = Schemas['Reason'];
+export type Job = Schemas['Job'];
+export type Task = Schemas['Task'];
+export type Lock = Schemas['Lock'];
+export type Queue = Schemas['Queue'];
+export type DeadLetter = Schemas['DeadLetter'];
+export type User = Schemas['User'];
+export type Key = Schemas['Key'];
+export type Image = Schemas['Image'];
+export type Secret = Schemas['Secret'];
+export type AuditEvent = Schemas['AuditEvent'];
+export type AuditVerification = Schemas['AuditVerification'];
+export type Whoami = Schemas['Whoami'];
+export type RunRequest = Schemas['RunRequest'];
+export type TaskHealth = Schemas['TaskHealth'];
+export type LogsResponse = Schemas['LogsResponse'];
+export type LogEvent = Schemas['LogEvent'];
+
+/** An event as the log of events writes it: the fields that a person reads. */
+export interface PlatformEvent {
+  eventType: string;
+  timestamp: number;
+  number: number;
+  properties: Record<string, unknown>;
+  context: Record<string, unknown>;
+}
+
+/** Statuses that nothing changes any more. */
+export const ENDED: readonly string[] = ['SUCCEEDED', 'FAILED', 'STOPPED'];
+
+/** Every status of an execution, in the order of a life. */
+export const STATUSES: readonly Status[] = ['PENDING', 'STARTING', 'RUNNING', 'TERMINATING', 'SUCCEEDED', 'FAILED', 'STOPPED'];

@@ -1,0 +1,82 @@
+// The keys of the log viewer. They work while the log has the focus, and never together with Ctrl, Alt or Meta.
+import { TIME_STYLES } from './timestamp';
+import type { LogView } from './view.svelte';
+
+/** What the keys may also do, beside what the view does. */
+export interface KeyTargets {
+  focusSearch(): void;
+  showKeys(): void;
+  copyChosen(): void;
+}
+
+type Act = (view: LogView, targets: KeyTargets) => void;
+
+interface Key {
+  keys: string[];
+  what: string;
+  act: Act[];
+}
+
+/** Each key with what it does; where there are two keys and two acts, in the same order. */
+export const KEYS: readonly Key[] = [
+  { keys: ['↓', 'j'], what: 'a line down', act: [(view) => view.stage.moveRows(1)] },
+  { keys: ['↑', 'k'], what: 'a line up', act: [(view) => view.stage.moveRows(-1)] },
+  {
+    keys: ['PageDown', 'PageUp'],
+    what: 'a screen down, up',
+    act: [(view) => view.stage.moveScreens(1), (view) => view.stage.moveScreens(-1)],
+  },
+  { keys: ['Space'], what: 'a screen down', act: [(view) => view.stage.moveScreens(1)] },
+  { keys: ['Home', 'g'], what: 'to the first line', act: [(view) => view.toStart()] },
+  { keys: ['End', 'G'], what: 'to the last line, and stay there', act: [(view) => view.toEnd()] },
+  { keys: ['f'], what: 'follow on and off', act: [(view) => view.toggleFollow()] },
+  { keys: ['p'], what: 'hold new lines back', act: [(view) => view.togglePause()] },
+  { keys: ['/'], what: 'search the whole log', act: [(_view, targets) => targets.focusSearch()] },
+  {
+    keys: ['n', 'N'],
+    what: 'next match, previous match',
+    act: [(view) => void view.finding.next(), (view) => void view.finding.previous()],
+  },
+  { keys: ['w'], what: 'wrap long lines', act: [(view) => view.setWrap(!view.wrap)] },
+  { keys: ['t'], what: 'timestamps: off, local, UTC, since the start', act: [nextTimes] },
+  { keys: ['s'], what: 'all streams, stdout, stderr', act: [nextStream] },
+  { keys: ['o', 'O'], what: 'open, close all groups', act: [(view) => view.setAllGroups(true), (view) => view.setAllGroups(false)] },
+  { keys: ['c'], what: 'copy the chosen lines', act: [(_view, targets) => targets.copyChosen()] },
+  { keys: ['x'], what: 'clear the screen, and show everything again', act: [(view) => view.toggleClear()] },
+  { keys: ['Escape'], what: 'let go of chosen lines', act: [(view) => view.pointAt(null)] },
+  { keys: ['?'], what: 'this list', act: [(_view, targets) => targets.showKeys()] },
+];
+
+const NAMES: Record<string, string> = { '↓': 'ArrowDown', '↑': 'ArrowUp', Space: ' ' };
+
+const ACTS = new Map<string, Act>(
+  KEYS.flatMap(({ keys, act }) =>
+    keys.flatMap((key, index): [string, Act][] => {
+      const does = act[index] ?? act[0];
+      return does ? [[NAMES[key] ?? key, does]] : [];
+    }),
+  ),
+);
+
+/** Does what a key asks for; whether it asked for anything. */
+export function pressKey(event: KeyboardEvent, view: LogView, targets: KeyTargets): boolean {
+  if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === 'f') {
+    // The browser's own search sees only the few rows that are drawn.
+    targets.focusSearch();
+    return true;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey) return false;
+  const act = ACTS.get(event.key);
+  if (!act) return false;
+  act(view, targets);
+  return true;
+}
+
+function nextTimes(view: LogView): void {
+  const next = TIME_STYLES[(TIME_STYLES.indexOf(view.times) + 1) % TIME_STYLES.length];
+  if (next) view.setTimes(next);
+}
+
+function nextStream(view: LogView): void {
+  view.setStream(view.stream === undefined ? 'stdout' : view.stream === 'stdout' ? 'stderr' : undefined);
+}

@@ -1,0 +1,60 @@
+// How times, lengths of time, money and ids are shown.
+
+/** A length of time in its two largest units: `350 ms`, `4 s`, `2 min 5 s`, `3 h 20 min`, `2 d 4 h`. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
+  const seconds = Math.floor(ms / 1_000);
+  if (seconds < 60) return `${seconds} s`;
+  const units: [number, string, number, string][] = [
+    [60, 'min', 1, 's'],
+    [3_600, 'h', 60, 'min'],
+    [86_400, 'd', 3_600, 'h'],
+  ];
+  const [large, name, small, smallName] = units.findLast(([size]) => seconds >= size) ?? units[0]!;
+  const rest = Math.floor((seconds % large) / small);
+  return rest ? `${Math.floor(seconds / large)} ${name} ${rest} ${smallName}` : `${Math.floor(seconds / large)} ${name}`;
+}
+
+/** How long ago, in words. */
+export function ago(at: number, now: number): string {
+  const seconds = Math.max(0, Math.round((now - at) / 1_000));
+  if (seconds < 5) return 'just now';
+  if (seconds < 60) return `${seconds} s ago`;
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ago`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3_600)} h ago`;
+  if (seconds < 30 * 86_400) return `${Math.floor(seconds / 86_400)} d ago`;
+  return new Date(at).toLocaleDateString(undefined, { year: 'numeric', month: 'short', day: 'numeric' });
+}
+
+/** A time of day with its date, in the reader's own zone. */
+export function moment(at: number): string {
+  return new Date(at).toLocaleString(undefined, {
+    year: 'numeric',
+    month: 'short',
+    day: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+  });
+}
+
+/** Dollars, with as many digits as a small cost needs. */
+export function money(usd: number): string {
+  if (usd === 0) return '$0';
+  return usd < 0.01 ? `$${usd.toPrecision(2)}` : `$${usd.toFixed(2)}`;
+}
+
+/** The end of an id: the part that tells executions of one moment apart, and enough for the command line. */
+export function shortId(id: string): string {
+  return id.slice(-8);
+}
+
+/** A command on one line. */
+export function oneLine(command: string, args?: readonly string[] | null): string {
+  return [command, ...(args ?? [])].join(' ').replace(/\s+/g, ' ').trim();
+}
+
+/** A count with its word. */
+export function count(n: number, one: string, many = `${one}s`): string {
+  return `${n.toLocaleString('en')} ${n === 1 ? one : many}`;
+}

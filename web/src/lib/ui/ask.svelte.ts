@@ -1,0 +1,53 @@
+// Questions before something that cannot be taken back, and short words about what was done. App.svelte shows both.
+
+export interface Question {
+  title: string;
+  text: string;
+  /** The word on the button that does it. */
+  act: string;
+  danger?: boolean;
+  /** A box beside the question. */
+  option?: string;
+}
+
+/** The answer: whether, and whether with the option. */
+export interface Answer {
+  yes: boolean;
+  option: boolean;
+}
+
+interface Asked extends Question {
+  answer: (answer: Answer) => void;
+}
+
+class Talk {
+  question: Asked | undefined = $state.raw();
+  said: { text: string; bad: boolean } | undefined = $state.raw();
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** Asks, and waits for the answer. */
+  ask(question: Question): Promise<Answer> {
+    return new Promise((resolve) => {
+      this.question = {
+        ...question,
+        answer: (answer) => {
+          this.question = undefined;
+          resolve(answer);
+        },
+      };
+    });
+  }
+
+  /** Says something for some seconds. */
+  say(text: string, bad = false): void {
+    clearTimeout(this.timer);
+    this.said = { text: text.charAt(0).toUpperCase() + text.slice(1), bad };
+    this.timer = setTimeout(() => (this.said = undefined), bad ? 12_000 : 5_000);
+  }
+
+  hush(): void {
+    this.said = undefined;
+  }
+}
+
+export const talk = new Talk();

@@ -1,0 +1,46 @@
+// How times, money and commands are shown, and who is offered what.
+import { expect, test } from 'vitest';
+import { can } from '../src/lib/api/can';
+import { ago, count, duration, money, oneLine, shortId } from '../src/lib/show';
+import { entityPath } from '../src/pages/audit-entity';
+import { parseJob, parseTasks } from '../src/pages/job-text';
+
+test('a length of time has its two largest units', () => {
+  const shown = [-5, 0, 999, 1_000, 59_999, 60_000, 125_000, 3_600_000, 12_000_000, 86_400_000, 187_200_000].map(duration);
+  expect(shown).toEqual(['0 ms', '0 ms', '999 ms', '1 s', '59 s', '1 min', '2 min 5 s', '1 h', '3 h 20 min', '1 d', '2 d 4 h']);
+});
+
+test('an age is never in the future', () => {
+  const at = 1_000_000_000_000;
+  const shown = [-9, 0, 30, 90, 7_200, 172_800].map((seconds) => ago(at, at + seconds * 1_000));
+  expect(shown).toEqual(['just now', 'just now', '30 s ago', '1 min ago', '2 h ago', '2 d ago']);
+});
+
+test('small costs keep their digits', () => {
+  expect([0, 0.000123, 0.5, 12].map(money)).toEqual(['$0', '$0.00012', '$0.50', '$12.00']);
+});
+
+test('commands are one line, ids are short, counts have their word', () => {
+  expect(oneLine('a\n  b\t', ['c d'])).toBe('a b c d');
+  expect(shortId('0192aaaabbbbccccddddeeeeffff0001')).toBe('ffff0001');
+  expect([count(1, 'key'), count(0, 'key'), count(1_234, 'entry', 'entries')]).toEqual(['1 key', '0 keys', '1,234 entries']);
+});
+
+test('a role is offered what it may do, to what it may do it', () => {
+  const as = (role: string) => ({ email: 'me@example.com', role });
+  expect(['admin', 'operator', 'developer', 'viewer', 'unknown'].map((role) => can(as(role), 'run'))).toEqual([true, true, true, false, false]);
+  expect(can(as('developer'), 'kill', ['other@example.com'])).toBe(false);
+  expect(can(as('developer'), 'kill', ['other@example.com', 'me@example.com'])).toBe(true);
+  expect(can(as('operator'), 'kill', ['other@example.com'])).toBe(true);
+  expect(can(undefined, 'share')).toBe(false);
+});
+
+test('events lead to the page of what they are about', () => {
+  expect([entityPath('TASK:01'), entityPath('JOB:02'), entityPath('USER:a@b:c')]).toEqual([['executions', '01'], ['jobs', '02'], undefined]);
+});
+
+test('a job is an object or only its tasks, and else says that it is no JSON', () => {
+  expect(parseJob('[{"taskId":"a"}]')).toEqual({ tasks: [{ taskId: 'a' }] });
+  expect(parseTasks('{"tasks":[]}')).toEqual({ tasks: [] });
+  expect(() => parseJob('{')).toThrow(/not JSON/);
+});

@@ -1,0 +1,35 @@
+// What the source must never hold: raw HTML, inline styles, scripts made from text, addresses of others, files without a first comment.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+
+const root = new URL('../src', import.meta.url).pathname;
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
+  .filter((path) => /\.(ts|svelte|css)$/.test(path) && !path.endsWith('api/schema.ts'))
+  .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+
+const FORBIDDEN: [string, RegExp][] = [
+  ['raw HTML', /\{@html|\.innerHTML|\.outerHTML|insertAdjacentHTML|document\.write/],
+  ['a script made from text', /\beval\(|new Function\(|setTimeout\(\s*['"`]|javascript:(?!alert)/],
+  ['an inline style', /<[a-z][^>]*\sstyle="/],
+  ['an address of somebody else', /(?:src|href|url\()\s*=?\s*["'(]https?:/],
+  ['a cookie', /document\.cookie/],
+];
+
+test('there is source to look at', () => {
+  expect(files.length).toBeGreaterThan(50);
+});
+
+test.each(FORBIDDEN)('no file holds %s', (_, pattern) => {
+  expect(files.filter(({ text }) => pattern.test(text)).map(({ path }) => path)).toEqual([]);
+});
+
+test('the page itself has no script but by address, no style and no handler', () => {
+  const page = readFileSync(new URL('../index.html', import.meta.url), 'utf8');
+  expect(page.match(/<script(?![^>]*\ssrc=")[^>]*>|<script[^>]*>[^<]|<style|\sstyle=|\son[a-z]+=/g)).toBeNull();
+});
+
+test('every file opens with what it is for', () => {
+  expect(files.filter(({ text }) => !/^(\/\/ |<!-- |\/\* )/.test(text)).map(({ path }) => path)).toEqual([]);
+});
+
