@@ -65,7 +65,7 @@ pub trait View {
 }
 
 /// How tasks of a job stand, for a look at those that have something to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Standing {
     /// Written with this batch, and not looked at yet.
     Staged(u64),
