@@ -12,6 +12,7 @@ use runvoy_model::execution::Execution;
 use runvoy_model::id::{ExecutionId, JobId};
 use runvoy_model::incident::{IncidentKind, Phase};
 use runvoy_model::job::{Job, Node, Payload};
+use runvoy_model::limit::StepLimits;
 use runvoy_model::log::Chunk;
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
@@ -146,6 +147,10 @@ macro_rules! layer {
         impl<S: ExecutionStore + ?Sized> ExecutionStore for $layer<S> {
             async fn apply(&self, step: Step, command: Command) -> Result<Answer, StoreError> {
                 self.repeatable(|| self.inner.apply(step.clone(), command.clone())).await
+            }
+
+            fn step_limits(&self) -> StepLimits {
+                self.inner.step_limits()
             }
 
             async fn get(&self, id: ExecutionId) -> Result<Option<Execution>, StoreError> {

@@ -236,7 +236,7 @@ impl History {
             key: format!("key-{}", self.chance.below(3)),
             fingerprint: [u8::from(self.chance.percent(20)); 32],
         });
-        Some(Command::Redrive(Redrive { letters, refused: Vec::new(), key }))
+        Some(Command::Redrive(Redrive { letters, settled: Vec::new(), key }))
     }
 
     fn lease(&mut self) -> Option<Command> {

@@ -53,6 +53,7 @@ impl Leases for LocalLeases {
 
     async fn lease(&self, max: usize) -> Result<Vec<Execution>, LeaseError> {
         let engine = &self.engine;
+        let max = max.min(engine.ports.store.step_limits().leases);
         let request = LeaseRequest {
             worker: engine.worker.clone(),
             queues: engine.config.queues.clone(),
