@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
-use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_config::{BehaviorVersion, ConfigLoader, Region, SdkConfig};
 use aws_smithy_http_client::tls;
 
 /// A client of every part that is used. A clone shares the connections.
@@ -27,9 +27,21 @@ pub struct Clients {
 impl Clients {
     /// Connects as the environment says; a region or an endpoint that is given here goes first.
     pub async fn connect(region: Option<&str>, endpoint: Option<&str>) -> Self {
+        let mut loader = Self::settings();
+        if let Some(region) = region {
+            loader = loader.region(Region::new(region.to_owned()));
+        }
+        if let Some(endpoint) = endpoint {
+            loader = loader.endpoint_url(endpoint);
+        }
+        Self::new(&loader.load().await)
+    }
+
+    /// How every call is made: over which HTTP client, how often it is tried and how long it may take. What is set later goes first.
+    pub fn settings() -> ConfigLoader {
         let tls = tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring);
         let http = aws_smithy_http_client::Builder::new().tls_provider(tls).build_https();
-        let mut loader = aws_config::defaults(BehaviorVersion::latest())
+        aws_config::defaults(BehaviorVersion::latest())
             .http_client(http)
             .retry_config(RetryConfig::standard().with_max_attempts(6).with_max_backoff(Duration::from_secs(2)))
             .timeout_config(
@@ -38,14 +50,7 @@ impl Clients {
                     .operation_attempt_timeout(Duration::from_secs(10))
                     .operation_timeout(Duration::from_secs(30))
                     .build(),
-            );
-        if let Some(region) = region {
-            loader = loader.region(Region::new(region.to_owned()));
-        }
-        if let Some(endpoint) = endpoint {
-            loader = loader.endpoint_url(endpoint);
-        }
-        Self::new(&loader.load().await)
+            )
     }
 
     /// Clients of a configuration that was loaded before.
