@@ -12,7 +12,7 @@ use runvoy_model::record::{Kind, Record};
 use runvoy_model::step::Step;
 use runvoy_model::view::Writes;
 
-use crate::desk::{Desk, Found, Need};
+use crate::desk::{Desk, Found, LIMITS, Need};
 use crate::event::journal_items;
 use crate::fault::Fault;
 use crate::item::s;
@@ -90,7 +90,7 @@ impl DynamoStore {
         }
         for id in &writes.forgotten {
             touched.insert(*id, ());
-            let (keys, is_all) = node::first_keys(&self.dynamo, *id, crate::desk::BUDGET).await?;
+            let (keys, is_all) = node::first_keys(&self.dynamo, *id, LIMITS.forgotten).await?;
             for key in keys {
                 transaction.delete(Table::Jobs, key, Was::Anything);
             }

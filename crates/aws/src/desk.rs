@@ -11,6 +11,7 @@ use runvoy_model::change::Made;
 use runvoy_model::execution::Execution;
 use runvoy_model::id::{ExecutionId, JobId};
 use runvoy_model::job::{Job, Node, Phase};
+use runvoy_model::limit::StepLimits;
 use runvoy_model::lock::Lock;
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
@@ -18,8 +19,9 @@ use runvoy_model::spec::Needs;
 use runvoy_model::time::UnixMs;
 use runvoy_model::view::{Standing, View};
 
-/// So many rows of what moves in a job are written by one step: with what comes along it stays below the hundred items of a transaction.
-pub(crate) const BUDGET: usize = 60;
+/// What one step may hold: with what comes along it stays below the hundred items of a transaction.
+pub(crate) const LIMITS: StepLimits =
+    StepLimits { rows: 60, tasks: 20, bytes: 1 << 20, leases: 40, letters: 10, moves: 20, forgotten: 60 };
 
 /// Something that a decision wants to look at.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -179,8 +181,8 @@ macro_rules! found {
 impl View for Desk {
     type Error = Halt;
 
-    fn budget(&self) -> usize {
-        BUDGET
+    fn limits(&self) -> StepLimits {
+        LIMITS
     }
 
     fn execution(&mut self, id: ExecutionId) -> Result<Option<Execution>, Halt> {

@@ -5,15 +5,13 @@ use runvoy_model::job::Node;
 use runvoy_model::name::Name;
 use runvoy_model::view::Standing;
 
-use crate::desk::{Desk, Found, Need, SeenExecution};
+use crate::desk::{Desk, Found, Need, ReadyNeed, SeenExecution};
 use crate::fault::Fault;
 use crate::item::Read;
 use crate::store::DynamoStore;
 use crate::table::Table;
 use crate::{execution, job, lock, mark, node, record};
 
-/// No more executions are leased by one step: each is an item of its transaction.
-const MOST_LEASED: usize = 40;
 /// So many parents of tasks are read ahead at once.
 const MOST_AHEAD: usize = 400;
 
@@ -55,10 +53,7 @@ impl DynamoStore {
             Need::Node(job, task) => Found::Node(node::read(&self.dynamo, &*self.blobs, *job, task).await?.map(Box::new)),
             Need::Staged(job, batch) => Found::Staged(node::staged(&self.dynamo, *job, *batch).await?),
             Need::Phases(job) => Found::Phases(node::phases(&self.dynamo, *job).await?),
-            Need::Ready(ready) => {
-                let max = ready.max.min(MOST_LEASED);
-                return self.read_ready(need.clone(), &ready.queues, &ready.serves, ready.now, max).await;
-            }
+            Need::Ready(ready) => return self.read_ready(ready).await,
             Need::Nodes(job, standing, max) => return self.read_nodes(*job, *standing, *max).await,
             Need::Children(job, parent, max) => return self.read_children(*job, parent, *max).await,
         };
@@ -71,19 +66,12 @@ impl DynamoStore {
         Ok(Some(SeenExecution { execution: execution::from_item(found, &*self.blobs).await?, ticket }))
     }
 
-    async fn read_ready(
-        &self,
-        need: Need,
-        queues: &[Name],
-        serves: &[runvoy_model::spec::Needs],
-        now: runvoy_model::time::UnixMs,
-        max: usize,
-    ) -> Result<Vec<(Need, Found)>, Fault> {
-        let ready = self.lists.ready(queues, serves, now, max).await?;
+    async fn read_ready(&self, need: &ReadyNeed) -> Result<Vec<(Need, Found)>, Fault> {
+        let ready = self.lists.ready(&need.queues, &need.serves, need.now, need.max).await?;
         let ids = ready.iter().map(|execution| execution.id).collect();
         let seen = |execution| Found::Execution(Some(Box::new(SeenExecution { execution, ticket: None })));
         let mut found: Vec<_> = ready.into_iter().map(|execution| (Need::Execution(execution.id), seen(execution))).collect();
-        found.push((need, Found::Ready(ids)));
+        found.push((Need::Ready(Box::new(need.clone())), Found::Ready(ids)));
         Ok(found)
     }
 

@@ -7,6 +7,7 @@ use runvoy_model::execution::Execution;
 use runvoy_model::id::{ExecutionId, JobId};
 use runvoy_model::incident::{Incident, IncidentKind, Phase};
 use runvoy_model::job::{Job, Node, Payload};
+use runvoy_model::limit::StepLimits;
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
@@ -16,10 +17,11 @@ use runvoy_ports::job::{JobQuery, JobStore};
 use runvoy_ports::queue::{DeadQuery, QueueCounts};
 use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore};
 use runvoy_ports::store::{
-    Counts, EventPage, EventQuery, ExecutionStore, Leaf, ListQuery, LockLine, OpenLease, Retention, Sight, StepLimits, StoreError,
+    Counts, EventPage, EventQuery, ExecutionStore, Leaf, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError,
     StoredEvent,
 };
 
+use crate::desk::LIMITS;
 use crate::fault::Fault;
 use crate::store::DynamoStore;
 use crate::table::Table;
@@ -28,7 +30,7 @@ use crate::{execution, job, lock, mark, node, record};
 #[async_trait]
 impl ExecutionStore for DynamoStore {
     fn step_limits(&self) -> StepLimits {
-        StepLimits { tasks: 20, bytes: 1 << 20 }
+        LIMITS
     }
 
     async fn apply(&self, step: Step, command: Command) -> Result<Answer, StoreError> {
