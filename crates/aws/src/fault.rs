@@ -104,6 +104,16 @@ impl From<Fault> for StoreError {
     }
 }
 
+/// What the blob store, which is a port of its own, came to.
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Damaged(what) => Self::Damaged(what),
+            error => Self::Unavailable { service: "S3", code: "no blob".to_owned(), source: Box::new(error) },
+        }
+    }
+}
+
 impl From<Fault> for LogError {
     fn from(fault: Fault) -> Self {
         Self::Storage(Box::new(fault))

@@ -4,9 +4,13 @@
 
 mod clients;
 mod config;
+mod day;
 mod dynamo;
 mod fault;
 mod item;
+mod job;
+mod limit;
+mod node;
 mod setup;
 mod table;
 
