@@ -7,10 +7,18 @@ mod config;
 mod dynamo;
 mod fault;
 mod item;
+mod line;
+mod listener;
+mod message;
+mod queue;
 mod setup;
+mod sweep;
 mod table;
 
 pub use clients::Clients;
 pub use config::{Config, EventLayout};
 pub use fault::Fault;
+pub use listener::Listener;
+pub use queue::{MessageCounts, Queues};
 pub use setup::set_up;
+pub use sweep::{ReadySource, Sweep, Waiting};
