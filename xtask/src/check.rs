@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 
+use crate::emulator::Emulators;
 use crate::step::Steps;
 use crate::suite::{self, Runner};
 use crate::tally::Tally;
@@ -15,9 +16,10 @@ pub fn run() -> Result<()> {
     steps.take("clippy", lint::clippy)?;
     steps.take("docs", lint::docs)?;
     steps.take("needs", need::provide)?;
+    let emulators = steps.take("emulators", || Ok(Emulators::start()))?;
     let mut tally = Tally::default();
-    steps.take("doc tests", || tested(vec![suite::doc_tests()], &mut tally))?;
-    let tests = steps.take("tests", || tested(Runner::pick().everything(), &mut tally));
+    steps.take("doc tests", || tested(vec![suite::doc_tests()], &emulators, &mut tally))?;
+    let tests = steps.take("tests", || tested(Runner::pick().everything(), &emulators, &mut tally));
     if tests.is_ok() {
         steps.finish();
     }
@@ -26,9 +28,10 @@ pub fn run() -> Result<()> {
 }
 
 /// Runs all `commands`, also after a failure, so that one run shows everything that is broken.
-fn tested(commands: Vec<std::process::Command>, tally: &mut Tally) -> Result<()> {
+fn tested(commands: Vec<std::process::Command>, emulators: &Emulators, tally: &mut Tally) -> Result<()> {
     let mut failed = Vec::new();
     for mut command in commands {
+        emulators.tell(&mut command);
         if !tee::run(&mut command, |line| tally.read(line))?.success() {
             failed.push(tool::line(&command));
         }

@@ -2,10 +2,14 @@
 
 use anyhow::Result;
 
+use crate::emulator::Emulators;
 use crate::suite::Runner;
 use crate::tool;
 
 /// Runs the tests that `args` leave.
 pub fn run(args: &[String]) -> Result<()> {
-    tool::run(&mut Runner::pick().inner_loop(args))
+    let emulators = Emulators::start_for(args);
+    let mut command = Runner::pick().inner_loop(args);
+    emulators.tell(&mut command);
+    tool::run(&mut command)
 }

@@ -9,6 +9,9 @@ pub struct Config {
     pub prefix: String,
     /// Before the name of every queue: `airunner-{env}-` in the seed's pattern.
     pub queue_prefix: String,
+    /// A message that was received so often and never removed goes to the dead-letter queue: a net under our own attempts, which count by
+    /// themselves. 1,000 at most.
+    pub max_receives: u16,
     /// The bucket for large specs, sealed logs and blobs.
     pub bucket: String,
     /// The bus that events are published to.
@@ -33,6 +36,7 @@ impl Config {
         Self {
             prefix: prefix.to_owned(),
             queue_prefix: format!("{prefix}-"),
+            max_receives: 1000,
             bucket: format!("{prefix}-data"),
             event_bus: format!("{prefix}-events"),
             scope: EventScope::default(),

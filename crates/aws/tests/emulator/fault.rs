@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::answer;
-use super::lag::Lag;
+use super::lag::{Lag, Stale};
 
 /// What can go wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -249,11 +249,12 @@ impl Line {
             response = edit(response, |body| answer::add_failed(&call, body, &failed)).await?;
         }
         if call.operation() == "ReceiveMessage" && self.layer.befalls(Kind::Reordered) {
-            response = edit(response, |body| answer::reverse(body)).await?;
+            response = edit(response, answer::reverse).await?;
         }
         if Lag::concerns(&call) {
-            let is_stale = self.layer.befalls(Kind::StaleIndex);
-            response = edit(response, |body| self.layer.state.lock().lag.answer(&call, body, is_stale)).await?;
+            let how = if self.layer.draw(2) == 0 { Stale::Earlier } else { Stale::Without };
+            let stale = self.layer.befalls(Kind::StaleIndex).then_some(how);
+            response = edit(response, |body| self.layer.state.lock().lag.answer(&call, body, stale)).await?;
         }
         Ok(response)
     }

@@ -33,6 +33,15 @@ pub struct Lag {
     writes: VecDeque<(Instant, String)>,
 }
 
+/// How an answer is stale.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stale {
+    /// It was given before.
+    Earlier,
+    /// It lacks what is new.
+    Without,
+}
+
 impl Lag {
     /// Whether this asks an index that may lag.
     pub fn concerns(call: &Call) -> bool {
@@ -75,17 +84,17 @@ impl Lag {
         }
     }
 
-    /// Makes a true answer a stale one where that is asked for.
-    pub fn answer(&mut self, call: &Call, body: &mut Value, is_stale: bool) {
+    /// Makes a true answer a stale one where that is asked for: an earlier one, or one that lacks what is new. A question that is asked for
+    /// the first time has no earlier answer.
+    pub fn answer(&mut self, call: &Call, body: &mut Value, stale: Option<Stale>) {
         let now = Instant::now();
         let truth = body.clone();
         let earlier = self.answers.entry(call.body.to_string()).or_default();
         earlier.retain(|(at, _)| now.duration_since(*at) <= MOST);
-        if is_stale {
-            match earlier.front() {
-                Some((_, answer)) => body.clone_from(answer),
-                None => hold_back(&self.writes, now, &call.body["TableName"], body),
-            }
+        match (stale, earlier.front()) {
+            (Some(Stale::Earlier), Some((_, answer))) => body.clone_from(answer),
+            (Some(_), _) => hold_back(&self.writes, now, &call.body["TableName"], body),
+            (None, _) => {}
         }
         earlier.push_back((now, truth));
         if earlier.len() > KEPT {
