@@ -4,11 +4,24 @@
 
 mod clients;
 mod config;
+mod count;
+mod day;
+mod dead;
 mod dynamo;
+mod execution;
 mod fault;
+mod find;
 mod item;
+mod known;
+mod list;
+mod lists;
+mod ready;
+mod recent;
 mod setup;
+mod stand;
+mod standing;
 mod table;
+mod walk;
 
 pub use clients::Clients;
 pub use config::{Config, EventLayout};
