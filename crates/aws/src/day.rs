@@ -1,5 +1,5 @@
-//! Days and shards: where an execution or job stands in the indexes by time. Both come from its id alone, so that whoever has the id knows the
-//! place, and a clock is never asked.
+//! Days and shards: where an execution or job stands in the indexes by time. Both come from its id alone, so that whoever has the id knows
+//! the place, and a clock is never asked.
 
 use std::fmt;
 use std::str::FromStr;

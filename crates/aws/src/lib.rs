@@ -4,20 +4,32 @@
 
 mod clients;
 mod config;
+mod count;
 mod day;
+mod dead;
 mod dynamo;
+mod execution;
 mod fault;
+mod find;
 mod item;
 mod job;
+mod known;
 mod limit;
 mod line;
+mod list;
 mod listener;
+mod lists;
 mod message;
 mod node;
 mod queue;
+mod ready;
+mod recent;
 mod setup;
+mod stand;
+mod standing;
 mod sweep;
 mod table;
+mod walk;
 
 pub use clients::Clients;
 pub use config::{Config, EventLayout};
