@@ -5,21 +5,23 @@ use std::collections::{BTreeMap, HashMap};
 
 use runvoy_model::command::Command;
 use runvoy_model::execution::{Execution, LockClaim};
-use runvoy_model::id::{ExecutionId, JobId};
+use runvoy_model::id::{ExecutionId, JobId, StepId};
 use runvoy_model::job::Node;
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::step::Step;
 use runvoy_model::view::Writes;
 
-use crate::desk::{Desk, Found, LIMITS, Need};
-use crate::event::journal_items;
+use crate::day::Day;
+use crate::dynamo::fill_random;
+use crate::desk::{Desk, Found, Need};
+use crate::event::journal::journal_items;
 use crate::fault::Fault;
 use crate::item::s;
 use crate::store::DynamoStore;
 use crate::table::Table;
 use crate::transaction::{Transaction, Was};
-use crate::{execution, job, lock, mark, node, record};
+use crate::{execution, job, limit, lock, mark, node, record};
 
 impl DynamoStore {
     /// Writes all of it, or nothing: `Conflict` if anything has changed since it was looked at.
@@ -39,7 +41,7 @@ impl DynamoStore {
             write_record(&mut transaction, desk, record)?;
         }
         self.write_jobs(&mut transaction, desk, writes).await?;
-        for item in journal_items(step.id, step.at, &writes.events) {
+        for item in journal_items(named(step, writes)?, step.at, &writes.events) {
             transaction.put(Table::Events, item, Was::Absent);
         }
         if let Some((key, made)) = &writes.key {
@@ -49,7 +51,7 @@ impl DynamoStore {
             transaction.put(Table::Marks, mark::receipt_item(step.id, step.at, receipt), Was::Absent);
         }
         check_rest(&mut transaction, desk, command);
-        self.dynamo.transact(step.id.as_bytes(), transaction.into_writes()).await
+        self.dynamo.transact(transaction.into_writes()).await
     }
 
     /// What must be there before the step is: what is too large for an item, and the days and queues that lists go by.
@@ -58,13 +60,13 @@ impl DynamoStore {
             execution::store_large(execution, &*self.blobs).await?;
             self.lists.note_new(execution).await?;
         }
-        for job in &writes.jobs {
-            if desk.seen_job(job.id).flatten().is_none() {
-                self.lists.note_new_job(job).await?;
-            }
+        for job in writes.jobs.iter().filter(|job| desk.seen_job(job.id).flatten().is_none()) {
+            let day = Day::of_id(job.id.0);
+            self.lists.known.add_day(&self.dynamo, job::list::DAYS, day, false).await?;
+            self.lists.known.add_day(&self.dynamo, &job::list::user_days(&job.created_by), day, false).await?;
         }
-        for new in writes.nodes.iter().filter(|new| desk.seen_node(new.job, &new.task).is_none()) {
-            node::store_large(new, &*self.blobs).await?;
+        for written in &writes.nodes {
+            node::store_large(written, desk.seen_node(written.job, &written.task), &*self.blobs).await?;
         }
         Ok(())
     }
@@ -90,7 +92,7 @@ impl DynamoStore {
         }
         for id in &writes.forgotten {
             touched.insert(*id, ());
-            let (keys, is_all) = node::first_keys(&self.dynamo, *id, LIMITS.forgotten).await?;
+            let (keys, is_all) = node::first_keys(&self.dynamo, *id, limit::STEP.forgotten).await?;
             for key in keys {
                 transaction.delete(Table::Jobs, key, Was::Anything);
             }
@@ -113,6 +115,17 @@ impl DynamoStore {
     }
 }
 
+/// What the step's events are called in the journal. A step without a receipt may be taken again and write something else then, while the first is
+/// still in the journal: it gets another name of the same time.
+fn named(step: &Step, writes: &Writes) -> Result<StepId, Fault> {
+    if writes.receipt.is_some() {
+        return Ok(step.id);
+    }
+    let mut bytes = *step.id.as_bytes();
+    fill_random(&mut bytes[8..])?;
+    Ok(StepId::from_bytes(bytes))
+}
+
 /// Where tasks are, of those that the step touches.
 struct Places<'d> {
     desk: &'d Desk,
@@ -126,7 +139,7 @@ impl<'d> Places<'d> {
 
     fn of(&mut self, job: JobId, task: &Name) -> Result<u32, Fault> {
         let known = self.new.get(&(job, task)).copied();
-        let known = known.or_else(|| self.desk.seen_node(job, task).map(|node| node.place));
+        let known = known.or_else(|| self.desk.seen_place(job, task));
         known.ok_or_else(|| Fault::Damaged(format!("task {task} of job {job} is told of, and was not looked at")))
     }
 }
@@ -238,6 +251,10 @@ fn write_record(transaction: &mut Transaction<'_>, desk: &Desk, written: &Record
 
 /// Everything that was looked at and is not written must still be so.
 fn check_rest(transaction: &mut Transaction<'_>, desk: &Desk, command: &Command) {
+    // A lease may pass by whatever it likes; only what it takes must be as it was.
+    if let Command::Lease(_) = command {
+        return;
+    }
     for (need, found) in desk.looked_at() {
         match (need, found) {
             (Need::Execution(id), Found::Execution(seen)) => {

@@ -19,9 +19,9 @@ use runvoy_model::spec::Needs;
 use runvoy_model::time::UnixMs;
 use runvoy_model::view::{Standing, View};
 
-/// What one step may hold: with what comes along it stays below the hundred items of a transaction.
-pub(crate) const LIMITS: StepLimits =
-    StepLimits { rows: 60, tasks: 20, bytes: 1 << 20, leases: 40, letters: 10, moves: 20, forgotten: 60 };
+use crate::job::SeenJob;
+use crate::limit;
+use crate::node::Brief;
 
 /// Something that a decision wants to look at.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -33,6 +33,7 @@ pub(crate) enum Need {
     Ready(Box<ReadyNeed>),
     Job(JobId),
     Node(JobId, String),
+    Brief(JobId, String),
     Nodes(JobId, Standing, usize),
     Staged(JobId, u64),
     Children(JobId, String, usize),
@@ -59,11 +60,27 @@ pub(crate) enum Found {
     Ready(Vec<ExecutionId>),
     Job(Option<Box<SeenJob>>),
     Node(Option<Box<Node>>),
+    /// A task without what is large about it.
+    Brief(Option<Brief>),
     Nodes(Vec<Node>),
     Staged(u32),
     Children(Vec<Name>),
     Phases(Vec<(Name, Phase)>),
     Record(Option<Box<SeenRecord>>),
+}
+
+impl Found {
+    /// What changes with every change of a single item, or of what it guards; nothing for what a guard stands for. Zero is what is not there.
+    pub fn version(&self) -> Option<u64> {
+        match self {
+            Self::Execution(seen) => Some(seen.as_ref().map_or(0, |seen| seen.execution.version)),
+            Self::Lock(seen) => Some(seen.as_ref().map_or(0, |seen| seen.guard)),
+            Self::Job(seen) => Some(seen.as_ref().map_or(0, |seen| seen.guard)),
+            Self::Record(seen) => Some(seen.as_ref().map_or(0, |seen| seen.record.version)),
+            Self::Submitted(seen) => Some(u64::from(seen.is_some())),
+            _ => None,
+        }
+    }
 }
 
 /// An execution as it was.
@@ -78,13 +95,6 @@ pub(crate) struct SeenExecution {
 #[derive(Debug, Clone)]
 pub(crate) struct SeenLock {
     pub lock: Lock,
-    pub guard: u64,
-}
-
-/// A job as it was.
-#[derive(Debug, Clone)]
-pub(crate) struct SeenJob {
-    pub job: Job,
     pub guard: u64,
 }
 
@@ -155,6 +165,15 @@ impl Desk {
         }
     }
 
+    /// The place of a task that was looked at in any way.
+    pub fn seen_place(&self, job: JobId, task: &Name) -> Option<u32> {
+        let brief = || match self.found.get(&Need::Brief(job, task.as_str().to_owned())) {
+            Some(Found::Brief(seen)) => seen.as_ref().map(|brief| brief.place),
+            _ => None,
+        };
+        self.seen_node(job, task).map(|node| node.place).or_else(brief)
+    }
+
     /// A task as it was seen, if it was there.
     pub fn seen_node(&self, job: JobId, task: &Name) -> Option<&Node> {
         match self.found.get(&Need::Node(job, task.as_str().to_owned())) {
@@ -182,7 +201,7 @@ impl View for Desk {
     type Error = Halt;
 
     fn limits(&self) -> StepLimits {
-        LIMITS
+        limit::STEP
     }
 
     fn execution(&mut self, id: ExecutionId) -> Result<Option<Execution>, Halt> {
@@ -215,11 +234,17 @@ impl View for Desk {
     }
 
     fn phase(&mut self, job: JobId, task: &str) -> Result<Option<Phase>, Halt> {
-        Ok(found!(self, Need::Node(job, task.to_owned()), Node).as_ref().map(|node| node.phase))
+        if let Some(Found::Node(node)) = self.found.get(&Need::Node(job, task.to_owned())) {
+            return Ok(node.as_ref().map(|node| node.phase));
+        }
+        Ok(found!(self, Need::Brief(job, task.to_owned()), Brief).as_ref().map(|brief| brief.phase))
     }
 
     fn open_parents(&mut self, job: JobId, task: &str) -> Result<Option<u32>, Halt> {
-        Ok(found!(self, Need::Node(job, task.to_owned()), Node).as_ref().map(|node| node.open_parents))
+        if let Some(Found::Node(node)) = self.found.get(&Need::Node(job, task.to_owned())) {
+            return Ok(node.as_ref().map(|node| node.open_parents));
+        }
+        Ok(found!(self, Need::Brief(job, task.to_owned()), Brief).as_ref().map(|brief| brief.open_parents))
     }
 
     fn nodes(&mut self, job: JobId, standing: Standing, max: usize) -> Result<Vec<Node>, Halt> {

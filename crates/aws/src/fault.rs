@@ -104,12 +104,16 @@ impl From<Fault> for StoreError {
     }
 }
 
-/// What the blob store, which is a port of its own, came to.
+/// What a port that is used from inside this crate came to: mostly a fault that was made into its error on the way.
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Damaged(what) => Self::Damaged(what),
-            error => Self::Unavailable { service: "S3", code: "no blob".to_owned(), source: Box::new(error) },
+            StoreError::Unavailable(source) => match source.downcast::<Self>() {
+                Ok(fault) => *fault,
+                Err(source) => Self::Unavailable { service: "S3", code: "no answer".to_owned(), source },
+            },
+            error => Self::Unavailable { service: "S3", code: "no answer".to_owned(), source: Box::new(error) },
         }
     }
 }

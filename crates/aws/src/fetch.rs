@@ -1,5 +1,6 @@
 //! How what a decision wants to look at is read: always consistently, and a guard before what it guards.
 
+use futures_util::future::try_join_all;
 use runvoy_model::id::{ExecutionId, JobId};
 use runvoy_model::job::Node;
 use runvoy_model::name::Name;
@@ -8,6 +9,7 @@ use runvoy_model::view::Standing;
 use crate::desk::{Desk, Found, Need, ReadyNeed, SeenExecution};
 use crate::fault::Fault;
 use crate::item::Read;
+use crate::node::Brief;
 use crate::store::DynamoStore;
 use crate::table::Table;
 use crate::{execution, job, lock, mark, node, record};
@@ -20,7 +22,7 @@ impl DynamoStore {
     pub(crate) async fn fetch(&self, desk: &mut Desk, need: Need) -> Result<(), Fault> {
         let guard = match &need {
             Need::FirstWaiter(name) => Some(Need::Lock(name.clone())),
-            Need::Node(job, _) | Need::Nodes(job, ..) | Need::Staged(job, _) | Need::Children(job, ..) | Need::Phases(job) => {
+            Need::Node(job, _) | Need::Brief(job, _) | Need::Nodes(job, ..) | Need::Staged(job, _) | Need::Children(job, ..) | Need::Phases(job) => {
                 Some(Need::Job(*job))
             }
             _ => None,
@@ -41,6 +43,23 @@ impl DynamoStore {
         Ok(())
     }
 
+    /// Makes sure that what was looked at was so at one moment, for a decision that writes nothing that would make sure of it: whatever is now
+    /// as it was has been so in between. `Conflict` if something has changed.
+    pub(crate) async fn hold(&self, desk: &Desk) -> Result<(), Fault> {
+        let looked_at: Vec<_> = desk.looked_at().filter_map(|(need, found)| Some((need.clone(), found.version()?))).collect();
+        if looked_at.len() < 2 {
+            return Ok(());
+        }
+        let again = try_join_all(looked_at.iter().map(|(need, _)| self.read(need.clone()))).await?;
+        for ((need, version), found) in looked_at.iter().zip(again) {
+            let now = found.iter().find(|(of, _)| of == need).and_then(|(_, found)| found.version());
+            if now != Some(*version) {
+                return Err(Fault::Conflict);
+            }
+        }
+        Ok(())
+    }
+
     /// Reads something, and what will be asked for next where that costs little.
     pub(crate) async fn read(&self, need: Need) -> Result<Vec<(Need, Found)>, Fault> {
         let found = match &need {
@@ -51,6 +70,7 @@ impl DynamoStore {
             Need::Record(kind, name) => Found::Record(record::read(&self.dynamo, *kind, name).await?.map(Box::new)),
             Need::Job(id) => Found::Job(job::read(&self.dynamo, *id).await?.map(Box::new)),
             Need::Node(job, task) => Found::Node(node::read(&self.dynamo, &*self.blobs, *job, task).await?.map(Box::new)),
+            Need::Brief(job, task) => Found::Brief(self.brief(*job, task).await?),
             Need::Staged(job, batch) => Found::Staged(node::staged(&self.dynamo, *job, *batch).await?),
             Need::Phases(job) => Found::Phases(node::phases(&self.dynamo, *job).await?),
             Need::Ready(ready) => return self.read_ready(ready).await,
@@ -86,11 +106,16 @@ impl DynamoStore {
             parents.sort_unstable();
             parents.dedup();
             parents.truncate(MOST_AHEAD);
-            let parents = node::by_name(&self.dynamo, &*self.blobs, id, &parents).await?;
-            found.extend(parents.into_iter().map(|node| by_name(id, node)));
+            let parents = node::briefs(&self.dynamo, id, &parents).await?;
+            found.extend(parents.into_iter().map(|brief| (Need::Brief(id, brief.task.as_str().to_owned()), Found::Brief(Some(brief)))));
         }
         found.push((Need::Nodes(id, standing, max), Found::Nodes(nodes)));
         Ok(found)
+    }
+
+    async fn brief(&self, id: JobId, task: &str) -> Result<Option<Brief>, Fault> {
+        let Ok(task) = Name::new(task) else { return Ok(None) };
+        Ok(node::briefs(&self.dynamo, id, &[task]).await?.pop())
     }
 
     async fn read_children(&self, id: JobId, parent: &str, max: usize) -> Result<Vec<(Need, Found)>, Fault> {

@@ -21,16 +21,15 @@ use runvoy_ports::store::{
     StoredEvent,
 };
 
-use crate::desk::LIMITS;
 use crate::fault::Fault;
 use crate::store::DynamoStore;
 use crate::table::Table;
-use crate::{execution, job, lock, mark, node, record};
+use crate::{execution, job, limit, lock, mark, node, record};
 
 #[async_trait]
 impl ExecutionStore for DynamoStore {
     fn step_limits(&self) -> StepLimits {
-        LIMITS
+        limit::STEP
     }
 
     async fn apply(&self, step: Step, command: Command) -> Result<Answer, StoreError> {
@@ -67,15 +66,15 @@ impl ExecutionStore for DynamoStore {
     }
 
     async fn locks(&self) -> Result<Vec<LockLine>, StoreError> {
-        Ok(lock::held(&self.dynamo, self.lists.recent_locks()).await?)
+        Ok(lock::held(&self.dynamo, self.lists.recent.executions(|execution| execution.spec.lock.clone())).await?)
     }
 
     async fn events(&self, query: EventQuery) -> Result<Vec<StoredEvent>, StoreError> {
-        Ok(self.events.events(&query).await?)
+        Ok(self.events.events(query).await?)
     }
 
     async fn seen_events(&self, query: EventQuery, sight: Sight) -> Result<EventPage, StoreError> {
-        Ok(self.events.seen_events(&query, &sight).await?)
+        Ok(self.events.seen_events(query, sight).await?)
     }
 
     async fn leaves(&self, after: u64, max: usize) -> Result<Vec<Leaf>, StoreError> {
@@ -139,11 +138,11 @@ impl JobStore for DynamoStore {
     }
 
     async fn find_jobs(&self, digits: &str, max: usize) -> Result<Vec<JobId>, StoreError> {
-        Ok(self.lists.find_jobs(digits, max).await?)
+        Ok(self.job_lists().find(digits, max).await?)
     }
 
     async fn jobs(&self, query: JobQuery) -> Result<Vec<Job>, StoreError> {
-        Ok(self.lists.jobs(&query).await?)
+        Ok(self.job_lists().jobs(&query).await?)
     }
 
     async fn nodes(&self, job: JobId, after_place: Option<u32>, limit: usize) -> Result<Vec<Node>, StoreError> {
@@ -159,15 +158,15 @@ impl JobStore for DynamoStore {
     }
 
     async fn outputs(&self, job: JobId, tasks: &[Name]) -> Result<Vec<Option<Payload>>, StoreError> {
-        Ok(node::outputs(&self.dynamo, job, tasks).await?)
+        Ok(node::outputs(&self.dynamo, &*self.blobs, job, tasks).await?)
     }
 
     async fn attention(&self, max: usize) -> Result<Vec<JobId>, StoreError> {
-        Ok(self.lists.attention(max).await?)
+        Ok(self.job_lists().attention(max).await?)
     }
 
     async fn staged_before(&self, at: UnixMs, max: usize) -> Result<Vec<JobId>, StoreError> {
-        Ok(self.lists.staged_before(at, max).await?)
+        Ok(self.job_lists().staged_before(at, max).await?)
     }
 }
 

@@ -11,7 +11,7 @@ use runvoy_model::id::{ExecutionId, JobId};
 use runvoy_model::job::Job;
 
 /// An index that lags by more than this is out of order.
-const KEEP: Duration = Duration::from_secs(10);
+const KEEP: Duration = Duration::from_secs(60);
 /// No more than this are remembered of a kind.
 const MOST: usize = 16_384;
 

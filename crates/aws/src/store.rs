@@ -23,6 +23,7 @@ use crate::dynamo::{Dynamo, pause};
 use crate::event::EventLog;
 use crate::fault::Fault;
 use crate::item::Item;
+use crate::job::list::JobLists;
 use crate::lists::Lists;
 use crate::mark;
 use crate::turn::{Turn, Turns};
@@ -92,16 +93,29 @@ impl DynamoStore {
         found.into_iter().flatten().for_each(|(need, found)| desk.put(need, found));
         let (mut writes, mut answer) = self.decide(&mut desk, &mut turn, |desk| decide(desk, step, command)).await?;
         if writes.is_empty() {
+            self.hold(&desk).await?;
             return Ok(answer);
         }
         writes.seal(&self.audit_key, &mut answer);
         self.commit(step, command, &desk, &writes).await?;
         drop(turn);
-        self.lists.wrote(&writes);
+        self.remember(&writes);
         if let Some(wakes) = &self.wakes {
             wakes.committed(&writes);
         }
         Ok(answer)
+    }
+
+    /// What was written is found from now on, also where an index lags.
+    fn remember(&self, writes: &Writes) {
+        writes.executions.iter().for_each(|execution| self.lists.wrote(execution));
+        writes.jobs.iter().for_each(|job| self.lists.recent.wrote_job(job));
+        writes.forgotten.iter().for_each(|job| self.lists.recent.forget_job(*job));
+    }
+
+    /// What it takes to look for jobs.
+    pub(crate) fn job_lists(&self) -> JobLists<'_> {
+        JobLists { dynamo: &self.dynamo, shards: self.config.shards, recent: self.lists.recent.jobs(|job| Some(job.clone())) }
     }
 
     async fn answer_again(&self, receipt: &Receipt) -> Result<Answer, Fault> {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::fault::Call;
 
 /// So far an index lags at most.
-const MOST: Duration = Duration::from_secs(2);
+pub const MOST: Duration = Duration::from_secs(2);
 /// So many earlier answers to one question are kept.
 const KEPT: usize = 4;
 /// The indexes that never lag.

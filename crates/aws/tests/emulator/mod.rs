@@ -18,6 +18,7 @@ use aws_sdk_dynamodb::config::Credentials;
 use runvoy_aws::{Clients, Config};
 
 use self::fault::Faults;
+pub use self::lag::MOST as LAG;
 
 /// What an emulator is started with: it says its address, and ends with its stdin.
 const START: &str = include_str!("start.py");
