@@ -2,15 +2,21 @@
 //! mirrors output. The only crate that sees the AWS SDK. Nothing is decided here: steps are decided by `runvoy_model::decide` over items that
 //! were read consistently, and written by one conditional transaction.
 
+mod blob;
 mod clients;
 mod config;
 mod dynamo;
 mod fault;
 mod item;
+mod logs;
+mod mirror;
 mod setup;
 mod table;
 
+pub use blob::S3BlobStore;
 pub use clients::Clients;
 pub use config::{Config, EventLayout};
 pub use fault::Fault;
+pub use logs::{DynamoLogStore, LogConfig};
+pub use mirror::{Mirror, MirrorConfig};
 pub use setup::set_up;
