@@ -5,19 +5,21 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, Select, TransactWriteItem};
+use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, KeysAndAttributes, Select, TransactWriteItem, WriteRequest};
 use sha2::{Digest, Sha256};
 
 use crate::clients::Clients;
 use crate::config::Config;
 use crate::fault::Fault;
-use crate::item::Item;
+use crate::item::{Item, n};
 use crate::setup;
 use crate::table::Table;
 
 const SERVICE: &str = "DynamoDB";
 /// So many keys are read at once at most.
 const MOST_KEYS: usize = 100;
+/// So many items are removed at once at most.
+const MOST_REMOVED: usize = 25;
 /// What was not processed is asked for again so often.
 const ROUNDS: u32 = 10;
 
@@ -138,6 +140,13 @@ impl Dynamo {
         }
     }
 
+    /// One page of what a query finds: no more than a megabyte, and no more than its limit.
+    pub async fn page(&self, query: &Query) -> Result<Vec<Item>, Fault> {
+        let limit = (query.limit != usize::MAX).then(|| i32::try_from(query.limit).unwrap_or(i32::MAX));
+        let request = self.request(query).set_exclusive_start_key(query.after.clone()).set_limit(limit);
+        Ok(request.send().await.map_err(|error| Fault::of(SERVICE, error))?.items.unwrap_or_default())
+    }
+
     /// How many items a query finds, without reading them.
     pub async fn count(&self, query: Query) -> Result<u64, Fault> {
         let (mut count, mut after) = (0, None);
@@ -205,6 +214,40 @@ impl Dynamo {
         let request = self.client.put_item().table_name(self.name(table)).set_item(Some(item));
         let request = request.condition_expression("attribute_not_exists(#k)").expression_attribute_names("#k", table.key().0);
         request.send().await.map(drop).map_err(|error| Fault::of(SERVICE, error))
+    }
+
+    /// Puts an item in the place of the one whose `version` was seen; zero is where there was none. `Conflict` where it is another.
+    pub async fn put_over(&self, table: Table, item: Item, seen: u64) -> Result<(), Fault> {
+        let request = self.client.put_item().table_name(self.name(table)).set_item(Some(item)).expression_attribute_names("#v", "version");
+        let request = match seen {
+            0 => request.condition_expression("attribute_not_exists(#v)"),
+            seen => request.condition_expression("#v = :seen").expression_attribute_values(":seen", n(seen)),
+        };
+        request.send().await.map(drop).map_err(|error| Fault::of(SERVICE, error))
+    }
+
+    /// Removes items, in no order and not all at once. A key must be named once.
+    pub async fn delete_all(&self, table: Table, keys: Vec<Item>) -> Result<(), Fault> {
+        let removal = |key: &Item| {
+            let request = DeleteRequest::builder().set_key(Some(key.clone())).build().expect("there is a key");
+            WriteRequest::builder().delete_request(request).build()
+        };
+        for chunk in keys.chunks(MOST_REMOVED) {
+            let (mut left, mut round): (Vec<WriteRequest>, _) = (chunk.iter().map(removal).collect(), 0);
+            while !left.is_empty() {
+                let request = self.client.batch_write_item().request_items(self.name(table), left);
+                let answer = request.send().await.map_err(|error| Fault::of(SERVICE, error))?;
+                left = answer.unprocessed_items.and_then(|mut all| all.remove(&self.name(table))).unwrap_or_default();
+                if !left.is_empty() {
+                    round += 1;
+                    if round > ROUNDS {
+                        return Err(throttled());
+                    }
+                    pause(round).await;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Removes an item.

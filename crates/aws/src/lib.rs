@@ -2,6 +2,7 @@
 //! mirrors output. The only crate that sees the AWS SDK. Nothing is decided here: steps are decided by `runvoy_model::decide` over items that
 //! were read consistently, and written by one conditional transaction.
 
+mod blob;
 mod clients;
 mod config;
 mod count;
@@ -19,7 +20,9 @@ mod line;
 mod list;
 mod listener;
 mod lists;
+mod logs;
 mod message;
+mod mirror;
 mod node;
 mod queue;
 mod ready;
@@ -31,10 +34,13 @@ mod sweep;
 mod table;
 mod walk;
 
+pub use blob::S3BlobStore;
 pub use clients::Clients;
 pub use config::{Config, EventLayout};
 pub use fault::Fault;
 pub use listener::Listener;
+pub use logs::{DynamoLogStore, LogConfig};
+pub use mirror::{Mirror, MirrorConfig};
 pub use queue::{MessageCounts, Queues};
 pub use setup::set_up;
 pub use sweep::{ReadySource, Sweep, Waiting};
