@@ -1,12 +1,13 @@
-//! DynamoDB as the rest of this crate speaks to it: consistent reads by key, queries page by page, conditional writes, and transactions that
-//! are named by what they write. Whoever asks an index that may lag asks for it by name and knows that it may.
+//! DynamoDB as the rest of this crate speaks to it: consistent reads by key, queries page by page, conditional writes, and transactions. Whoever asks an index that may lag asks for it by name and knows that it may.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, KeysAndAttributes, Select, TransactWriteItem, WriteRequest};
-use sha2::{Digest, Sha256};
+use runvoy_model::hex::hex;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::clients::Clients;
 use crate::config::Config;
@@ -16,6 +17,8 @@ use crate::setup;
 use crate::table::Table;
 
 const SERVICE: &str = "DynamoDB";
+/// So many requests of this process are under way at most.
+const AT_ONCE: usize = 64;
 /// So many keys are read at once at most.
 const MOST_KEYS: usize = 100;
 /// So many items are removed at once at most.
@@ -28,6 +31,8 @@ const ROUNDS: u32 = 10;
 pub(crate) struct Dynamo {
     client: aws_sdk_dynamodb::Client,
     config: Arc<Config>,
+    /// Requests wait here rather than in the network, where their time would run.
+    at_once: Arc<Semaphore>,
 }
 
 /// A query: which part of a table or index, and how.
@@ -80,7 +85,7 @@ impl Query {
 
 impl Dynamo {
     pub fn new(clients: &Clients, config: Arc<Config>) -> Self {
-        Self { client: clients.dynamo.clone(), config }
+        Self { client: clients.dynamo.clone(), config, at_once: Arc::new(Semaphore::new(AT_ONCE)) }
     }
 
     /// The name of a table.
@@ -88,10 +93,24 @@ impl Dynamo {
         setup::name(&self.config, table)
     }
 
+    /// Sends a request when it is its turn.
+    async fn ask<T, E, R>(&self, sending: impl Future<Output = Result<T, SdkError<E, R>>>) -> Result<T, Fault>
+    where
+        E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
+        R: std::fmt::Debug + Send + Sync + 'static,
+    {
+        let _turn = self.turn().await;
+        sending.await.map_err(|error| Fault::of(SERVICE, error))
+    }
+
+    async fn turn(&self) -> SemaphorePermit<'_> {
+        self.at_once.acquire().await.expect("the semaphore is never closed")
+    }
+
     /// One item as it is now.
     pub async fn get(&self, table: Table, key: Item) -> Result<Option<Item>, Fault> {
         let request = self.client.get_item().table_name(self.name(table)).set_key(Some(key)).consistent_read(true);
-        Ok(request.send().await.map_err(|error| Fault::of(SERVICE, error))?.item)
+        Ok(self.ask(request.send()).await?.item)
     }
 
     /// Items as they are now, in no order; those that are not there are left out. A key must be named once.
@@ -113,7 +132,7 @@ impl Dynamo {
                 }
                 let asked = asked.build().expect("there are keys");
                 let request = self.client.batch_get_item().request_items(self.name(table), asked);
-                let mut answer = request.send().await.map_err(|error| Fault::of(SERVICE, error))?;
+                let mut answer = self.ask(request.send()).await?;
                 found.extend(answer.responses.as_mut().and_then(|all| all.remove(&self.name(table))).unwrap_or_default());
                 let rest = answer.unprocessed_keys.as_mut().and_then(|all| all.remove(&self.name(table)));
                 wanted = rest.map(|rest| rest.keys).unwrap_or_default();
@@ -142,7 +161,7 @@ impl Dynamo {
             if query.limit != usize::MAX {
                 request = request.limit(i32::try_from(left).unwrap_or(i32::MAX));
             }
-            let answer = request.send().await.map_err(|error| Fault::of(SERVICE, error))?;
+            let answer = self.ask(request.send()).await?;
             found.extend(answer.items.unwrap_or_default());
             after = answer.last_evaluated_key;
             if after.is_none() {
@@ -155,7 +174,7 @@ impl Dynamo {
     pub async fn page(&self, query: &Query) -> Result<Vec<Item>, Fault> {
         let limit = (query.limit != usize::MAX).then(|| i32::try_from(query.limit).unwrap_or(i32::MAX));
         let request = self.request(query).set_exclusive_start_key(query.after.clone()).set_limit(limit);
-        Ok(request.send().await.map_err(|error| Fault::of(SERVICE, error))?.items.unwrap_or_default())
+        Ok(self.ask(request.send()).await?.items.unwrap_or_default())
     }
 
     /// How many items a query finds, without reading them.
@@ -163,7 +182,7 @@ impl Dynamo {
         let (mut count, mut after) = (0, None);
         loop {
             let request = self.request(&query).select(Select::Count).set_exclusive_start_key(after);
-            let answer = request.send().await.map_err(|error| Fault::of(SERVICE, error))?;
+            let answer = self.ask(request.send()).await?;
             count += u64::try_from(answer.count).unwrap_or(0);
             after = answer.last_evaluated_key;
             if after.is_none() {
@@ -197,7 +216,7 @@ impl Dynamo {
     /// A page of everything in a table, read consistently, and where to go on.
     pub async fn scan(&self, table: Table, after: Option<Item>) -> Result<(Vec<Item>, Option<Item>), Fault> {
         let request = self.client.scan().table_name(self.name(table)).consistent_read(true).set_exclusive_start_key(after);
-        let answer = request.send().await.map_err(|error| Fault::of(SERVICE, error))?;
+        let answer = self.ask(request.send()).await?;
         Ok((answer.items.unwrap_or_default(), answer.last_evaluated_key))
     }
 
@@ -217,14 +236,14 @@ impl Dynamo {
     /// Puts an item, whatever was there.
     pub async fn put(&self, table: Table, item: Item) -> Result<(), Fault> {
         let request = self.client.put_item().table_name(self.name(table)).set_item(Some(item));
-        request.send().await.map(drop).map_err(|error| Fault::of(SERVICE, error))
+        self.ask(request.send()).await.map(drop)
     }
 
     /// Puts an item where there is none; `Conflict` where there is.
     pub async fn put_new(&self, table: Table, item: Item) -> Result<(), Fault> {
         let request = self.client.put_item().table_name(self.name(table)).set_item(Some(item));
         let request = request.condition_expression("attribute_not_exists(#k)").expression_attribute_names("#k", table.key().0);
-        request.send().await.map(drop).map_err(|error| Fault::of(SERVICE, error))
+        self.ask(request.send()).await.map(drop)
     }
 
     /// Puts an item in the place of the one whose `version` was seen; zero is where there was none. `Conflict` where it is another.
@@ -234,7 +253,7 @@ impl Dynamo {
             0 => request.condition_expression("attribute_not_exists(#v)"),
             seen => request.condition_expression("#v = :seen").expression_attribute_values(":seen", n(seen)),
         };
-        request.send().await.map(drop).map_err(|error| Fault::of(SERVICE, error))
+        self.ask(request.send()).await.map(drop)
     }
 
     /// Removes items, in no order and not all at once. A key must be named once.
@@ -247,7 +266,7 @@ impl Dynamo {
             let (mut left, mut round): (Vec<WriteRequest>, _) = (chunk.iter().map(removal).collect(), 0);
             while !left.is_empty() {
                 let request = self.client.batch_write_item().request_items(self.name(table), left);
-                let answer = request.send().await.map_err(|error| Fault::of(SERVICE, error))?;
+                let answer = self.ask(request.send()).await?;
                 left = answer.unprocessed_items.and_then(|mut all| all.remove(&self.name(table))).unwrap_or_default();
                 if !left.is_empty() {
                     round += 1;
@@ -264,7 +283,7 @@ impl Dynamo {
     /// Removes an item.
     pub async fn delete(&self, table: Table, key: Item) -> Result<(), Fault> {
         let request = self.client.delete_item().table_name(self.name(table)).set_key(Some(key));
-        request.send().await.map(drop).map_err(|error| Fault::of(SERVICE, error))
+        self.ask(request.send()).await.map(drop)
     }
 
     /// Changes an item by an expression; `values` and `names` are what it speaks of. `Conflict` where the condition does not hold.
@@ -278,18 +297,18 @@ impl Dynamo {
             .set_condition_expression(change.condition.map(str::to_owned))
             .set_expression_attribute_names(names(&change.names))
             .set_expression_attribute_values((!change.values.is_empty()).then(|| crate_values(change.values)));
-        request.send().await.map(drop).map_err(|error| Fault::of(SERVICE, error))
+        self.ask(request.send()).await.map(drop)
     }
 
-    /// Writes all of these or none. The same writes sent again within minutes are the same transaction, answered as before. `Conflict` where
-    /// a condition does not hold or another writer is at the same items.
-    pub async fn transact(&self, name: &[u8], writes: Vec<TransactWriteItem>) -> Result<(), Fault> {
+    /// Writes all of these or none. `Conflict` where a condition does not hold or another writer is at the same items.
+    pub async fn transact(&self, writes: Vec<TransactWriteItem>) -> Result<(), Fault> {
         if writes.len() > MOST_KEYS {
             let message = format!("{} items in one step, {MOST_KEYS} are the most", writes.len());
             return Err(Fault::Refused { service: SERVICE, code: "TooLarge".to_owned(), message });
         }
-        let token = token(name, &writes);
+        let token = token()?;
         let request = self.client.transact_write_items().client_request_token(token).set_transact_items(Some(writes));
+        let _turn = self.turn().await;
         request.send().await.map(drop).map_err(Fault::of_transaction)
     }
 }
@@ -311,39 +330,18 @@ fn crate_values(pairs: Vec<(&str, AttributeValue)>) -> Item {
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Names a transaction by who makes it and what it writes: 32 hex digits.
-fn token(name: &[u8], writes: &[TransactWriteItem]) -> String {
-    let mut digest = Sha256::new();
-    digest.update(name);
-    for write in writes {
-        // Maps of attributes have no order of their own.
-        let mut parts: Vec<String> = Vec::new();
-        let mut add = |table: &str, map: Option<&Item>, more: Option<&Item>| {
-            parts.push(table.to_owned());
-            for map in [map, more].into_iter().flatten() {
-                let mut attributes: Vec<_> = map.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
-                attributes.sort_unstable();
-                parts.extend(attributes);
-            }
-        };
-        if let Some(put) = write.put() {
-            add(put.table_name(), Some(put.item()), put.expression_attribute_values());
-        }
-        if let Some(update) = write.update() {
-            add(update.table_name(), Some(update.key()), update.expression_attribute_values());
-        }
-        if let Some(delete) = write.delete() {
-            add(delete.table_name(), Some(delete.key()), delete.expression_attribute_values());
-        }
-        if let Some(check) = write.condition_check() {
-            add(check.table_name(), Some(check.key()), check.expression_attribute_values());
-        }
-        for part in parts {
-            digest.update(part.as_bytes());
-            digest.update([0]);
-        }
-    }
-    digest.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+/// A name that no other transaction has: 32 hex digits. The SDK's own repeats of a call carry it, so that a lost answer is no second transaction;
+/// a step that is taken again finds its receipt.
+fn token() -> Result<String, Fault> {
+    let mut random = [0; 16];
+    fill_random(&mut random)?;
+    Ok(hex(&random))
+}
+
+/// Bytes that nobody else has.
+pub(crate) fn fill_random(bytes: &mut [u8]) -> Result<(), Fault> {
+    let unavailable = |error| Fault::Unavailable { service: "the system", code: "no randomness".to_owned(), source: Box::new(error) };
+    getrandom::fill(bytes).map_err(unavailable)
 }
 
 fn throttled() -> Fault {

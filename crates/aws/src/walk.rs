@@ -95,7 +95,7 @@ impl Walk {
             let (dynamo, range) = (self.dynamo.clone(), part.range);
             let mut query = part.between(&self.low, &self.high).limit(most);
             query.descending = self.descending;
-            async move { dynamo.query(query).await?.iter().map(|item| Ok((item.text(range)?.to_owned(), id_of(item)?))).collect() }
+            async move { dynamo.query(query).await?.iter().map(|item| Ok::<_, Fault>((item.text(range)?.to_owned(), id_of(item)?))).collect() }
         });
         // Collected first: a stream over borrowed parts cannot be sent to another thread.
         let asked: Vec<_> = asked.collect();

@@ -108,7 +108,7 @@ impl Core {
             TransactWriteItem::builder().put(put).build()
         });
         let first_line = plan.pieces.first().map_or(0, |piece| piece.chunk.first_line);
-        let done = self.dynamo.transact(&name, writes.collect()).await;
+        let done = self.dynamo.transact(writes.collect()).await;
         self.confirm(id, first_line, &name, done).await
     }
 
