@@ -25,6 +25,10 @@ pub struct Config {
     pub log_stream_prefix: String,
     /// How long events are kept where that is limited, in days.
     pub events_ttl_days: Option<u32>,
+    /// The table of executions, where it is not named after the prefix.
+    pub executions_table: Option<String>,
+    /// The table of events, where it is not named after the prefix.
+    pub events_table: Option<String>,
 }
 
 impl Config {
@@ -41,6 +45,8 @@ impl Config {
             log_group: Some("/runvoy/executions".to_owned()),
             log_stream_prefix: "exec/".to_owned(),
             events_ttl_days: None,
+            executions_table: None,
+            events_table: None,
         }
     }
 }

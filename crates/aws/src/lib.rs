@@ -4,13 +4,19 @@
 
 mod clients;
 mod config;
+mod dependency;
 mod dynamo;
 mod fault;
 mod item;
+mod parameter;
+mod seal_keys;
 mod setup;
 mod table;
 
 pub use clients::Clients;
 pub use config::{Config, EventLayout};
+pub use dependency::{Dependencies, Dependency, check_queue};
 pub use fault::Fault;
+pub use parameter::ServerKeys;
+pub use seal_keys::SsmSealKeys;
 pub use setup::set_up;

@@ -142,5 +142,10 @@ async fn bus(clients: &Clients, config: &Config) -> Result<(), Fault> {
 
 /// The name of a table of this installation.
 pub(crate) fn name(config: &Config, table: Table) -> String {
-    format!("{}-{}", config.prefix, table.suffix())
+    let own = match table {
+        Table::Executions => config.executions_table.clone(),
+        Table::Events => config.events_table.clone(),
+        _ => None,
+    };
+    own.unwrap_or_else(|| format!("{}-{}", config.prefix, table.suffix()))
 }
