@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use futures_util::future::{BoxFuture, join};
 use runvoy_aws::{
-    BucketWitnesses, Clients, Config, Dependencies, Dependency, DynamoLogStore, EventLayout, Listener, LogConfig, Mirror,
+    BucketWitnesses, Clients, Config, Dependencies, Dependency, DynamoLogStore, DynamoStore, EventLayout, Listener, LogConfig, Mirror,
     MirrorConfig, Publisher, Queues, S3BlobStore, ServerKeys, SsmSealKeys, Sweep, Wakes, check_queue, set_up,
 };
 use runvoy_model::chain::AuditKey;
@@ -62,8 +62,8 @@ pub async fn open(settings: &Settings, clock: Arc<dyn Clock>, name: String) -> R
     })
 }
 
-async fn open_store(clients: &Clients, config: &Arc<Config>, audit: &AuditKey, hints: Hints) -> Result<Arc<runvoy_aws::MemoryStore>> {
-    let store = Arc::new(runvoy_aws::MemoryStore::new(audit.clone()).waking(Arc::new(hints)));
+async fn open_store(clients: &Clients, config: &Arc<Config>, audit: &AuditKey, hints: Hints) -> Result<Arc<DynamoStore>> {
+    let store = Arc::new(DynamoStore::new(clients, Arc::clone(config), audit.clone()).waking(Arc::new(hints)));
     if !fits_first_event(&*store, audit).await? {
         bail!(
             "the audit key in the SSM parameter /{}/keys/audit is not the one that the store's events were made with, or its first event was \
@@ -75,7 +75,7 @@ async fn open_store(clients: &Clients, config: &Arc<Config>, audit: &AuditKey, h
 }
 
 /// What runs as long as the backend is used: messages are sent and heard, and sent again where one was lost; events are published.
-fn agents(settings: &Settings, queues: Queues, publisher: Arc<Publisher>, store: Arc<runvoy_aws::MemoryStore>, clock: Arc<dyn Clock>) -> Agents {
+fn agents(settings: &Settings, queues: Queues, publisher: Arc<Publisher>, store: Arc<DynamoStore>, clock: Arc<dyn Clock>) -> Agents {
     let served = if settings.worker { settings.queues.clone() } else { Vec::new() };
     Box::new(move |wake| {
         let listener = Listener::new(queues.clone(), Arc::clone(&store) as _, Arc::clone(&clock), wake);
