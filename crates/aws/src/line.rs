@@ -115,14 +115,9 @@ impl Line {
         request.send().await.map(drop).map_err(|error| Fault::of(SERVICE, error))
     }
 
-    /// About how many messages there are, seen or not.
+    /// About how many messages there are to receive.
     pub async fn depth(&self) -> Result<usize, Fault> {
-        let names = [
-            QueueAttributeName::ApproximateNumberOfMessages,
-            QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
-            QueueAttributeName::ApproximateNumberOfMessagesDelayed,
-        ];
-        let found = attribute(&self.sqs, &self.url, &names).await?;
+        let found = attribute(&self.sqs, &self.url, &[QueueAttributeName::ApproximateNumberOfMessages]).await?;
         Ok(found.values().filter_map(|count| count.parse::<usize>().ok()).sum())
     }
 }

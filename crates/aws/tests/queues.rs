@@ -308,21 +308,46 @@ async fn whoever_listens_hears_of_a_message_when_it_comes() {
 }
 
 #[tokio::test]
-async fn what_has_no_message_gets_one_again_once() {
+async fn what_has_no_message_gets_one_again() {
     let server = Server::start().await;
     let mut sweep = server.sweep();
     let id = server.submit().await;
     assert_eq!(sweep.look().await.expect("an answer"), 0, "its message may be on the way");
     server.pass(Duration::from_secs(61));
     assert_eq!(sweep.look().await.expect("an answer"), 1);
-    assert_eq!(sweep.look().await.expect("an answer"), 0);
+    assert_eq!(sweep.look().await.expect("an answer"), 0, "it is noted");
     server.queues.flush().await;
+    assert_eq!(server.sweep().look().await.expect("an answer"), 0, "whoever knows nothing of it sees that one can be received");
     assert_eq!(server.listen().await, 1);
     server.pass(Duration::from_secs(301));
     assert_eq!(sweep.look().await.expect("an answer"), 0, "it has one, in our hands");
-    assert_eq!(server.sweep().look().await.expect("an answer"), 0, "and whoever does not know sees that the queue holds one");
     assert_eq!(server.lease().await, [id]);
     assert_eq!((server.sweep().look().await.expect("an answer"), server.depth("").await), (0, (0, 0)));
+}
+
+/// Messages that others hold, or that are of what cannot be leased yet, hide nothing from the sweep.
+#[tokio::test]
+async fn what_is_hidden_keeps_nobody_from_a_message_but_they_come_ever_more_rarely() {
+    let server = Server::start().await;
+    let lost = server.submit().await;
+    for _ in 0..5 {
+        server.wake(server.submit().await);
+    }
+    server.queues.flush().await;
+    let url = server.url("").await;
+    server.plain.sqs.receive_message().queue_url(&url).max_number_of_messages(10).send().await.expect("an answer");
+    assert_eq!(server.depth("").await, (0, 5));
+    let mut sweep = server.sweep();
+    let mut rounds = Vec::new();
+    for round in 0..40 {
+        server.pass(Duration::from_secs(100));
+        let swept = sweep.look().await.expect("an answer");
+        // Whatever is sent is lost.
+        server.queues.flush().await;
+        server.plain.sqs.purge_queue().queue_url(&url).send().await.expect("an answer");
+        rounds.extend((swept > 0).then_some((round, swept)));
+    }
+    assert_eq!(rounds, [(0, 6), (3, 6), (9, 6), (21, 6)], "{lost}");
 }
 
 #[tokio::test]
