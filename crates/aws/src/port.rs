@@ -23,8 +23,9 @@ use runvoy_ports::store::{
 
 use crate::fault::Fault;
 use crate::store::DynamoStore;
+use crate::sweep::{ReadySource, Waiting};
 use crate::table::Table;
-use crate::{execution, job, limit, lock, mark, node, record};
+use crate::{execution, job, known, limit, lock, mark, node, record};
 
 #[async_trait]
 impl ExecutionStore for DynamoStore {
@@ -215,5 +216,19 @@ impl RecordStore for DynamoStore {
 
     async fn key_uses(&self, hashes: &[[u8; 32]]) -> Result<Vec<Option<UnixMs>>, StoreError> {
         Ok(record::uses(&self.dynamo, hashes).await?)
+    }
+}
+
+#[async_trait]
+impl ReadySource for DynamoStore {
+    async fn ready_since(&self, before: UnixMs, max: usize) -> Result<Vec<Waiting>, StoreError> {
+        let queues = known::queues(&self.dynamo).await?;
+        let ready = self.lists.ready(&queues, &Needs::ALL, before, max).await?;
+        let waiting = |execution: Execution| Waiting {
+            execution: execution.id,
+            queue: execution.spec.queue.clone(),
+            attempt: execution.attempt + 1,
+        };
+        Ok(ready.into_iter().map(waiting).collect())
     }
 }
