@@ -44,7 +44,7 @@ impl ReadySource for Source {
         let all = self.0.list(ListQuery { limit: 10_000, ..ListQuery::default() }).await?;
         let ready = all.iter().filter_map(|execution| Some((execution.attempt + 1, execution.ready_key()?)));
         let mut ready: Vec<_> = ready.filter(|(_, key)| key.ready_at <= before).collect();
-        ready.sort_by(|(_, a), (_, b)| (a.ready_at, a.id).cmp(&(b.ready_at, b.id)));
+        ready.sort_by_key(|(_, key)| (key.ready_at, key.id));
         Ok(ready.into_iter().take(max).map(|(attempt, key)| Waiting { execution: key.id, queue: key.queue, attempt }).collect())
     }
 }
@@ -98,7 +98,9 @@ impl Server {
         let queues = Queues::new(&clients_of_queues, Arc::new(config.clone()));
         let hints = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&hints);
-        let hint = Arc::new(move || drop(counted.fetch_add(1, Ordering::Relaxed)));
+        let hint = Arc::new(move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+        });
         let listener = Listener::new(queues.clone(), Arc::clone(&store) as _, Arc::clone(&clock) as _, hint);
         Self { plain: clients(emulator).await, config, store, clock, queues, listener, hints, made: AtomicU64::new(0) }
     }
