@@ -94,11 +94,22 @@ impl Dynamo {
 
     /// Items as they are now, in no order; those that are not there are left out. A key must be named once.
     pub async fn get_all(&self, table: Table, keys: Vec<Item>) -> Result<Vec<Item>, Fault> {
+        self.get_parts(table, keys, &[]).await
+    }
+
+    /// The same, but of each item only these attributes; all of them where none is named.
+    pub async fn get_parts(&self, table: Table, keys: Vec<Item>, parts: &[&str]) -> Result<Vec<Item>, Fault> {
+        let names: HashMap<String, String> = parts.iter().enumerate().map(|(i, part)| (format!("#p{i}"), (*part).to_owned())).collect();
+        let expression = (0..parts.len()).map(|i| format!("#p{i}")).collect::<Vec<_>>().join(",");
         let mut found = Vec::with_capacity(keys.len());
         for chunk in keys.chunks(MOST_KEYS) {
             let (mut wanted, mut round) = (chunk.to_vec(), 0);
             while !wanted.is_empty() {
-                let asked = KeysAndAttributes::builder().set_keys(Some(wanted)).consistent_read(true).build().expect("there are keys");
+                let mut asked = KeysAndAttributes::builder().set_keys(Some(wanted)).consistent_read(true);
+                if !parts.is_empty() {
+                    asked = asked.projection_expression(&expression).set_expression_attribute_names(Some(names.clone()));
+                }
+                let asked = asked.build().expect("there are keys");
                 let request = self.client.batch_get_item().request_items(self.name(table), asked);
                 let mut answer = request.send().await.map_err(|error| Fault::of(SERVICE, error))?;
                 found.extend(answer.responses.as_mut().and_then(|all| all.remove(&self.name(table))).unwrap_or_default());

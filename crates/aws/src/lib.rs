@@ -5,6 +5,7 @@
 mod clients;
 mod config;
 mod dynamo;
+mod event;
 mod fault;
 mod item;
 mod setup;
@@ -12,5 +13,6 @@ mod table;
 
 pub use clients::Clients;
 pub use config::{Config, EventLayout};
+pub use event::{BucketWitnesses, Consumer, Publisher};
 pub use fault::Fault;
 pub use setup::set_up;
