@@ -259,9 +259,9 @@ mod tests {
         let effect = entry(2, &[("a", 2)], &[]);
         let (cause, newer) = (entry(1, &[("a", 1)], &[]), entry(3, &[("b", 5)], &[]));
         let second = look(&[effect.clone(), cause.clone(), newer]);
-        assert_eq!(named(&order(settled(&look(&[effect.clone()]), second, &Known::default()))), [1, 2]);
+        assert_eq!(named(&order(settled(&look(std::slice::from_ref(&effect)), second, &Known::default()))), [1, 2]);
         // The cause was placed between the looks.
-        assert_eq!(named(&settled(&look(&[effect.clone()]), look(&[effect.clone()]), &Known::default())), [2]);
+        assert_eq!(named(&settled(&look(std::slice::from_ref(&effect)), look(std::slice::from_ref(&effect)), &Known::default())), [2]);
         // Everything was, by somebody else.
         assert!(settled(&look(&[effect]), look(&[]), &Known::default()).is_empty());
     }

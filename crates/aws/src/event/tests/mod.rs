@@ -46,13 +46,12 @@ fn emulator() -> &'static str {
             .stdin(Stdio::piped())
             .spawn()
             .expect("a shell");
-        for _ in 0..600 {
-            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return (format!("http://127.0.0.1:{port}"), Some(child));
-            }
+        let is_up = (0..600).any(|_| {
             std::thread::sleep(Duration::from_millis(50));
-        }
-        panic!("the emulator did not start");
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        assert!(is_up, "the emulator did not start");
+        (format!("http://127.0.0.1:{port}"), Some(child))
     });
     url
 }

@@ -161,7 +161,7 @@ async fn pages_agree_with_a_look_at_everything() {
     let model = filled(&stand, &mut chance, 2_600).await;
     let log = stand.log();
     assert_eq!(log.last_place().await.expect("a place"), model.last);
-    for _ in 0..90 {
+    for _ in 0..45 {
         let query = random_query(&mut chance, &model);
         let found = log.events(query.clone()).await.expect("events");
         let expected = model.events(&query);
