@@ -58,11 +58,6 @@ impl Clients {
         self.dynamo.config().region().map(ToString::to_string)
     }
 
-    /// The region they speak to.
-    pub fn region(&self) -> Option<String> {
-        self.dynamo.config().region().map(ToString::to_string)
-    }
-
     /// Clients of a configuration that was loaded before.
     pub fn new(config: &SdkConfig) -> Self {
         // An endpoint that is named answers for every bucket by its path: emulators and gateways have no names for each.

@@ -15,7 +15,7 @@ use runvoy_model::view::Writes;
 use crate::day::Day;
 use crate::dynamo::fill_random;
 use crate::desk::{Desk, Found, Need};
-use crate::event::journal::journal_items;
+use crate::event::journal::{follow, journal_items};
 use crate::fault::Fault;
 use crate::item::s;
 use crate::store::DynamoStore;
@@ -29,9 +29,11 @@ impl DynamoStore {
         let executions = last_by_id(writes);
         self.prepare(desk, &executions, writes).await?;
         let mut transaction = Transaction::new(&self.dynamo);
+        let named = named(step, writes)?;
         let tickets = write_locks(&mut transaction, desk, &executions, writes)?;
         for execution in &executions {
             let mut item = execution::to_item(execution, &self.config);
+            item.insert("step_id".to_owned(), s(named.to_string()));
             if let Some(ticket) = tickets.get(&execution.id) {
                 item.insert("ticket".to_owned(), s(ticket));
             }
@@ -40,8 +42,10 @@ impl DynamoStore {
         for record in &writes.records {
             write_record(&mut transaction, desk, record)?;
         }
-        self.write_jobs(&mut transaction, desk, writes).await?;
-        for item in journal_items(named(step, writes)?, step.at, &writes.events) {
+        self.write_jobs(&mut transaction, desk, writes, named).await?;
+        let mut journal = journal_items(named, step.at, &writes.events);
+        follow(&mut journal, &desk.steps_before());
+        for item in journal {
             transaction.put(Table::Events, item, Was::Absent);
         }
         if let Some((key, made)) = &writes.key {
@@ -71,7 +75,7 @@ impl DynamoStore {
         Ok(())
     }
 
-    async fn write_jobs(&self, transaction: &mut Transaction<'_>, desk: &Desk, writes: &Writes) -> Result<(), Fault> {
+    async fn write_jobs(&self, transaction: &mut Transaction<'_>, desk: &Desk, writes: &Writes, named: StepId) -> Result<(), Fault> {
         let mut touched: BTreeMap<JobId, ()> = BTreeMap::new();
         let mut places = Places::new(desk, &writes.nodes);
         for new in &writes.nodes {
@@ -102,7 +106,9 @@ impl DynamoStore {
         }
         for written in &writes.jobs {
             let was = was_job(desk, written.id)?;
-            transaction.put(Table::Jobs, job::to_item(written, next_guard(was), &self.config), was);
+            let mut item = job::to_item(written, next_guard(was), &self.config);
+            item.insert("step_id".to_owned(), s(named.to_string()));
+            transaction.put(Table::Jobs, item, was);
         }
         // Whatever changes under a job raises its guard, so that whoever looked at it before looks again.
         for id in touched.into_keys() {

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use runvoy_model::change::Made;
 use runvoy_model::execution::Execution;
-use runvoy_model::id::{ExecutionId, JobId};
+use runvoy_model::id::{ExecutionId, JobId, StepId};
 use runvoy_model::job::{Job, Node, Phase};
 use runvoy_model::limit::StepLimits;
 use runvoy_model::lock::Lock;
@@ -89,6 +89,8 @@ pub(crate) struct SeenExecution {
     pub execution: Execution,
     /// Its place in the line for its lock.
     pub ticket: Option<String>,
+    /// The step that wrote it last, as the journal calls it.
+    pub step: Option<StepId>,
 }
 
 /// A lock as it was.
@@ -180,6 +182,19 @@ impl Desk {
             Some(Found::Node(seen)) => seen.as_deref(),
             _ => None,
         }
+    }
+
+    /// The steps that wrote last what was looked at: their events come before those of this one.
+    pub fn steps_before(&self) -> Vec<StepId> {
+        let step = |found: &Found| match found {
+            Found::Execution(seen) => seen.as_ref()?.step,
+            Found::Job(seen) => seen.as_ref()?.step,
+            _ => None,
+        };
+        let mut steps: Vec<StepId> = self.found.values().filter_map(step).collect();
+        steps.sort_unstable();
+        steps.dedup();
+        steps
     }
 
     fn look(&self, need: Need) -> Result<&Found, Halt> {

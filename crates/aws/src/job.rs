@@ -6,7 +6,7 @@ mod walk;
 
 use std::collections::HashMap;
 
-use runvoy_model::id::JobId;
+use runvoy_model::id::{JobId, StepId};
 use runvoy_model::job::{Job, JobStatus};
 
 use crate::config::Config;
@@ -31,6 +31,8 @@ pub(crate) struct SeenJob {
     pub job: Job,
     /// Rises with every step that changes the job or something under it.
     pub guard: u64,
+    /// The step that wrote it last, as the journal calls it.
+    pub step: Option<StepId>,
 }
 
 /// The key of a job.
@@ -68,7 +70,7 @@ pub(crate) fn from_item(item: &Item) -> Result<SeenJob, Fault> {
     if job.id.to_string() != id || job.status.as_str() != item.text("status")? {
         return Err(Fault::Damaged(format!("job {id} is not what its item says")));
     }
-    Ok(SeenJob { job, guard: item.number("guard")? })
+    Ok(SeenJob { job, guard: item.number("guard")?, step: item.text_if("step_id").and_then(|step| step.parse().ok()) })
 }
 
 /// One job as it is now.

@@ -102,7 +102,7 @@ impl EventLog {
         for batch in batches(entries) {
             let events = || batch.iter().flat_map(|entry| &entry.events);
             let after = placed.after(events().map(|event| event.at));
-            self.dynamo.transact(b"drain", self.writes(batch, placed, after)).await?;
+            self.dynamo.transact(self.writes(batch, placed, after)).await?;
             placed = after;
             let mut known = self.drains.known.lock();
             batch.iter().for_each(|entry| known.note(entry));
