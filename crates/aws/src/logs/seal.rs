@@ -2,6 +2,9 @@
 //! before the head points to them, and lines leave the table after it does; lines and objects of a pruned log go after the head says that
 //! they are gone. Whoever dies between two calls leaves a head that says what is left to do, and anybody may go on, also several at once.
 
+use std::collections::BTreeSet;
+
+use futures_util::{StreamExt as _, stream};
 use runvoy_model::id::ExecutionId;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::log::{LogError, Pruned};
@@ -21,6 +24,8 @@ const ROUNDS: u32 = 50;
 const MOST_PARTS: u64 = 4_000;
 /// So many pieces are looked for at once when the table is swept.
 const PAGE: usize = 256;
+/// So many logs are pruned at once.
+const AT_ONCE: usize = 16;
 
 impl Core {
     /// Marks a log as ended. Whether there is something left to do.
@@ -134,26 +139,35 @@ impl Core {
         let mut pruned = Pruned::default();
         for shard in 0..self.shards.max(1) {
             let unsettled = self.standing(UNSETTLED, shard, None).await?;
-            for id in &unsettled {
-                self.settle_or_pass_over(*id).await;
-            }
-            let old = self.standing(KEPT, shard, Some(before)).await?;
+            let settled = stream::iter(unsettled.clone()).map(|id| self.settle_or_pass_over(id)).buffer_unordered(AT_ONCE);
+            settled.collect::<()>().await;
             // One that cannot be packed becomes old all the same, and one that was settled just now may stand in the index as before.
-            let more = unsettled.into_iter().filter(|id| !old.contains(id)).collect::<Vec<_>>();
-            for id in old.into_iter().chain(more) {
-                match self.take(id, before).await {
-                    Ok(None) => {}
-                    Ok(Some(bytes)) => {
-                        pruned.logs += 1;
-                        pruned.bytes += bytes;
-                        self.settle_or_pass_over(id).await;
-                    }
-                    Err(error @ LogError::Damaged { .. }) => tracing::warn!(execution = %id, %error, "a log was not pruned"),
-                    Err(error) => return Err(error),
+            let mut old: BTreeSet<ExecutionId> = unsettled.into_iter().collect();
+            old.extend(self.standing(KEPT, shard, Some(before)).await?);
+            let mut retired = stream::iter(old).map(|id| self.retire(id, before)).buffer_unordered(AT_ONCE);
+            while let Some(bytes) = retired.next().await {
+                if let Some(bytes) = bytes? {
+                    pruned.logs += 1;
+                    pruned.bytes += bytes;
                 }
             }
         }
         Ok(pruned)
+    }
+
+    /// Removes a log, if it is old; how many bytes that were.
+    async fn retire(&self, id: ExecutionId, before: UnixMs) -> Result<Option<u64>, LogError> {
+        let taken = match self.take(id, before).await {
+            Err(error @ LogError::Damaged { .. }) => {
+                tracing::warn!(execution = %id, %error, "a log was not pruned");
+                None
+            }
+            taken => taken?,
+        };
+        if taken.is_some() {
+            self.settle_or_pass_over(id).await;
+        }
+        Ok(taken)
     }
 
     /// One log that cannot be settled now must not keep the others: it is found again.
