@@ -22,24 +22,6 @@ const MOST_COMMAND: usize = 4096;
 /// So many digits at the end of an id have an index.
 pub(crate) const SUFFIX_DIGITS: usize = 6;
 
-/// Every attribute that a change may write or remove.
-const MOVING: [&str; 14] = [
-    "version",
-    "state",
-    "owners",
-    "status",
-    "status_day_shard",
-    "stand",
-    "stand_sort",
-    "started_at",
-    "completed_at",
-    "exit_code",
-    "duration_seconds",
-    "cost_usd",
-    "log_stream_name",
-    "compute_platform",
-];
-
 /// The key of an execution.
 pub(crate) fn key(id: ExecutionId) -> Item {
     item([("execution_id", s(id.to_string()))])
@@ -54,41 +36,11 @@ pub(crate) async fn store_large(execution: &Execution, blobs: &dyn BlobStore) ->
     blobs.put(&digest(&text), text.into_bytes()).await
 }
 
-/// The whole item, for one that is new.
+/// The whole item.
 pub(crate) fn to_item(execution: &Execution, config: &Config) -> Item {
     let mut item = fixed(execution, config);
     item.extend(moving(execution, config).into_iter().map(|(name, value)| (name.to_owned(), value)));
     item
-}
-
-/// What an update of an item says; its condition is the caller's.
-#[derive(Debug)]
-pub(crate) struct Rewrite {
-    pub expression: String,
-    pub names: HashMap<String, String>,
-    pub values: Item,
-}
-
-/// The same item for one that is there already: everything that can have changed, and nothing of its spec.
-pub(crate) fn rewrite(execution: &Execution, config: &Config) -> Rewrite {
-    let moving = moving(execution, config);
-    let (mut sets, mut removes) = (Vec::new(), Vec::new());
-    let (mut names, mut values) = (HashMap::new(), Item::new());
-    for (i, name) in MOVING.into_iter().enumerate() {
-        names.insert(format!("#m{i}"), name.to_owned());
-        match moving.get(name) {
-            Some(value) => {
-                sets.push(format!("#m{i} = :m{i}"));
-                values.insert(format!(":m{i}"), value.clone());
-            }
-            None => removes.push(format!("#m{i}")),
-        }
-    }
-    let mut expression = format!("SET {}", sets.join(", "));
-    if !removes.is_empty() {
-        expression = format!("{expression} REMOVE {}", removes.join(", "));
-    }
-    Rewrite { expression, names, values }
 }
 
 /// Reads an item back.

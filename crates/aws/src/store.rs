@@ -60,7 +60,7 @@ impl DynamoStore {
         let dynamo = Dynamo::new(clients, Arc::clone(&config));
         let blobs: Arc<dyn BlobStore> = Arc::new(S3BlobStore::new(clients, &config));
         let lists = Arc::new(Lists::new(dynamo.clone(), Arc::clone(&blobs), Arc::clone(&config)));
-        let events = Arc::new(EventLog::new(dynamo.clone(), Arc::clone(&config)));
+        let events = Arc::new(EventLog::new(dynamo.clone()));
         Self { dynamo, blobs, config, audit_key, lists, events, pruned_to: Arc::default(), turns: Arc::default(), wakes: None }
     }
 

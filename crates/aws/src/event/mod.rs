@@ -31,7 +31,6 @@ mod witness;
 
 use std::sync::Arc;
 
-use crate::config::Config;
 use crate::dynamo::Dynamo;
 use crate::fault::Fault;
 
@@ -43,14 +42,13 @@ pub use witness::BucketWitnesses;
 #[derive(Debug, Clone)]
 pub(crate) struct EventLog {
     dynamo: Dynamo,
-    config: Arc<Config>,
     drains: Arc<drain::Drains>,
 }
 
 impl EventLog {
     /// The log in these tables.
-    pub fn new(dynamo: Dynamo, config: Arc<Config>) -> Self {
-        Self { dynamo, config, drains: Arc::default() }
+    pub fn new(dynamo: Dynamo) -> Self {
+        Self { dynamo, drains: Arc::default() }
     }
 
     /// The last place that was given; every event that was committed before the call has one.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
+use runvoy_model::time::UnixMs;
 use runvoy_ports::clock::Clock;
 use runvoy_ports::store::StoredEvent;
 
@@ -49,7 +50,7 @@ impl Publisher {
     }
 
     pub(super) fn with_bus(clients: &Clients, config: Arc<Config>, clock: Arc<dyn Clock>, name: String, bus: Box<dyn Bus>) -> Self {
-        let log = EventLog::new(Dynamo::new(clients, Arc::clone(&config)), Arc::clone(&config));
+        let log = EventLog::new(Dynamo::new(clients, Arc::clone(&config)));
         Self { log, bus, s3: clients.s3.clone(), config, clock, name, last_error: Mutex::new(None) }
     }
 
@@ -105,17 +106,20 @@ impl Publisher {
     /// Puts what readers of the table find before they hear of it, and gives back what the bus is told.
     async fn prepare(&self, events: &[StoredEvent]) -> Result<Vec<Letter>, Fault> {
         let received = self.clock.now();
-        let letters = stream::iter(events).map(|StoredEvent { place, event }| async move {
-            let carried = overflow::carried(&self.config, event);
-            if let Some((key, text)) = carried.overflow {
-                overflow::put(&self.s3, &self.config, &key, text).await?;
-            }
-            if self.config.layout == EventLayout::Seed {
-                contract::save(&self.log.dynamo, &self.config, &carried.detail, received).await?;
-            }
-            Ok::<_, Fault>(Letter { place: *place, at: event.at, detail: carried.detail.to_string() })
-        });
-        letters.buffered(PUTS).try_collect().await
+        // Made before they are polled: a closure over borrowed events would not be general enough for an agent.
+        let letters: Vec<_> = events.iter().map(|stored| self.letter(stored, received)).collect();
+        stream::iter(letters).buffered(PUTS).try_collect().await
+    }
+
+    async fn letter(&self, StoredEvent { place, event }: &StoredEvent, received: UnixMs) -> Result<Letter, Fault> {
+        let carried = overflow::carried(&self.config, event);
+        if let Some((key, text)) = carried.overflow {
+            overflow::put(&self.s3, &self.config, &key, text).await?;
+        }
+        if self.config.layout == EventLayout::Seed {
+            contract::save(&self.log.dynamo, &self.config, &carried.detail, received).await?;
+        }
+        Ok(Letter { place: *place, at: event.at, detail: carried.detail.to_string() })
     }
 
     /// Which of these the bus took, and why it did not take the others.

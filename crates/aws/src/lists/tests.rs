@@ -226,20 +226,6 @@ fn a_large_spec_is_kept_apart_and_comes_back() {
     });
 }
 
-/// A change writes the item that a new one would be, and leaves the spec alone.
-#[test]
-fn a_change_leaves_the_same_item_as_a_whole_write() {
-    with_world(9, 0, async |chance, world| {
-        for number in 0..QUESTIONS {
-            let old = world::execution(chance, 20_000 + number as u64);
-            let new = world::changed(chance, &old);
-            world.put(execution::to_item(&old, &world.lists.config)).await;
-            world.update(old.id, execution::rewrite(&new, &world.lists.config)).await;
-            assert_eq!(world.item(old.id).await, execution::to_item(&new, &world.lists.config));
-        }
-    });
-}
-
 /// The store's methods are called from any thread.
 #[test]
 fn what_looks_can_be_sent_to_another_thread() {

@@ -118,6 +118,7 @@ fn config(settings: &Settings) -> Config {
         events_ttl_days: (aws.events_ttl_days > 0).then_some(aws.events_ttl_days),
         executions_table: aws.executions_table.clone(),
         events_table: aws.events_table.clone(),
+        max_receives: named.max_receives,
         prefix: named.prefix,
     }
 }

@@ -88,7 +88,7 @@ impl Stand {
 
     /// The log as another process would open it.
     fn log(&self) -> EventLog {
-        EventLog::new(self.dynamo.clone(), Arc::clone(&self.config))
+        EventLog::new(self.dynamo.clone())
     }
 
     /// What the transaction of a step leaves.

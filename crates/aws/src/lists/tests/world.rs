@@ -101,13 +101,6 @@ impl World {
     pub async fn mark(&self, name: &str) -> Option<Item> {
         self.lists.dynamo.get(Table::Marks, item([("mark", s(name))])).await.expect("read")
     }
-
-    pub async fn update(&self, id: ExecutionId, rewrite: Rewrite) {
-        let request = self.clients.dynamo.update_item().table_name(self.lists.dynamo.name(Table::Executions));
-        let request = request.set_key(Some(execution::key(id))).update_expression(rewrite.expression);
-        let request = request.set_expression_attribute_names(Some(rewrite.names)).set_expression_attribute_values(Some(rewrite.values));
-        request.send().await.expect("updated");
-    }
 }
 
 fn lists(clients: &Clients, config: Arc<Config>) -> Lists {
