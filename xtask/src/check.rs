@@ -19,7 +19,10 @@ pub fn run() -> Result<()> {
     let emulators = steps.take("emulators", || Ok(Emulators::start()))?;
     let mut tally = Tally::default();
     steps.take("doc tests", || tested(vec![suite::doc_tests()], &emulators, &mut tally))?;
-    let tests = steps.take("tests", || tested(Runner::pick().everything(), &emulators, &mut tally));
+    let runner = Runner::pick();
+    let tests = steps.take("tests", || tested(runner.everything(), &emulators, &mut tally));
+    // Also after a failure: one run shows everything that is broken.
+    let tests = tests.and(steps.take("tests on AWS", || tested(vec![runner.on_aws()], &emulators, &mut tally)));
     if tests.is_ok() {
         steps.finish();
     }

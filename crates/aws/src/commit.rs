@@ -13,8 +13,8 @@ use runvoy_model::step::Step;
 use runvoy_model::view::Writes;
 
 use crate::day::Day;
-use crate::dynamo::fill_random;
 use crate::desk::{Desk, Found, Need};
+use crate::dynamo::fill_random;
 use crate::event::journal::{follow, journal_items};
 use crate::fault::Fault;
 use crate::item::s;
@@ -54,7 +54,7 @@ impl DynamoStore {
         if let Some(receipt) = &writes.receipt {
             transaction.put(Table::Marks, mark::receipt_item(step.id, step.at, receipt), Was::Absent);
         }
-        check_rest(&mut transaction, desk, command);
+        check_rest(&mut transaction, desk, step, command, writes);
         self.dynamo.transact(transaction.into_writes()).await
     }
 
@@ -256,14 +256,13 @@ fn write_record(transaction: &mut Transaction<'_>, desk: &Desk, written: &Record
 }
 
 /// Everything that was looked at and is not written must still be so.
-fn check_rest(transaction: &mut Transaction<'_>, desk: &Desk, command: &Command) {
-    // A lease may pass by whatever it likes; only what it takes must be as it was.
-    if let Command::Lease(_) = command {
-        return;
-    }
+fn check_rest(transaction: &mut Transaction<'_>, desk: &Desk, step: &Step, command: &Command, writes: &Writes) {
+    // A lease may pass by whatever it likes; only what it takes, and the jobs of that, must be as they were.
+    let is_lease = matches!(command, Command::Lease(_));
+    let is_of = |job: JobId| writes.executions.iter().any(|execution| execution.spec.task.as_ref().is_some_and(|task| task.job == job));
     for (need, found) in desk.looked_at() {
         match (need, found) {
-            (Need::Execution(id), Found::Execution(seen)) => {
+            (Need::Execution(id), Found::Execution(seen)) if !is_lease => {
                 let was = seen.as_ref().map_or(Was::Absent, |seen| Was::At("version", seen.execution.version));
                 transaction.check(Table::Executions, execution::key(*id), was);
             }
@@ -271,11 +270,11 @@ fn check_rest(transaction: &mut Transaction<'_>, desk: &Desk, command: &Command)
                 let was = seen.as_ref().map_or(Was::Absent, |seen| Was::At("guard", seen.guard));
                 transaction.check(Table::Locks, lock::key(name), was);
             }
-            (Need::Job(id), Found::Job(seen)) => {
+            (Need::Job(id), Found::Job(seen)) if !is_lease || is_of(*id) => {
                 let was = seen.as_ref().map_or(Was::Absent, |seen| Was::At("guard", seen.guard));
                 transaction.check(Table::Jobs, job::key(*id), was);
             }
-            (Need::Record(kind, name), Found::Record(seen)) if is_checked(*kind, command) => {
+            (Need::Record(kind, name), Found::Record(seen)) if is_checked(*kind, name, step, command) => {
                 let was = seen.as_ref().map_or(Was::Absent, |seen| Was::At("version", seen.record.version));
                 transaction.check(record::table(*kind), record::key(*kind, name), was);
             }
@@ -289,6 +288,7 @@ fn check_rest(transaction: &mut Transaction<'_>, desk: &Desk, command: &Command)
 
 /// The record of whoever asks is read as it is when the step is decided. Checking it once more in the transaction would set all steps of one
 /// user against each other; only where people and what they manage change is that worth it.
-fn is_checked(kind: Kind, command: &Command) -> bool {
-    matches!(command, Command::Change(..)) || kind != Kind::User
+fn is_checked(kind: Kind, name: &str, step: &Step, command: &Command) -> bool {
+    let is_asker = kind == Kind::User && step.authority.as_ref().is_some_and(|authority| authority.email == name);
+    matches!(command, Command::Change(..)) || !is_asker
 }

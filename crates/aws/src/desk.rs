@@ -176,6 +176,18 @@ impl Desk {
         self.seen_node(job, task).map(|node| node.place).or_else(brief)
     }
 
+    /// Parents of a task that is looked at, from this one on, which were not looked at yet.
+    pub fn parents_from(&self, job: JobId, task: &str, most: usize) -> Vec<Name> {
+        let child_of = |node: &&Node| node.depends_on.iter().any(|parent| parent.as_str() == task);
+        let mut nodes = self.found.iter().filter_map(|(need, found)| match (need, found) {
+            (Need::Nodes(of, ..), Found::Nodes(nodes)) if *of == job => Some(nodes),
+            _ => None,
+        });
+        let Some(child) = nodes.find_map(|nodes| nodes.iter().find(child_of)) else { return Vec::new() };
+        let from = child.depends_on.iter().skip_while(|parent| parent.as_str() != task);
+        from.filter(|parent| !self.has(&Need::Brief(job, parent.as_str().to_owned()))).take(most).cloned().collect()
+    }
+
     /// A task as it was seen, if it was there.
     pub fn seen_node(&self, job: JobId, task: &Name) -> Option<&Node> {
         match self.found.get(&Need::Node(job, task.as_str().to_owned())) {

@@ -286,6 +286,19 @@ impl Dynamo {
         self.ask(request.send()).await.map(drop)
     }
 
+    /// Removes an item of which this is true; `Conflict` where it is not.
+    pub async fn delete_if(
+        &self,
+        table: Table,
+        key: Item,
+        condition: &'static str,
+        values: Vec<(&'static str, AttributeValue)>,
+    ) -> Result<(), Fault> {
+        let request = self.client.delete_item().table_name(self.name(table)).set_key(Some(key));
+        let request = request.condition_expression(condition).set_expression_attribute_values(Some(named_values(values)));
+        self.ask(request.send()).await.map(drop)
+    }
+
     /// Changes an item by an expression; `values` and `names` are what it speaks of. `Conflict` where the condition does not hold.
     pub async fn update(&self, table: Table, key: Item, change: Change) -> Result<(), Fault> {
         let request = self
@@ -296,7 +309,7 @@ impl Dynamo {
             .update_expression(change.expression)
             .set_condition_expression(change.condition.map(str::to_owned))
             .set_expression_attribute_names(names(&change.names))
-            .set_expression_attribute_values((!change.values.is_empty()).then(|| crate_values(change.values)));
+            .set_expression_attribute_values((!change.values.is_empty()).then(|| named_values(change.values)));
         self.ask(request.send()).await.map(drop)
     }
 
@@ -326,7 +339,7 @@ fn names(pairs: &[(&str, &str)]) -> Option<HashMap<String, String>> {
     (!pairs.is_empty()).then(|| pairs.iter().map(|(name, of)| ((*name).to_owned(), (*of).to_owned())).collect())
 }
 
-fn crate_values(pairs: Vec<(&str, AttributeValue)>) -> Item {
+fn named_values(pairs: Vec<(&str, AttributeValue)>) -> Item {
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 

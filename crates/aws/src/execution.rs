@@ -15,8 +15,8 @@ use crate::day::{Day, iso, shard};
 use crate::item::{Item, Read, item, json, n, s};
 use crate::stand::Stand;
 
-/// A spec of more bytes than this is kept apart.
-const MOST_INLINE: usize = 200 * 1024;
+/// A spec of more bytes than this is kept apart: a step may write dozens of executions, and a transaction ends at 4 MB.
+const MOST_INLINE: usize = 48 * 1024;
 /// So much of a command is shown to other readers; the spec has all of it.
 const MOST_COMMAND: usize = 4096;
 /// So many digits at the end of an id have an index.

@@ -85,7 +85,9 @@ impl Fault {
                 let message = reasons.filter_map(|reason| reason.message()).collect::<Vec<_>>().join("; ");
                 return Self::Refused { service: "DynamoDB", code: codes.join(" "), message };
             }
-            if said("ConditionalCheckFailed") || said("TransactionConflict") || codes.is_empty() {
+            // A busy partition cancels a transaction too, and the SDK does not send that again: whoever made it looks again, a little later.
+            let is_busy = said("ThrottlingError") || said("ProvisionedThroughputExceeded");
+            if said("ConditionalCheckFailed") || said("TransactionConflict") || is_busy || codes.is_empty() {
                 return Self::Conflict;
             }
             return Self::Unavailable { service: "DynamoDB", code: codes.join(" "), source: Box::new(error) };

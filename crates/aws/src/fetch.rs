@@ -22,9 +22,12 @@ impl DynamoStore {
     pub(crate) async fn fetch(&self, desk: &mut Desk, need: Need) -> Result<(), Fault> {
         let guard = match &need {
             Need::FirstWaiter(name) => Some(Need::Lock(name.clone())),
-            Need::Node(job, _) | Need::Brief(job, _) | Need::Nodes(job, ..) | Need::Staged(job, _) | Need::Children(job, ..) | Need::Phases(job) => {
-                Some(Need::Job(*job))
-            }
+            Need::Node(job, _)
+            | Need::Brief(job, _)
+            | Need::Nodes(job, ..)
+            | Need::Staged(job, _)
+            | Need::Children(job, ..)
+            | Need::Phases(job) => Some(Need::Job(*job)),
             _ => None,
         };
         if let Some(guard) = guard.filter(|guard| !desk.has(guard)) {
@@ -34,6 +37,19 @@ impl DynamoStore {
     }
 
     async fn bring(&self, desk: &mut Desk, need: Need) -> Result<(), Fault> {
+        if let Need::Brief(job, task) = &need {
+            // A task may wait for thousands: those that are looked at next come along.
+            let ahead = desk.parents_from(*job, task, MOST_AHEAD);
+            for brief in node::briefs(&self.dynamo, *job, &ahead).await? {
+                let ahead = Need::Brief(*job, brief.task.as_str().to_owned());
+                if !desk.has(&ahead) {
+                    desk.put(ahead, Found::Brief(Some(brief)));
+                }
+            }
+            if desk.has(&need) {
+                return Ok(());
+            }
+        }
         for (need, found) in self.read(need).await? {
             // What was seen first stays: the commit holds it to that.
             if !desk.has(&need) {

@@ -16,6 +16,7 @@ use crate::count::Counted;
 use crate::day::Day;
 use crate::dynamo::Dynamo;
 use crate::execution;
+use crate::item::Read;
 use crate::known::{self, Known};
 use crate::recent::Recent;
 use crate::table::Table;
@@ -80,6 +81,15 @@ impl Lists {
         let read: Vec<Vec<Execution>> = stream::iter(chunks).buffer_unordered(AT_ONCE / 2).try_collect().await?;
         let mut by_id: HashMap<ExecutionId, Execution> = read.into_iter().flatten().map(|execution| (execution.id, execution)).collect();
         Ok(ids.iter().filter_map(|id| by_id.remove(id)).collect())
+    }
+
+    /// The same without their specs: where they stand is known without what they run, and without the blob store.
+    pub async fn read_states(&self, ids: &[ExecutionId]) -> Result<Vec<Execution>, StoreError> {
+        let mut ids = ids.to_vec();
+        ids.sort_unstable();
+        ids.dedup();
+        let items = self.dynamo.get_parts(Table::Executions, ids.into_iter().map(execution::key).collect(), &["state"]).await?;
+        items.iter().map(|item| Ok(item.json("state")?)).collect()
     }
 
     /// The numbers of all shards.

@@ -60,6 +60,15 @@ pub(crate) fn is_forgettable(mark: &Item, before: UnixMs) -> Result<bool, Fault>
     Ok(mark.number_if::<i64>("since")?.is_some_and(|since| since < before.0))
 }
 
+/// Forgets a mark that is this old; `false` if it is not there, or was made anew since it was looked at.
+pub(crate) async fn forget(dynamo: &Dynamo, key: Item, before: UnixMs) -> Result<bool, Fault> {
+    match dynamo.delete_if(Table::Marks, key, "since < :before", vec![(":before", n(before.0))]).await {
+        Ok(()) => Ok(true),
+        Err(Fault::Conflict) => Ok(false),
+        Err(fault) => Err(fault),
+    }
+}
+
 fn kept<const N: usize>(mark: &str, at: UnixMs, attributes: [(&str, aws_sdk_dynamodb::types::AttributeValue); N]) -> Item {
     let mut kept = item(attributes);
     kept.extend(item([("mark", s(mark)), ("since", n(at.0)), ("ttl", n(at.seconds().saturating_add(TIDY_AFTER_S)))]));

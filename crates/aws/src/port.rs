@@ -17,8 +17,7 @@ use runvoy_ports::job::{JobQuery, JobStore};
 use runvoy_ports::queue::{DeadQuery, QueueCounts};
 use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore};
 use runvoy_ports::store::{
-    Counts, EventPage, EventQuery, ExecutionStore, Leaf, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError,
-    StoredEvent,
+    Counts, EventPage, EventQuery, ExecutionStore, Leaf, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
 };
 
 use crate::fault::Fault;
@@ -26,6 +25,9 @@ use crate::store::DynamoStore;
 use crate::sweep::{ReadySource, Waiting};
 use crate::table::Table;
 use crate::{execution, job, known, limit, lock, mark, node, record};
+
+/// So many pages of the marks are looked through by one call of the pruner.
+const PAGES_AT_ONCE: u32 = 8;
 
 #[async_trait]
 impl ExecutionStore for DynamoStore {
@@ -107,24 +109,25 @@ impl ExecutionStore for DynamoStore {
 }
 
 impl DynamoStore {
-    /// Forgets receipts and keys that are old: of one page of the marks at a time, going on where it stopped the last time. Expiry would
+    /// Forgets receipts and keys that are old: of a few pages of the marks at a time, going on where it stopped the last time. Expiry would
     /// take them too, some days later.
     async fn prune_marks(&self, before: UnixMs, most: usize) -> Result<usize, Fault> {
-        let mut pruned = 0;
+        let (mut pruned, mut pages) = (0, 0);
         let mut from = self.pruned_to.lock().take();
         loop {
             let (page, next) = self.dynamo.scan(Table::Marks, from).await?;
             for found in page {
+                let key = mark::key_of(&found)?;
                 if pruned == most {
+                    *self.pruned_to.lock() = Some(key);
                     return Ok(pruned);
                 }
                 if mark::is_forgettable(&found, before)? {
-                    self.dynamo.delete(Table::Marks, mark::key_of(&found)?).await?;
-                    pruned += 1;
+                    pruned += usize::from(mark::forget(&self.dynamo, key, before).await?);
                 }
             }
-            from = next;
-            if from.is_none() || pruned > 0 {
+            (from, pages) = (next, pages + 1);
+            if from.is_none() || pages == PAGES_AT_ONCE {
                 (*self.pruned_to.lock()).clone_from(&from);
                 return Ok(pruned);
             }
@@ -224,11 +227,8 @@ impl ReadySource for DynamoStore {
     async fn ready_since(&self, before: UnixMs, max: usize) -> Result<Vec<Waiting>, StoreError> {
         let queues = known::queues(&self.dynamo).await?;
         let ready = self.lists.ready(&queues, &Needs::ALL, before, max).await?;
-        let waiting = |execution: Execution| Waiting {
-            execution: execution.id,
-            queue: execution.spec.queue.clone(),
-            attempt: execution.attempt + 1,
-        };
+        let waiting =
+            |execution: Execution| Waiting { execution: execution.id, queue: execution.spec.queue.clone(), attempt: execution.attempt + 1 };
         Ok(ready.into_iter().map(waiting).collect())
     }
 }

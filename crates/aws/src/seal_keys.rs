@@ -212,8 +212,12 @@ impl Keeper {
 async fn make_first(parameters: &Parameters) -> Result<(), Fault> {
     let key = SealKey::new(random()?);
     parameters.put_new_secret(&below(key.id()), &encoded(key.bytes())).await?;
+    // That it was there already may be the echo of a first try whose answer was lost: only a key that is not named is removed.
     if !parameters.put_new_text(&below(CURRENT), key.id()).await? {
-        parameters.delete(&below(key.id())).await?;
+        let named = parameters.get(&below(CURRENT)).await?;
+        if named.is_some_and(|named| named.value != key.id()) {
+            parameters.delete(&below(key.id())).await?;
+        }
     }
     // What was just made may take a moment to show.
     for round in 0..10 {

@@ -127,7 +127,12 @@ async fn bucket(clients: &Clients, config: &Config) -> Result<(), Fault> {
         .then(|| CreateBucketConfiguration::builder().location_constraint(BucketLocationConstraint::from(region.as_str())).build());
     match clients.s3.create_bucket().bucket(&config.bucket).set_create_bucket_configuration(place).send().await {
         Ok(_) => Ok(()),
-        Err(error) if matches!(error.code(), Some("BucketAlreadyOwnedByYou" | "BucketAlreadyExists")) => Ok(()),
+        Err(error) if error.code() == Some("BucketAlreadyOwnedByYou") => Ok(()),
+        // Names of buckets are the whole world's: this one is somebody else's, and nothing of ours may go there.
+        Err(error) if error.code() == Some("BucketAlreadyExists") => {
+            let message = format!("bucket {} belongs to another account: name one of your own (aws.bucket)", config.bucket);
+            Err(Fault::Refused { service: "S3", code: "BucketAlreadyExists".to_owned(), message })
+        }
         Err(error) => Err(Fault::of("S3", error)),
     }
 }

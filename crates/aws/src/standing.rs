@@ -29,7 +29,7 @@ impl Lists {
             Some(OpenLease { execution: execution.id, status: execution.status, lease })
         };
         let named = self.first_of(&[Line::Active], &queues, usize::MAX).await?;
-        Ok(self.judged(named, written).await?.into_iter().filter_map(open).collect())
+        Ok(self.states(named, written).await?.into_iter().filter_map(open).collect())
     }
 
     /// Executions whose wait for a lock ends at or before this time, by id.
@@ -43,7 +43,7 @@ impl Lists {
         for item in self.ask(queries).await?.iter().flatten() {
             named.push(id_of(item)?);
         }
-        Ok(self.judged(named, written).await?.iter().filter(|execution| ended(execution)).map(|execution| execution.id).collect())
+        Ok(self.states(named, written).await?.iter().filter(|execution| ended(execution)).map(|execution| execution.id).collect())
     }
 
     /// Every queue that holds something, by name.
@@ -103,12 +103,12 @@ impl Lists {
         Ok(pages.iter().flatten().map(id_of).collect::<Result<_, Fault>>()?)
     }
 
-    /// What was named by an index or written just now, as it is now, by id.
-    async fn judged(&self, named: Vec<ExecutionId>, written: Vec<ExecutionId>) -> Result<Vec<Execution>, StoreError> {
-        let mut ids: Vec<ExecutionId> = named.into_iter().chain(written).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        self.read(&ids).await
+    /// What was named by an index or written just now, as it is now and without its spec, by id.
+    async fn states(&self, named: Vec<ExecutionId>, written: Vec<ExecutionId>) -> Result<Vec<Execution>, StoreError> {
+        let ids: Vec<ExecutionId> = named.into_iter().chain(written).collect();
+        let mut found = self.read_states(&ids).await?;
+        found.sort_by_key(|execution| execution.id);
+        Ok(found)
     }
 
     /// The parts of these lines of these queues.

@@ -8,7 +8,7 @@ use runvoy_model::chain::AuditKey;
 use runvoy_model::change::Change;
 use runvoy_model::command::{Answer, Command, Receipt};
 use runvoy_model::decide::{decide, replay};
-use runvoy_model::id::JobId;
+use runvoy_model::limit::StepLimits;
 use runvoy_model::record::Kind;
 use runvoy_model::step::Step;
 use runvoy_model::view::Writes;
@@ -25,8 +25,8 @@ use crate::fault::Fault;
 use crate::item::Item;
 use crate::job::list::JobLists;
 use crate::lists::Lists;
-use crate::mark;
 use crate::turn::{Turn, Turns};
+use crate::{limit, mark};
 
 /// A step that was overtaken so often is given back to its caller.
 const ROUNDS: u32 = 60;
@@ -44,7 +44,7 @@ pub struct DynamoStore {
     pub(crate) events: Arc<EventLog>,
     /// Where the pruner goes on.
     pub(crate) pruned_to: Arc<parking_lot::Mutex<Option<Item>>>,
-    turns: Arc<Turns<JobId>>,
+    turns: Arc<Turns<Need>>,
     wakes: Option<Arc<dyn Wakes>>,
 }
 
@@ -55,6 +55,9 @@ pub trait Wakes: Send + Sync {
 }
 
 impl DynamoStore {
+    /// What one step may hold.
+    pub const STEP_LIMITS: StepLimits = limit::STEP;
+
     /// The store of an installation that was set up.
     pub fn new(clients: &Clients, config: Arc<Config>, audit_key: AuditKey) -> Self {
         let dynamo = Dynamo::new(clients, Arc::clone(&config));
@@ -97,9 +100,13 @@ impl DynamoStore {
             return Ok(answer);
         }
         writes.seal(&self.audit_key, &mut answer);
-        self.commit(step, command, &desk, &writes).await?;
+        let committed = self.commit(step, command, &desk, &writes).await;
         drop(turn);
-        self.remember(&writes);
+        // Also where the answer was lost: it may have been done, and what is remembered is only looked at.
+        if !matches!(committed, Err(Fault::Conflict)) {
+            self.remember(&writes);
+        }
+        committed?;
         if let Some(wakes) = &self.wakes {
             wakes.committed(&writes);
         }
@@ -119,7 +126,9 @@ impl DynamoStore {
     }
 
     async fn answer_again(&self, receipt: &Receipt) -> Result<Answer, Fault> {
-        self.decide(&mut Desk::default(), &mut None, |desk| replay(desk, receipt)).await
+        let mut answer = self.decide(&mut Desk::default(), &mut None, |desk| replay(desk, receipt)).await?;
+        answer.executions_mut().iter().for_each(|execution| self.lists.wrote(execution));
+        Ok(answer)
     }
 
     /// Runs a decision until it has seen all that it wants to see.
@@ -133,8 +142,9 @@ impl DynamoStore {
             match decision(desk) {
                 Ok(decided) => return Ok(decided),
                 Err(Halt::Need(need)) => {
-                    if let (Need::Job(id), None) = (&need, &turn) {
-                        *turn = Some(self.turns.take(*id).await);
+                    let busy = matches!(need, Need::Job(_) | Need::Lock(_) | Need::FirstWaiter(_));
+                    if busy && turn.is_none() {
+                        *turn = Some(self.turns.take(need.clone()).await);
                     }
                     self.fetch(desk, need).await?;
                 }
@@ -160,7 +170,6 @@ fn foreseen(step: &Step, command: &Command) -> Vec<Need> {
         Command::Submit(submit) => {
             needs.push(Need::Execution(submit.id));
             needs.extend(submit.key.as_ref().map(|key| Need::Submitted(key.user.clone(), key.key.clone())));
-            needs.extend(submit.spec.lock.clone().map(Need::Lock));
         }
         Command::Begin(fence) | Command::GiveBack(fence) => needs.push(Need::Execution(fence.execution)),
         Command::Extend(extend) => needs.push(Need::Execution(extend.fence.execution)),

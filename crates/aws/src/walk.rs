@@ -91,12 +91,15 @@ impl Walk {
         }
         // The one that was passed is met again.
         let most = most.clamp(1, 1_000) + 1;
-        let asked = self.parts.iter().map(|part| {
-            let (dynamo, range) = (self.dynamo.clone(), part.range);
-            let mut query = part.between(&self.low, &self.high).limit(most);
-            query.descending = self.descending;
-            async move { dynamo.query(query).await?.iter().map(|item| Ok::<_, Fault>((item.text(range)?.to_owned(), id_of(item)?))).collect() }
-        });
+        let asked =
+            self.parts.iter().map(|part| {
+                let (dynamo, range) = (self.dynamo.clone(), part.range);
+                let mut query = part.between(&self.low, &self.high).limit(most);
+                query.descending = self.descending;
+                async move {
+                    dynamo.query(query).await?.iter().map(|item| Ok::<_, Fault>((item.text(range)?.to_owned(), id_of(item)?))).collect()
+                }
+            });
         // Collected first: a stream over borrowed parts cannot be sent to another thread.
         let asked: Vec<_> = asked.collect();
         let found: Vec<Vec<(String, ExecutionId)>> = stream::iter(asked).buffer_unordered(AT_ONCE).try_collect().await?;

@@ -51,7 +51,13 @@ impl EventLog {
 
     async fn forget(&self, spots: Vec<Spot>) -> Result<usize, Fault> {
         let count = spots.len();
-        let removals = stream::iter(spots).map(|spot| async move { self.dynamo.delete(Table::Events, spot.key()).await });
+        let removals = stream::iter(spots).map(|spot| async move {
+            match self.dynamo.delete(Table::Events, spot.key()).await {
+                // Only the answer may have been lost.
+                Err(fault) if self.dynamo.get(Table::Events, spot.key()).await?.is_some() => Err(fault),
+                _ => Ok(()),
+            }
+        });
         removals.buffer_unordered(AT_ONCE).try_collect::<Vec<()>>().await?;
         Ok(count)
     }

@@ -18,7 +18,6 @@ use aws_sdk_dynamodb::config::Credentials;
 use runvoy_aws::{Clients, Config};
 
 use self::fault::Faults;
-pub use self::lag::MOST as LAG;
 
 /// What an emulator is started with: it says its address, and ends with its stdin.
 const START: &str = include_str!("start.py");
@@ -87,6 +86,11 @@ impl Emulator {
         let prefix = format!("t{random}-{}", NEXT.fetch_add(1, Ordering::Relaxed));
         Config { log_group: Some(format!("/runvoy/{prefix}")), ..Config::new(&prefix) }
     }
+}
+
+/// So far an index lags at most behind the layer of faults.
+pub const fn longest_lag() -> Duration {
+    lag::MOST
 }
 
 /// Clients of an emulator.

@@ -19,7 +19,7 @@ use super::emulator::Emulator;
 use crate::clients::Clients;
 use crate::config::Config;
 use crate::dynamo::Dynamo;
-use crate::execution::{self, Rewrite};
+use crate::execution;
 use crate::item::{Item, item, s};
 use crate::recent::Recent;
 use crate::setup::set_up;
@@ -92,10 +92,6 @@ impl World {
 
     pub async fn put(&self, item: Item) {
         self.lists.dynamo.put(Table::Executions, item).await.expect("written");
-    }
-
-    pub async fn item(&self, id: ExecutionId) -> Item {
-        self.lists.dynamo.get(Table::Executions, execution::key(id)).await.expect("read").expect("a stored execution")
     }
 
     pub async fn mark(&self, name: &str) -> Option<Item> {
