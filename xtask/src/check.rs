@@ -4,6 +4,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use crate::emulator::Emulators;
 use crate::step::Steps;
 use crate::suite::{self, Runner};
 use crate::tally::Tally;
@@ -18,8 +19,9 @@ pub fn run() -> Result<()> {
     steps.take("clippy", || tool::run(&mut web::required(lint::clippy())))?;
     steps.take("docs", || tool::run(&mut web::required(lint::docs())))?;
     steps.take("page types", || tool::run(&mut web::install()).and_then(|()| tool::run(&mut web::types())))?;
+    let emulators = steps.take("emulators", || Ok(Emulators::start()))?;
     let mut tally = Tally::default();
-    let tests = test(&mut steps, &mut tally);
+    let tests = test(&mut steps, &emulators, &mut tally);
     if tests.is_ok() {
         steps.finish();
     }
@@ -27,18 +29,23 @@ pub fn run() -> Result<()> {
     tests
 }
 
-/// The steps that run tests, and count them.
-fn test(steps: &mut Steps, tally: &mut Tally) -> Result<()> {
-    steps.take("page tests", || tested(vec![web::unit_tests()], tally))?;
-    steps.take("doc tests", || tested(vec![web::required(suite::doc_tests())], tally))?;
-    steps.take("tests", || tested(Runner::pick().everything().into_iter().map(web::required).collect(), tally))?;
-    steps.take("journeys", || tested(vec![web::journeys()?], tally))
+/// The steps that run tests, and count them. The long ones run also after a failure, so that one run shows everything that is broken.
+fn test(steps: &mut Steps, emulators: &Emulators, tally: &mut Tally) -> Result<()> {
+    let runner = Runner::pick();
+    let all = |commands: Vec<Command>| commands.into_iter().map(web::required).collect();
+    steps.take("page tests", || tested(vec![web::unit_tests()], emulators, tally))?;
+    steps.take("doc tests", || tested(all(vec![suite::doc_tests()]), emulators, tally))?;
+    let tests = steps.take("tests", || tested(all(runner.everything()), emulators, tally));
+    let journeys = steps.take("journeys", || tested(vec![web::journeys()?], emulators, tally));
+    let on_aws = steps.take("tests on AWS", || tested(all(vec![runner.on_aws()]), emulators, tally));
+    tests.and(journeys).and(on_aws)
 }
 
-/// Runs all `commands`, also after a failure, so that one run shows everything that is broken.
-fn tested(commands: Vec<Command>, tally: &mut Tally) -> Result<()> {
+/// Runs all `commands`, also after a failure.
+fn tested(commands: Vec<Command>, emulators: &Emulators, tally: &mut Tally) -> Result<()> {
     let mut failed = Vec::new();
     for mut command in commands {
+        emulators.tell(&mut command);
         if !tee::run(&mut command, |line| tally.read(line))?.success() {
             failed.push(tool::line(&command));
         }

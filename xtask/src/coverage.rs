@@ -8,13 +8,17 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use crate::emulator::Emulators;
 use crate::suite::PROMISE;
 use crate::tool;
 
 /// Prints a table of coverage per file; a browsable one is said where there is one.
 pub fn run() -> Result<()> {
+    let emulators = Emulators::start();
     if tool::has_cargo_command("llvm-cov") {
-        return tool::run(&mut tool::cargo(&["llvm-cov", "--workspace", "--html", "--", "--skip", PROMISE]));
+        let mut command = tool::cargo(&["llvm-cov", "--workspace", "--html", "--", "--skip", PROMISE]);
+        emulators.tell(&mut command);
+        return tool::run(&mut command);
     }
     let tools = Tools::find()?;
     let dir = tool::root().join("target/coverage");
@@ -28,6 +32,7 @@ pub fn run() -> Result<()> {
         let mut command = tool::cargo(args);
         command.env("RUSTFLAGS", "-C instrument-coverage").env("CARGO_TARGET_DIR", &build);
         command.env("LLVM_PROFILE_FILE", profiles.join("%p-%8m.profraw"));
+        emulators.tell(&mut command);
         command
     };
     let built = tool::output(&mut instrumented(&["test", "--workspace", "--no-run", "--message-format=json"]))?;

@@ -5,6 +5,7 @@ mod bench;
 mod check;
 mod coverage;
 mod dev;
+mod emulator;
 mod fix;
 mod lint;
 mod need;

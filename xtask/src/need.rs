@@ -1,7 +1,7 @@
 //! The programs of the system that tests call (strace to fail an fsync, faketime to move a clock, git to clone, Node and a browser for
 //! the web page). On a machine with apt, and as root, what is missing is installed; elsewhere it is only named.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::Result;
 
@@ -18,27 +18,44 @@ const NEEDED: [(&[&str], &str); 7] = [
     (&["chromium", "chromium-browser", "google-chrome"], "chromium"),
 ];
 
+/// What makes a virtual environment where the system keeps that apart from Python itself.
+const VENV: [&str; 2] = ["python3", "python3-venv"];
+
 /// Installs what is missing, or says what to install. A machine where that is not possible is no error here: the
 /// tests that need the program fail and say so.
 pub fn provide() -> Result<()> {
     let missing = missing(|program| tool::find(program).is_some());
     if missing.is_empty() {
         eprintln!("every program that tests call is there");
-        return Ok(());
+    }
+    provide_packages(&missing);
+    Ok(())
+}
+
+/// The same for what makes a virtual environment of Python.
+pub fn provide_venv() {
+    let probe = Command::new("python3").args(["-c", "import ensurepip, venv"]).stderr(Stdio::null()).status();
+    if !probe.is_ok_and(|status| status.success()) {
+        provide_packages(&VENV);
+    }
+}
+
+fn provide_packages(missing: &[&str]) {
+    if missing.is_empty() {
+        return;
     }
     let list = missing.join(" ");
     if !is_root() || tool::find("apt-get").is_none() {
         eprintln!("missing: {list}; some tests need them: `apt-get install {list}`");
-        return Ok(());
+        return;
     }
     eprintln!("missing: {list}; running `apt-get install {list}`");
-    if install(&missing).is_err() {
+    if install(missing).is_err() {
         // Most often the package lists are absent or old.
-        tool::run(&mut apt(&["update", "-qq"])).and_then(|()| install(&missing)).unwrap_or_else(|error| {
+        tool::run(&mut apt(&["update", "-qq"])).and_then(|()| install(missing)).unwrap_or_else(|error| {
             eprintln!("could not install {list}: {error:#}; the tests that need them will fail");
         });
     }
-    Ok(())
 }
 
 fn missing(is_there: impl Fn(&str) -> bool) -> Vec<&'static str> {

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 
+use crate::emulator::Emulators;
 use crate::report::{Machine, Report, Row, date};
 use crate::suite::{PROMISE, Runner};
 use crate::{need, tee, tool};
@@ -18,7 +19,10 @@ pub fn run(args: &[String]) -> Result<()> {
     let filter = args.first().map_or("", String::as_str);
     let mut rows = Vec::new();
     let mut ran = BTreeSet::new();
-    let status = tee::run(&mut Runner::pick().promises(filter), |line| {
+    let emulators = Emulators::start();
+    let mut command = Runner::pick().promises(filter);
+    emulators.tell(&mut command);
+    let status = tee::run(&mut command, |line| {
         rows.extend(Row::read(line, &today));
         ran.extend(promise_number(line));
     })?;

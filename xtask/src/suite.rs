@@ -11,6 +11,10 @@ pub const PROMISE: &str = "promise_";
 /// The profile of `prove`: what is shipped, without the slow link, so that numbers mean something.
 const PROVE_PROFILE: [&str; 4] = ["--config", "profile.prove.inherits='release'", "--config", "profile.prove.lto='off'"];
 
+/// The end-to-end tests that also run with AWS as the store. The others are about files, disks and power.
+const AWS_JOURNEYS: [&str; 11] =
+    ["alerts", "dead_letter", "event", "job", "job_crash", "log", "people_cli", "run", "secret", "stop", "two_servers"];
+
 /// Which program runs the tests.
 #[derive(Clone, Copy)]
 pub enum Runner {
@@ -41,9 +45,26 @@ impl Runner {
         }
     }
 
-    /// The tests of the inner loop: all but the promises; `args` narrow them.
+    /// The end-to-end tests of what a user does, with AWS as the store.
+    pub fn on_aws(self) -> Command {
+        let mut command = match self {
+            Runner::Nextest => tool::cargo(&["nextest", "run", "--profile", "ci"]),
+            Runner::Libtest => tool::cargo(&["test", "--no-fail-fast"]),
+        };
+        command.args(["-p", "runvoy", "--features", "aws"]).env("RUNVOY_TEST_BACKEND", "aws");
+        for journey in AWS_JOURNEYS {
+            command.args(["--test", journey]);
+        }
+        if matches!(self, Runner::Libtest) {
+            command.args(["--", "--test-threads=2"]);
+        }
+        command
+    }
+
+    /// The tests of the inner loop: all but the promises, and but those that talk to emulators of AWS unless they are named; `args` narrow them.
     pub fn inner_loop(self, args: &[String]) -> Command {
-        let scope: &[&str] = if args.iter().any(|arg| arg == "-p" || arg.starts_with("--package")) { &[] } else { &["--workspace"] };
+        let is_narrowed = args.iter().any(|arg| arg == "-p" || arg.starts_with("--package"));
+        let scope: &[&str] = if is_narrowed { &[] } else { &["--workspace", "--exclude", "runvoy-aws"] };
         let mut command = match self {
             Runner::Nextest => tool::cargo(&["nextest", "run", "--filterset", "not test(promise_)"]),
             Runner::Libtest => tool::cargo(&["test", "--tests"]),
@@ -95,6 +116,13 @@ mod tests {
         let args = ["-p".to_owned(), "runvoy-model".to_owned()];
         assert!(!words(&Runner::Nextest.inner_loop(&args)).contains(&"--workspace".to_owned()));
         assert!(words(&Runner::Nextest.inner_loop(&[])).contains(&"--workspace".to_owned()));
+    }
+
+    #[test]
+    fn every_journey_on_aws_is_a_test_of_the_binary() {
+        for journey in AWS_JOURNEYS {
+            assert!(tool::root().join(format!("crates/runvoy/tests/{journey}.rs")).exists(), "{journey}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 
+use crate::emulator::Emulators;
 use crate::suite::Runner;
 use crate::{tool, web};
 
@@ -10,5 +11,8 @@ pub fn run(args: &[String]) -> Result<()> {
     if args.is_empty() && web::is_installed() {
         tool::run(&mut web::unit_tests())?;
     }
-    tool::run(&mut Runner::pick().inner_loop(args))
+    let emulators = Emulators::start_for(args);
+    let mut command = Runner::pick().inner_loop(args);
+    emulators.tell(&mut command);
+    tool::run(&mut command)
 }

@@ -141,9 +141,10 @@ impl<'h> Play<'h> {
             node
         });
         let mut nodes: Vec<_> = nodes.collect();
-        let staged = nodes.len().saturating_sub(100).max(self.chance.below(nodes.len() + 1));
+        let most = self.yard.store().step_limits().tasks;
+        let staged = nodes.len().saturating_sub(most).max(self.chance.below(nodes.len() + 1));
         let mut begins = begins.map(|job| Box::new(job.clone()));
-        for part in nodes.drain(..staged).collect::<Vec<_>>().chunks(100) {
+        for part in nodes.drain(..staged).collect::<Vec<_>>().chunks(most) {
             let stage = StageTasks { job: self.id, begins: begins.take(), nodes: part.to_vec() };
             assert_eq!(self.yard.play(Command::StageTasks(stage)).await, Answer::Unchanged);
             self.maybe_crash(5).await;

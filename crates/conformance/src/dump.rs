@@ -18,7 +18,7 @@ use crate::stage::name;
 /// All that can be read through the port.
 #[derive(Debug, PartialEq)]
 pub struct Dump {
-    /// Newest first.
+    /// The newest id first: a store without one writer cannot tell the order in which they came where their clocks differ.
     pub executions: Vec<Execution>,
     /// By name, each with its line.
     pub locks: Vec<LockLine>,
@@ -50,7 +50,8 @@ impl Dump {
     /// Reads everything but the events up to a place: what was compared once need not be read again after every step.
     pub async fn with_events_after(store: &dyn ExecutionStore, after: Option<u64>) -> Self {
         let list = ListQuery { limit: 100_000, ..ListQuery::default() };
-        let executions = store.list(list).await.expect("a list");
+        let mut executions = store.list(list).await.expect("a list");
+        executions.sort_by_key(|execution| std::cmp::Reverse(execution.id));
         let mut locks = store.locks().await.expect("locks");
         locks.sort_by(|one, other| one.lock.name.cmp(&other.lock.name));
         let mut open_leases = store.open_leases().await.expect("leases");
@@ -114,11 +115,13 @@ pub fn assert_same_records(got: &[Record], expected: &[Record], when: &str) {
     same("records", got, expected, when);
 }
 
-/// Every job, each with its tasks, newest first.
+/// Every job, each with its tasks, the newest id first.
 pub async fn jobs(store: &dyn JobStore) -> Vec<(Job, Vec<Node>)> {
     let query = JobQuery { statuses: JobStatus::ALL.to_vec(), limit: 100_000, ..JobQuery::default() };
     let mut found = Vec::new();
-    for job in store.jobs(query).await.expect("jobs") {
+    let mut listed = store.jobs(query).await.expect("jobs");
+    listed.sort_by_key(|job| std::cmp::Reverse(job.id));
+    for job in listed {
         let nodes = nodes(store, job.id).await;
         found.push((job, nodes));
     }

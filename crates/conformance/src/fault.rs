@@ -12,6 +12,7 @@ use runvoy_model::execution::Execution;
 use runvoy_model::id::{ExecutionId, JobId};
 use runvoy_model::incident::{IncidentKind, Phase};
 use runvoy_model::job::{Job, Node, Payload};
+use runvoy_model::limit::StepLimits;
 use runvoy_model::log::Chunk;
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
@@ -146,6 +147,10 @@ macro_rules! layer {
         impl<S: ExecutionStore + ?Sized> ExecutionStore for $layer<S> {
             async fn apply(&self, step: Step, command: Command) -> Result<Answer, StoreError> {
                 self.repeatable(|| self.inner.apply(step.clone(), command.clone())).await
+            }
+
+            fn step_limits(&self) -> StepLimits {
+                self.inner.step_limits()
             }
 
             async fn get(&self, id: ExecutionId) -> Result<Option<Execution>, StoreError> {
@@ -334,6 +339,9 @@ layer!(Retrying);
 pub trait Breakable: Send + Sync {
     /// The store behind the faults of this seed and a caller with patience.
     fn through_faults(store: Arc<Self>, seed: u64) -> Arc<Self>;
+
+    /// The store behind a caller with patience alone: what fails is under it.
+    fn with_patience(store: Arc<Self>) -> Arc<Self>;
 }
 
 macro_rules! breakable {
@@ -342,6 +350,10 @@ macro_rules! breakable {
             fn through_faults(store: Arc<Self>, seed: u64) -> Arc<Self> {
                 let faulty: Arc<Self> = Arc::new(Faulty::new(store, seed));
                 Arc::new(Retrying::new(faulty))
+            }
+
+            fn with_patience(store: Arc<Self>) -> Arc<Self> {
+                Arc::new(Retrying::new(store))
             }
         }
     };
@@ -368,6 +380,29 @@ impl<H> ThroughFaults<H> {
 impl<S: ?Sized + Breakable, H: Harness<S>> Harness<S> for ThroughFaults<H> {
     fn store(&self) -> Arc<S> {
         S::through_faults(self.inner.store(), self.seeds.lock().number())
+    }
+
+    async fn reopen(&self) {
+        self.inner.reopen().await;
+    }
+}
+
+/// A harness whose callers repeat what was not answered: for a store that fails by itself.
+pub struct Patient<H> {
+    inner: H,
+}
+
+impl<H> Patient<H> {
+    /// Puts the patience before every handle that a harness gives out.
+    pub const fn new(inner: H) -> Self {
+        Self { inner }
+    }
+}
+
+#[async_trait]
+impl<S: ?Sized + Breakable, H: Harness<S>> Harness<S> for Patient<H> {
+    fn store(&self) -> Arc<S> {
+        S::with_patience(self.inner.store())
     }
 
     async fn reopen(&self) {

@@ -27,8 +27,7 @@ pub async fn compare(store: &dyn TransactionalStore) -> Comparison {
     let locks: HashMap<Name, Lock> =
         store.locks().await.expect("locks").into_iter().map(|line| (line.lock.name.clone(), line.lock)).collect();
     let mut executions = store.list(ListQuery { limit: usize::MAX, ..ListQuery::default() }).await.expect("a list");
-    executions.reverse();
-    let mut folds = HashMap::new();
+    let (mut folds, mut begun) = (HashMap::new(), HashMap::new());
     for execution in &executions {
         let about = Entity::task(execution.id);
         let mut fold = ExecutionFold::default();
@@ -38,7 +37,10 @@ pub async fn compare(store: &dyn TransactionalStore) -> Comparison {
         let folded = folded.map_err(|impossible| Mismatch::of(&about, "events", impossible.to_string()));
         found.add(folded.and_then(|()| fold.compare(execution, lock)));
         folds.insert(execution.id, fold);
+        begun.insert(execution.id, events.first().map(|first| first.place));
     }
+    // In the order of their release, which the log knows and a list may not.
+    executions.sort_by_key(|execution| begun[&execution.id]);
     for (job, nodes) in jobs(store).await {
         let events = events_of(store, Entity::job(job.id)).await;
         found.join(compare_job(job, &events, tasks_of(&executions, &folds), &nodes));

@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use crate::Engine;
 use crate::access::Caller;
 use crate::error::EngineError;
-use crate::incident::{MOST_UNHEARD, MOVES_AT_ONCE};
+use crate::incident::MOST_UNHEARD;
 use crate::notice::{Composed, MOST_NAMED, Waiting, compose};
 
 /// How often is looked at least.
@@ -192,7 +192,7 @@ impl Alerts {
     /// Writes down what was told. Until that is done nothing else is told: it would be told again.
     async fn mark(&mut self) -> Result<(), EngineError> {
         while !self.unmarked.is_empty() {
-            let some = self.unmarked.len().min(MOVES_AT_ONCE);
+            let some = self.unmarked.len().min(self.engine.moves_at_once());
             self.engine.move_incidents("alerts", &self.unmarked[..some]).await?;
             self.unmarked.drain(..some);
             self.engine.alerts.standing.lock().waiting = self.unmarked.len();

@@ -3,7 +3,8 @@
 //! The tree over the log lives in memory and goes on from the last checkpoint at a start, so that a checkpoint costs what happened since
 //! the last one. A checkpoint is an event too, and the next one covers it; but it alone is no reason for a next one, so that a server at
 //! rest writes nothing. A checkpoint is told before the next is written: outside there is at most one less than inside, unless telling
-//! fails; then checkpoints are written all the same, and told when it works again.
+//! fails; then checkpoints are written all the same, and told when it works again. Where several servers write to one store, a checkpoint's
+//! number names its step: of two that did not know of each other the second writes nothing, so that none ever covers less than the one before it.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -46,6 +47,8 @@ struct Progress {
     read: u64,
     /// The place of the last event in the tree.
     covered: u64,
+    /// How many checkpoints are among what was read.
+    checkpoints: u64,
     /// Something else than checkpoints happened since the last one.
     is_due: bool,
     /// The last checkpoint that was told outside; `None` where that must be looked up.
@@ -97,9 +100,10 @@ impl Auditor {
         let (mut told, mut made) = (self.tell(progress).await, false);
         loop {
             let is_at_end = self.read(progress).await?;
-            if progress.is_due {
+            if progress.is_due && (is_at_end || !self.engine.config.shares_store()) {
                 let checkpoint = progress.tree.checkpoint(progress.covered);
-                self.engine.ports.store.change(self.engine.system_step("auditor"), Change::Checkpoint(checkpoint), None).await?;
+                let step = self.engine.agent_step("auditor", &format!("checkpoint {}", progress.checkpoints + 1));
+                self.engine.ports.store.change(step, Change::Checkpoint(checkpoint), None).await?;
                 (progress.is_due, made) = (false, true);
                 told = self.tell(progress).await;
             }
@@ -113,16 +117,18 @@ impl Auditor {
     async fn resume<'p>(&self, progress: &'p mut Option<Progress>) -> Result<&'p mut Progress, EngineError> {
         if progress.is_none() {
             let query = EventQuery { descending: true, limit: 1, ..of_ledger() };
-            let (tree, covered) = match self.engine.ports.store.events(query).await?.pop() {
-                None => (Tree::default(), 0),
+            let (tree, covered, checkpoints) = match self.engine.ports.store.events(query).await?.pop() {
+                None => (Tree::default(), 0, 0),
                 Some(last) => {
                     let checkpoint: Option<Checkpoint> = Witness::of(&last.event).map(|(_, checkpoint)| checkpoint);
-                    let resumed = checkpoint.and_then(|checkpoint| Some((Tree::resume(&checkpoint)?, checkpoint.up_to)));
+                    // Whatever the last one does not cover is read again, and it itself is among that.
+                    let before = last.event.number.saturating_sub(1);
+                    let resumed = checkpoint.and_then(|checkpoint| Some((Tree::resume(&checkpoint)?, checkpoint.up_to, before)));
                     let changed = "the last checkpoint of the audit trail was changed: see `runvoy audit verify`";
                     resumed.ok_or_else(|| EngineError::Internal(changed.to_owned()))?
                 }
             };
-            *progress = Some(Progress { tree, read: covered, covered, is_due: false, told: None });
+            *progress = Some(Progress { tree, read: covered, covered, checkpoints, is_due: false, told: None });
         }
         Ok(progress.as_mut().expect("just filled"))
     }
@@ -137,6 +143,7 @@ impl Auditor {
                     progress.tree.append(leaf.id, &leaf.mac);
                     progress.covered = leaf.place;
                     progress.is_due |= leaf.kind != EventType::AuditCheckpoint;
+                    progress.checkpoints += u64::from(leaf.kind == EventType::AuditCheckpoint);
                 }
             }
             if page.len() < PAGE {
@@ -150,8 +157,8 @@ impl Auditor {
     async fn tell(&self, progress: &mut Progress) -> Result<(), EngineError> {
         // Out of `progress` until everything is told: after a failure, or where nobody waits any more, it may have been heard all the same.
         let mut told = match progress.told.take() {
-            Some(told) => told,
-            None => self.witnesses.last().await.map_err(|error| EngineError::Unavailable(Box::new(error)))?,
+            Some(told) if !self.engine.config.shares_store() => told,
+            _ => self.witnesses.last().await.map_err(|error| EngineError::Unavailable(Box::new(error)))?,
         };
         let mut after = told.as_ref().map(|told| told.up_to);
         loop {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use runvoy_model::cost::Rates;
 use runvoy_model::event::EventScope;
 use runvoy_model::health::Thresholds;
+use runvoy_model::id::WorkerId;
 use runvoy_model::name::Name;
 use runvoy_model::spec::DEFAULT_QUEUE;
 
@@ -25,6 +26,10 @@ pub struct Config {
     pub reap_margin_ms: u64,
     /// How long a kill may stay unconfirmed.
     pub kill_confirm_ms: u64,
+    /// Whoever waits for a wake-up also looks this often: what another process writes is seen no sooner.
+    pub poll: Duration,
+    /// Which in-process workers are known to be gone.
+    pub predecessors: Predecessors,
     /// More submits than this at once are turned away.
     pub max_submits_at_once: usize,
     /// So many refusals of one user are kept as events in a minute; beyond that they are turned away. 0 is any number.
@@ -49,6 +54,27 @@ pub struct Config {
     pub allow_shared_uid: bool,
     /// Repositories may be cloned from literal addresses of this machine and of private networks.
     pub git_private: bool,
+}
+
+/// The in-process workers whose leases a start may end at once, because their commands are known to be gone.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Predecessors {
+    /// The store is this server's alone: all but its own.
+    #[default]
+    All,
+    /// Other servers work on the same store: only those of this server's earlier starts. Whoever else has not been heard of is judged by the
+    /// reaper's watch, like any worker elsewhere.
+    These(Vec<WorkerId>),
+}
+
+impl Predecessors {
+    /// Whether this in-process worker, which is not that of this very start, is known to be gone.
+    pub(crate) fn contains(&self, worker: WorkerId) -> bool {
+        match self {
+            Self::All => true,
+            Self::These(gone) => gone.contains(&worker),
+        }
+    }
 }
 
 /// What a run is held to, for whoever wants to know before it runs. What is absent is not limited.
@@ -89,6 +115,11 @@ pub struct RetentionConfig {
 }
 
 impl Config {
+    /// Whether other servers work on the same store.
+    pub(crate) const fn shares_store(&self) -> bool {
+        matches!(self.predecessors, Predecessors::These(_))
+    }
+
     /// The base address of pages, for those who have not asked.
     pub(crate) fn pages(&self) -> &str {
         if self.web_url.is_empty() { &self.own_url } else { &self.web_url }
@@ -110,6 +141,8 @@ impl Default for Config {
             lease_ttl_ms: 30_000,
             reap_margin_ms: 10_000,
             kill_confirm_ms: 60_000,
+            poll: Duration::from_secs(1),
+            predecessors: Predecessors::All,
             max_submits_at_once: 2_048,
             denials_per_minute: 60,
             health: HealthConfig::default(),

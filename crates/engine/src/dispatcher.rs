@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use runvoy_model::id::JobId;
 use runvoy_model::job::JobStatus;
@@ -10,7 +9,6 @@ use runvoy_model::job::JobStatus;
 use crate::Engine;
 use crate::error::EngineError;
 
-const EVERY: Duration = Duration::from_secs(1);
 /// A job that was staged and not opened within this time never will be.
 const STAGED_FOR_MS: i64 = 10 * 60 * 1_000;
 const JOBS_AT_ONCE: usize = 1_000;
@@ -28,7 +26,7 @@ impl Dispatcher {
         Self { engine }
     }
 
-    /// Looks when something moved, and every second, until dropped.
+    /// Looks when something moved, and every so often, until dropped.
     pub async fn run(self) {
         loop {
             if let Err(error) = self.look().await {
@@ -36,7 +34,7 @@ impl Dispatcher {
             }
             tokio::select! {
                 () = self.engine.dispatcher.notified() => {}
-                () = tokio::time::sleep(EVERY) => {}
+                () = tokio::time::sleep(self.engine.config.poll) => {}
             }
         }
     }

@@ -29,8 +29,6 @@ const MOST_FITTING: usize = 10_000;
 const MOST_SHOWN: usize = 10;
 /// The word of a kill in the trail.
 pub(crate) const KILL: &str = "executions.kill";
-/// Whoever waits for a wake-up also looks this often.
-pub(crate) const POLL: Duration = Duration::from_secs(1);
 
 /// Which executions to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -234,7 +232,7 @@ impl Engine {
             if execution.status.is_terminal() || tokio::time::Instant::now() >= deadline {
                 return Ok(execution);
             }
-            let next_look = deadline.min(tokio::time::Instant::now() + POLL);
+            let next_look = deadline.min(tokio::time::Instant::now() + self.config.poll);
             tokio::select! {
                 () = watch.changed() => {}
                 () = tokio::time::sleep_until(next_look) => {}
@@ -245,6 +243,10 @@ impl Engine {
     /// What an execution waits for, with what only the engine knows.
     pub fn waiting_for(&self, execution: &Execution) -> Option<WaitingFor> {
         let waiting = execution.waiting_for(self.now())?;
+        // What others on the same store can run is not known here.
+        if self.config.shares_store() {
+            return Some(waiting);
+        }
         if waiting.code == WaitCode::Image && !self.worker.serves.contains(&Needs::Image) {
             let message =
                 format!("a worker that can run image {}: no worker here can, they run only image {LOCAL_IMAGE}", execution.spec.image);

@@ -10,7 +10,6 @@ use runvoy_model::log::Chunk;
 use crate::Engine;
 use crate::access::Caller;
 use crate::error::EngineError;
-use crate::execution::POLL;
 use crate::hub::Watch;
 
 /// What a follower sees next.
@@ -70,7 +69,7 @@ impl Follower {
             }
             tokio::select! {
                 () = self.watch.changed() => {}
-                () = tokio::time::sleep(POLL) => {}
+                () = tokio::time::sleep(self.engine.config.poll) => {}
             }
         }
     }

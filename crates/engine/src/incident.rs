@@ -10,8 +10,6 @@ use runvoy_ports::store::StoreError;
 use crate::Engine;
 use crate::error::EngineError;
 
-/// So many incidents are moved in one step: what a store with conditional writes can take.
-pub(crate) const MOVES_AT_ONCE: usize = 100;
 /// What is over is kept this long.
 const KEPT_MS: i64 = 7 * DAY_MS;
 /// A dead letter that nobody redrives is never over: that it is there is told by `queues dead`.
@@ -35,9 +33,14 @@ impl Engine {
         Ok(incident.filter(|incident| incident.began_at == mark.began_at && incident.phase().0 == phase))
     }
 
+    /// So many incidents are moved in one step.
+    pub(crate) fn moves_at_once(&self) -> usize {
+        self.ports.store.step_limits().moves
+    }
+
     /// Moves incidents, and lets those know who tell people.
     pub(crate) async fn move_incidents(&self, part: &'static str, moves: &[Move]) -> Result<(), EngineError> {
-        for some in moves.chunks(MOVES_AT_ONCE) {
+        for some in moves.chunks(self.moves_at_once()) {
             let command = Command::Change(Change::MoveIncidents(some.to_vec()), None);
             match self.ports.store.apply(self.system_step(part), command).await? {
                 Answer::Unchanged => {}
@@ -99,7 +102,7 @@ impl Engine {
     ) -> Result<usize, EngineError> {
         let mut forgotten = 0;
         while forgotten < most {
-            let limit = MOVES_AT_ONCE.min(most - forgotten);
+            let limit = self.moves_at_once().min(most - forgotten);
             let oldest = self.incidents(phase, Some(kind), limit).await?;
             let moves: Vec<Move> = oldest
                 .into_iter()

@@ -25,10 +25,6 @@ use crate::access::Caller;
 use crate::error::EngineError;
 use crate::repeat::submit_key;
 
-/// So many tasks are written in one step, as long as they are small.
-const TASKS_AT_ONCE: usize = 100;
-/// What the data of tasks that are written in one step may come to.
-const BYTES_AT_ONCE: usize = 1 << 20;
 /// So many tasks of a cancelled job are killed before the next job has its turn, and so many of them at once.
 const KILLS_IN_TURN: usize = 256;
 const KILLS_AT_ONCE: usize = 32;
@@ -299,11 +295,12 @@ impl Engine {
 
     /// Writes what does not fit into the opening step; gives back what does.
     async fn stage(&self, caller: &Caller, id: JobId, begins: Option<&Job>, nodes: Vec<Node>) -> Result<Vec<Node>, EngineError> {
+        let limits = self.ports.store.step_limits();
         let mut begins = begins.map(|job| Box::new(job.clone()));
         let (mut chunk, mut bytes) = (Vec::new(), 0);
         for node in nodes {
             let size = data::size(&node);
-            if !chunk.is_empty() && (chunk.len() == TASKS_AT_ONCE || bytes + size > BYTES_AT_ONCE) {
+            if !chunk.is_empty() && (chunk.len() == limits.tasks || bytes + size > limits.bytes) {
                 let stage = StageTasks { job: id, begins: begins.take(), nodes: std::mem::take(&mut chunk) };
                 self.ports.store.stage_tasks(Step { audit: None, ..self.user_step(caller, "jobs.stage") }, stage).await?;
                 bytes = 0;

@@ -15,7 +15,6 @@ use runvoy_ports::store::StoreError;
 
 use crate::Engine;
 use crate::error::EngineError;
-use crate::execution::POLL;
 
 /// How often a lease is asked for again after a lost answer.
 const REPEATS: usize = 3;
@@ -42,8 +41,8 @@ impl Leases for LocalLeases {
         });
         let wait = match ready_at.map(|at| at.ms_since(engine.now())) {
             Some(0) => return,
-            Some(ms) => POLL.min(std::time::Duration::from_millis(ms.unsigned_abs())),
-            None => POLL,
+            Some(ms) => engine.config.poll.min(std::time::Duration::from_millis(ms.unsigned_abs())),
+            None => engine.config.poll,
         };
         tokio::select! {
             () = engine.hub.wait_for_work() => {}
@@ -53,6 +52,7 @@ impl Leases for LocalLeases {
 
     async fn lease(&self, max: usize) -> Result<Vec<Execution>, LeaseError> {
         let engine = &self.engine;
+        let max = max.min(engine.ports.store.step_limits().leases);
         let request = LeaseRequest {
             worker: engine.worker.clone(),
             queues: engine.config.queues.clone(),

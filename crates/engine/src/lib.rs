@@ -45,6 +45,7 @@ mod wait;
 use std::sync::{Arc, OnceLock};
 
 use runvoy_model::id::{LeaseId, StepId};
+use runvoy_model::key::key_hash;
 use runvoy_model::step::{Actor, Audit, Authority, Step};
 use runvoy_model::time::UnixMs;
 use runvoy_ports::blob::BlobStore;
@@ -62,7 +63,7 @@ pub use crate::alerts::{AlertStanding, Alerts};
 pub use crate::audit::{AuditFilter, AuditPage};
 pub use crate::auditor::Auditor;
 pub use crate::claim::ClaimedKey;
-pub use crate::config::{Config, HealthConfig, RetentionConfig, RunLimits};
+pub use crate::config::{Config, HealthConfig, Predecessors, RetentionConfig, RunLimits};
 pub use crate::dispatcher::Dispatcher;
 pub use crate::error::EngineError;
 pub use crate::event::{EventFilter, EventFollower, ShownEvent};
@@ -157,6 +158,11 @@ impl Engine {
         debug_assert!(attached.is_ok(), "one worker lives in a server");
     }
 
+    /// Another process may have left work: a hint, like every wake-up.
+    pub fn wake_worker(&self) {
+        self.hub.work();
+    }
+
     /// The settings it runs with.
     pub fn config(&self) -> &Config {
         &self.config
@@ -182,6 +188,17 @@ impl Engine {
 
     fn system_step(&self, part: &'static str) -> Step {
         Step::system(self.step_id(), self.now(), part)
+    }
+
+    /// A step that the same agent of another server on the same store may be about to make too: there its name is its id, so that whoever comes
+    /// second writes nothing.
+    fn agent_step(&self, part: &'static str, name: &str) -> Step {
+        let step = self.system_step(part);
+        if !self.config.shares_store() {
+            return step;
+        }
+        let digest = key_hash(&format!("{part}: {name}"));
+        Step { id: StepId::from_bytes(*digest.first_chunk().expect("a digest is longer")), ..step }
     }
 
     fn worker_step(&self) -> Step {

@@ -115,12 +115,30 @@ impl Engine {
         if let Some(why) = &round.denied {
             self.note_denied(caller, REDRIVE, why).await?;
         }
-        let redrive = Redrive { letters: round.letters, refused: round.refused, key };
-        let (letters, repeated) = self.ports.store.redrive(self.user_step(caller, REDRIVE), redrive).await?;
-        if !repeated {
-            self.went_on(&letters).await?;
-        }
+        let letters = self.run_again(caller, round, key).await?;
         self.report(wanted, rest, letters).await
+    }
+
+    /// Has the letters of a request run again, in as many steps as the store needs. The last one keeps the key, with what became of all: a request that
+    /// was broken off finds those of its first steps run again, and goes on with the others.
+    async fn run_again(&self, caller: &Caller, round: Round, key: Option<SubmitKey>) -> Result<Vec<Redriven>, EngineError> {
+        let most = self.ports.store.step_limits().letters;
+        let (mut letters, mut settled) = (round.letters, Vec::new());
+        while letters.len() > most {
+            let rest = letters.split_off(most);
+            let redrive = Redrive { letters: std::mem::replace(&mut letters, rest), settled: Vec::new(), key: None };
+            let (some, _) = self.ports.store.redrive(self.user_step(caller, REDRIVE), redrive).await?;
+            self.went_on(&some).await?;
+            settled.extend(some);
+        }
+        settled.extend(round.refused);
+        let before = settled.len();
+        let redrive = Redrive { letters, settled, key };
+        let (all, repeated) = self.ports.store.redrive(self.user_step(caller, REDRIVE), redrive).await?;
+        if !repeated {
+            self.went_on(&all[..all.len() - before]).await?;
+        }
+        Ok(all)
     }
 
     /// Whose executions a caller reaches, where it is not everybody's.

@@ -4,7 +4,7 @@
 //! by monotonic time, is reaped. A start begins the watch anew (it lives in memory), and so do a pause of this
 //! process and a step of the wall clock, because in both a worker may have been unable to reach us through no fault of its own.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ use crate::error::EngineError;
 pub struct Reaper {
     engine: Arc<Engine>,
     watch: Watch,
+    /// Kills that the worker in this process was reminded of.
+    reminded: HashSet<ExecutionId>,
 }
 
 /// What there is to do.
@@ -36,7 +38,7 @@ impl Reaper {
     /// A reaper that has watched nothing yet.
     pub fn new(engine: Arc<Engine>) -> Self {
         let watch = Watch::new(engine.config.reap_margin_ms, engine.config.kill_confirm_ms);
-        Self { engine, watch }
+        Self { engine, watch, reminded: HashSet::new() }
     }
 
     /// Looks once a second until dropped.
@@ -60,6 +62,9 @@ impl Reaper {
                 return Err(error.into());
             }
         };
+        if engine.config.shares_store() {
+            self.remind(&leases);
+        }
         // A worker in this very process cannot be cut off from it: what it runs is alive, whatever the store could be told.
         leases.retain(|open| open.status == Status::Terminating || !engine.runs_here(open));
         let due = self.watch.look(engine.ports.clock.monotonic(), engine.now(), &leases);
@@ -77,6 +82,15 @@ impl Reaper {
         }
         engine.expire_waits().await?;
         first_error.map_or(Ok(()), Err)
+    }
+
+    /// A kill that another server took is known to nobody here: the worker would hear of it with its next extend only.
+    fn remind(&mut self, leases: &[OpenLease]) {
+        let Some(slots) = self.engine.slots.get() else { return };
+        let killed = leases.iter().filter(|open| open.status == Status::Terminating && self.engine.runs_here(open));
+        let killed: HashSet<ExecutionId> = killed.map(|open| open.execution).collect();
+        killed.difference(&self.reminded).for_each(|id| slots.nudge(*id));
+        self.reminded = killed;
     }
 }
 

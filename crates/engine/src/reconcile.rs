@@ -91,7 +91,8 @@ impl Engine {
             seen.compute += 1;
             let (lease, id) = (&open.lease, open.execution);
             let runs = self.slots.get().is_some_and(|slots| slots.runs(id));
-            let orphaned = lease.in_process && !runs && (lease.worker != self.worker.id || lease.deadline < now);
+            let is_own = lease.in_process && lease.worker == self.worker.id;
+            let orphaned = !runs && (self.is_predecessors(lease) || (is_own && lease.deadline < now));
             if !orphaned {
                 continue;
             }

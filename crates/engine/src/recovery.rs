@@ -1,7 +1,9 @@
 //! What is done once at a start, before anything is leased: the in-process worker of an earlier start is known to
-//! be dead, so what it left is reaped at once instead of after a watch.
+//! be dead, so what it left is reaped at once instead of after a watch. Where other servers work on the same store, theirs are alive for all
+//! that is known here, and are left to the watch.
 
 use runvoy_model::command::Reap;
+use runvoy_model::execution::Lease;
 
 use crate::Engine;
 use crate::error::EngineError;
@@ -12,7 +14,7 @@ impl Engine {
     pub async fn recover(&self) -> Result<usize, EngineError> {
         let mut reaped = 0;
         for open in self.ports.store.open_leases().await? {
-            if !open.lease.in_process || open.lease.worker == self.worker.id {
+            if !self.is_predecessors(&open.lease) {
                 continue;
             }
             let message = "the server stopped while the command ran; the command was ended with it".into();
@@ -21,5 +23,10 @@ impl Engine {
             reaped += 1;
         }
         Ok(reaped)
+    }
+
+    /// Whether a lease is that of an in-process worker that is known to be gone.
+    pub(crate) fn is_predecessors(&self, lease: &Lease) -> bool {
+        lease.in_process && lease.worker != self.worker.id && self.config.predecessors.contains(lease.worker)
     }
 }

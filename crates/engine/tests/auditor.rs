@@ -4,6 +4,7 @@ mod stage;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -11,7 +12,9 @@ use runvoy_engine::{AuditFilter, Auditor, Config};
 use runvoy_model::event::EventType;
 use runvoy_model::record::Kind;
 use runvoy_model::role::Role;
+use runvoy_model::time::UnixMs;
 use runvoy_model::witness::Witness;
+use runvoy_ports::clock::Clock;
 use runvoy_ports::record::RecordStore as _;
 use runvoy_ports::store::{EventQuery, ExecutionStore as _};
 use runvoy_ports::trail::{AuditTrail as _, WitnessError, Witnesses};
@@ -180,5 +183,58 @@ async fn the_trail_is_read_in_pages_whatever_is_looked_for() {
     assert!(auditor.checkpoint().await.expect("checkpoints"));
     assert_eq!(heard.numbers(), [1, 2]);
     assert!(!auditor.checkpoint().await.expect("nothing"));
+    assert!(stage.store.verify().await.expect("a verdict").is_whole());
+}
+
+/// A clock that has something done, once, when it is next asked.
+struct Interrupted {
+    clock: Arc<dyn Clock>,
+    meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl Clock for Interrupted {
+    fn now(&self) -> UnixMs {
+        let meanwhile = self.meanwhile.lock().take();
+        if let Some(meanwhile) = meanwhile {
+            meanwhile();
+        }
+        self.clock.now()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.clock.monotonic()
+    }
+}
+
+#[tokio::test]
+async fn of_two_servers_that_do_not_know_of_each_other_one_writes_the_checkpoint() {
+    let stage = Arc::new(Stage::new(Config::default()));
+    let heard = Arc::new(Heard::default());
+    let clock = Arc::new(Interrupted { clock: Arc::clone(&stage.clock) as _, meanwhile: Mutex::default() });
+    let slow = Auditor::new(stage.beside(2, &[], |ports| ports.clock = Arc::clone(&clock) as _), Arc::clone(&heard) as _);
+    let fast = Arc::new(Auditor::new(stage.beside(3, &[], |_| {}), Arc::clone(&heard) as _));
+    for round in 1..=3 {
+        stage.run(command("true")).await;
+        let (other, stage_there) = (Arc::clone(&fast), Arc::clone(&stage));
+        // The slow one has read the log and is about to write when the fast one covers more.
+        *clock.meanwhile.lock() = Some(Box::new(move || {
+            let there = std::thread::spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+                runtime.block_on(async {
+                    stage_there.run(command("true")).await;
+                    assert!(other.checkpoint().await.expect("a checkpoint"));
+                });
+            });
+            there.join().expect("no panic");
+        }));
+        slow.checkpoint().await.expect("it is answered");
+        assert!(clock.meanwhile.lock().is_none(), "it was interrupted");
+        assert_eq!(checkpoints(&stage).await, round, "one of the two wrote");
+        let verdict = stage.store.verify().await.expect("a verdict");
+        assert!(verdict.is_whole(), "{verdict:?}");
+    }
+    stage.run(command("true")).await;
+    assert!(slow.checkpoint().await.expect("a checkpoint"), "it knows of the others by now");
+    assert_eq!(heard.numbers(), [1, 2, 3, 4]);
     assert!(stage.store.verify().await.expect("a verdict").is_whole());
 }

@@ -2,12 +2,19 @@
 
 mod stage;
 
-use runvoy_engine::{Config, Reaper};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use runvoy_engine::{Config, HealthWatch, Reaper};
+use runvoy_model::command::Extend;
 use runvoy_model::event::{Entity, EventType};
+use runvoy_model::id::ExecutionId;
+use runvoy_model::role::Role;
 use runvoy_model::status::{EndCode, Status};
+use runvoy_ports::lease::{Slot, Slots};
 use runvoy_ports::store::{EventQuery, ExecutionStore};
 
-use self::stage::{Stage, command, worker};
+use self::stage::{Stage, command, fence, worker};
 
 const TTL_MS: u64 = 2_000;
 
@@ -90,6 +97,79 @@ async fn a_new_start_reaps_its_predecessor_at_once_and_nobody_else() {
 }
 
 #[tokio::test]
+async fn on_a_shared_store_a_start_reaps_its_own_predecessors_and_no_other_server() {
+    let stage = Stage::new(config());
+    let (own, others, remote) = (stage.run(command("a")).await.id, stage.run(command("b")).await.id, stage.run(command("c")).await.id);
+    for (worker, id) in [(worker(2, true), own), (worker(3, true), others), (worker(9, false), remote)] {
+        assert_eq!(stage.lease(&worker, TTL_MS).await.expect("it can be leased").id, id);
+    }
+    let engine = stage.beside(4, &[1, 2], |_| {});
+    assert_eq!(engine.recover().await.expect("the store answers"), 1);
+    let status = async |id| stage.store.get(id).await.expect("store").expect("there").status;
+    assert_eq!((status(own).await, status(others).await, status(remote).await), (Status::Failed, Status::Running, Status::Running));
+    // Nor does a look at everything take the others for gone, however late their clocks say it is.
+    stage.clock.pass(60_000);
+    let ada = stage.admitted("ada@example.com", Role::Admin).await;
+    engine.reconcile(&ada).await.expect("the store answers");
+    assert_eq!((status(others).await, status(remote).await), (Status::Running, Status::Running));
+}
+
+#[tokio::test]
+async fn on_a_shared_store_another_server_is_judged_by_the_watch() {
+    let stage = Stage::new(config());
+    let (lives, dies) = (stage.run(command("a")).await.id, stage.run(command("b")).await.id);
+    let (alive, dead) = (worker(2, true), worker(3, true));
+    let held = stage.lease(&alive, TTL_MS).await.expect("it can be leased");
+    stage.lease(&dead, TTL_MS).await.expect("it can be leased");
+    let mut reaper = Reaper::new(stage.beside(4, &[], |_| {}));
+    for _ in 0..5 {
+        let extend =
+            Extend { fence: fence(&held), ttl_ms: TTL_MS, process_id: None, rss_bytes: None, last_output_at: None, activity: None };
+        stage.store.extend(stage.step(&alive), extend).await.expect("it is the holder's");
+        watch(&stage, &mut reaper, 1).await;
+    }
+    let status = async |id| stage.store.get(id).await.expect("store").expect("there").status;
+    assert_eq!((status(lives).await, status(dies).await), (Status::Running, Status::Failed));
+}
+
+/// The slots of a worker that runs everything and remembers what it was reminded of.
+#[derive(Default)]
+struct Nudged(Mutex<Vec<ExecutionId>>);
+
+impl Slots for Nudged {
+    fn reserve(&self) -> Option<Box<dyn Slot>> {
+        None
+    }
+
+    fn nudge(&self, id: ExecutionId) {
+        self.0.lock().push(id);
+    }
+
+    fn runs(&self, _: ExecutionId) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn a_kill_that_another_server_took_reaches_the_worker_at_the_next_look() {
+    let stage = Stage::new(config());
+    let here = stage.beside(2, &[], |_| {});
+    let slots = Arc::new(Nudged::default());
+    here.attach_worker(Arc::clone(&slots) as _);
+    let mut reaper = Reaper::new(Arc::clone(&here));
+    let (killed, goes_on) = (stage.run(command("a")).await.id, stage.run(command("b")).await.id);
+    for id in [killed, goes_on] {
+        assert_eq!(stage.lease(&worker(2, true), TTL_MS).await.expect("it can be leased").id, id);
+    }
+    reaper.look().await.expect("the store answers");
+    assert!(slots.0.lock().is_empty());
+    let ada = stage.admitted("ada@example.com", Role::Admin).await;
+    stage.beside(3, &[], |_| {}).kill(&ada, &killed.to_string(), false).await.expect("it is taken");
+    watch(&stage, &mut reaper, 3).await;
+    assert_eq!(*slots.0.lock(), [killed], "once, and of no other");
+}
+
+#[tokio::test]
 async fn a_wait_for_a_lock_ends_when_it_took_too_long() {
     let stage = Stage::new(config());
     let mut reaper = Reaper::new(stage.engine.clone());
@@ -105,4 +185,21 @@ async fn a_wait_for_a_lock_ends_when_it_took_too_long() {
     assert_eq!(execution.status, Status::Failed);
     let reason = execution.end_reason.expect("a reason");
     assert!(reason.code == EndCode::StartFailed && reason.message.contains("prod"), "{reason:?}");
+}
+
+#[tokio::test]
+async fn of_several_servers_that_look_at_what_runs_one_leaves_an_event_in_each_interval() {
+    let stage = Stage::new(config());
+    stage.run(command("a")).await;
+    stage.lease(&worker(2, true), TTL_MS).await.expect("it can be leased");
+    let mut watches = [3, 4].map(|number| HealthWatch::new(stage.beside(number, &[], |_| {})));
+    for interval in 1..=3 {
+        for watch in &mut watches {
+            assert_eq!(watch.check().await.expect("the store answers").tasks.len(), 1);
+            stage.clock.pass(1_000);
+        }
+        let query = EventQuery { kind: Some(EventType::TaskHealthCheck), limit: 100, ..EventQuery::default() };
+        assert_eq!(stage.store.events(query).await.expect("store").len(), interval);
+        stage.clock.pass(Config::default().health.every.as_millis() as u64);
+    }
 }

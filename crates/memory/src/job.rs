@@ -7,7 +7,6 @@ use runvoy_model::id::{ExecutionId, JobId};
 use runvoy_model::job::{Job, JobStatus, Node, Payload, Phase};
 use runvoy_model::name::Name;
 use runvoy_model::time::UnixMs;
-use runvoy_model::view::MOST_FORGOTTEN;
 use runvoy_ports::job::{JobQuery, JobStore, PAGE_BYTES};
 use runvoy_ports::store::StoreError;
 
@@ -26,7 +25,7 @@ pub(crate) struct Jobs {
 type Edge = (JobId, Name, Name);
 
 impl Jobs {
-    pub fn write(&mut self, jobs: Vec<Job>, nodes: Vec<Node>, edges: Vec<Edge>, told: &[Edge], forgotten: &[JobId]) {
+    pub fn write(&mut self, jobs: Vec<Job>, nodes: Vec<Node>, edges: Vec<Edge>, told: &[Edge]) {
         for job in jobs {
             let next = self.jobs.last_key_value().map_or(0, |(arrival, _)| arrival + 1);
             let known = self.jobs.iter().find(|(_, known)| known.id == job.id).map(|(arrival, _)| *arrival);
@@ -39,9 +38,6 @@ impl Jobs {
         for (job, parent, child) in told {
             let edge = self.edge(*job, parent, child);
             edge.map(|edge| self.edges.remove(&edge));
-        }
-        for job in forgotten {
-            self.forget(*job);
         }
     }
 
@@ -59,8 +55,9 @@ impl Jobs {
         Some((job, self.node(job, parent.as_str())?.place, self.node(job, child.as_str())?.place))
     }
 
-    fn forget(&mut self, job: JobId) {
-        let places: Vec<_> = self.nodes(job).map(|node| (job, node.place)).take(MOST_FORGOTTEN).collect();
+    /// Forgets the first tasks of a job, `most` at most, and the job itself when it has none left.
+    pub fn forget(&mut self, job: JobId, most: usize) {
+        let places: Vec<_> = self.nodes(job).map(|node| (job, node.place)).take(most).collect();
         places.iter().for_each(|place| drop(self.tasks.remove(place)));
         if self.nodes(job).next().is_none() {
             self.jobs.retain(|_, kept| kept.id != job);

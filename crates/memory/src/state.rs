@@ -12,6 +12,7 @@ use runvoy_model::event::Event;
 use runvoy_model::execution::{Execution, LockClaim};
 use runvoy_model::id::{ExecutionId, JobId, StepId};
 use runvoy_model::job::{Job, Node, Phase};
+use runvoy_model::limit::StepLimits;
 use runvoy_model::lock::Lock;
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
@@ -25,6 +26,7 @@ use crate::job::Jobs;
 /// Everything that is stored.
 #[derive(Debug, Default)]
 pub(crate) struct State {
+    pub limits: StepLimits,
     /// By arrival.
     pub executions: BTreeMap<u64, Execution>,
     pub arrivals: BTreeMap<ExecutionId, u64>,
@@ -87,7 +89,10 @@ impl State {
             }
         }
         self.jobs.lower(&writes.lowered);
-        self.jobs.write(writes.jobs, writes.nodes, writes.edges, &writes.told_edges, &writes.forgotten);
+        self.jobs.write(writes.jobs, writes.nodes, writes.edges, &writes.told_edges);
+        for job in writes.forgotten {
+            self.jobs.forget(job, self.limits.forgotten);
+        }
         for event in writes.events {
             self.last_place += 1;
             self.events.insert(self.last_place, event);
@@ -111,6 +116,10 @@ impl State {
 
 impl View for State {
     type Error = Infallible;
+
+    fn limits(&self) -> StepLimits {
+        self.limits
+    }
 
     fn execution(&mut self, id: ExecutionId) -> Result<Option<Execution>, Infallible> {
         Ok(self.get(id).cloned())

@@ -11,6 +11,7 @@ use runvoy_model::event::{Event, EventType};
 use runvoy_model::execution::{Execution, LockClaim};
 use runvoy_model::id::ExecutionId;
 use runvoy_model::incident::{IncidentKind, Phase};
+use runvoy_model::limit::StepLimits;
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
@@ -34,9 +35,21 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
+    /// x
+    pub fn waking<T: ?Sized>(self, _: Arc<T>) -> Self { self }
+    /// x
+    pub fn trail<W>(&self, _: W) -> Arc<dyn runvoy_ports::trail::AuditTrail> { Arc::new(self.clone()) }
+
     /// An empty store whose chains are made with this key.
     pub fn new(audit_key: AuditKey) -> Self {
         Self { audit_key, state: Arc::default() }
+    }
+
+    /// The same with steps as small as another store's, which it is compared with.
+    #[must_use]
+    pub fn with_limits(self, limits: StepLimits) -> Self {
+        self.state.lock().limits = limits;
+        self
     }
 }
 
@@ -44,6 +57,10 @@ impl MemoryStore {
 impl ExecutionStore for MemoryStore {
     async fn apply(&self, step: Step, command: Command) -> Result<Answer, StoreError> {
         Ok(self.state.lock().apply(&self.audit_key, &step, &command))
+    }
+
+    fn step_limits(&self) -> StepLimits {
+        self.state.lock().limits
     }
 
     async fn get(&self, id: ExecutionId) -> Result<Option<Execution>, StoreError> {

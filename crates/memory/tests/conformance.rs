@@ -11,6 +11,7 @@ use runvoy_conformance::history::agree_with_reference;
 use runvoy_conformance::race;
 use runvoy_memory::{MemoryLogStore, MemoryStore};
 use runvoy_model::event::EventType;
+use runvoy_model::limit::StepLimits;
 use runvoy_model::status::Status;
 use runvoy_ports::log::LogStore;
 use runvoy_ports::store::ExecutionStore;
@@ -34,6 +35,18 @@ async fn records() -> Opener<dyn TransactionalStore> {
     .await
 }
 
+/// As much as a store takes whose step is one transaction of a hundred items.
+const SMALL_STEPS: StepLimits = StepLimits { rows: 60, tasks: 20, bytes: 1 << 20, leases: 20, letters: 16, moves: 20, forgotten: 80 };
+
+async fn in_small_steps() -> Opener<dyn TransactionalStore> {
+    let store = MemoryStore::new(AUDIT_KEY).with_limits(SMALL_STEPS);
+    Opener::new(move || {
+        let opened: Arc<dyn TransactionalStore> = Arc::new(store.clone());
+        async { opened }
+    })
+    .await
+}
+
 async fn logs() -> Opener<dyn LogStore> {
     let store = MemoryLogStore::default();
     Opener::new(move || {
@@ -48,6 +61,11 @@ mod plain {
     runvoy_conformance::record_store_conformance!(super::records().await);
     runvoy_conformance::job_store_conformance!(super::records().await);
     runvoy_conformance::log_store_conformance!(super::logs().await);
+}
+
+mod small_steps {
+    runvoy_conformance::record_store_conformance!(super::in_small_steps().await);
+    runvoy_conformance::job_store_conformance!(super::in_small_steps().await);
 }
 
 mod through_faults {
@@ -74,6 +92,9 @@ async fn every_dag_ends_as_it_must_in_the_reference_and_reaches_every_end() {
     let mut ends = HashSet::new();
     for seed in 0..60 {
         ends.insert(ends_as_it_must(seed, 60, &records().await).await.end);
+    }
+    for seed in 60..75 {
+        ends_as_it_must(seed, 200, &in_small_steps().await).await;
     }
     assert_eq!(ends.len(), 3, "{ends:?}");
 }

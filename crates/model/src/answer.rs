@@ -161,7 +161,7 @@ pub enum Receipt {
 
 impl Answer {
     /// The executions that the answer shows.
-    pub(crate) fn executions_mut(&mut self) -> Vec<&mut Execution> {
+    pub fn executions_mut(&mut self) -> Vec<&mut Execution> {
         match self {
             Self::Submitted { execution, .. } | Self::Begun(execution) | Self::Ended(execution) | Self::Changed(execution) => {
                 vec![execution]

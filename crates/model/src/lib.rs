@@ -21,6 +21,7 @@ pub mod image;
 pub mod incident;
 pub mod job;
 pub mod key;
+pub mod limit;
 pub mod lock;
 pub mod log;
 pub mod merkle;

@@ -7,16 +7,17 @@ use crate::command::SubmitKey;
 use crate::id::{ExecutionId, JobId};
 use crate::time::UnixMs;
 
-/// So many dead letters run again in one step: with all that comes with each it stays below five hundred rows.
+/// So many dead letters run again at one request, in as many steps as the store needs ([`crate::limit::StepLimits::letters`]).
 pub const MOST_REDRIVEN: usize = 50;
 
 /// Dead letters that somebody wants to run again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redrive {
-    /// Which; [`MOST_REDRIVEN`] at most.
+    /// Which; as many as a step may hold at most.
     pub letters: Vec<Letter>,
-    /// Those that whoever asks may not run again, and why: kept with the key, so that a repeat is answered as the first was.
-    pub refused: Vec<Redriven>,
+    /// Those whose fate is known without this step: whoever asks may not run them again, or an earlier step of the same request had them run. Kept
+    /// with the key, so that a repeat is answered as the first was.
+    pub settled: Vec<Redriven>,
     /// The client's own key for it.
     pub key: Option<SubmitKey>,
 }

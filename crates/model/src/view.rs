@@ -9,6 +9,7 @@ use crate::event::{Entity, Event, EventType};
 use crate::execution::Execution;
 use crate::id::{ExecutionId, JobId};
 use crate::job::{Job, MOST_INLINE_BYTES, Node, Phase};
+use crate::limit::StepLimits;
 use crate::lock::Lock;
 use crate::name::Name;
 use crate::record::{Kind, Record};
@@ -20,6 +21,11 @@ use crate::time::UnixMs;
 pub trait View {
     /// What can go wrong with looking.
     type Error;
+
+    /// What this step may hold. It is the same for every step of a store.
+    fn limits(&self) -> StepLimits {
+        StepLimits::ONE_WRITER
+    }
 
     /// One execution.
     fn execution(&mut self, id: ExecutionId) -> Result<Option<Execution>, Self::Error>;
@@ -65,7 +71,7 @@ pub trait View {
 }
 
 /// How tasks of a job stand, for a look at those that have something to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Standing {
     /// Written with this batch, and not looked at yet.
     Staged(u64),
@@ -92,9 +98,6 @@ impl Standing {
     }
 }
 
-/// So many tasks of a job are forgotten in one step.
-pub const MOST_FORGOTTEN: usize = 200;
-
 /// What a decision writes, all of it or nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Writes {
@@ -114,7 +117,7 @@ pub struct Writes {
     pub edges: Vec<(JobId, Name, Name)>,
     /// Edges that are gone: the child has been told.
     pub told_edges: Vec<(JobId, Name, Name)>,
-    /// Jobs of which everything goes, [`MOST_FORGOTTEN`] tasks at most, the first by place; and the job itself when it has none left.
+    /// Jobs of which everything goes, [`StepLimits::forgotten`] tasks at most, the first by place; and the job itself when it has none left.
     pub forgotten: Vec<JobId>,
     /// New events, in order.
     pub events: Vec<Event>,

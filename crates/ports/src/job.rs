@@ -11,7 +11,7 @@ use crate::store::StoreError;
 /// About how large a page of tasks gets: what they are given and give may be large.
 pub const PAGE_BYTES: usize = 1 << 20;
 
-/// Which jobs to list, newest first.
+/// Which jobs to list, newest first: by when they were submitted, as [`ListQuery`](crate::store::ListQuery) says of executions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobQuery {
     /// Only those that this user submitted.

@@ -9,6 +9,7 @@ use runvoy_model::command::{
 use runvoy_model::execution::{Execution, Lease};
 use runvoy_model::id::{ExecutionId, JobId};
 use runvoy_model::job::Job;
+use runvoy_model::limit::StepLimits;
 use runvoy_model::lock::Lock;
 use runvoy_model::name::Name;
 use runvoy_model::record::Record;
@@ -53,7 +54,8 @@ impl StoreError {
     }
 }
 
-/// Which executions to list, newest first.
+/// Which executions to list, newest first: by when they were submitted. A store with one writer knows that itself; one without goes by what their
+/// ids tell, which is the same but where clocks differ or were set back. Which of one moment is first is the store's to say, and never changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListQuery {
     /// Only these statuses; empty means all.
@@ -127,6 +129,11 @@ pub struct Counts {
 pub trait ExecutionStore: Send + Sync {
     /// Applies one step: all of it, durably, or nothing. A repeat of the same step is answered as before.
     async fn apply(&self, step: Step, command: Command) -> Result<Answer, StoreError>;
+
+    /// What one step may hold. Whoever has more makes several.
+    fn step_limits(&self) -> StepLimits {
+        StepLimits::ONE_WRITER
+    }
 
     /// One execution.
     async fn get(&self, id: ExecutionId) -> Result<Option<Execution>, StoreError>;

@@ -10,19 +10,17 @@ use runvoy_model::role::Role;
 use runvoy_model::step::Step;
 use runvoy_model::user;
 use runvoy_ports::clock::{Clock, IdSource};
-use runvoy_ports::record::RecordStore;
-use runvoy_ports::store::{ExecutionStore, StoreError};
+use runvoy_ports::store::StoreError;
 
+use crate::backend::Backend;
 use crate::data_dir::{DataDir, write_private};
 use crate::keys::random;
 
 /// Makes the admin if there is no user yet. The key file is written before the user: a crash between the two leaves
-/// a file that the next start writes anew, never an admin whose key nobody has.
-pub async fn ensure_admin<S>(data: &DataDir, email: &str, store: &S, clock: &dyn Clock, ids: &dyn IdSource) -> Result<()>
-where
-    S: ExecutionStore + RecordStore,
-{
-    if store.record(Kind::Admins, ONLY).await.context("cannot read the users")?.is_some() {
+/// a file that the next start writes anew, never an admin whose key nobody has. Of several servers that start on one store at once, one makes
+/// the admin, and only that one keeps its file.
+pub async fn ensure_admin(data: &DataDir, email: &str, backend: &Backend, clock: &dyn Clock, ids: &dyn IdSource) -> Result<()> {
+    if backend.records.record(Kind::Admins, ONLY).await.context("cannot read the users")?.is_some() {
         return Ok(());
     }
     let email = user::email(email).context("--admin-email")?;
@@ -31,10 +29,42 @@ where
     let key = NewKey { hash: key_hash(&text), prefix: key_prefix(&text), name: None, expires_at: None };
     let change = Change::CreateFirstAdmin(NewUser { email: email.clone(), role: Role::Admin, key });
     let step = Step::system(StepId(ids.next_id()), clock.now(), "setup");
-    match store.change(step, change, None).await {
-        Ok(_) | Err(StoreError::Refused(Refusal::Taken(..))) => {}
+    match backend.store.change(step, change, None).await {
+        Ok(_) => tracing::info!(email, key_file = %data.admin_key().display(), "the first admin was made"),
+        Err(StoreError::Refused(Refusal::Taken(..))) => {
+            // A key that opens nothing must not lie about.
+            std::fs::remove_file(data.admin_key()).with_context(|| format!("cannot remove {}", data.admin_key().display()))?;
+            tracing::info!("another server made the first admin: the key is in its data directory");
+        }
         Err(error) => return Err(error).context("cannot make the first admin"),
     }
-    tracing::info!(email, key_file = %data.admin_key().display(), "the first admin was made");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::embedded;
+    use crate::clock::{SystemClock, UuidSource};
+    use crate::open_files::OpenFiles;
+    use crate::settings::Settings;
+
+    #[tokio::test]
+    async fn of_two_servers_that_start_at_once_only_the_one_that_made_the_admin_keeps_a_key() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let (one, two) = (DataDir::new(dir.path().join("one")), DataDir::new(dir.path().join("two")));
+        one.create().and(two.create()).expect("directories");
+        let backend = embedded::open(&one, &Settings::of_defaults(), OpenFiles::raise()).await.expect("a store");
+        let (clock, ids) = (SystemClock::new(), UuidSource);
+        // Both have seen that there is nobody before either writes.
+        let (first, second) = tokio::join!(
+            ensure_admin(&one, "ana@localhost", &backend, &clock, &ids),
+            ensure_admin(&two, "bo@localhost", &backend, &clock, &ids)
+        );
+        first.and(second).expect("both go on");
+        let users = backend.records.records(Kind::User).await.expect("users");
+        let [made] = users.as_slice() else { panic!("one admin, not {users:?}") };
+        let (keeps, other) = if made.name == "ana@localhost" { (&one, &two) } else { (&two, &one) };
+        assert!(keeps.admin_key().exists() && !other.admin_key().exists());
+    }
 }

@@ -67,6 +67,9 @@ pub struct ServeArgs {
     /// Settings file [default: server.yaml in the data directory]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Where everything is kept: embedded or aws [default: embedded]
+    #[arg(long, value_name = "NAME")]
+    pub backend: Option<String>,
     /// Address and port to listen on; port 0 takes a free one [default: 127.0.0.1:56212]
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<String>,
@@ -132,6 +135,7 @@ impl ServeArgs {
         let mut flags = Vec::new();
         let mut add = |name, value: Option<String>| flags.extend(value.map(|value| (name, value)));
         let on = |given: bool| given.then(|| "true".to_owned());
+        add("backend", self.backend.clone());
         add("listen", self.listen.clone());
         add("admin_email", self.admin_email.clone());
         add("web_url", self.web_url.clone());

@@ -17,7 +17,7 @@ const LOCK_TRY_EVERY: Duration = Duration::from_millis(10);
 const LONGEST_PATH: usize = size_of::<libc::sockaddr_un>() - offset_of!(libc::sockaddr_un, sun_path) - "/sock.new".len() - 1;
 
 /// What a server keeps in its directory. Anything else in it is somebody else's.
-const OWN_FILES: [&str; 21] = [
+const OWN_FILES: [&str; 23] = [
     "admin.key",
     "admin.new",
     "checkpoints.ndjson",
@@ -39,6 +39,8 @@ const OWN_FILES: [&str; 21] = [
     "sock",
     "sock.new",
     "work",
+    "workers",
+    "workers.new",
 ];
 
 /// A data directory, not necessarily one that exists.
@@ -84,6 +86,11 @@ impl DataDir {
     /// Where commands run.
     pub fn work(&self) -> PathBuf {
         self.0.join("work")
+    }
+
+    /// The workers of earlier starts, where other servers share the store.
+    pub fn workers(&self) -> PathBuf {
+        self.0.join("workers")
     }
 
     /// The socket whose peer's uid is the credential.

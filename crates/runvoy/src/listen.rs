@@ -88,51 +88,32 @@ impl Serving {
 mod tests {
     use std::sync::Arc;
 
-    use runvoy_engine::{DigestKey, Engine, Ports};
-    use runvoy_model::chain::AuditKey;
+    use runvoy_engine::Engine;
     use runvoy_model::command::Worker;
     use runvoy_model::id::WorkerId;
     use runvoy_model::spec::Needs;
     use runvoy_ports::clock::IdSource;
     use runvoy_server::{ServerConfig, ServerParts};
-    use runvoy_sqlite::SqliteStore;
-    use runvoy_sqlite::logs::FileLogStore;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::UnixStream;
 
     use super::*;
-    use crate::audit::StoreTrail;
+    use crate::backend::embedded;
     use crate::clock::{SystemClock, UuidSource};
     use crate::idle::is_deserted;
     use crate::machine::Machine;
-    use crate::seal_keys::FileSealKeys;
+    use crate::open_files::OpenFiles;
 
     /// The edge over an empty store, without a worker.
     async fn edge(data: &DataDir) -> (Arc<Engine>, App) {
-        let store = Arc::new(SqliteStore::open(data.store(), runvoy_sqlite::Options::new(AuditKey::new([7; 32]))).expect("a store"));
-        let logs = Arc::new(FileLogStore::open(&data.logs(), runvoy_sqlite::logs::Config::default()).expect("logs"));
+        let backend = embedded::open(data, &Settings::of_defaults(), OpenFiles::raise()).await.expect("a store");
         let (clock, ids) = (Arc::new(SystemClock::new()), Arc::new(UuidSource));
-        crate::admin::ensure_admin(data, "ana@localhost", &*store, &*clock, &*ids).await.expect("an admin");
+        crate::admin::ensure_admin(data, "ana@localhost", &backend, &*clock, &*ids).await.expect("an admin");
         let serves = vec![Needs::Process];
         let worker = Worker { id: WorkerId(ids.next_id()), host: "here".into(), runner: "process".into(), in_process: true, serves };
-        let trail = Arc::new(StoreTrail::new(data, AuditKey::new([7; 32])));
-        let seal_keys = Arc::new(FileSealKeys::open(data, &[]).expect("sealing keys"));
-        let blobs = runvoy_sqlite::FileBlobStore::open(&data.blobs(), 0).expect("blobs");
-        let ports = Ports {
-            store: store.clone(),
-            jobs: store.clone(),
-            blobs: Arc::new(blobs.clone()),
-            records: store.clone(),
-            trail,
-            seal_keys: seal_keys.clone(),
-            digest_key: DigestKey::new(&[7; 32]),
-            logs: logs.clone(),
-            clock,
-            ids,
-        };
+        let ports = crate::stack::ports(&backend, clock, ids);
         let engine = Engine::new(ports, runvoy_engine::Config::default(), worker);
-        let (data, settings, backing_up) = (data.clone(), Settings::default(), Arc::default());
-        let host = Arc::new(Machine { data, settings, store, logs, blobs, seal_keys, runner: None, backing_up });
+        let host = Arc::new(Machine { data: data.clone(), disk_reserve_bytes: 0, upkeep: backend.upkeep, runner: None });
         let config = ServerConfig::new("", [7; 32]);
         (engine.clone(), App::new(ServerParts { engine, config, metrics: Arc::new(String::new), host }))
     }

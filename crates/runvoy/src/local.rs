@@ -93,6 +93,8 @@ fn start(data: &DataDir) -> Result<Started> {
     command
         .args(["serve", "--ephemeral", "--data-dir"])
         .arg(data.path())
+        // What starts by itself keeps everything in files, whatever servers that are started by hand here are told.
+        .env_remove("RUNVOY_BACKEND")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log)

@@ -3,6 +3,7 @@
 mod admin;
 mod args;
 mod audit;
+mod backend;
 mod backup;
 mod bind;
 mod clock;
@@ -15,6 +16,7 @@ mod local;
 mod logging;
 mod machine;
 mod open_files;
+mod predecessor;
 mod recover;
 mod restore;
 mod seal_keys;

@@ -29,8 +29,12 @@ const DEFAULT_EMAIL: &str = "admin@localhost";
 
 /// Makes somebody an admin and writes their new key to the data directory. Without an e-mail it is the first of the admins.
 pub async fn recover(data: &DataDir, email: Option<&str>, format: Format) -> Result<()> {
-    if !data.store().exists() {
-        bail!("there is no store in {}: `runvoy serve` makes one, with its first admin", data.path().display());
+    // A server whose store is elsewhere is asked through its socket; without one there is nothing here to recover.
+    if !data.is_locked() && !data.store().exists() {
+        bail!(
+            "there is no store in {}: `runvoy serve` makes one, with its first admin; where its store is elsewhere, start it first",
+            data.path().display()
+        );
     }
     let email = email.map(user::email).transpose().context("--email")?;
     let (email, api_key) = if data.is_locked() {

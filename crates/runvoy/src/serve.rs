@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 use crate::args::ServeArgs;
 use crate::data_dir::{DataDir, DirLock};
 use crate::listen::{Listeners, Serving};
-use crate::settings::{Settings, Sources};
+use crate::settings::{BackendName, Settings, Sources};
 use crate::signal::Stops;
 use crate::stack::Stack;
 use crate::{bind, idle, logging};
@@ -38,6 +38,13 @@ pub async fn run(args: &ServeArgs, data: DataDir) -> Result<()> {
     data.check_length()?;
     data.create()?;
     let settings = load_settings(args, &data)?;
+    if args.ephemeral && settings.backend != BackendName::Embedded {
+        bail!(
+            "a server that the command line starts keeps everything in files, and {} is set up for another backend: start it with \
+             `runvoy serve`, or name another directory with --data-dir",
+            data.path().display()
+        );
+    }
     logging::start(&settings.log_level, &settings.log_format)?;
     let mut stops = Stops::catch()?;
     let Some(_lock) = take(&data, args.ephemeral)? else { return Ok(()) };

@@ -1,52 +1,46 @@
-//! Everything under the listeners: stores, engine, worker and agents, wired together.
+//! Everything under the listeners: backend, engine, worker and agents, wired together.
 //!
 //! The order of opening matters: leftovers of commands are killed before their leases are reaped, and those are reaped before anything
 //! new is leased.
 
-use std::os::unix::fs::DirBuilderExt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use runvoy_engine::{
-    Alerts, Auditor, Config as EngineConfig, DigestKey, Dispatcher, Engine, HealthConfig, HealthWatch, LocalLeases, Ports, Pruner, Reaper,
-    RetentionConfig, RunLimits,
+    Alerts, Auditor, Config as EngineConfig, DigestKey, Dispatcher, Engine, HealthConfig, HealthWatch, LocalLeases, Ports, Predecessors,
+    Pruner, Reaper, RetentionConfig, RunLimits,
 };
-use runvoy_model::chain::ChainHead;
 use runvoy_model::command::Worker as WorkerIdentity;
 use runvoy_model::cost::Rates;
 use runvoy_model::event::EventScope;
 use runvoy_model::git;
 use runvoy_model::health::Thresholds;
 use runvoy_model::id::WorkerId;
-use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
 use runvoy_ports::clock::{Clock, IdSource};
-use runvoy_ports::record::RecordStore as _;
 use runvoy_ports::runner::{Limits, Runner};
-use runvoy_ports::store::{EventQuery, ExecutionStore as _, StoreError};
 use runvoy_runners::{ProcessRunner, User};
 use runvoy_server::{App, ServerConfig, ServerParts};
-use runvoy_sqlite::logs::FileLogStore;
-use runvoy_sqlite::{FileBlobStore, OpenError, SqliteStore, WitnessFile};
 use runvoy_worker::Worker;
 use tokio::task::JoinHandle;
 
 use crate::admin::ensure_admin;
-use crate::audit::StoreTrail;
+use crate::backend::{Backend, Opening, Upkeep};
 use crate::clock::{SystemClock, UuidSource};
 use crate::data_dir::DataDir;
-use crate::keys::Keys;
 use crate::machine::Machine;
 use crate::open_files::OpenFiles;
-use crate::seal_keys::FileSealKeys;
+use crate::predecessor::Line;
 use crate::settings::Settings;
 
 /// The buckets of every histogram, in seconds.
 const SECONDS: [f64; 14] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0, 3600.0];
 const LEASE: Duration = Duration::from_secs(30);
-/// How often the stores are asked whether they still work.
+/// What another server could be given is killed so long before its lease lapses.
+const YIELD_BEFORE: Duration = Duration::from_secs(5);
+/// How often the backend is asked whether it still works.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The last checkpoint of the audit trail has this long.
 const CHECKPOINT_WITHIN: Duration = Duration::from_secs(10);
@@ -57,50 +51,36 @@ pub struct Stack {
     pub engine: Arc<Engine>,
     pub app: App,
     worker: Option<Arc<Worker>>,
-    store: Arc<SqliteStore>,
-    logs: Arc<FileLogStore>,
+    upkeep: Arc<dyn Upkeep>,
     auditor: Arc<Auditor>,
     agents: Vec<JoinHandle<()>>,
 }
 
 impl Stack {
-    /// Opens the stores of a data directory and starts everything over them. `url` is where the server will be reached.
+    /// Opens the backend and starts everything over it. `url` is where the server will be reached.
     pub async fn open(data: &DataDir, mut settings: Settings, url: Option<&str>) -> Result<Self> {
         if settings.concurrency == 0 {
             settings.concurrency = 4 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         }
-        let keys = Keys::load_or_make(data)?;
         let open_files = OpenFiles::raise();
-        let (store, logs) = open_stores(data, &settings, &keys, open_files)?;
-        check_audit_key(data, &store, &keys).await?;
         let (clock, ids): (Arc<dyn Clock>, Arc<dyn IdSource>) = (Arc::new(SystemClock::new()), Arc::new(UuidSource));
-        let secrets = store.records(Kind::Secret).await.context("cannot read the secrets")?;
-        let used: Vec<String> = secrets.iter().filter_map(Record::secret).map(|secret| secret.sealed.key_id.clone()).collect();
-        let seal_keys = Arc::new(FileSealKeys::open(data, &used)?);
-        ensure_admin(data, &settings.admin_email, &*store, &*clock, &*ids).await?;
+        let worker_id = WorkerId(ids.next_id());
+        let name = worker_id.to_string();
+        let backend = Backend::open(Opening { data, settings: &settings, open_files, clock: &clock, name: &name }).await?;
+        if backend.is_shared && data.store().exists() {
+            tracing::warn!(path = %data.store().display(), "the data directory holds an embedded store, which this server does not use");
+        }
+        ensure_admin(data, &settings.admin_email, &backend, &*clock, &*ids).await?;
         // Also without a worker: what an earlier start left running is ended before it is recorded as ended.
         let runner = Some(start_runner(data, &settings, open_files).await?).filter(|_| settings.worker);
-        let identity = WorkerIdentity {
-            id: WorkerId(ids.next_id()),
-            host: host(),
-            runner: "process".to_owned(),
-            in_process: true,
-            serves: vec![Needs::Process],
-        };
-        let blobs = FileBlobStore::open(&data.blobs(), settings.disk_reserve_bytes).context("cannot open the blobs")?;
-        let ports = Ports {
-            store: Arc::clone(&store) as _,
-            jobs: Arc::clone(&store) as _,
-            blobs: Arc::new(blobs.clone()),
-            records: Arc::clone(&store) as _,
-            trail: Arc::new(StoreTrail::new(data, keys.audit.clone())),
-            seal_keys: Arc::clone(&seal_keys) as _,
-            digest_key: DigestKey::new(&keys.signing),
-            logs: Arc::clone(&logs) as _,
-            clock: Arc::clone(&clock),
-            ids,
-        };
-        let engine = Engine::new(ports, engine_config(&settings, url), identity.clone());
+        let identity =
+            WorkerIdentity { id: worker_id, host: host(), runner: "process".to_owned(), in_process: true, serves: vec![Needs::Process] };
+        let line = backend.is_shared.then(|| Line::join(data, identity.id, &identity.host)).transpose()?;
+        let mut config = engine_config(&settings, url);
+        if let Some(line) = &line {
+            config.predecessors = Predecessors::These(line.gone().to_vec());
+        }
+        let engine = Engine::new(ports(&backend, Arc::clone(&clock), ids), config, identity.clone());
         if let Some(alerter) = settings.alerter()? {
             engine.attach_alerter(Arc::new(alerter));
         }
@@ -108,43 +88,48 @@ impl Stack {
         if reaped > 0 {
             tracing::warn!(reaped, "executions of an earlier start were recorded as lost");
         }
+        line.map_or(Ok(()), Line::settle)?;
         let app = App::new(ServerParts {
             engine: Arc::clone(&engine),
-            config: server_config(&settings, &keys, url),
+            config: server_config(&settings, &backend, url),
             metrics: metrics()?,
             host: Arc::new(Machine {
                 data: data.clone(),
-                settings: settings.clone(),
-                store: Arc::clone(&store),
-                logs: Arc::clone(&logs),
-                blobs,
-                seal_keys,
+                disk_reserve_bytes: settings.disk_reserve_bytes,
+                upkeep: Arc::clone(&backend.upkeep),
                 runner: runner.clone(),
-                backing_up: Arc::default(),
             }),
         });
-        let auditor = Arc::new(Auditor::new(Arc::clone(&engine), Arc::new(WitnessFile::new(data.checkpoints(), keys.audit))));
+        let auditor = Arc::new(Auditor::new(Arc::clone(&engine), Arc::clone(&backend.witnesses)));
         if let Err(error) = auditor.catch_up().await {
             tracing::error!(error = format!("{:#}", anyhow::Error::new(error)), "checkpoints of the audit trail cannot be exported");
         }
-        let mut stack = Self { settings, engine, app, worker: None, store, logs, auditor, agents: Vec::new() };
+        let woken = Arc::clone(&engine);
+        let agents = (backend.agents)(Arc::new(move || woken.wake_worker())).into_iter().map(tokio::spawn).collect();
+        let mut stack = Self { settings, engine, app, worker: None, upkeep: backend.upkeep, auditor, agents };
         if let Some(runner) = runner {
             stack.start_worker(runner, clock, identity.host);
         }
-        stack.agents.push(tokio::spawn(Reaper::new(Arc::clone(&stack.engine)).run()));
-        stack.agents.push(tokio::spawn(Dispatcher::new(Arc::clone(&stack.engine)).run()));
-        stack.agents.push(tokio::spawn(HealthWatch::new(Arc::clone(&stack.engine)).run()));
-        stack.agents.extend(Alerts::new(Arc::clone(&stack.engine)).map(|alerts| tokio::spawn(alerts.run())));
-        stack.agents.push(tokio::spawn(Pruner::new(Arc::clone(&stack.engine)).run()));
-        stack.agents.push(tokio::spawn(Arc::clone(&stack.auditor).run()));
+        stack.start_agents();
         Ok(stack)
+    }
+
+    fn start_agents(&mut self) {
+        self.agents.push(tokio::spawn(Reaper::new(Arc::clone(&self.engine)).run()));
+        self.agents.push(tokio::spawn(Dispatcher::new(Arc::clone(&self.engine)).run()));
+        self.agents.push(tokio::spawn(HealthWatch::new(Arc::clone(&self.engine)).run()));
+        self.agents.extend(Alerts::new(Arc::clone(&self.engine)).map(|alerts| tokio::spawn(alerts.run())));
+        self.agents.push(tokio::spawn(Pruner::new(Arc::clone(&self.engine)).run()));
+        self.agents.push(tokio::spawn(Arc::clone(&self.auditor).run()));
     }
 
     fn start_worker(&mut self, runner: Arc<dyn Runner>, clock: Arc<dyn Clock>, host: String) {
         let settings = &self.settings;
+        let is_shared = self.engine.config().predecessors != Predecessors::All;
         let config = runvoy_worker::Config {
             concurrency: settings.concurrency,
             lease_ttl: LEASE,
+            yields_before: is_shared.then_some(YIELD_BEFORE),
             grace: settings.grace,
             home: home(settings),
             host,
@@ -171,15 +156,12 @@ impl Stack {
         }
     }
 
-    /// Comes back when a store has failed for good, with the reason. Whatever happens then can be recorded by the next start only.
+    /// Comes back when the backend has failed for good, with the reason. Whatever happens then can be recorded by the next start only.
     pub async fn failed(&self) -> anyhow::Error {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
-            if let Err(error) = self.store.alive() {
-                return anyhow::Error::new(error).context("the store has failed");
-            }
-            if let Err(error) = self.logs.alive() {
-                return anyhow::Error::new(error).context("the log store has failed");
+            if let Err(error) = self.upkeep.alive() {
+                return error;
             }
         }
     }
@@ -195,32 +177,24 @@ impl Stack {
             Ok(Err(error)) => tracing::error!(error = format!("{:#}", anyhow::Error::new(error)), "no last checkpoint was made"),
             Err(_) => tracing::error!("no last checkpoint was made in time"),
         }
-        let (store, logs) = (self.store, self.logs);
-        tokio::task::spawn_blocking(move || logs.close()).await?.context("the logs were not closed")?;
-        store.close().await.context("the store was not closed")
+        self.upkeep.close().await
     }
 }
 
-fn open_stores(data: &DataDir, settings: &Settings, keys: &Keys, open_files: OpenFiles) -> Result<(Arc<SqliteStore>, Arc<FileLogStore>)> {
-    let mut options = runvoy_sqlite::Options::new(keys.audit.clone());
-    options.reserve_bytes = settings.disk_reserve_bytes;
-    let store = SqliteStore::open(data.store(), options).map_err(|error| {
-        let path = data.path().display();
-        let hint = match &error {
-            OpenError::Damaged(_) => format!(" (`runvoy audit verify --data-dir {path}` tells whether events were changed by hand)"),
-            _ => String::new(),
-        };
-        anyhow::Error::new(error).context(format!("cannot open the store in {path}{hint}"))
-    })?;
-    let config = runvoy_sqlite::logs::Config {
-        max_log_bytes: settings.log_max_bytes,
-        reserve_bytes: settings.disk_reserve_bytes,
-        open_logs: open_files.logs(),
-        ..runvoy_sqlite::logs::Config::default()
-    };
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data.logs()).context("cannot make the log directory")?;
-    let logs = FileLogStore::open(&data.logs(), config).with_context(|| format!("cannot open the logs in {}", data.path().display()))?;
-    Ok((Arc::new(store), Arc::new(logs)))
+/// The backend as the engine sees it.
+pub fn ports(backend: &Backend, clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>) -> Ports {
+    Ports {
+        store: Arc::clone(&backend.store),
+        jobs: Arc::clone(&backend.jobs),
+        blobs: Arc::clone(&backend.blobs),
+        records: Arc::clone(&backend.records),
+        trail: Arc::clone(&backend.trail),
+        seal_keys: Arc::clone(&backend.seal_keys),
+        digest_key: DigestKey::new(&backend.keys.signing),
+        logs: Arc::clone(&backend.logs),
+        clock,
+        ids,
+    }
 }
 
 async fn start_runner(data: &DataDir, settings: &Settings, open_files: OpenFiles) -> Result<Arc<dyn Runner>> {
@@ -315,37 +289,14 @@ fn health_config(settings: &Settings) -> HealthConfig {
     }
 }
 
-/// A key that is not the store's own would begin chains that nobody can verify: better no server than that.
-async fn check_audit_key(data: &DataDir, store: &SqliteStore, keys: &Keys) -> Result<()> {
-    let first = match store.events(EventQuery { limit: 1, ..EventQuery::default() }).await {
-        Ok(first) => first,
-        // A page that cannot be read says nothing about the key; `audit verify` names what was changed in it.
-        Err(StoreError::Damaged(what)) => {
-            tracing::error!(what, "the first event cannot be read: runvoy audit verify says more");
-            return Ok(());
-        }
-        Err(error) => return Err(error).context("cannot read the events"),
-    };
-    let Some(event) = first.into_iter().map(|stored| stored.event).find(|event| event.number == 1 && event.kind.is_chained()) else {
-        return Ok(());
-    };
-    if keys.audit.link(&ChainHead::default(), &event.canonical()).mac != event.mac {
-        bail!(
-            "the audit key in {} is not the one that the store's events were made with, or its first event was changed; put the key back, \
-             restore a backup, or see what was changed: runvoy audit verify --data-dir {}",
-            data.keys().display(),
-            data.path().display()
-        );
-    }
-    Ok(())
-}
-
 fn git_reach(settings: &Settings) -> git::Reach {
     if settings.git_allow_private { git::Reach::Private } else { git::Reach::Public }
 }
 
-fn server_config(settings: &Settings, keys: &Keys, url: Option<&str>) -> ServerConfig {
-    let mut config = ServerConfig::new(url.unwrap_or_default(), keys.signing);
+fn server_config(settings: &Settings, backend: &Backend, url: Option<&str>) -> ServerConfig {
+    let mut config = ServerConfig::new(url.unwrap_or_default(), backend.keys.signing);
+    let (provider, region) = backend.place.clone();
+    (config.provider, config.region) = (provider.to_owned(), region);
     config.cors_origins.clone_from(&settings.cors_origins);
     config.metrics_public = settings.metrics_public;
     config.failed_keys_per_minute = settings.failed_keys_per_minute;

@@ -43,7 +43,7 @@ pub struct ServerConfig {
     pub failed_claims_per_minute: u32,
     /// Proxies whose word about a client's address is taken.
     pub trusted_proxies: Vec<Network>,
-    /// Where commands run: `local` or `aws`.
+    /// What the server stands on: `local` or `aws`.
     pub provider: String,
     /// The AWS region.
     pub region: Option<String>,
@@ -76,6 +76,10 @@ pub trait Host: Send + Sync {
     /// Looks at the disk, the integrity of the store, the growth of its files.
     fn probes(&self) -> BoxFuture<'_, Vec<Probe>>;
 
+    /// What the server stands on, by name: how each stands and, where it went wrong, the last error. Anybody may ask, as often as they like:
+    /// it costs little, and tells nothing that only admins may know.
+    fn dependencies(&self) -> BoxFuture<'_, Vec<Probe>>;
+
     /// Copies the store, the logs and the keys to a directory that it makes.
     fn backup(&self, destination: PathBuf) -> BoxFuture<'_, Result<(), BackupFault>>;
 }
@@ -89,6 +93,9 @@ pub enum BackupFault {
     /// It cannot be made now.
     #[error("{0}")]
     Failed(String),
+    /// What this server keeps is not kept in files: there is another way, which the words name.
+    #[error("{0}")]
+    Elsewhere(String),
 }
 
 /// Everything the edge stands on.

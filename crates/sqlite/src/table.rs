@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use runvoy_model::id::JobId;
 use runvoy_model::job::{Job, Node, Phase};
+use runvoy_model::limit::StepLimits;
 use runvoy_model::name::Name;
-use runvoy_model::view::{MOST_FORGOTTEN, Standing, Writes};
+use runvoy_model::view::{Standing, Writes};
 use rusqlite::Connection;
 
 use crate::fault::Fault;
@@ -167,7 +168,7 @@ impl Table {
         }
         for job in &writes.forgotten {
             let seq = self.seq(conn, *job)?;
-            if node::forget(conn, seq, MOST_FORGOTTEN)? {
+            if node::forget(conn, seq, StepLimits::ONE_WRITER.forgotten)? {
                 job::delete(conn, seq)?;
             }
         }

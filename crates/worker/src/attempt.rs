@@ -55,6 +55,10 @@ pub(crate) struct Attempt<'a> {
     last_output_at: Option<UnixMs>,
     activity: Activity,
     extend_at: Instant,
+    /// When the last extend was sent.
+    extend_sent: Instant,
+    /// Nobody else has the execution before this: counted from the sending of the last extend that was answered.
+    held_until: Instant,
 }
 
 /// Output that the log did not take.
@@ -89,6 +93,8 @@ impl<'a> Attempt<'a> {
             last_output_at: None,
             activity: Activity::default(),
             extend_at: Instant::now() + worker.config.lease_ttl / 3,
+            extend_sent: Instant::now(),
+            held_until: Instant::now() + worker.config.lease_ttl,
         }
     }
 

@@ -23,6 +23,9 @@ pub struct Config {
     pub concurrency: usize,
     /// How long its leases last.
     pub lease_ttl: Duration,
+    /// Others may be given what this worker can no longer extend: what holds a lock or may be tried again is killed so long before its lease
+    /// lapses. `None` where nobody else could be given it.
+    pub yields_before: Option<Duration>,
     /// How long a command has to end after `SIGTERM`.
     pub grace: Duration,
     /// The `HOME` of commands.

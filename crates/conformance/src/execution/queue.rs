@@ -38,7 +38,7 @@ async fn dead(stage: &Stage<'_>, query: impl FnOnce(&mut DeadQuery)) -> Vec<Exec
 
 fn redrive_of(stage: &mut Stage<'_>, executions: &[ExecutionId]) -> Redrive {
     let letter = |execution: &ExecutionId| Letter { execution: *execution, again: ExecutionId::from_bytes(stage.fresh()) };
-    Redrive { letters: executions.iter().map(letter).collect(), refused: Vec::new(), key: None }
+    Redrive { letters: executions.iter().map(letter).collect(), settled: Vec::new(), key: None }
 }
 
 fn fates(answer: Answer) -> Vec<Fate> {
@@ -197,7 +197,7 @@ pub async fn one_key_is_one_redrive(harness: Executions<'_>) {
     let key = |fingerprint| Some(SubmitKey { user: "ann@x".into(), key: "k".into(), fingerprint: [fingerprint; 32] });
     let old = given_up(&mut stage, |_| ()).await;
     let denied = Redriven { execution: ExecutionId::from_bytes([9; 16]), fate: Fate::Refused("a rule".into()) };
-    let first = Redrive { refused: vec![denied], key: key(1), ..redrive_of(&mut stage, &[old]) };
+    let first = Redrive { settled: vec![denied], key: key(1), ..redrive_of(&mut stage, &[old]) };
     let Answer::Redriven { letters, repeated: false } = stage.play(Command::Redrive(first)).await else { panic!("not redriven") };
     assert_eq!(letters.len(), 2);
     stage.reopen().await;

@@ -8,7 +8,7 @@ use runvoy_model::job::{JobStatus, Phase};
 use runvoy_model::record::{Body, Kind};
 use runvoy_model::redrive::{Fate, Letter, Redrive};
 
-use super::yard::{Tasks, Yard, job_of};
+use super::yard::{Tasks, Yard};
 use crate::harness::Records;
 use crate::stage::{PASSING_FAILURE, exit};
 
@@ -16,7 +16,7 @@ use crate::stage::{PASSING_FAILURE, exit};
 async fn open(yard: &mut Yard<'_>, tasks: Tasks<'_>) -> JobId {
     let mut open = yard.new_open(tasks);
     open.nodes.iter_mut().for_each(|node| node.spec.retries = 1);
-    job_of(yard.play(Command::OpenJob(Box::new(open))).await).id
+    yard.open_all(open).await
 }
 
 /// Ends a task as a dead letter.
@@ -30,7 +30,7 @@ async fn give_up(yard: &mut Yard<'_>, job: JobId, task: &str) -> ExecutionId {
 
 async fn redrive(yard: &mut Yard<'_>, executions: &[ExecutionId]) -> Vec<Fate> {
     let letter = |execution: &ExecutionId| Letter { execution: *execution, again: ExecutionId::from_bytes(yard.fresh()) };
-    let redrive = Redrive { letters: executions.iter().map(letter).collect(), refused: Vec::new(), key: None };
+    let redrive = Redrive { letters: executions.iter().map(letter).collect(), settled: Vec::new(), key: None };
     match yard.play(Command::Redrive(redrive)).await {
         Answer::Redriven { letters, .. } => letters.into_iter().map(|letter| letter.fate).collect(),
         other => panic!("not redriven: {other:?}"),
@@ -117,9 +117,6 @@ pub async fn dead_letters_of_a_large_cancelled_job_are_buried_in_parts(harness: 
     let names: Vec<String> = (0..130).map(|number| format!("t{number}")).collect();
     let tasks: Vec<(&str, &[&str])> = names.iter().map(|task| (task.as_str(), &[][..])).collect();
     let job = open(&mut yard, &tasks).await;
-    while yard.job(job).await.attention {
-        yard.play(Command::AdvanceJob(job)).await;
-    }
     for _ in 0..2 {
         yard.begin_all().await;
         for task in &names {

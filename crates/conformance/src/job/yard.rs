@@ -122,9 +122,25 @@ impl<'h> Yard<'h> {
         OpenJob { job, nodes, told: Payload::Inline(json!([])), key: None }
     }
 
+    /// Opens a job, with what is too much for one step written before.
+    pub async fn open_all(&mut self, mut open: OpenJob) -> JobId {
+        let most = self.store().step_limits().tasks;
+        while open.nodes.len() > most {
+            let rest = open.nodes.split_off(most);
+            let nodes = std::mem::replace(&mut open.nodes, rest);
+            let stage = StageTasks { job: open.job.id, begins: Some(Box::new(open.job.clone())), nodes };
+            assert_eq!(self.play(Command::StageTasks(stage)).await, Answer::Unchanged);
+        }
+        let mut job = job_of(self.play(Command::OpenJob(Box::new(open))).await);
+        while job.attention {
+            job = job_of(self.play(Command::AdvanceJob(job.id)).await);
+        }
+        job.id
+    }
+
     pub async fn open(&mut self, tasks: Tasks<'_>) -> JobId {
         let open = self.new_open(tasks);
-        job_of(self.play(Command::OpenJob(Box::new(open))).await).id
+        self.open_all(open).await
     }
 
     pub async fn open_keyed(&mut self, key: &str, fingerprint: u8) -> Answer {
@@ -144,7 +160,7 @@ impl<'h> Yard<'h> {
     pub async fn stage(&mut self, tasks: usize) -> Job {
         let job = new_job(JobId::from_bytes(self.fresh()), tasks, self.now);
         let names: Vec<_> = (0..tasks).map(|number| format!("t{number}")).collect();
-        for part in names.chunks(100) {
+        for part in names.chunks(self.store().step_limits().tasks) {
             let nodes = part.iter().map(|task| new_task(job.id, task, &[], BATCH)).collect();
             let stage = StageTasks { job: job.id, begins: Some(Box::new(job.clone())), nodes };
             assert_eq!(self.play(Command::StageTasks(stage)).await, Answer::Unchanged);
@@ -154,10 +170,16 @@ impl<'h> Yard<'h> {
 
     /// Leases and begins whatever can be.
     pub async fn begin_all(&mut self) {
-        let leases = (0..300).map(|_| LeaseId::from_bytes(self.fresh())).collect();
-        let request = LeaseRequest { worker: worker_of(1), queues: vec![name("default")], leases, ttl_ms: 30_000, begin: true };
-        let answer = self.play(Command::Lease(request)).await;
-        assert!(matches!(answer, Answer::Leased(_)), "{answer:?}");
+        loop {
+            let leases: Vec<_> = (0..300).map(|_| LeaseId::from_bytes(self.fresh())).collect();
+            let most = leases.len().min(self.store().step_limits().leases);
+            let request = LeaseRequest { worker: worker_of(1), queues: vec![name("default")], leases, ttl_ms: 30_000, begin: true };
+            match self.play(Command::Lease(request)).await {
+                Answer::Leased(leased) if leased.len() < most => return,
+                Answer::Leased(_) => {}
+                other => panic!("nothing was leased: {other:?}"),
+            }
+        }
     }
 
     /// What ends a task that was released and begun.

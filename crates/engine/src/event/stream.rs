@@ -13,7 +13,6 @@ use super::{EventFilter, sight};
 use crate::Engine;
 use crate::access::Caller;
 use crate::error::EngineError;
-use crate::execution::POLL;
 
 /// How many events are read at once.
 const PAGE: usize = 200;
@@ -76,7 +75,7 @@ impl EventFollower {
         if self.caught_up {
             tokio::select! {
                 Ok(()) = self.hints.changed() => sleep(GATHER).await,
-                () = sleep(POLL) => {}
+                () = sleep(self.engine.config.poll) => {}
             }
         }
         // Whatever is written from here on wakes the next wait.

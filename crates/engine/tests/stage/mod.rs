@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
-use runvoy_engine::{Caller, Config, DigestKey, Engine, Ports, RunRequest};
+use runvoy_engine::{Caller, Config, DigestKey, Engine, Ports, Predecessors, RunRequest};
 use runvoy_memory::{MemoryBlobStore, MemoryLogStore, MemorySealKeys, MemoryStore};
 use runvoy_model::chain::AuditKey;
 use runvoy_model::change::{Change, Invitation, InvitedBy, NewKey};
@@ -106,6 +106,15 @@ impl Stage {
     /// The engine is dropped and another one started over the same stores, as after a crash.
     pub fn restart(&mut self, worker_number: u8) {
         self.engine = Engine::new(self.ports.clone(), self.config.clone(), worker(worker_number, true));
+    }
+
+    /// Another server on the same stores, whose own earlier starts had these workers.
+    pub fn beside(&self, worker_number: u8, predecessors: &[u8], change: impl FnOnce(&mut Ports)) -> Arc<Engine> {
+        let gone = predecessors.iter().map(|number| worker(*number, true).id).collect();
+        let config = Config { predecessors: Predecessors::These(gone), ..self.config.clone() };
+        let mut ports = self.ports.clone();
+        change(&mut ports);
+        Engine::new(ports, config, worker(worker_number, true))
     }
 
     pub fn step(&self, by: &Worker) -> Step {

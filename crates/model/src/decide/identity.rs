@@ -333,7 +333,11 @@ fn unlist_admin<V: View>(view: &mut V, step: &Step, email: &str, writes: &mut Wr
     let mut one_left = false;
     for admin in &admins {
         let stands_in = |user: &User| user.has_key(step.at) && (!lasting || user.has_lasting_key());
-        one_left |= look(view, Kind::User, admin)?.user().is_some_and(stands_in);
+        one_left = look(view, Kind::User, admin)?.user().is_some_and(stands_in);
+        // One is enough: the others need not stay as they are until this is written.
+        if one_left {
+            break;
+        }
     }
     if !one_left {
         return Ok(false);

@@ -24,7 +24,8 @@ pub(super) const BEYOND_BACKOFF_MS: i64 = 10 * 60 * 1_000;
 pub(super) fn lease<V: View>(view: &mut V, step: &Step, request: &LeaseRequest) -> Decision<V::Error> {
     let mut writes = Writes::default();
     let mut leased = Vec::new();
-    let ready = ready(view, step, request)?;
+    let most = request.leases.len().min(view.limits().leases);
+    let ready = ready(view, step, request, most)?;
     for (mut execution, lease) in ready.into_iter().zip(&request.leases) {
         grant(&mut execution, step, *lease, &request.worker, request.ttl_ms);
         if request.begin {
@@ -37,9 +38,8 @@ pub(super) fn lease<V: View>(view: &mut V, step: &Step, request: &LeaseRequest) 
 
 /// The executions to lease, first in line first. What a clock that was set back has left in the future is not kept waiting for that
 /// clock: an execution that was never tried has nothing to wait for, and no backoff is longer than the longest.
-fn ready<V: View>(view: &mut V, step: &Step, request: &LeaseRequest) -> Result<Vec<Execution>, V::Error> {
-    let max = request.leases.len();
-    let mut ready = in_line(view, step, request)?;
+fn ready<V: View>(view: &mut V, step: &Step, request: &LeaseRequest, max: usize) -> Result<Vec<Execution>, V::Error> {
+    let mut ready = in_line(view, step, request, max)?;
     if ready.len() < max {
         let beyond_backoff = step.at.plus_ms(BEYOND_BACKOFF_MS);
         let stranded =
@@ -57,8 +57,8 @@ fn ready<V: View>(view: &mut V, step: &Step, request: &LeaseRequest) -> Result<V
 }
 
 /// Those whose time has come. What belongs to a job of which nothing runs again is passed by: an agent ends it, and until then it keeps nobody waiting.
-fn in_line<V: View>(view: &mut V, step: &Step, request: &LeaseRequest) -> Result<Vec<Execution>, V::Error> {
-    let (max, mut look_at) = (request.leases.len(), request.leases.len());
+fn in_line<V: View>(view: &mut V, step: &Step, request: &LeaseRequest, max: usize) -> Result<Vec<Execution>, V::Error> {
+    let mut look_at = max;
     loop {
         let ids = view.ready(&request.queues, &request.worker.serves, step.at, look_at)?;
         let (found, mut over) = (ids.len(), Vec::new());

@@ -20,7 +20,7 @@ use crate::incident::{IncidentKind, name_for};
 use crate::job::{Job, JobStatus, Phase, TaskRef};
 use crate::name::Name;
 use crate::record::Kind;
-use crate::redrive::{Fate, Letter, MOST_REDRIVEN, Redrive, Redriven, RedrivenAs};
+use crate::redrive::{Fate, Letter, Redrive, Redriven, RedrivenAs};
 use crate::role::{Action, Reach, reach};
 use crate::step::Step;
 use crate::view::{View, Writes};
@@ -36,15 +36,16 @@ pub(super) fn redrive<V: View>(view: &mut V, step: &Step, redrive: &Redrive) -> 
             made => refuse(Refusal::KeyReused(made)),
         };
     }
-    if redrive.letters.len() > MOST_REDRIVEN {
-        return refuse(Refusal::TooMany(format!("{MOST_REDRIVEN} dead letters run again in one step, not {}", redrive.letters.len())));
+    let most = view.limits().letters;
+    if redrive.letters.len() > most {
+        return refuse(Refusal::TooMany(format!("{most} dead letters run again in one step, not {}", redrive.letters.len())));
     }
     let mut round = Round { view, step, writes: Writes::default(), jobs: BTreeMap::new(), letters: Vec::new() };
     for letter in &redrive.letters {
         round.take(*letter)?;
     }
     let (mut writes, mut letters) = round.close();
-    letters.extend(redrive.refused.iter().cloned());
+    letters.extend(redrive.settled.iter().cloned());
     writes.key = redrive.key.clone().map(|key| (key, Made::Redrive(letters.clone())));
     Ok((writes, Answer::Redriven { letters, repeated: false }))
 }

@@ -2,6 +2,7 @@
 //! nothing of the program's code.
 #![expect(dead_code, reason = "each test file uses its own part of this")]
 
+pub mod aws;
 pub mod http;
 pub mod process;
 pub mod socket;
@@ -20,9 +21,10 @@ pub fn binary() -> &'static str {
     env!("CARGO_BIN_EXE_runvoy")
 }
 
-/// Full counts, as `cargo xtask prove` asks for them; else reduced ones.
+/// Full counts, as `cargo xtask prove` asks for them; else reduced ones. With AWS as the store a hundredth: an emulator is slow.
 pub fn count(reduced: usize, full: usize) -> usize {
-    if std::env::var_os("RUNVOY_PROVE").is_some() { full } else { reduced }
+    let asked = if std::env::var_os("RUNVOY_PROVE").is_some() { full } else { reduced };
+    if aws::is_asked_for() { asked.min(full / 100).max(1) } else { asked }
 }
 
 /// Prints the line that the table of promises is made of.
@@ -78,6 +80,9 @@ impl Setup {
         command.args(&words[1..]).arg("serve").arg("--data-dir").arg(data);
         if !self.args.iter().any(|arg| arg == "--listen") {
             command.args(["--listen", "127.0.0.1:0"]);
+        }
+        if aws::is_asked_for() {
+            command.envs(aws::environment(&aws::prefix_of(data)));
         }
         command.args(&self.args).envs(self.env.iter().cloned());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
@@ -214,10 +219,15 @@ impl Drop for Server {
 }
 
 /// Looks until something holds; fails, naming it, after a long time.
-pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+pub fn eventually(what: &str, holds: impl FnMut() -> bool) {
+    eventually_within(Duration::from_secs(90), what, holds);
+}
+
+/// The same for what may take longer.
+pub fn eventually_within(patience: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
     while !holds() {
-        assert!(began.elapsed() < Duration::from_secs(90), "never came true: {what}");
+        assert!(began.elapsed() < patience, "never came true: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

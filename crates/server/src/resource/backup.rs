@@ -35,6 +35,9 @@ async fn backup(call: Call) -> Result<Response<Body>, Fault> {
 fn fault(why: BackupFault) -> Fault {
     match why {
         BackupFault::Destination(why) => Fault::invalid("destination", why),
+        BackupFault::Elsewhere(details) => {
+            Fault::Refused { code: Code::Conflict, error: "this server has no files to copy".into(), details }
+        }
         BackupFault::Failed(details) => {
             tracing::error!(error = details, "a backup failed");
             Fault::Refused { code: Code::ServiceUnavailable, error: "the backup failed".into(), details }

@@ -2,12 +2,12 @@
 
 use axum::body::Body;
 use http::{HeaderValue, Response, StatusCode};
-use runvoy_model::record::Kind;
-use runvoy_wire::{Code, Health};
+use runvoy_model::record::{Kind, hash_name};
+use runvoy_wire::{Code, Health, Probe, ProbeStatus};
 
 use crate::answer;
 use crate::call::Call;
-use crate::fault::Fault;
+use crate::fault::{Fault, chain};
 use crate::operation::Operation;
 use crate::route::{Routes, Rule};
 
@@ -18,9 +18,12 @@ pub(super) fn add(routes: &mut Routes) {
     routes.get("/api/v1/health", Rule::Anyone, operation, health);
     let operation = Operation::new("livez", "Whether the process lives").gives_type(200, "text/plain; charset=utf-8", "It does");
     routes.get("/livez", Rule::Anyone, operation, livez);
-    let operation = Operation::new("readyz", "Whether the server can take requests: its store answers and it is not stopping")
-        .gives_type(200, "text/plain; charset=utf-8", "It can")
-        .refuses(&[Code::ServiceUnavailable, Code::DatabaseError]);
+    let operation = Operation::new(
+        "readyz",
+        "Whether the server can take requests: what it stands on answers, each by name with its last error, and it is not stopping",
+    )
+    .gives_type(200, "text/plain; charset=utf-8", "It can")
+    .refuses(&[Code::ServiceUnavailable, Code::DatabaseError]);
     routes.get("/readyz", Rule::Anyone, operation, readyz);
 }
 
@@ -44,7 +47,26 @@ async fn readyz(call: Call) -> Result<Response<Body>, Fault> {
         let (error, details) = ("the server is stopping".into(), String::new());
         return Err(Fault::Refused { code: Code::ServiceUnavailable, error, details });
     }
+    let dependencies = call.state.host.dependencies().await;
+    let details = lines(&dependencies);
     // A key that nobody has: the smallest read there is.
-    call.engine().ports().records.record(Kind::Key, "").await.map_err(runvoy_engine::EngineError::from)?;
-    Ok(answer::whole(StatusCode::OK, TEXT, "ready\n"))
+    if let Err(error) = call.engine().ports().records.record(Kind::Key, &hash_name(&[0; 32])).await {
+        tracing::warn!(error = chain(&error), "the store does not answer");
+        return Err(Fault::Refused { code: Code::DatabaseError, error: "the store does not answer".into(), details });
+    }
+    let away: Vec<&str> = dependencies.iter().filter(|one| one.status == ProbeStatus::Fail).map(|one| one.name.as_str()).collect();
+    if !away.is_empty() {
+        let error = format!("not ready because of {}", away.join(", "));
+        return Err(Fault::Refused { code: Code::ServiceUnavailable, error, details });
+    }
+    Ok(answer::whole(StatusCode::OK, TEXT, format!("ready\n{details}")))
+}
+
+/// One line for each: its name, how it stands, and what there is to say of that.
+fn lines(dependencies: &[Probe]) -> String {
+    let line = |one: &Probe| match one.detail.as_str() {
+        "" => format!("{}: {}\n", one.name, one.status),
+        detail => format!("{}: {}, {detail}\n", one.name, one.status),
+    };
+    dependencies.iter().map(line).collect()
 }

@@ -188,4 +188,7 @@ async fn a_backup_that_fails_says_whether_its_destination_is_at_fault() {
     let failed = backup("/full").await;
     assert_eq!(failed.code(), (503, "SERVICE_UNAVAILABLE".into()));
     assert_eq!(failed.json()["details"], "cannot copy the store");
+    let elsewhere = backup("/cloud").await;
+    assert_eq!(elsewhere.code(), (409, "CONFLICT".into()));
+    assert_eq!(elsewhere.json()["details"], "the store is on AWS");
 }

@@ -1,10 +1,14 @@
 //! The answers that public clients rely on, as snapshots of their JSON.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 use runvoy_model::role::Role;
+use runvoy_server::{App, ServerConfig, ServerParts};
+use runvoy_wire::{Probe, ProbeStatus};
 use serde_json::{Value, json};
 
-use crate::app::TestApp;
+use crate::app::{Probes, TestApp};
 
 /// Tickets are made of secrets; only that there is one is part of a snapshot.
 fn without_ticket(mut body: Value) -> Value {
@@ -196,4 +200,33 @@ async fn readiness_is_that_of_the_store_and_ends_with_a_stop() {
     app.store.set_identity_away(false);
     app.app.stop();
     assert_eq!(app.get("/readyz").send().await.code(), (503, "SERVICE_UNAVAILABLE".into()));
+}
+
+#[tokio::test]
+async fn readiness_names_each_dependency_and_its_last_error() {
+    let app = TestApp::new().await;
+    let ask = async |dependencies: &[(&str, ProbeStatus, &str)]| {
+        let probe =
+            |(name, status, detail): &(&str, ProbeStatus, &str)| Probe { name: (*name).into(), status: *status, detail: (*detail).into() };
+        let host = Arc::new(Probes(dependencies.iter().map(probe).collect()));
+        let config = ServerConfig::new("http://x", [0; 32]);
+        let parts = ServerParts { engine: app.engine.clone(), config, metrics: Arc::new(String::new), host };
+        let request = http::Request::get("/readyz").body(axum::body::Body::empty()).expect("a request");
+        let response = App::new(parts).answer(request).await;
+        let status = response.status();
+        let body = axum::body::to_bytes(response.into_body(), 1 << 16).await.expect("a body");
+        (status, String::from_utf8(body.to_vec()).expect("text"))
+    };
+    let dynamo = ("DynamoDB", ProbeStatus::Ok, "");
+    let (status, text) = ask(&[dynamo, ("SQS", ProbeStatus::Warn, "refuses (AccessDenied)")]).await;
+    assert_eq!((status, text.as_str()), (StatusCode::OK, "ready\nDynamoDB: ok\nSQS: warn, refuses (AccessDenied)\n"));
+    let (status, text) = ask(&[dynamo, ("S3", ProbeStatus::Fail, "does not answer")]).await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    let body: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(body["error"], "not ready because of S3");
+    assert_eq!(body["details"], "DynamoDB: ok\nS3: fail, does not answer\n");
+    app.store.set_identity_away(true);
+    let (_, text) = ask(&[("DynamoDB", ProbeStatus::Fail, "does not answer")]).await;
+    let body: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!((&body["code"], &body["details"]), (&json!("DATABASE_ERROR"), &json!("DynamoDB: fail, does not answer\n")));
 }

@@ -156,7 +156,8 @@ async fn a_panic_is_an_answer() {
     let app = TestApp::with(|_| {}, |_| {}).await;
     let metrics = std::sync::Arc::new(|| -> String { panic!("a bug") });
     let config = runvoy_server::ServerConfig { metrics_public: true, ..runvoy_server::ServerConfig::new("http://x", [0; 32]) };
-    let parts = runvoy_server::ServerParts { engine: app.engine.clone(), config, metrics, host: std::sync::Arc::new(crate::app::Probes) };
+    let parts =
+        runvoy_server::ServerParts { engine: app.engine.clone(), config, metrics, host: std::sync::Arc::<crate::app::Probes>::default() };
     let request = http::Request::get("/metrics").body(axum::body::Body::empty()).expect("a request");
     let response = runvoy_server::App::new(parts).answer(request).await;
     assert_eq!(response.status().as_u16(), 500);

@@ -250,7 +250,7 @@ async fn check_dead_letter(store: &SqliteStore) {
     assert!(incident.is_some(), "people are told of it");
     let again = ExecutionId::from_bytes(bytes());
     let letters = vec![Letter { execution: letter.id, again }];
-    let (letters, _) = store.redrive(step(), Redrive { letters, refused: Vec::new(), key: None }).await.expect("redriven");
+    let (letters, _) = store.redrive(step(), Redrive { letters, settled: Vec::new(), key: None }).await.expect("redriven");
     assert_eq!(letters[0].fate, Fate::Execution(again));
     assert!(store.dead(query).await.expect("dead letters").is_empty());
 }

@@ -113,6 +113,10 @@ impl<'a> Attempt<'a> {
                     running.end(Cause::Timeout, Some(self.worker.config.grace));
                 }
                 () = until(running.kill_at()), if alive => running.force(),
+                () = until(self.yield_at()), if alive && running.cause() != Some(&Cause::LeaseLost) => {
+                    tracing::warn!(execution = %self.execution.id, "the lease lapses and cannot be extended: the command is ended");
+                    running.end(Cause::LeaseLost, None);
+                }
                 () = told_to_end_all(&mut stopping), if alive && !stop_seen => {
                     stop_seen = true;
                     running.end(Cause::WorkerStop, Some(self.worker.config.grace));
@@ -195,7 +199,8 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    fn send_heartbeat(&self, pid: Option<u32>) -> Heartbeat<'a> {
+    fn send_heartbeat(&mut self, pid: Option<u32>) -> Heartbeat<'a> {
+        self.extend_sent = Instant::now();
         let (worker, mask, mut extend) = (self.worker, self.recorder.mask(), self.extend_request(pid));
         Box::pin(async move {
             let read = worker.runner.read(extend.fence.execution, extend.fence.attempt, ACTIVITY, ACTIVITY_LIMIT).await;
@@ -208,7 +213,8 @@ impl<'a> Attempt<'a> {
         })
     }
 
-    pub(super) fn send_extend(&self) -> Extending<'a> {
+    pub(super) fn send_extend(&mut self) -> Extending<'a> {
+        self.extend_sent = Instant::now();
         let extend = self.extend_request(None);
         Box::pin(self.worker.leases.extend(extend))
     }
@@ -224,7 +230,23 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    fn extended(&self, running: &mut Running, extended: Result<Extended, LeaseError>) {
+    /// Remembers for how long the execution is nobody else's.
+    pub(super) fn note_held(&mut self, extended: &Result<Extended, LeaseError>) {
+        if extended.is_ok() {
+            self.held_until = self.extend_sent + self.worker.config.lease_ttl;
+        }
+    }
+
+    /// When the command is killed because somebody else could be given its lock or its next attempt. What neither holds a lock nor may be tried
+    /// again runs on: nobody else will ever run it.
+    fn yield_at(&self) -> Option<Instant> {
+        let before = self.worker.config.yields_before?;
+        let spec = &self.execution.spec;
+        (spec.lock.is_some() || spec.retries > 0).then(|| self.held_until.checked_sub(before).unwrap_or(self.held_until))
+    }
+
+    fn extended(&mut self, running: &mut Running, extended: Result<Extended, LeaseError>) {
+        self.note_held(&extended);
         match extended {
             Ok(Extended { kill: Some(kill), .. }) => running.obey(kill, self.worker.config.grace),
             Ok(_) => {}

@@ -74,14 +74,16 @@ impl<'a> Attempt<'a> {
     pub(super) async fn ask_to_go_on(&mut self) -> Result<(), Ended> {
         let every = self.worker.config.lease_ttl / 3;
         self.extend_at = Instant::now() + every;
-        match timeout(every, self.send_extend()).await {
+        let extending = self.send_extend();
+        match timeout(every, extending).await {
             Ok(extended) => self.is_wanted(extended).map_err(|outcome| (outcome, None)),
             Err(_) => Ok(()),
         }
     }
 
     /// Whether the attempt shall go on; otherwise how it ended, if anybody wants to hear of it.
-    fn is_wanted(&self, extended: Result<Extended, LeaseError>) -> Result<(), Option<Outcome>> {
+    fn is_wanted(&mut self, extended: Result<Extended, LeaseError>) -> Result<(), Option<Outcome>> {
+        self.note_held(&extended);
         match extended {
             Ok(Extended { kill: Some(kill), .. }) => {
                 Err(Some(Outcome::StartFailed { message: format!("{} ended it before its command was started", kill.by) }))

@@ -1,5 +1,6 @@
 //! Whole attempts: a worker, real processes, a real git and a real server of repositories.
 
+mod cut_off;
 mod exchange;
 mod git;
 mod runner;

@@ -75,6 +75,10 @@ pub struct Stage {
     pub extends_before_put: usize,
     /// Something in every command goes over its memory limit.
     pub oom_kills: bool,
+    /// As soon as the log holds this, no extend is answered any more.
+    pub cut_off_at: Option<&'static str>,
+    /// Others could be given it.
+    pub yields: bool,
 }
 
 impl Stage {
@@ -99,7 +103,18 @@ impl Stage {
         let git = Git { reach: Reach::Private, ca_file: None };
         let (hanging_puts, extends_before_put, extends_before_materials) = (0, 0, 0);
         let materials = Ok(Materials::default());
-        Self { spec, git, materials, kill_at: None, extends_before_materials, hanging_puts, extends_before_put, oom_kills: false }
+        Self {
+            spec,
+            git,
+            materials,
+            kill_at: None,
+            extends_before_materials,
+            hanging_puts,
+            extends_before_put,
+            oom_kills: false,
+            cut_off_at: None,
+            yields: false,
+        }
     }
 
     pub fn repo(mut self, repo: &str) -> Self {
@@ -142,6 +157,11 @@ impl Stage {
     }
 
     pub async fn play(self) -> Played {
+        self.play_out().await.expect("it is told")
+    }
+
+    /// Plays it to its end, which may be one that nobody is told of.
+    pub async fn play_out(self) -> Option<Played> {
         let root = TempDir::new().expect("a directory");
         let runner = Arc::new(GroupRunner { root: root.path().to_owned(), starts: 0.into(), oom_kills: self.oom_kills });
         let (done, ended) = oneshot::channel();
@@ -150,6 +170,7 @@ impl Stage {
             execution: execution.clone(),
             materials: self.materials,
             kill_at: self.kill_at,
+            cut_off_at: self.cut_off_at,
             extends_before_materials: self.extends_before_materials,
             hanging_puts: self.hanging_puts.into(),
             extends_before_put: self.extends_before_put,
@@ -163,6 +184,7 @@ impl Stage {
         let config = Config {
             concurrency: 1,
             lease_ttl: Duration::from_millis(300),
+            yields_before: self.yields.then_some(Duration::from_millis(100)),
             grace: Duration::from_secs(1),
             home: root.path().display().to_string(),
             host: "test".to_owned(),
@@ -171,13 +193,21 @@ impl Stage {
         };
         let worker = Worker::new(Arc::clone(&leases) as Arc<dyn Leases>, Arc::clone(&runner) as _, Arc::new(Still), config);
         worker.slots().reserve().expect("a free slot").start(execution);
-        let ended = tokio::time::timeout(Duration::from_secs(60), ended).await.expect("it ends").expect("it is told");
+        let gone = async {
+            while worker.running() > 0 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), gone).await.expect("it ends");
         worker.stop(Duration::from_secs(10)).await;
+        leases.done.lock().await.take();
+        let ended = ended.await.ok();
         let left = std::fs::read_dir(root.path()).expect("the root").filter_map(Result::ok).filter(|entry| entry.path().is_dir()).count();
         assert_eq!(left, 0, "the work directory is gone");
         let log = leases.log.lock().await.clone();
         let (activities, blobs) = (leases.activities.lock().await.clone(), leases.blobs.lock().await.clone());
-        Played { outcome: ended.outcome.clone(), ended, activities, blobs, log, starts: runner.starts.load(Ordering::SeqCst) }
+        let starts = runner.starts.load(Ordering::SeqCst);
+        ended.map(|ended| Played { outcome: ended.outcome.clone(), ended, activities, blobs, log, starts })
     }
 }
 
@@ -206,6 +236,7 @@ struct Desk {
     execution: Execution,
     materials: Result<Materials, String>,
     kill_at: Option<&'static str>,
+    cut_off_at: Option<&'static str>,
     extends_before_materials: usize,
     hanging_puts: AtomicUsize,
     extends_before_put: usize,
@@ -254,6 +285,11 @@ impl Leases for Desk {
         }
         drop(activities);
         self.extends.send_modify(|extends| *extends += 1);
+        if let Some(text) = self.cut_off_at
+            && self.log.lock().await.contains(text)
+        {
+            return Err(LeaseError::Unavailable("cut off".into()));
+        }
         let is_time = match self.kill_at {
             Some(text) => self.log.lock().await.contains(text),
             None => false,

@@ -15,9 +15,6 @@ use crate::name::Name;
 use crate::step::Step;
 use crate::view::{Standing, View, Writes};
 
-/// How many rows one step writes of what moves; with a hundred new tasks and what comes with them it stays below five hundred.
-const STEP_BUDGET: usize = 240;
-
 /// A job on the table, with the tasks that this step has touched.
 pub(super) struct Board<'v, V: View> {
     view: &'v mut V,
@@ -29,6 +26,7 @@ pub(super) struct Board<'v, V: View> {
     /// Tasks that wait for fewer parents than before, and still for some.
     lowered: BTreeMap<Name, u32>,
     writes: Writes,
+    /// How many more rows of what moves this step may write.
     budget: usize,
     /// The budget was used up before everything was done.
     unfinished: bool,
@@ -38,7 +36,8 @@ impl<'v, V: View> Board<'v, V> {
     pub(super) fn new(view: &'v mut V, step: &'v Step, job: Job, mut writes: Writes) -> Self {
         let nodes = std::mem::take(&mut writes.nodes);
         let touched = nodes.iter().enumerate().map(|(at, node)| (node.task.clone(), at)).collect();
-        Self { view, step, job, nodes, touched, lowered: BTreeMap::new(), writes, budget: STEP_BUDGET, unfinished: false }
+        let budget = view.limits().rows;
+        Self { view, step, job, nodes, touched, lowered: BTreeMap::new(), writes, budget, unfinished: false }
     }
 
     /// Does what there is to do, as far as the budget goes.

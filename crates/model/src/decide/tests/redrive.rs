@@ -41,7 +41,7 @@ fn given_up(world: &mut World) -> ExecutionId {
 fn redrive(world: &mut World, executions: &[ExecutionId]) -> Vec<Fate> {
     let letter = |execution: &ExecutionId| Letter { execution: *execution, again: ExecutionId::from_bytes(world.fresh()) };
     let letters = executions.iter().map(letter).collect();
-    match world.play(Command::Redrive(Redrive { letters, refused: Vec::new(), key: None })) {
+    match world.play(Command::Redrive(Redrive { letters, settled: Vec::new(), key: None })) {
         Answer::Redriven { letters, .. } => letters.into_iter().map(|letter| letter.fate).collect(),
         other => panic!("not redriven: {other:?}"),
     }
@@ -143,7 +143,7 @@ fn a_step_takes_no_more_than_it_can_write() {
     let many: Vec<_> = (0..MOST_REDRIVEN).map(|_| given_up(&mut world)).collect();
     assert!(redrive(&mut world, &many).iter().all(|fate| matches!(fate, Fate::Execution(_))));
     let letters = vec![Letter { execution: many[0], again: many[1] }; MOST_REDRIVEN + 1];
-    let answer = world.play(Command::Redrive(Redrive { letters, refused: Vec::new(), key: None }));
+    let answer = world.play(Command::Redrive(Redrive { letters, settled: Vec::new(), key: None }));
     assert!(matches!(refusal(answer), Refusal::TooMany(_)));
 }
 

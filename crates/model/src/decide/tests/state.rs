@@ -120,7 +120,7 @@ fn a_task_that_runs_again_alone_follows_and_so_do_those_that_do_not() {
     let letters = vec![Letter { execution: dead, again: ExecutionId::from_bytes(world.fresh()) }];
     // Nobody's call: the new generation is told all the same.
     let step = Step { audit: None, ..world.step() };
-    world.apply(&step, &Command::Redrive(Redrive { letters, refused: Vec::new(), key: None }));
+    world.apply(&step, &Command::Redrive(Redrive { letters, settled: Vec::new(), key: None }));
     assert_eq!((phase(&world, id, "a"), phase(&world, id, "b")), (Phase::Ready, Phase::Failed));
     assert_eq!(first(&world), None);
     advance(&mut world, id);

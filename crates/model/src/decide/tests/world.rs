@@ -20,7 +20,7 @@ use crate::spec::{Needs, Spec};
 use crate::step::{Actor, Audit, Step};
 use crate::time::UnixMs;
 use crate::user::User;
-use crate::view::{MOST_FORGOTTEN, Standing, View, Writes};
+use crate::view::{Standing, View, Writes};
 
 pub const KEY: AuditKey = AuditKey::new([7; 32]);
 
@@ -191,7 +191,7 @@ impl World {
             assert!(self.edges.remove(edge), "an edge is told once");
         }
         for id in writes.forgotten {
-            let places: Vec<_> = self.tasks(id).map(|node| (id, node.place)).take(MOST_FORGOTTEN).collect();
+            let places: Vec<_> = self.tasks(id).map(|node| (id, node.place)).take(self.limits().forgotten).collect();
             places.iter().for_each(|place| drop(self.nodes.remove(place)));
             if self.tasks(id).next().is_none() {
                 self.jobs.remove(&id);

@@ -81,7 +81,9 @@ impl IdSource for CountedIds {
     }
 }
 
-pub struct Probes;
+/// A machine whose dependencies stand like this.
+#[derive(Default)]
+pub struct Probes(pub Vec<Probe>);
 
 impl Host for Probes {
     fn probes(&self) -> BoxFuture<'_, Vec<Probe>> {
@@ -89,9 +91,14 @@ impl Host for Probes {
         async move { vec![probe] }.boxed()
     }
 
+    fn dependencies(&self) -> BoxFuture<'_, Vec<Probe>> {
+        async move { self.0.clone() }.boxed()
+    }
+
     fn backup(&self, destination: std::path::PathBuf) -> BoxFuture<'_, Result<(), BackupFault>> {
         let copied = match destination.to_str() {
             Some("/taken") => Err(BackupFault::Destination("exists already".to_owned())),
+            Some("/cloud") => Err(BackupFault::Elsewhere("the store is on AWS".to_owned())),
             Some("/full") => Err(BackupFault::Failed("cannot copy the store".to_owned())),
             _ => Ok(()),
         };
@@ -128,7 +135,7 @@ fn edge(ports: Ports, config: Config, server: ServerConfig) -> (Arc<Engine>, App
     };
     let engine = Engine::new(ports, config, worker);
     let metrics = Arc::new(|| "runvoy_up 1\n".to_owned());
-    let app = App::new(ServerParts { engine: Arc::clone(&engine), config: server, metrics, host: Arc::new(Probes) });
+    let app = App::new(ServerParts { engine: Arc::clone(&engine), config: server, metrics, host: Arc::<Probes>::default() });
     (engine, app)
 }
 

@@ -1,5 +1,10 @@
-//! The server's settings: one table of keys, each with its default, its words and what it sets. File, environment
-//! and flags all go through it, and `docs/configuration.md` is checked against it.
+//! The server's settings, from file, environment and flags: all go through one table of keys.
+
+mod aws;
+mod file;
+mod key;
+mod store;
+mod value;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,6 +15,24 @@ use runvoy_model::git::Reach;
 use runvoy_model::name::Name;
 use runvoy_runners::UidRange;
 use runvoy_server::Network;
+
+use self::aws::AwsSettings;
+#[cfg(feature = "aws")]
+pub use self::aws::EventLayout;
+use self::key::KEYS;
+
+/// What a build without AWS says to whoever wants it.
+pub const NO_AWS: &str = "this program was built without AWS: build it with `cargo build --release --features aws` (docs/aws.md)";
+
+/// Where everything is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BackendName {
+    /// In files of the data directory.
+    #[default]
+    Embedded,
+    /// On AWS.
+    Aws,
+}
 
 /// Everything a server can be told.
 #[derive(Debug, Clone, Default)]
@@ -106,6 +129,10 @@ pub struct Settings {
     pub app: String,
     /// Which environment's events.
     pub environment: String,
+    /// Where everything is kept.
+    pub backend: BackendName,
+    /// What everything is called on AWS.
+    pub aws: AwsSettings,
 }
 
 /// A value that is never shown.
@@ -124,116 +151,6 @@ impl std::fmt::Debug for Hidden {
         f.write_str(if self.0.is_some() { "Hidden(…)" } else { "Hidden(none)" })
     }
 }
-
-/// One key.
-pub struct Key {
-    /// Its name in the file, where `a.b` may be `b` under `a`; dashes for underscores as a flag.
-    pub name: &'static str,
-    /// Its name in the environment, where that is not `RUNVOY_` and its upper case.
-    variable: Option<&'static str>,
-    /// Its default, as it would be written.
-    pub default: &'static str,
-    /// What it does, as the documentation says it.
-    #[cfg_attr(not(test), expect(dead_code, reason = "read by the test that keeps the documentation true"))]
-    pub help: &'static str,
-    set: fn(&mut Settings, &str) -> Result<(), String>,
-}
-
-macro_rules! key {
-    ($field:ident, $default:literal, $help:literal, $parse:expr) => {
-        key!(stringify!($field), None, $field, $default, $help, $parse)
-    };
-    ($name:expr, $variable:expr, $field:ident, $default:literal, $help:literal, $parse:expr) => {
-        Key {
-            name: $name,
-            variable: $variable,
-            default: $default,
-            help: $help,
-            set: |settings, text| {
-                settings.$field = $parse(text)?;
-                Ok(())
-            },
-        }
-    };
-}
-
-impl Key {
-    /// Its name in the environment.
-    fn variable(&self) -> String {
-        self.variable.map_or_else(|| format!("RUNVOY_{}", self.name.replace('.', "_").to_uppercase()), str::to_owned)
-    }
-}
-
-/// Every key there is.
-pub const KEYS: &[Key] = &[
-    key!(listen, "127.0.0.1:56212", "Address and port; port 0 takes a free one.", text),
-    key!(admin_email, "admin@localhost", "E-mail of the first admin, made at the first start.", text),
-    key!(web_url, "", "Base of page addresses; empty is the server's own address.", text),
-    key!(worker, "true", "Run commands in this server. `--no-worker` leaves that to workers elsewhere.", boolean),
-    key!(concurrency, "0", "Executions at once; 0 is four times the number of cores.", number),
-    key!(queues, "default", "Queues that the server's own worker serves.", names),
-    key!(run_as, "", "One user that all commands run as; empty is the server's own user.", optional),
-    key!(run_as_uids, "", "Uids `FIRST-LAST`: each execution runs as one of its own. Secrets of several users need it.", uids),
-    key!(allow_shared_uid, "false", "Run commands as the server's own user although there are several users.", boolean),
-    key!(git_allow_private, "false", "Clone from literal addresses of this machine and of private networks too.", boolean),
-    key!(git_ca_file, "", "Certificates (PEM) that git trusts instead of the system's; the commands' user must be able to read it.", path),
-    key!(work_dir, "", "Where each command gets a directory of its own; empty is `work` in the data directory.", path),
-    key!(grace, "5s", "Time between SIGTERM and SIGKILL, at most 50s.", duration),
-    key!(stop_patience, "10s", "Time that running commands have to end when the server stops.", duration),
-    key!(tls_cert, "", "Certificate chain (PEM) to speak TLS with.", path),
-    key!(tls_key, "", "Private key (PEM) of the certificate.", path),
-    key!(insecure, "false", "Listen beyond loopback without TLS.", boolean),
-    key!(behind_proxy, "false", "Listen beyond loopback without TLS because a proxy in front ends it.", boolean),
-    key!(cors_origins, "", "Origins whose pages may call the API and open streams.", list),
-    key!(metrics_public, "false", "Let anybody read /metrics without a key.", boolean),
-    key!(failed_keys_per_minute, "60", "Wrong keys looked at, per address and per beginning of a key; 0 is any number.", number),
-    key!(failed_claims_per_minute, "20", "Wrong claim tokens looked at, per address; 0 is any number.", number),
-    key!(trusted_proxies, "", "Addresses or networks of proxies whose X-Forwarded-For is believed.", networks),
-    key!(log_level, "info", "error, warn, info, debug or trace.", text),
-    key!(log_format, "auto", "text, json, or auto: text on a terminal, else JSON.", text),
-    key!("health.interval", None, health_interval, "5m", "How often what runs is looked at.", duration),
-    key!("health.healthy_within", None, health_healthy_within, "5m", "An execution is healthy if it was heard of within this.", duration),
-    key!("health.warning_within", None, health_warning_within, "10m", "Within this it is a warning; quiet for longer, critical.", duration),
-    key!("health.overtime_after", None, health_overtime_after, "1h", "An attempt that runs longer is in overtime.", duration),
-    key!(
-        "alerts.slack_webhook_url",
-        Some("RUNVOY_SLACK_WEBHOOK_URL"),
-        slack_webhook_url,
-        "",
-        "Slack-compatible webhook that incidents are told to; a secret, never shown.",
-        hidden
-    ),
-    key!(
-        "alerts.allow_private_addresses",
-        None,
-        alerts_allow_private,
-        "false",
-        "Let the webhook be on this machine or in a private network, and without TLS.",
-        boolean
-    ),
-    key!(
-        "alerts.interval",
-        None,
-        alerts_interval,
-        "1m",
-        "At most one message in this time; what comes meanwhile is told in one.",
-        duration
-    ),
-    key!(retention_log_days, "30", "Days that logs are kept.", number),
-    key!(retention_heartbeat_days, "7", "Days that heartbeat events are kept.", number),
-    key!(log_max_bytes, "2GiB", "The most one log may hold; what comes after is counted, not kept.", bytes),
-    key!(disk_reserve_bytes, "64MiB", "Space that is left for ends of executions: below it nothing new is taken.", bytes),
-    key!(limit_memory_bytes, "", "Memory of one command and its descendants.", optional_bytes),
-    key!(limit_pids, "", "Processes and threads of one command.", optional_number),
-    key!(limit_cpu_millis, "", "CPU of one command, in thousandths of a core.", optional_number),
-    key!(limit_open_files, "", "Open files of each process.", optional_number),
-    key!(limit_file_bytes, "", "Largest file a process may write.", optional_bytes),
-    key!(cost_vcpu_hour_usd, "0", "Price of a vCPU hour, for cost per run.", number),
-    key!(cost_gb_hour_usd, "0", "Price of a gigabyte hour, for cost per run.", number),
-    key!(tenant, "default", "Tenant in event keys.", text),
-    key!(app, "runvoy", "App in event keys.", text),
-    key!(environment, "local", "Environment in event contexts.", text),
-];
 
 /// A kill is given up after a minute without its confirmation; a command that uses all of its grace must be gone and recorded before.
 const LONGEST_GRACE: Duration = Duration::from_secs(50);
@@ -256,7 +173,7 @@ impl Settings {
             (key.set)(&mut settings, key.default).map_err(|why| anyhow::anyhow!("default of {}: {why}", key.name))?;
         }
         if let Some((name, text)) = &sources.file {
-            for (key, value) in read_file(text).with_context(|| format!("{name} is not a settings file"))? {
+            for (key, value) in file::read(text).with_context(|| format!("{name} is not a settings file"))? {
                 settings.set(&key, &value).with_context(|| format!("in {name}"))?;
             }
         }
@@ -270,6 +187,12 @@ impl Settings {
             settings.set(name, value).with_context(|| format!("--{}", name.replace('_', "-")))?;
         }
         settings.check()
+    }
+
+    /// What a server is told that nobody told anything.
+    #[cfg(test)]
+    pub fn of_defaults() -> Self {
+        Self::load(&Sources { file: None, env: Vec::new(), flags: Vec::new() }).expect("defaults are settings")
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
@@ -289,7 +212,7 @@ impl Settings {
     /// Whether the text of a settings file sets something that is a secret.
     pub fn file_holds_secret(text: &str) -> bool {
         let is_secret = |(name, value): &(String, String)| name == "alerts.slack_webhook_url" && !value.is_empty();
-        read_file(text).is_ok_and(|values| values.iter().any(is_secret))
+        file::read(text).is_ok_and(|values| values.iter().any(is_secret))
     }
 
     /// What tells people of incidents, if anything does.
@@ -315,6 +238,12 @@ impl Settings {
         if self.health_warning_within < self.health_healthy_within {
             bail!("health.warning_within: not shorter than health.healthy_within");
         }
+        if self.backend == BackendName::Aws {
+            if cfg!(not(feature = "aws")) {
+                bail!("backend: {NO_AWS}");
+            }
+            self.aws.check()?;
+        }
         self.alerter()?;
         if self.grace > LONGEST_GRACE {
             bail!("grace: at most {}s, because a kill that is not confirmed within a minute is given up", LONGEST_GRACE.as_secs());
@@ -325,114 +254,6 @@ impl Settings {
 
 /// Looks at what runs are not closer together than this.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
-
-/// A settings file is a flat mapping; a value is a scalar or a list of scalars. What is under a name is named with a dot.
-fn read_file(text: &str) -> Result<Vec<(String, String)>> {
-    if text.trim().is_empty() {
-        return Ok(Vec::new());
-    }
-    // What the parser says quotes the file, and a part of it may be a secret: where it stumbled has to do.
-    let map: std::collections::BTreeMap<String, serde_json::Value> =
-        serde_saphyr::from_str(text).map_err(|error| match error.location() {
-            Some(at) => anyhow::anyhow!("line {}, column {}: not YAML, or not names with values", at.line(), at.column()),
-            None => anyhow::anyhow!("not YAML, or not names with values"),
-        })?;
-    let scalar = |value: &serde_json::Value| match value {
-        serde_json::Value::String(text) => Some(text.clone()),
-        serde_json::Value::Bool(_) | serde_json::Value::Number(_) => Some(value.to_string()),
-        serde_json::Value::Null => Some(String::new()),
-        _ => None,
-    };
-    let flat = map.into_iter().flat_map(|(name, value)| match value {
-        serde_json::Value::Object(parts) => parts.into_iter().map(|(part, value)| (format!("{name}.{part}"), value)).collect(),
-        value => vec![(name, value)],
-    });
-    flat.map(|(key, value)| {
-        let text = match &value {
-            serde_json::Value::Array(items) => items.iter().map(scalar).collect::<Option<Vec<_>>>().map(|items| items.join(",")),
-            other => scalar(other),
-        };
-        text.map(|text| (key.clone(), text)).with_context(|| format!("{key}: expected a plain value or a list of them"))
-    })
-    .collect()
-}
-
-fn text(text: &str) -> Result<String, String> {
-    Ok(text.to_owned())
-}
-
-fn hidden(text: &str) -> Result<Hidden, String> {
-    Ok(Hidden((!text.is_empty()).then(|| text.to_owned())))
-}
-
-fn optional(text: &str) -> Result<Option<String>, String> {
-    Ok((!text.is_empty()).then(|| text.to_owned()))
-}
-
-fn uids(text: &str) -> Result<Option<UidRange>, String> {
-    if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(|error: runvoy_runners::UnfitUids| error.to_string()) }
-}
-
-fn path(text: &str) -> Result<Option<PathBuf>, String> {
-    Ok((!text.is_empty()).then(|| PathBuf::from(text)))
-}
-
-fn boolean(text: &str) -> Result<bool, String> {
-    match text {
-        "true" | "1" | "yes" | "on" => Ok(true),
-        "false" | "0" | "no" | "off" => Ok(false),
-        _ => Err(format!("expected true or false, not {text:?}")),
-    }
-}
-
-fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| format!("expected a number, not {text:?}"))
-}
-
-fn optional_number(text: &str) -> Result<Option<u64>, String> {
-    if text.is_empty() { Ok(None) } else { number(text).map(Some) }
-}
-
-fn list(text: &str) -> Result<Vec<String>, String> {
-    Ok(text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect())
-}
-
-fn names(text: &str) -> Result<Vec<Name>, String> {
-    list(text)?.into_iter().map(|item| Name::new(item.clone()).map_err(|error| format!("{item:?} {error}"))).collect()
-}
-
-fn networks(text: &str) -> Result<Vec<Network>, String> {
-    list(text)?.into_iter().map(|item| item.parse().map_err(|error| format!("{item:?} {error}"))).collect()
-}
-
-fn bytes(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit: u64 = match &text[digits.len()..] {
-        "" | "B" => 1,
-        "KiB" | "K" => 1 << 10,
-        "MiB" | "M" => 1 << 20,
-        "GiB" | "G" => 1 << 30,
-        "TiB" | "T" => 1 << 40,
-        unit => return Err(format!("unknown unit {unit:?}: use KiB, MiB, GiB or TiB")),
-    };
-    number::<u64>(digits)?.checked_mul(unit).ok_or_else(|| "too large".to_owned())
-}
-
-fn optional_bytes(text: &str) -> Result<Option<u64>, String> {
-    if text.is_empty() { Ok(None) } else { bytes(text).map(Some) }
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit_ms: u64 = match &text[digits.len()..] {
-        "ms" => 1,
-        "" | "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        unit => return Err(format!("unknown unit {unit:?}: use ms, s, m or h")),
-    };
-    number::<u64>(digits)?.checked_mul(unit_ms).map(Duration::from_millis).ok_or_else(|| "too long".to_owned())
-}
 
 #[cfg(test)]
 mod tests {
@@ -533,8 +354,50 @@ mod tests {
     }
 
     #[test]
+    fn the_settings_of_aws_come_from_file_and_environment() {
+        let file = "aws: {prefix: prod, shards: 8, log_group: ''}\naws.event_layout: sharded";
+        let settings = Settings::load(&sources(file, &[("RUNVOY_AWS_PREFIX", "staging"), ("RUNVOY_AWS_REGION", "eu-central-1")], &[]));
+        let aws = settings.expect("settings").aws;
+        assert_eq!((aws.prefix.as_str(), aws.region.as_deref(), aws.shards), ("staging", Some("eu-central-1"), 8));
+        assert_eq!((aws.log_group, aws.event_layout, aws.set_up), (None, self::aws::EventLayout::Sharded, true));
+        assert_eq!(Settings::of_defaults().aws.log_group.as_deref(), Some("/runvoy/executions"));
+    }
+
+    #[test]
+    fn names_that_aws_would_refuse_are_refused_first() {
+        let wrong = |prefix: &str, shards: u32| {
+            let aws = AwsSettings { prefix: prefix.to_owned(), shards, ..AwsSettings::default() };
+            aws.check().err().map(|error| error.to_string())
+        };
+        assert_eq!(wrong("prod-2", 64), None);
+        for prefix in ["", "Prod", "a_b", "a/b", "aws-prod", "ssm", &"a".repeat(41)] {
+            assert!(wrong(prefix, 4).is_some_and(|why| why.contains("aws.prefix")), "{prefix:?}");
+        }
+        for shards in [0, 65] {
+            assert!(wrong("prod", shards).is_some_and(|why| why.contains("aws.shards")), "{shards}");
+        }
+    }
+
+    #[test]
+    fn a_backend_is_named_by_flag_environment_or_file_and_is_in_this_build() {
+        let load = |file: &str, env: &[(&str, &str)], flags: &[(&'static str, &str)]| {
+            Settings::load(&sources(file, env, flags)).map(|settings| settings.backend).map_err(|error| format!("{error:#}"))
+        };
+        assert_eq!(load("", &[], &[]), Ok(BackendName::Embedded));
+        assert!(load("backend: files", &[], &[]).is_err_and(|why| why.contains("embedded or aws")));
+        assert_eq!(load("backend: aws", &[("RUNVOY_BACKEND", "embedded")], &[]), Ok(BackendName::Embedded));
+        for wanted in [load("backend: aws", &[], &[]), load("", &[("RUNVOY_BACKEND", "aws")], &[]), load("", &[], &[("backend", "aws")])] {
+            if cfg!(feature = "aws") {
+                assert_eq!(wanted, Ok(BackendName::Aws));
+            } else {
+                assert!(wanted.is_err_and(|why| why.contains("--features aws")));
+            }
+        }
+    }
+
+    #[test]
     fn the_documentation_lists_every_key_with_its_default() {
-        let documented = include_str!("../../../docs/configuration.md");
+        let documented = include_str!("../../../../docs/configuration.md");
         for key in KEYS {
             let default = if key.default.is_empty() { "–".to_owned() } else { format!("`{}`", key.default) };
             let row = format!("| `{}` | `{}` | {} | {} |", key.name, key.variable(), default, key.help);

@@ -1,0 +1,171 @@
+//! Tells the bus of every event, in the order of the log, at least once. A mark says how far: it moves behind what the bus has taken, so that a crash
+//! repeats a little and loses nothing. Several servers may run it; a lease lets one work at a time and spares the bus most repeats.
+
+pub(in crate::event) mod bus;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use parking_lot::Mutex;
+use runvoy_model::time::UnixMs;
+use runvoy_ports::clock::Clock;
+use runvoy_ports::store::StoredEvent;
+
+use self::bus::{Bus, EventBridge, Letter};
+use super::{EventLog, contract, mark, overflow};
+use crate::clients::Clients;
+use crate::config::{Config, EventLayout};
+use crate::dynamo::{Dynamo, pause};
+use crate::fault::Fault;
+
+/// So often the log is looked at where nothing happens.
+const EVERY: Duration = Duration::from_secs(1);
+/// The turn to publish is kept so long.
+const TURN_MS: i64 = 10_000;
+/// So many events are published in one go, and then the mark moves.
+const AT_ONCE: usize = 100;
+/// So many items are put at the same time.
+const PUTS: usize = 8;
+/// What the bus did not take is given to it again so often, before the next go.
+const ROUNDS: u32 = 5;
+
+/// The agent.
+pub struct Publisher {
+    log: EventLog,
+    bus: Box<dyn Bus>,
+    s3: aws_sdk_s3::Client,
+    config: Arc<Config>,
+    clock: Arc<dyn Clock>,
+    /// Who it is among the servers.
+    name: String,
+    last_error: Mutex<Option<String>>,
+}
+
+impl Publisher {
+    /// The publisher of an installation; `name` tells it from those of other servers.
+    pub fn new(clients: &Clients, config: Arc<Config>, clock: Arc<dyn Clock>, name: String) -> Self {
+        let bus = EventBridge::new(clients.events.clone(), &config);
+        Self::with_bus(clients, config, clock, name, Box::new(bus))
+    }
+
+    pub(super) fn with_bus(clients: &Clients, config: Arc<Config>, clock: Arc<dyn Clock>, name: String, bus: Box<dyn Bus>) -> Self {
+        let log = EventLog::new(Dynamo::new(clients, Arc::clone(&config)));
+        Self { log, bus, s3: clients.s3.clone(), config, clock, name, last_error: Mutex::new(None) }
+    }
+
+    /// Publishes for ever.
+    pub async fn run(self: Arc<Self>) {
+        let mut failures = 0;
+        loop {
+            let turn = self.turn().await;
+            *self.last_error.lock() = turn.as_ref().err().map(ToString::to_string);
+            match turn {
+                Ok(published) => {
+                    failures = 0;
+                    if published == 0 {
+                        tokio::time::sleep(EVERY).await;
+                    }
+                }
+                Err(error) => {
+                    failures += 1;
+                    tracing::warn!(%error, failures, "events cannot be published now; nothing is lost, and it is tried again");
+                    tokio::time::sleep(EVERY * 2_u32.pow(failures.min(5))).await;
+                }
+            }
+        }
+    }
+
+    /// Why the last turn failed, if it did.
+    pub fn last_error(&self) -> Option<String> {
+        self.last_error.lock().clone()
+    }
+
+    /// Publishes some of what was not published yet; tells how many. None where somebody else has the turn.
+    pub async fn turn(&self) -> Result<usize, Fault> {
+        self.log.drain().await?;
+        let now = self.clock.now();
+        if !mark::take_turn(&self.log.dynamo, &self.name, now, now.plus_ms(TURN_MS)).await? {
+            return Ok(0);
+        }
+        let published = mark::published(&self.log.dynamo).await?;
+        let (events, reached) = self.log.further(published, AT_ONCE).await?;
+        if reached == published {
+            return Ok(0);
+        }
+        let letters = self.prepare(&events).await?;
+        let (taken, failed) = self.send(&letters).await;
+        // Whatever is before the first that was not taken is done.
+        let done = letters.iter().zip(&taken).find(|(_, taken)| !**taken).map_or(reached, |(letter, _)| letter.place.saturating_sub(1));
+        if done > published {
+            mark::publish(&self.log.dynamo, done).await?;
+        }
+        failed.map_or(Ok(letters.len()), Err)
+    }
+
+    /// Puts what readers of the table find before they hear of it, and gives back what the bus is told.
+    async fn prepare(&self, events: &[StoredEvent]) -> Result<Vec<Letter>, Fault> {
+        let received = self.clock.now();
+        // Made before they are polled: a closure over borrowed events would not be general enough for an agent.
+        let letters: Vec<_> = events.iter().map(|stored| self.letter(stored, received)).collect();
+        stream::iter(letters).buffered(PUTS).try_collect().await
+    }
+
+    async fn letter(&self, StoredEvent { place, event }: &StoredEvent, received: UnixMs) -> Result<Letter, Fault> {
+        let carried = overflow::carried(&self.config, event);
+        if let Some((key, text)) = carried.overflow {
+            overflow::put(&self.s3, &self.config, &key, text).await?;
+        }
+        if self.config.layout == EventLayout::Seed {
+            contract::save(&self.log.dynamo, &self.config, &carried.detail, received).await?;
+        }
+        Ok(Letter { place: *place, at: event.at, detail: carried.detail.to_string() })
+    }
+
+    /// Which of these the bus took, and why it did not take the others.
+    async fn send(&self, letters: &[Letter]) -> (Vec<bool>, Option<Fault>) {
+        let mut taken = vec![false; letters.len()];
+        for round in 0..=ROUNDS {
+            if round > 0 {
+                pause(round).await;
+            }
+            let left: Vec<usize> = (0..letters.len()).filter(|at| !taken[*at]).collect();
+            let mut failed = None;
+            for batch in bus::batches(letters, &left) {
+                let asked: Vec<&Letter> = batch.iter().map(|at| &letters[*at]).collect();
+                match self.bus.put(&asked).await {
+                    Ok(errors) => {
+                        for (at, error) in batch.iter().zip(errors) {
+                            taken[*at] = error.is_none();
+                            failed = failed.or_else(|| error.map(bus::refused));
+                        }
+                    }
+                    Err(fault) => return (taken, Some(fault)),
+                }
+            }
+            if failed.is_none() || round == ROUNDS {
+                return (taken, failed);
+            }
+        }
+        (taken, None)
+    }
+}
+
+impl EventLog {
+    /// Events after a place, in order, and up to where there are no others.
+    async fn further(&self, after: u64, max: usize) -> Result<(Vec<StoredEvent>, u64), Fault> {
+        let query = runvoy_ports::store::EventQuery { after: Some(after), limit: max, ..Default::default() };
+        let mut walk = self.walk(query).await?;
+        let mut found = Vec::new();
+        while let Some(events) = walk.next(max - found.len()).await? {
+            found.extend(events);
+            if found.len() >= max {
+                found.truncate(max);
+                let reached = found.last().map_or(after, |stored: &StoredEvent| stored.place);
+                return Ok((found, reached));
+            }
+        }
+        let end = walk.end.max(after);
+        Ok((found, end))
+    }
+}

@@ -1,0 +1,127 @@
+//! The one error inside this crate, and its only maps: from the SDK's errors, and to those of the ports.
+
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use runvoy_ports::log::LogError;
+use runvoy_ports::store::StoreError;
+
+/// What went wrong between here and AWS.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// Something that was looked at has changed since: look again, decide again.
+    #[error("another writer was faster")]
+    Conflict,
+    /// AWS cannot answer now, or its answer was lost.
+    #[error("{service} cannot be reached or does not answer ({code})")]
+    Unavailable {
+        /// Which part of AWS.
+        service: &'static str,
+        /// What it said.
+        code: String,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// AWS refuses: a permission, a name, a limit. Trying again does not help; a person must look.
+    #[error("{service} refuses ({code}): {message}")]
+    Refused {
+        /// Which part of AWS.
+        service: &'static str,
+        /// What it said.
+        code: String,
+        /// And how.
+        message: String,
+    },
+    /// What is stored cannot be trusted.
+    #[error("{0}")]
+    Damaged(String),
+}
+
+/// Codes that say: not now.
+const PASSING: [&str; 13] = [
+    "ThrottlingException",
+    "ThrottlingError",
+    "Throttling",
+    "RequestThrottled",
+    "RequestLimitExceeded",
+    "ProvisionedThroughputExceededException",
+    "ProvisionedThroughputExceeded",
+    "TransactionInProgressException",
+    "InternalServerError",
+    "InternalFailure",
+    "ServiceUnavailable",
+    "SlowDown",
+    "OperationAbortedException",
+];
+
+impl Fault {
+    /// What an SDK call came to.
+    pub(crate) fn of<E, R>(service: &'static str, error: SdkError<E, R>) -> Self
+    where
+        E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
+        R: std::fmt::Debug + Send + Sync + 'static,
+    {
+        let code = error.code().map(str::to_owned);
+        match code {
+            Some(code) if code == "ConditionalCheckFailedException" || code == "TransactionConflictException" => Self::Conflict,
+            Some(code) if !PASSING.contains(&code.as_str()) => {
+                let message = error.message().unwrap_or("no message").to_owned();
+                Self::Refused { service, code, message }
+            }
+            code => Self::Unavailable { service, code: code.unwrap_or_else(|| "no answer".to_owned()), source: Box::new(error) },
+        }
+    }
+
+    /// What a transaction came to: the reasons of its cancellation decide.
+    pub(crate) fn of_transaction<R>(error: SdkError<TransactWriteItemsError, R>) -> Self
+    where
+        R: std::fmt::Debug + Send + Sync + 'static,
+    {
+        if let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) = error.as_service_error() {
+            let codes: Vec<&str> = cancelled.cancellation_reasons().iter().filter_map(|reason| reason.code()).collect();
+            let said = |code: &str| codes.contains(&code);
+            if said("ValidationError") || said("ItemCollectionSizeLimitExceeded") {
+                let reasons = cancelled.cancellation_reasons().iter();
+                let message = reasons.filter_map(|reason| reason.message()).collect::<Vec<_>>().join("; ");
+                return Self::Refused { service: "DynamoDB", code: codes.join(" "), message };
+            }
+            // A busy partition cancels a transaction too, and the SDK does not send that again: whoever made it looks again, a little later.
+            let is_busy = said("ThrottlingError") || said("ProvisionedThroughputExceeded");
+            if said("ConditionalCheckFailed") || said("TransactionConflict") || is_busy || codes.is_empty() {
+                return Self::Conflict;
+            }
+            return Self::Unavailable { service: "DynamoDB", code: codes.join(" "), source: Box::new(error) };
+        }
+        Self::of("DynamoDB", error)
+    }
+}
+
+impl From<Fault> for StoreError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Damaged(what) => Self::Damaged(what),
+            // A refusal may end with a permission that is given: the caller tries again, and `/readyz` says why.
+            fault => Self::Unavailable(Box::new(fault)),
+        }
+    }
+}
+
+/// What a port that is used from inside this crate came to: mostly a fault that was made into its error on the way.
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Damaged(what) => Self::Damaged(what),
+            StoreError::Unavailable(source) => match source.downcast::<Self>() {
+                Ok(fault) => *fault,
+                Err(source) => Self::Unavailable { service: "S3", code: "no answer".to_owned(), source },
+            },
+            error => Self::Unavailable { service: "S3", code: "no answer".to_owned(), source: Box::new(error) },
+        }
+    }
+}
+
+impl From<Fault> for LogError {
+    fn from(fault: Fault) -> Self {
+        Self::Storage(Box::new(fault))
+    }
+}

@@ -1,0 +1,97 @@
+//! The heads of all chains, as executions, jobs and records keep them; and with them the trail of an installation.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use runvoy_model::chain::ChainHead;
+use runvoy_model::event::{Entity, EntityType};
+use runvoy_model::id::{ExecutionId, JobId};
+use runvoy_model::record::Kind;
+use runvoy_ports::trail::AuditTrail;
+use serde::Deserialize;
+
+use crate::event::BucketWitnesses;
+use crate::event::trail::{HeadCursor, HeadPage, Heads, Trail};
+use crate::fault::Fault;
+use crate::item::{Item, Read};
+use crate::store::DynamoStore;
+use crate::table::Table;
+use crate::{execution, job, record};
+
+/// The tables that keep heads, in the order of a walk.
+const TABLES: [Table; 5] = [Table::Executions, Table::Jobs, Table::Records, Table::Images, Table::Secrets];
+
+impl DynamoStore {
+    /// The trail of this store's events, and of the checkpoints that were exported.
+    pub fn trail(&self, witnesses: BucketWitnesses) -> Arc<dyn AuditTrail> {
+        let store = Arc::new(self.clone());
+        let stores = (Arc::clone(&store) as _, Arc::clone(&store) as _);
+        Arc::new(Trail::new((*self.events).clone(), self.audit_key.clone(), store, stores, Some(witnesses)))
+    }
+}
+
+#[async_trait]
+impl Heads for DynamoStore {
+    async fn heads(&self, after: Option<HeadCursor>) -> Result<HeadPage, Fault> {
+        let cursor = after.unwrap_or(HeadCursor { table: TABLES[0], after: None });
+        let (page, next) = self.dynamo.scan(cursor.table, cursor.after).await?;
+        let mut heads = Vec::with_capacity(page.len());
+        for found in &page {
+            heads.extend(head(cursor.table, found)?);
+        }
+        let next = match next {
+            Some(after) => Some(HeadCursor { table: cursor.table, after: Some(after) }),
+            None => {
+                let further = TABLES.iter().skip_while(|table| **table != cursor.table).nth(1);
+                further.map(|table| HeadCursor { table: *table, after: None })
+            }
+        };
+        Ok((heads, next))
+    }
+
+    async fn head(&self, entity: &Entity) -> Result<Option<ChainHead>, Fault> {
+        let (table, key) = match entity.kind {
+            EntityType::Task => match entity.id.parse::<ExecutionId>() {
+                Ok(id) => (Table::Executions, execution::key(id)),
+                Err(_) => return Ok(None),
+            },
+            EntityType::Job => match entity.id.parse::<JobId>() {
+                Ok(id) => (Table::Jobs, job::key(id)),
+                Err(_) => return Ok(None),
+            },
+            kind => {
+                let Some(kind) = Kind::of(kind) else { return Ok(None) };
+                (record::table(kind), record::key(kind, &entity.id))
+            }
+        };
+        let Some(found) = self.dynamo.get(table, key).await? else { return Ok(None) };
+        Ok(head(table, &found)?.map(|(_, head)| head))
+    }
+}
+
+/// What executions and jobs keep of their chains.
+#[derive(Deserialize)]
+struct State {
+    id: runvoy_model::id::Id,
+    chain: ChainHead,
+}
+
+fn head(table: Table, found: &Item) -> Result<Option<(Entity, ChainHead)>, Fault> {
+    match table {
+        Table::Executions => {
+            let State { id, chain } = found.json("state")?;
+            Ok(Some((Entity::task(ExecutionId(id)), chain)))
+        }
+        Table::Jobs if found.text("entry")? == "job" => {
+            let State { id, chain } = found.json("state")?;
+            Ok(Some((Entity::job(JobId(id)), chain)))
+        }
+        Table::Jobs => Ok(None),
+        _ => {
+            let text = found.text("record_kind")?;
+            let kind = Kind::ALL.into_iter().find(|kind| kind.as_str() == text).and_then(Kind::entity);
+            let Some(kind) = kind else { return Ok(None) };
+            Ok(Some((Entity { kind, id: found.text("record_name")?.to_owned() }, found.json("chain")?)))
+        }
+    }
+}

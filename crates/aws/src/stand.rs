@@ -1,0 +1,138 @@
+//! How an execution stands in its queue: it can be leased, waits for its lock, is with a worker, or is a dead letter; one of these or
+//! none. The standing index is written from here and read from here, so that nobody else knows the form of its keys.
+
+use runvoy_model::execution::{Execution, LockClaim};
+use runvoy_model::id::ExecutionId;
+use runvoy_model::name::Name;
+use runvoy_model::spec::Needs;
+use runvoy_model::status::Status;
+use runvoy_model::time::UnixMs;
+
+/// A line of a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Line {
+    /// Can be leased, now or after a backoff, by who serves this.
+    Ready(Needs),
+    /// Waits for its lock.
+    Waiting,
+    /// Is with a worker.
+    Active,
+    /// Was given up.
+    Dead,
+}
+
+impl Line {
+    /// Everything that has not ended.
+    pub const OPEN: [Self; 4] = [Self::Ready(Needs::Process), Self::Ready(Needs::Image), Self::Waiting, Self::Active];
+
+    /// The partition of this line of a queue.
+    pub fn partition(self, queue: &Name, shard: u32) -> String {
+        match self {
+            Self::Ready(Needs::Process) => format!("ready#{queue}#process#{shard}"),
+            Self::Ready(Needs::Image) => format!("ready#{queue}#image#{shard}"),
+            Self::Waiting => format!("waiting#{queue}#{shard}"),
+            Self::Active => format!("active#{queue}#{shard}"),
+            Self::Dead => format!("dead#{queue}#{shard}"),
+        }
+    }
+}
+
+/// Where an execution stands: its queue's line and the place in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stand {
+    pub line: Line,
+    pub queue: Name,
+    /// Sorts within the line; ends with the id.
+    pub sort: String,
+}
+
+impl Stand {
+    /// Where an execution stands, if it does.
+    pub fn of(execution: &Execution) -> Option<Self> {
+        let id = execution.id;
+        let (line, sort) = match (execution.status, execution.lock) {
+            (Status::Pending, LockClaim::Waiting { until }) => {
+                (Line::Waiting, format!("{}#{}#{id}", sortable(until), sortable(execution.submitted_at)))
+            }
+            (Status::Pending, _) => (Line::Ready(execution.spec.needs()), ready_sort(execution.spec.priority, execution.ready_at, id)),
+            (Status::Starting | Status::Running | Status::Terminating, _) => (Line::Active, id.to_string()),
+            (Status::Succeeded | Status::Failed | Status::Stopped, _) => (Line::Dead, dead_sort(execution.dead_since()?, id)),
+        };
+        Some(Self { line, queue: execution.spec.queue.clone(), sort })
+    }
+
+    /// Since when one that waits could run, or was submitted where it waits for its lock.
+    pub fn waits_since(&self) -> Option<UnixMs> {
+        match self.line {
+            Line::Ready(_) | Line::Waiting => self.sort.split('#').nth(1).and_then(unsorted),
+            Line::Active | Line::Dead => None,
+        }
+    }
+}
+
+/// The place of one that can be leased: the smallest goes first.
+pub(crate) type ReadyPlace = (u8, UnixMs, ExecutionId);
+
+fn ready_sort(priority: u8, ready_at: UnixMs, id: ExecutionId) -> String {
+    format!("{priority:03}#{}#{id}", sortable(ready_at))
+}
+
+/// The place that a sort key of a ready line names.
+pub(crate) fn ready_place(sort: &str) -> Option<ReadyPlace> {
+    let mut parts = sort.split('#');
+    let priority = parts.next()?.parse().ok()?;
+    let ready_at = unsorted(parts.next()?)?;
+    Some((priority, ready_at, parts.next()?.parse().ok()?))
+}
+
+/// Before everything of lower priority than this, and after everything of this one.
+pub(crate) fn after_priority(priority: u8) -> String {
+    format!("{:03}", u16::from(priority) + 1)
+}
+
+/// The place of a dead letter.
+pub(crate) fn dead_sort(since: UnixMs, id: ExecutionId) -> String {
+    format!("{}#{id}", sortable(since))
+}
+
+/// After everything in a line by time that is of this time.
+pub(crate) fn end_of(at: UnixMs) -> String {
+    format!("{}#~", sortable(at))
+}
+
+/// A time as twenty digits that sort as it does, also before 1970.
+fn sortable(at: UnixMs) -> String {
+    format!("{:020}", at.0.cast_unsigned() ^ (1 << 63))
+}
+
+fn unsorted(digits: &str) -> Option<UnixMs> {
+    digits.parse::<u64>().ok().map(|number| UnixMs((number ^ (1 << 63)).cast_signed()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_time_sorts_as_text_and_comes_back() {
+        let times = [i64::MIN, -5, -1, 0, 1, 1_800_000_000_000, i64::MAX - 1, i64::MAX];
+        for pair in times.windows(2) {
+            assert!(sortable(UnixMs(pair[0])) < sortable(UnixMs(pair[1])), "{pair:?}");
+            assert_eq!(unsorted(&sortable(UnixMs(pair[0]))), Some(UnixMs(pair[0])));
+        }
+    }
+
+    #[test]
+    fn ready_places_sort_by_priority_then_time_then_id() {
+        let id = |byte| ExecutionId::from_bytes([byte; 16]);
+        let places =
+            [(1, UnixMs(i64::MAX), id(9)), (2, UnixMs(-3), id(8)), (2, UnixMs(5), id(1)), (2, UnixMs(5), id(2)), (10, UnixMs(0), id(0))];
+        let texts: Vec<String> = places.iter().map(|(priority, at, id)| ready_sort(*priority, *at, *id)).collect();
+        assert!(texts.is_sorted());
+        for (place, text) in places.iter().zip(&texts) {
+            assert_eq!(ready_place(text), Some(*place));
+            assert!(*text < after_priority(place.0));
+        }
+        assert!(after_priority(1) <= texts[1]);
+    }
+}

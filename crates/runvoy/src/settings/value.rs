@@ -1,0 +1,115 @@
+//! Values of settings, as they are written: each parser says what it expected.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use runvoy_model::name::Name;
+use runvoy_runners::UidRange;
+use runvoy_server::Network;
+
+use super::BackendName;
+use super::Hidden;
+use super::aws::EventLayout;
+
+pub(super) fn text(text: &str) -> Result<String, String> {
+    Ok(text.to_owned())
+}
+
+pub(super) fn hidden(text: &str) -> Result<Hidden, String> {
+    Ok(Hidden((!text.is_empty()).then(|| text.to_owned())))
+}
+
+pub(super) fn optional(text: &str) -> Result<Option<String>, String> {
+    Ok((!text.is_empty()).then(|| text.to_owned()))
+}
+
+pub(super) fn uids(text: &str) -> Result<Option<UidRange>, String> {
+    if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(|error: runvoy_runners::UnfitUids| error.to_string()) }
+}
+
+pub(super) fn path(text: &str) -> Result<Option<PathBuf>, String> {
+    Ok((!text.is_empty()).then(|| PathBuf::from(text)))
+}
+
+pub(super) fn boolean(text: &str) -> Result<bool, String> {
+    match text {
+        "true" | "1" | "yes" | "on" => Ok(true),
+        "false" | "0" | "no" | "off" => Ok(false),
+        _ => Err(format!("expected true or false, not {text:?}")),
+    }
+}
+
+pub(super) fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("expected a number, not {text:?}"))
+}
+
+pub(super) fn optional_number(text: &str) -> Result<Option<u64>, String> {
+    if text.is_empty() { Ok(None) } else { number(text).map(Some) }
+}
+
+pub(super) fn list(text: &str) -> Result<Vec<String>, String> {
+    Ok(text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect())
+}
+
+pub(super) fn names(text: &str) -> Result<Vec<Name>, String> {
+    list(text)?.into_iter().map(|item| Name::new(item.clone()).map_err(|error| format!("{item:?} {error}"))).collect()
+}
+
+pub(super) fn networks(text: &str) -> Result<Vec<Network>, String> {
+    list(text)?.into_iter().map(|item| item.parse().map_err(|error| format!("{item:?} {error}"))).collect()
+}
+
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit: u64 = match &text[digits.len()..] {
+        "" | "B" => 1,
+        "KiB" | "K" => 1 << 10,
+        "MiB" | "M" => 1 << 20,
+        "GiB" | "G" => 1 << 30,
+        "TiB" | "T" => 1 << 40,
+        unit => return Err(format!("unknown unit {unit:?}: use KiB, MiB, GiB or TiB")),
+    };
+    number::<u64>(digits)?.checked_mul(unit).ok_or_else(|| "too large".to_owned())
+}
+
+pub(super) fn optional_bytes(text: &str) -> Result<Option<u64>, String> {
+    if text.is_empty() { Ok(None) } else { bytes(text).map(Some) }
+}
+
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit_ms: u64 = match &text[digits.len()..] {
+        "ms" => 1,
+        "" | "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        unit => return Err(format!("unknown unit {unit:?}: use ms, s, m or h")),
+    };
+    number::<u64>(digits)?.checked_mul(unit_ms).map(Duration::from_millis).ok_or_else(|| "too long".to_owned())
+}
+
+pub(super) fn backend(text: &str) -> Result<BackendName, String> {
+    match text {
+        "embedded" => Ok(BackendName::Embedded),
+        "aws" => Ok(BackendName::Aws),
+        _ => Err(format!("expected embedded or aws, not {text:?}")),
+    }
+}
+
+pub(super) fn event_layout(text: &str) -> Result<EventLayout, String> {
+    match text {
+        "seed" => Ok(EventLayout::Seed),
+        "sharded" => Ok(EventLayout::Sharded),
+        _ => Err(format!("expected seed or sharded, not {text:?}")),
+    }
+}
+
+/// `name=value`, separated by commas.
+pub(super) fn pairs(text: &str) -> Result<Vec<(Name, String)>, String> {
+    let pair = |item: String| {
+        let (name, value) = item.split_once('=').ok_or_else(|| format!("expected NAME=URL, not {item:?}"))?;
+        let name = Name::new(name).map_err(|error| format!("{name:?} {error}"))?;
+        Ok((name, value.to_owned()))
+    };
+    list(text)?.into_iter().map(pair).collect()
+}

@@ -1,0 +1,38 @@
+//! A worker that cannot extend its leases any more, where others may be given what it runs.
+
+use runvoy_model::spec::Spec;
+
+use crate::stage::{Stage, name};
+
+fn cut_off(command: &str, change: impl FnOnce(&mut Spec)) -> Stage {
+    let mut stage = Stage::new(command);
+    (stage.cut_off_at, stage.yields) = (Some("begun"), true);
+    change(&mut stage.spec);
+    stage
+}
+
+#[tokio::test]
+async fn what_holds_a_lock_or_may_be_tried_again_is_killed_before_its_lease_lapses() {
+    for change in [(|spec: &mut Spec| spec.lock = Some(name("prod"))) as fn(&mut Spec), |spec| spec.retries = 1] {
+        assert!(cut_off("echo begun; sleep 600", change).play_out().await.is_none(), "its end is for whoever finds the lease lapsed");
+    }
+}
+
+#[tokio::test]
+async fn what_nobody_else_will_run_runs_on() {
+    cut_off("echo begun; sleep 1", |_| {}).play().await.assert_exit(0);
+}
+
+#[tokio::test]
+async fn a_worker_that_is_heard_keeps_what_it_runs() {
+    let mut stage = cut_off("echo begun; sleep 1", |spec| spec.retries = 1);
+    stage.cut_off_at = None;
+    stage.play().await.assert_exit(0);
+}
+
+#[tokio::test]
+async fn where_there_is_nobody_else_a_silent_store_kills_nothing() {
+    let mut stage = cut_off("echo begun; sleep 1", |spec| spec.retries = 1);
+    stage.yields = false;
+    stage.play().await.assert_exit(0);
+}
