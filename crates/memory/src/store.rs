@@ -35,11 +35,6 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// x
-    pub fn waking<T: ?Sized>(self, _: Arc<T>) -> Self { self }
-    /// x
-    pub fn trail<W>(&self, _: W) -> Arc<dyn runvoy_ports::trail::AuditTrail> { Arc::new(self.clone()) }
-
     /// An empty store whose chains are made with this key.
     pub fn new(audit_key: AuditKey) -> Self {
         Self { audit_key, state: Arc::default() }

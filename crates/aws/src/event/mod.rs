@@ -1,6 +1,4 @@
-//! The log of events on DynamoDB.
-//!
-//! A step's transaction leaves its events in a *journal*, spread over partitions, so that steps never wait for each other. A *drain* moves them into
+//! The log of events on DynamoDB. A step's transaction leaves its events in a *journal*, spread over partitions, so that steps never wait for each other. A *drain* moves them into
 //! the log: one transaction gives them the next places, writes one *row* an event under its entity and one *segment* with what is to be known of all
 //! of them by place, and removes them from the journal. Anybody drains, any time, many at once: the counter of places is a condition of every drain,
 //! so that one wins and the others look again. Whoever reads drains first, and so sees everything that was committed before.

@@ -1,3 +1,5 @@
+//! Jobs as items: what goes in comes out, and lists find what the reference would, also behind an index that lags.
+
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;

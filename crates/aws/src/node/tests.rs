@@ -1,3 +1,5 @@
+//! Tasks and edges as items: what goes in comes out, and every look finds what the reference would.
+
 use runvoy_memory::MemoryBlobStore;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::job::JobStatus;
