@@ -3,8 +3,10 @@
 #![expect(dead_code, reason = "each test file uses its own part of this")]
 
 mod answer;
+pub mod count;
 pub mod fault;
 mod lag;
+pub mod unit;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -17,6 +19,7 @@ use aws_config::{Region, retry::RetryConfig};
 use aws_sdk_dynamodb::config::Credentials;
 use runvoy_aws::{Clients, Config};
 
+use self::count::Counter;
 use self::fault::Faults;
 
 /// What an emulator is started with: it says its address, and ends with its stdin.
@@ -104,6 +107,12 @@ pub async fn clients(emulator: &Emulator) -> Clients {
 pub async fn clients_through(emulator: &Emulator, faults: &Faults) -> Clients {
     let retries = RetryConfig::standard().with_max_attempts(3).with_initial_backoff(Duration::from_millis(1));
     let settings = Clients::settings().http_client(faults.client()).retry_config(retries);
+    load(emulator, settings).await
+}
+
+/// Clients of an emulator that count what they do. Nothing is tried twice: it would be counted twice.
+pub async fn clients_counted(emulator: &Emulator, counter: &Counter) -> Clients {
+    let settings = Clients::settings().http_client(counter.client()).retry_config(RetryConfig::disabled());
     load(emulator, settings).await
 }
 
