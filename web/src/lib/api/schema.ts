@@ -1211,7 +1211,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the server can take requests: its store answers and it is not stopping */
+        /** Whether the server can take requests: what it stands on answers, each by name with its last error, and it is not stopping */
         get: operations["readyz"];
         put?: never;
         post?: never;
