@@ -35,6 +35,9 @@ pub(crate) struct Dynamo {
     at_once: Arc<Semaphore>,
 }
 
+/// The values that an expression speaks of.
+type Values = Vec<(&'static str, AttributeValue)>;
+
 /// A query: which part of a table or index, and how.
 #[derive(Debug, Clone)]
 pub(crate) struct Query {
@@ -44,7 +47,7 @@ pub(crate) struct Query {
     /// The partition attribute and its value.
     pub hash: (&'static str, AttributeValue),
     /// A condition on the sort attribute: `#r …` with these values.
-    pub range: Option<(&'static str, &'static str, Vec<(&'static str, AttributeValue)>)>,
+    pub range: Option<(&'static str, &'static str, Values)>,
     pub descending: bool,
     /// Stop when there are so many.
     pub limit: usize,

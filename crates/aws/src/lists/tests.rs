@@ -53,9 +53,9 @@ fn random_list(chance: &mut Chance, world: &World) -> ListQuery {
         owner: maybe(chance, 20, user),
         created_by: maybe(chance, 20, user),
         lock: maybe(chance, 10, |_| world::name("prod")),
-        job: maybe(chance, 15, |chance| world::job(chance)),
-        since: maybe(chance, 25, |chance| world::time(chance)),
-        until: maybe(chance, 25, |chance| world::time(chance)),
+        job: maybe(chance, 15, world::job),
+        since: maybe(chance, 25, world::time),
+        until: maybe(chance, 25, world::time),
         after: maybe(chance, 40, |chance| world.all[chance.below(world.all.len())].id),
         limit: if chance.percent(60) { chance.below(12) } else { usize::MAX },
     }
@@ -178,7 +178,7 @@ fn dead_letters_come_in_the_order_they_were_given_up() {
                 owner: maybe(chance, 30, |chance| USERS[chance.below(USERS.len())].to_owned()),
                 oldest_first: chance.percent(50),
                 after: maybe(chance, 40, |chance| *chance.pick(&letters).expect("a letter")),
-                until: maybe(chance, 30, |chance| world::time(chance)),
+                until: maybe(chance, 30, world::time),
                 limit: if chance.percent(50) { chance.below(6) } else { usize::MAX },
             };
             let expected = oracle::dead(&world.all, &query);
