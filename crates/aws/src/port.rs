@@ -98,8 +98,12 @@ impl ExecutionStore for DynamoStore {
 
     async fn prune(&self, retention: Retention) -> Result<usize, StoreError> {
         let heartbeats = self.events.prune_heartbeats(retention.heartbeats_before, retention.max_rows).await?;
-        let marks = self.prune_marks(retention.receipts_before, retention.max_rows.saturating_sub(heartbeats)).await?;
-        Ok(heartbeats + marks)
+        match self.prune_marks(retention.receipts_before, retention.max_rows.saturating_sub(heartbeats)).await {
+            Ok(marks) => Ok(heartbeats + marks),
+            // What went is told; the rest is tried again.
+            Err(_) if heartbeats > 0 => Ok(heartbeats),
+            Err(fault) => Err(fault.into()),
+        }
     }
 
     async fn counts(&self) -> Result<Counts, StoreError> {

@@ -102,10 +102,8 @@ impl DynamoStore {
         writes.seal(&self.audit_key, &mut answer);
         let committed = self.commit(step, command, &desk, &writes).await;
         drop(turn);
-        // Also where the answer was lost: it may have been done, and what is remembered is only looked at.
-        if !matches!(committed, Err(Fault::Conflict)) {
-            self.remember(&writes);
-        }
+        // Also after a failure: a first try may have been done whose answer was lost, and what is remembered is only looked at.
+        self.remember(&writes);
         committed?;
         if let Some(wakes) = &self.wakes {
             wakes.committed(&writes);
