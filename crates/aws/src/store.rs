@@ -76,8 +76,9 @@ impl DynamoStore {
 
     /// Takes one step, or answers it as before.
     pub(crate) async fn take(&self, step: &Step, command: &Command) -> Result<Answer, StoreError> {
+        let mut tried = None;
         for round in 0..ROUNDS {
-            match self.try_take(step, command).await {
+            match self.try_take(step, command, &mut tried).await {
                 Err(Fault::Conflict) => pause(round.min(4)).await,
                 taken => return Ok(taken?),
             }
@@ -86,11 +87,13 @@ impl DynamoStore {
         Err(Fault::Unavailable { service: "DynamoDB", code: "TransactionConflict".to_owned(), source: Box::new(source) }.into())
     }
 
-    async fn try_take(&self, step: &Step, command: &Command) -> Result<Answer, Fault> {
+    /// `tried` is what an earlier round wrote in vain, as far as it knows: a first try may have been done whose answer was lost.
+    async fn try_take(&self, step: &Step, command: &Command, tried: &mut Option<Writes>) -> Result<Answer, Fault> {
         let mut desk = Desk::default();
         let mut turn = None;
         let (receipt, found) = tokio::try_join!(mark::receipt(&self.dynamo, step.id), self.foreseen(step, command))?;
         if let Some(receipt) = receipt {
+            tried.iter().for_each(|writes| self.remember(writes));
             return self.answer_again(&receipt).await;
         }
         found.into_iter().flatten().for_each(|(need, found)| desk.put(need, found));
@@ -102,7 +105,11 @@ impl DynamoStore {
         writes.seal(&self.audit_key, &mut answer);
         let committed = self.commit(step, command, &desk, &writes).await;
         drop(turn);
-        // Also after a failure: a first try may have been done whose answer was lost, and what is remembered is only looked at.
+        if let Err(Fault::Conflict) = committed {
+            *tried = Some(writes);
+            return Err(Fault::Conflict);
+        }
+        // Also where no answer came: it may have been done, and what is remembered is only looked at.
         self.remember(&writes);
         committed?;
         if let Some(wakes) = &self.wakes {
