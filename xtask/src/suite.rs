@@ -12,8 +12,7 @@ pub const PROMISE: &str = "promise_";
 const PROVE_PROFILE: [&str; 4] = ["--config", "profile.prove.inherits='release'", "--config", "profile.prove.lto='off'"];
 
 /// The end-to-end tests that also run with AWS as the store. The others are about files, disks and power.
-const AWS_JOURNEYS: [&str; 11] =
-    ["alerts", "dead_letter", "event", "job", "job_crash", "log", "people_cli", "run", "secret", "stop", "two_servers"];
+const AWS_JOURNEYS: [&str; 9] = ["alerts", "dead_letter", "event", "job", "log", "people_cli", "run", "stop", "two_servers"];
 
 /// Which program runs the tests.
 #[derive(Clone, Copy)]

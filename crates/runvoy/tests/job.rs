@@ -92,6 +92,10 @@ fn a_large_output_reaches_the_child_and_is_part_of_a_backup() {
     // One x is in the name of a field.
     let counted = text(&server.raw(&task(&done, "count")));
     assert_eq!(counted.trim(), "400001", "{counted}");
+    // Where everything is on AWS there are no files to copy.
+    if harness::aws::is_asked_for() {
+        return;
+    }
     let copy = server.data.with_extension("copy");
     let (to, data) = (copy.display().to_string(), server.data.display().to_string());
     let backup = server.cli(&["backup", &to, "--data-dir", &data]);
