@@ -114,7 +114,7 @@ impl Engine {
             Some(slot) if execution.lease.is_some() => slot.start(execution.clone()),
             _ => {
                 self.note_queued(&execution).await;
-                self.hub.work();
+                self.hub.work_in(&execution.spec.queue);
             }
         }
         Ok(execution)
@@ -215,8 +215,13 @@ impl Engine {
         let execution = self.ports.store.kill(step, Kill { execution: id, force }).await?;
         if execution.status.is_terminal() {
             self.ended(&execution).await;
-        } else if let Some(slots) = self.slots.get() {
-            slots.nudge(id);
+        } else {
+            if let Some(slots) = self.slots.get() {
+                slots.nudge(id);
+            }
+            if let Some(lease) = &execution.lease {
+                self.hub.attention.call(lease.worker, id);
+            }
         }
         self.hub.changed(id);
         Ok(execution)

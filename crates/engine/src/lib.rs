@@ -3,6 +3,7 @@
 mod access;
 mod admission;
 mod alerts;
+mod attention;
 mod audit;
 mod auditor;
 mod claim;
@@ -23,6 +24,7 @@ mod incident;
 mod job;
 mod key;
 mod lease;
+mod line;
 mod log;
 mod material;
 mod notice;
@@ -44,7 +46,7 @@ mod wait;
 
 use std::sync::{Arc, OnceLock};
 
-use runvoy_model::id::{LeaseId, StepId};
+use runvoy_model::id::{LeaseId, StepId, WorkerId};
 use runvoy_model::key::key_hash;
 use runvoy_model::step::{Actor, Audit, Authority, Step};
 use runvoy_model::time::UnixMs;
@@ -60,6 +62,7 @@ use runvoy_ports::trail::AuditTrail;
 
 pub use crate::access::{Caller, Credential, Origin};
 pub use crate::alerts::{AlertStanding, Alerts};
+pub use crate::attention::Ear;
 pub use crate::audit::{AuditFilter, AuditPage};
 pub use crate::auditor::Auditor;
 pub use crate::claim::ClaimedKey;
@@ -74,7 +77,8 @@ pub use crate::health::HealthWatch;
 pub use crate::image::{ImageRequest, KnownImage, RegisteredImage};
 pub use crate::job::{JobFilter, JobRequest, SubmittedJob, TaskRequest};
 pub use crate::key::{KeyRequest, MadeKey};
-pub use crate::lease::LocalLeases;
+pub use crate::lease::{LeaseAsk, LocalLeases};
+pub use crate::line::{Line, LineKey, Turn};
 pub use crate::people::{Account, InviteRequest, Invited, RevokedUser};
 pub use crate::plan::{DryRun, Plan};
 pub use crate::platform::platform_line;
@@ -201,8 +205,8 @@ impl Engine {
         Step { id: StepId::from_bytes(*digest.first_chunk().expect("a digest is longer")), ..step }
     }
 
-    fn worker_step(&self) -> Step {
-        Step::worker(self.step_id(), self.now(), self.worker.id)
+    fn worker_step(&self, worker: WorkerId) -> Step {
+        Step::worker(self.step_id(), self.now(), worker)
     }
 
     /// A step of whoever calls. The store looks at their right to it once more: it may have ended since they were admitted.
