@@ -4,6 +4,7 @@ mod access;
 mod admission;
 mod alerts;
 mod attention;
+mod attendance;
 mod audit;
 mod auditor;
 mod claim;
@@ -41,8 +42,10 @@ mod repeat;
 mod request;
 mod rule;
 mod secret;
+mod token;
 mod trace;
 mod wait;
+mod worker;
 
 use std::sync::{Arc, OnceLock};
 
@@ -56,6 +59,7 @@ use runvoy_ports::job::JobStore;
 use runvoy_ports::lease::Slots;
 use runvoy_ports::log::LogStore;
 use runvoy_ports::record::RecordStore;
+use runvoy_ports::roster::Roster;
 use runvoy_ports::seal::SealKeys;
 use runvoy_ports::store::ExecutionStore;
 use runvoy_ports::trail::AuditTrail;
@@ -63,6 +67,7 @@ use runvoy_ports::trail::AuditTrail;
 pub use crate::access::{Caller, Credential, Origin};
 pub use crate::alerts::{AlertStanding, Alerts};
 pub use crate::attention::Ear;
+pub use crate::attendance::RollCall;
 pub use crate::audit::{AuditFilter, AuditPage};
 pub use crate::auditor::Auditor;
 pub use crate::claim::ClaimedKey;
@@ -91,6 +96,7 @@ pub use crate::repeat::DigestKey;
 pub use crate::request::RunRequest;
 pub use crate::secret::{Rotation, SecretChange, SecretRequest};
 pub use crate::trace::Trace;
+pub use crate::worker::{KnownWorker, MadeWorker, WorkerRequest};
 
 /// Everything the engine needs from the world.
 #[derive(Clone)]
@@ -103,6 +109,8 @@ pub struct Ports {
     pub blobs: Arc<dyn BlobStore>,
     /// What people manage.
     pub records: Arc<dyn RecordStore>,
+    /// Who works here.
+    pub roster: Arc<dyn Roster>,
     /// The trail of events, to be proved.
     pub trail: Arc<dyn AuditTrail>,
     /// The keys of secrets.
@@ -125,6 +133,7 @@ pub struct Engine {
     admission: admission::Admission,
     directory: directory::Directory,
     key_uses: access::KeyUses,
+    attendance: attendance::Attendance,
     denials: denial::Denials,
     alerts: alerts::AlertDesk,
     /// Something moved in a job.
@@ -147,6 +156,7 @@ impl Engine {
             admission,
             directory: directory::Directory::default(),
             key_uses: access::KeyUses::default(),
+            attendance: attendance::Attendance::default(),
             denials,
             alerts: alerts::AlertDesk::default(),
             dispatcher: tokio::sync::Notify::new(),

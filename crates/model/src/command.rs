@@ -76,6 +76,7 @@ impl Command {
                     | Change::RegisterImage(_)
                     | Change::CreateSecret(_)
                     | Change::PushPlaybook(..)
+                    | Change::CreateWorker(_)
             ),
             _ => false,
         }
