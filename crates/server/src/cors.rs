@@ -16,7 +16,7 @@ pub(crate) struct Cors {
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, DELETE, OPTIONS");
 const HEADERS: HeaderValue = HeaderValue::from_static("Content-Type, X-API-Key, Authorization, Idempotency-Key, X-Request-ID");
-const EXPOSED: HeaderValue = HeaderValue::from_static("X-Request-ID, X-Next-Cursor, Retry-After, Content-Range, ETag");
+const EXPOSED: HeaderValue = HeaderValue::from_static("X-Request-ID, X-Next-Cursor, X-Looked-At, Retry-After, Content-Range, ETag");
 
 impl Cors {
     /// These origins; `*` is all.
