@@ -3397,6 +3397,8 @@ export interface operations {
                 since?: string;
                 /** @description Only these statuses, with commas between them */
                 status?: string;
+                /** @description Only those with this text in their command, labels, id or end reason, in any case of letters */
+                text?: string;
                 /** @description Only those submitted before this time */
                 until?: string;
                 /** @description Only those that this user submitted */
@@ -3411,6 +3413,8 @@ export interface operations {
             /** @description The executions */
             200: {
                 headers: {
+                    /** @description How many executions were looked at for a text; a page that is not full may have a next one */
+                    "X-Looked-At"?: string;
                     /** @description Where the next page begins; absent after the last one, and where limit is 0 or above 1000 */
                     "X-Next-Cursor"?: string;
                     [name: string]: unknown;
