@@ -206,11 +206,12 @@ fn name(field: &str, text: &str) -> Result<Name, EngineError> {
 }
 
 /// Every action that can be asked about.
-const ACTIONS: [Action; 24] = [
+const ACTIONS: [Action; 25] = [
     Action::Run,
     Action::Read,
     Action::Kill,
     Action::Redrive,
+    Action::ManageQueues,
     Action::ShareLog,
     Action::ReadLocks,
     Action::ReleaseLock,
@@ -242,6 +243,7 @@ pub const fn action_word(action: Action) -> &'static str {
         Action::Read => "read",
         Action::Kill => "kill",
         Action::Redrive => "redrive",
+        Action::ManageQueues => "manage_queues",
         Action::ReadLocks => "read_locks",
         Action::ReleaseLock => "release_lock",
         Action::Diagnose => "diagnose",

@@ -39,6 +39,7 @@ mod repeat;
 mod request;
 mod rule;
 mod secret;
+mod terms;
 mod trace;
 mod wait;
 
@@ -86,6 +87,7 @@ pub use crate::reconcile::{Area, Finding, Reconciliation, Remedy};
 pub use crate::repeat::DigestKey;
 pub use crate::request::RunRequest;
 pub use crate::secret::{Rotation, SecretChange, SecretRequest};
+pub use crate::terms::QueueState;
 pub use crate::trace::Trace;
 
 /// Everything the engine needs from the world.

@@ -10,6 +10,7 @@ use crate::hex::hex;
 use crate::image::Image;
 use crate::incident::Incident;
 use crate::playbook::Playbook;
+use crate::queue::{Permit, QueueTerms};
 use crate::rule::Rule;
 use crate::secret::Secret;
 use crate::user::{Claim, User};
@@ -46,6 +47,10 @@ pub enum Kind {
     Health,
     /// Something that people are told of until it is over, by what it is about.
     Incident,
+    /// The terms of a queue, by its name.
+    Queue,
+    /// What of a limited queue is with workers, by its name.
+    Permits,
     /// A job, which is kept elsewhere: a word for refusals.
     Job,
     /// A task of a job, which is kept elsewhere: a word for refusals.
@@ -57,7 +62,7 @@ pub const ONLY: &str = "only";
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::User,
         Self::Key,
         Self::Claim,
@@ -72,6 +77,8 @@ impl Kind {
         Self::Ledger,
         Self::Health,
         Self::Incident,
+        Self::Queue,
+        Self::Permits,
     ];
 
     /// The word for people.
@@ -91,6 +98,8 @@ impl Kind {
             Self::Ledger => "ledger",
             Self::Health => "health",
             Self::Incident => "incident",
+            Self::Queue => "queue",
+            Self::Permits => "permits",
             Self::Job => "job",
             Self::Task => "task",
         }
@@ -107,12 +116,14 @@ impl Kind {
             Self::Playbook => Some(EntityType::Playbook),
             Self::Ledger => Some(EntityType::Ledger),
             Self::Health => Some(EntityType::Health),
+            Self::Queue => Some(EntityType::Queue),
             Self::Key
             | Self::Claim
             | Self::Admins
             | Self::DefaultImage
             | Self::PlaybookVersion
             | Self::Incident
+            | Self::Permits
             | Self::Job
             | Self::Task => None,
         }
@@ -174,6 +185,10 @@ pub enum Body {
     Health(u64),
     /// See [`Kind::Incident`].
     Incident(Incident),
+    /// See [`Kind::Queue`].
+    Queue(QueueTerms),
+    /// See [`Kind::Permits`], in the order in which they were taken.
+    Permits(Vec<Permit>),
 }
 
 impl Record {
@@ -232,6 +247,22 @@ impl Record {
         match &self.body {
             Some(Body::Incident(incident)) => Some(incident),
             _ => None,
+        }
+    }
+
+    /// The terms of a queue that it is.
+    pub fn queue(&self) -> Option<&QueueTerms> {
+        match &self.body {
+            Some(Body::Queue(terms)) => Some(terms),
+            _ => None,
+        }
+    }
+
+    /// The permits that are taken, of a limited queue.
+    pub fn permits(&self) -> &[Permit] {
+        match &self.body {
+            Some(Body::Permits(permits)) => permits,
+            _ => &[],
         }
     }
 

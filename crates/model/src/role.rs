@@ -51,6 +51,8 @@ pub enum Action {
     Kill,
     /// Run what was given up again, whosever it is.
     Redrive,
+    /// Pause queues and limit them.
+    ManageQueues,
     /// List locks.
     ReadLocks,
     /// Take a lock from its holder.
@@ -112,7 +114,7 @@ pub const fn reach(role: Role, action: Action) -> Reach {
         Action::Kill => [All, All, Own, None],
         Action::ReadLocks | Action::ReadImages | Action::ReadPlaybooks | Action::ReadSecrets => [All, All, All, All],
         Action::Metrics => [All, All, None, All],
-        Action::ManageImages | Action::Redrive => [All, All, None, None],
+        Action::ManageImages | Action::Redrive | Action::ManageQueues => [All, All, None, None],
         Action::WriteSecrets => [All, All, Own, None],
         Action::ManageKeys | Action::ExplainAccess => [All, Own, Own, Own],
         Action::ReleaseLock
