@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use runvoy_model::id::ExecutionId;
@@ -11,6 +12,8 @@ use tokio::sync::{Notify, watch};
 #[derive(Default)]
 pub(crate) struct Hub {
     work: Notify,
+    /// Something stands in line that was not handed out when it was asked for.
+    barred: AtomicBool,
     watched: Arc<Mutex<HashMap<ExecutionId, watch::Sender<u64>>>>,
     /// Counts up whenever something may have been written to the event log.
     events: watch::Sender<u64>,
@@ -21,6 +24,16 @@ impl Hub {
     pub(crate) fn work(&self) {
         self.work.notify_one();
         self.wrote();
+    }
+
+    /// Whether what stands in line is handed out, as the last who asked found it.
+    pub(crate) fn found_barred(&self, is_barred: bool) {
+        self.barred.store(is_barred, Ordering::Relaxed);
+    }
+
+    /// Something stands in line and is not handed out: its queue is paused or full, or it is for another worker. To ask at once again helps nobody.
+    pub(crate) fn is_barred(&self) -> bool {
+        self.barred.load(Ordering::Relaxed)
     }
 
     /// There may be events that nobody has seen.

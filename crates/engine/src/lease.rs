@@ -1,6 +1,7 @@
 //! The seam of the in-process worker: leases from the store, output to the log, ends to both, in the right order.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use runvoy_model::command::{EndAttempt, Extend, Extended, Fence, LeaseRequest, Refusal};
@@ -22,12 +23,14 @@ const REPEATS: usize = 3;
 /// Work for the worker that lives in the server's own process.
 pub struct LocalLeases {
     engine: Arc<Engine>,
+    /// Something stood in line when it was last looked at.
+    stood_in_line: AtomicBool,
 }
 
 impl LocalLeases {
     /// Work from this engine.
     pub fn new(engine: Arc<Engine>) -> Self {
-        Self { engine }
+        Self { engine, stood_in_line: AtomicBool::new(false) }
     }
 }
 
@@ -39,10 +42,12 @@ impl Leases for LocalLeases {
             tracing::warn!(%error, "the queue could not be looked at");
             None
         });
-        let wait = match ready_at.map(|at| at.ms_since(engine.now())) {
-            Some(0) => return,
+        let wait_ms = ready_at.map(|at| at.ms_since(engine.now()));
+        self.stood_in_line.store(wait_ms == Some(0), Ordering::Relaxed);
+        let wait = match wait_ms {
+            Some(0) if !engine.hub.is_barred() => return,
+            Some(0) | None => engine.config.poll,
             Some(ms) => engine.config.poll.min(std::time::Duration::from_millis(ms.unsigned_abs())),
-            None => engine.config.poll,
         };
         tokio::select! {
             () = engine.hub.wait_for_work() => {}
@@ -59,6 +64,7 @@ impl Leases for LocalLeases {
             leases: (0..max).map(|_| engine.lease_id()).collect(),
             ttl_ms: engine.config.lease_ttl_ms,
             begin: true,
+            lost_after_ms: None,
         };
         // The same step is repeated: an answer that was lost must not leave executions that nobody runs.
         let step = engine.worker_step();
@@ -70,6 +76,7 @@ impl Leases for LocalLeases {
             leased = engine.ports.store.lease(step.clone(), request.clone()).await;
         }
         let executions = leased.map_err(lease_error)?;
+        engine.hub.found_barred(executions.is_empty() && self.stood_in_line.load(Ordering::Relaxed));
         for execution in &executions {
             engine.hub.changed(execution.id);
         }

@@ -34,11 +34,12 @@ fn step_of(world: &mut World, number: u8) -> Step {
 
 fn lease(world: &mut World) -> Command {
     Command::Lease(LeaseRequest {
-        worker: Worker { id: WorkerId::from_bytes([3; 16]), host: "a".into(), runner: "process".into(), in_process: false, serves: vec![Needs::Process] },
+        worker: Worker { id: WorkerId::from_bytes([3; 16]), host: "a".into(), runner: "process".into(), in_process: false, serves: vec![Needs::Process], labels: Default::default() },
         queues: vec![name("default")],
         leases: vec![LeaseId::from_bytes(world.fresh())],
         ttl_ms: 30_000,
         begin: false,
+        lost_after_ms: None,
     })
 }
 

@@ -134,6 +134,7 @@ fn edge(ports: Ports, config: Config, server: ServerConfig) -> (Arc<Engine>, App
         runner: "process".into(),
         in_process: true,
         serves: vec![Needs::Process],
+        labels: Default::default(),
     };
     let engine = Engine::new(ports, config, worker);
     let metrics = Arc::new(|| "runvoy_up 1\n".to_owned());
