@@ -118,7 +118,12 @@ fn of_workers(chance: &mut Chance, now: UnixMs) -> Change {
     match chance.below(4) {
         0..2 => {
             let queues = (0..chance.below(3)).map(|_| word(chance)).collect();
-            Change::CreateWorker(Box::new(NewWorker { name, id: WorkerAccountId::from_bytes([u8::try_from(chance.below(9)).expect("small"); 16]), queues, key }))
+            Change::CreateWorker(Box::new(NewWorker {
+                name,
+                id: WorkerAccountId::from_bytes([u8::try_from(chance.below(9)).expect("small"); 16]),
+                queues,
+                key,
+            }))
         }
         2 => Change::RotateWorker(name, Box::new(key)),
         _ => Change::RevokeWorker(name),

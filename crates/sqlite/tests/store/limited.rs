@@ -1,21 +1,25 @@
-//! A store of version 4, which knows the terms of queues, and what stands in the line of one that is limited.
+//! A store of version 4, which knows the terms of queues, what stands in the line of one that is limited, accounts of workers and who is there.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use runvoy_model::change::Change;
+use runvoy_model::change::{Change, NewWorker};
 use runvoy_model::command::{LeaseRequest, LeaseTo, Submit, Worker};
+use runvoy_model::id::{WorkerAccountId, WorkerId};
 use runvoy_model::name::Name;
 use runvoy_model::queue::QueueUpdate;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Labels;
 use runvoy_model::status::Status;
+use runvoy_model::time::UnixMs;
+use runvoy_model::worker::{Presence, WorkerKey};
 use runvoy_ports::record::RecordStore;
+use runvoy_ports::roster::Roster;
 use runvoy_ports::store::{ExecutionStore, ListQuery};
 use runvoy_sqlite::SqliteStore;
 
 use crate::batch::read;
-use crate::fixture::{end_of, lease_to, open, options, step, submit};
+use crate::fixture::{START, end_of, lease_to, open, options, step, submit};
 use crate::golden::{copy, first_admin, golden};
 use crate::invariant;
 
@@ -37,6 +41,31 @@ fn gpu() -> Labels {
     BTreeMap::from([("gpu".to_owned(), "a100".to_owned())])
 }
 
+fn account() -> Change {
+    let key = WorkerKey::Secret { hash: [11; 32], prefix: "rv_11111111".into() };
+    let id = WorkerAccountId::from_bytes([11; 16]);
+    Change::CreateWorker(Box::new(NewWorker { name: name("gpu-1"), id, queues: vec![name("gpu")], key }))
+}
+
+fn presence() -> Presence {
+    Presence {
+        worker: WorkerId::from_bytes([12; 16]),
+        account: Some(name("gpu-1")),
+        name: "gpu-1".into(),
+        host: "a".into(),
+        version: "0.1.0".into(),
+        runner: "process".into(),
+        queues: vec![name("gpu")],
+        labels: gpu(),
+        concurrency: 2,
+        running: 1,
+        in_process: false,
+        draining: false,
+        since: UnixMs(START),
+        seen_at: UnixMs(START + 5_000),
+    }
+}
+
 /// Only for a version that has not been published yet: what is published stays as it is.
 async fn write_version_4() {
     let path = golden(4);
@@ -55,6 +84,8 @@ async fn write_version_4() {
         store.submit(step(), asked).await.expect("taken");
     }
     assert_eq!(store.lease(step(), lease_of("gpu", gpu())).await.expect("a lease").len(), 1);
+    store.change(step(), account(), None).await.expect("taken");
+    store.note(presence()).await.expect("noted");
     close(store, &path).await;
 }
 
@@ -77,6 +108,9 @@ async fn a_store_of_version_4_is_read_and_goes_on() {
     assert_eq!(read(&path, "PRAGMA user_version"), 4);
     let store = open(&path);
     invariant::check(&store, &options().audit_key).await;
+    assert_eq!(store.present().await.expect("a roster"), [presence()]);
+    let worker = store.record(Kind::Worker, "gpu-1").await.expect("a read").expect("an account");
+    assert!(worker.worker().is_some_and(|account| account.has_key(&[11; 32]) && account.queues == [name("gpu")]));
     let queues = store.records(Kind::Queue).await.expect("queues");
     let queues: Vec<_> =
         queues.iter().filter_map(Record::queue).map(|terms| (terms.name.as_str(), terms.concurrency, terms.paused.is_some())).collect();
