@@ -103,15 +103,11 @@ async fn whoever_waits_is_given_work_when_there_is_some() {
     over_both(|app, protocol| async move {
         let served = app.listen().await;
         let client = admin(&served, protocol);
-        let waiting = {
-            let client = admin(&served, protocol);
-            tokio::spawn(async move { lease(&client, DequeueJobRequest::default()).await })
-        };
-        while app.engine.waiting_lines() == 0 {
-            tokio::task::yield_now().await;
-        }
+        let mut leases = client.dequeue_job(DequeueJobRequest::default()).await.expect("a stream");
+        let nothing = tokio::time::timeout(Duration::from_millis(50), leases.message()).await;
+        assert!(nothing.is_err(), "there is nothing yet");
         let id = enqueue(&client, job("true")).await;
-        let leased = tokio::time::timeout(Duration::from_secs(30), waiting).await.expect("in time").expect("no panic");
+        let leased = leases.message().await.expect("a lease").expect("one").to_owned_message();
         assert_eq!(leased.job.job_id, id);
     })
     .await;

@@ -86,11 +86,11 @@ async fn a_lease_that_was_not_begun_goes_back_uncounted() {
 }
 
 fn output(leased: &DequeueJobResponse, first_sequence: u64, lines: &[&str]) -> AppendOutputRequest {
-    let mut block = BlockBuilder::new(UnixMs(NOW));
+    let mut block = BlockBuilder::default();
     for line in lines {
         block.push(Record { at: UnixMs(NOW), stream: Stream::Stdout, cont: false, eol: true, bytes: line.as_bytes() });
     }
-    let block = block.finish();
+    let block = block.take();
     AppendOutputRequest {
         task_token: leased.task_token.clone(),
         first_sequence,
