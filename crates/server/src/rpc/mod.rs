@@ -40,7 +40,9 @@ const MOST_BLOB_BYTES: usize = (64 << 20) + 4096;
 pub(crate) fn most_bytes(path: &str) -> usize {
     match path {
         path if path == j::JOB_SERVICE_STORE_BLOB_SPEC.procedure => MOST_BLOB_BYTES,
-        path if path == j::JOB_SERVICE_ENQUEUE_JOBS_SPEC.procedure || path == j::JOB_SERVICE_COMPLETE_JOBS_SPEC.procedure => MOST_BATCH_BYTES,
+        path if path == j::JOB_SERVICE_ENQUEUE_JOBS_SPEC.procedure || path == j::JOB_SERVICE_COMPLETE_JOBS_SPEC.procedure => {
+            MOST_BATCH_BYTES
+        }
         _ => MOST_BYTES,
     }
 }
@@ -152,7 +154,11 @@ impl j::JobService for Rpc {
         self.change(context, request.to_owned_message(), lease::append).await
     }
 
-    async fn list_jobs(&self, context: RequestContext, request: ServiceRequest<'_, j::ListJobsRequest>) -> ServiceResult<j::ListJobsResponse> {
+    async fn list_jobs(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, j::ListJobsRequest>,
+    ) -> ServiceResult<j::ListJobsResponse> {
         self.read(context, request.to_owned_message(), list::list).await
     }
 

@@ -3,9 +3,7 @@
 use runvoy_model::role::Role;
 use runvoy_rpc::connectrpc::client::HttpClient;
 use runvoy_rpc::connectrpc::{ErrorCode, Protocol};
-use runvoy_rpc::principal::v1::{
-    CredentialServiceClient, ImportCredentialRequest, ListCredentialsRequest, RevokeCredentialRequest,
-};
+use runvoy_rpc::principal::v1::{CredentialServiceClient, ImportCredentialRequest, ListCredentialsRequest, RevokeCredentialRequest};
 
 use super::{over_both, refusal, spoken};
 use crate::app::{Served, TestApp, key_of};

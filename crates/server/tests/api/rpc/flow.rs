@@ -235,7 +235,8 @@ async fn many_at_once_are_answered_each_for_itself() {
         while let Some(leased) = leases.message().await.expect("a lease") {
             ends.push(over(&leased.to_owned_message().task_token, true, 0));
         }
-        let ended = client.complete_jobs(CompleteJobsRequest { jobs: ends, ..CompleteJobsRequest::default() }).await.expect("a call").into_owned();
+        let ended =
+            client.complete_jobs(CompleteJobsRequest { jobs: ends, ..CompleteJobsRequest::default() }).await.expect("a call").into_owned();
         assert_eq!(ended.results.iter().map(|one| one.error.is_set()).collect::<Vec<_>>(), [true, false, false]);
     })
     .await;

@@ -18,7 +18,13 @@ use super::{Jobs, admin, enqueue, job, lease, look, over_both, refusal};
 use crate::app::{NOW, TestApp};
 
 pub fn info() -> WorkerInfo {
-    WorkerInfo { id: WorkerId::from_bytes([4; 16]).to_string(), name: "w1".into(), host: "far".into(), runner: "process".into(), ..WorkerInfo::default() }
+    WorkerInfo {
+        id: WorkerId::from_bytes([4; 16]).to_string(),
+        name: "w1".into(),
+        host: "far".into(),
+        runner: "process".into(),
+        ..WorkerInfo::default()
+    }
 }
 
 fn two_step() -> DequeueJobRequest {
@@ -141,7 +147,8 @@ async fn output_is_kept_once_and_a_gap_is_told() {
 #[tokio::test]
 async fn the_values_of_secrets_are_for_the_holder_of_the_lease() {
     over_both(|app, protocol| async move {
-        let made = app.post("/api/v1/secrets").admin().json(&json!({"name": "db", "key_name": "DB_URL", "value": "pg://secret"})).send().await;
+        let made =
+            app.post("/api/v1/secrets").admin().json(&json!({"name": "db", "key_name": "DB_URL", "value": "pg://secret"})).send().await;
         assert!(made.status.is_success(), "{}", made.text());
         let served = app.listen().await;
         let client = admin(&served, protocol);

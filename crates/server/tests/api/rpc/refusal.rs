@@ -4,7 +4,9 @@ use http::{Method, StatusCode};
 use runvoy_model::change::Change;
 use runvoy_model::role::Role;
 use runvoy_rpc::connectrpc::{ErrorCode, Protocol};
-use runvoy_rpc::job::v1::{CompleteJobRequest, DequeueJobRequest, EnqueueJobRequest, GetJobRequest, JobParams, ListJobsRequest, UpdateJobRequest};
+use runvoy_rpc::job::v1::{
+    CompleteJobRequest, DequeueJobRequest, EnqueueJobRequest, GetJobRequest, JobParams, ListJobsRequest, UpdateJobRequest,
+};
 use runvoy_server::App;
 
 use super::{BOTH, admin, enqueue, job, jobs, lease, over_both, refusal, stream_refusal, worker_key};
