@@ -16,7 +16,7 @@ use runvoy_model::retry::Category;
 use runvoy_model::role::Action;
 use runvoy_model::spec::DEFAULT_QUEUE;
 use runvoy_ports::lease::LeaseError;
-use runvoy_rpc::connectrpc::ServiceStream;
+use runvoy_rpc::connectrpc::{ConnectError, ServiceStream};
 use runvoy_rpc::job::v1::{DequeueJobRequest, DequeueJobResponse};
 use tokio::time::Instant;
 
@@ -39,7 +39,7 @@ pub(super) async fn dequeue(call: Call, request: DequeueJobRequest) -> Result<Se
     let leases = stream::try_unfold(dequeue, |mut dequeue| async move {
         let next = dequeue.next().await;
         let next = next.map_err(|fault| fault.into_status(&dequeue.call.caller.request_id))?;
-        Ok(next.map(|response| (response, dequeue)))
+        Ok::<_, ConnectError>(next.map(|response| (response, dequeue)))
     });
     Ok(Box::pin(leases))
 }

@@ -52,6 +52,7 @@ pub(crate) fn router(state: &Arc<State>) -> Router {
     let rpc = Arc::new(Rpc::new(Arc::clone(state)));
     let router = Router::new();
     let router = j::JobServiceExt::register(Arc::clone(&rpc), router);
+    // JobEventsService is registered here, over `event.rs`.
     let mut router = p::CredentialServiceExt::register(rpc, router);
     for rule in RULES.iter().filter(|rule| router_has(&router, rule.path)).collect::<Vec<_>>() {
         let most = most_bytes(rule.path);

@@ -56,18 +56,16 @@ async fn in_two_steps_a_lease_is_begun_by_its_worker() {
         assert_eq!(look(&client, &id).await.attempt, 1);
 
         let fence = Fence { execution: begun.id, attempt: 1, lease: held.id };
-        let end = EndAttempt { duration_ms: 5, ..EndAttempt::of(fence, Outcome::Exited { code: 0, after_kill: false }) };
         let end = |end: &EndAttempt| CompleteJobRequest {
             task_token: leased.task_token.clone(),
             end: serde_json::to_vec(end).expect("JSON").into(),
             ..CompleteJobRequest::default()
         };
-        let other = EndAttempt { fence: Fence { attempt: 2, ..fence }, ..end_of(fence) };
+        let other = end_of(Fence { attempt: 2, ..fence });
         assert_eq!(refusal(client.complete_job(end(&other)).await).0, ErrorCode::InvalidArgument);
         let ended = client.complete_job(end(&end_of(fence))).await.expect("it is held").into_owned();
         let ended: Execution = serde_json::from_slice(&ended.execution).expect("an execution");
         assert_eq!(ended.status, Status::Succeeded);
-        drop(end);
     })
     .await;
 }
