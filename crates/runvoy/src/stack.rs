@@ -130,6 +130,7 @@ impl Stack {
             concurrency: settings.concurrency,
             lease_ttl: LEASE,
             yields_before: is_shared.then_some(YIELD_BEFORE),
+            lost_after: None,
             grace: settings.grace,
             home: home(settings),
             host,

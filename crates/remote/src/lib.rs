@@ -1,0 +1,3 @@
+//! Work from a server elsewhere, over `job.v1`.
+
+mod wal;
