@@ -95,6 +95,8 @@ pub(crate) struct Wal {
     next: Place,
     /// Where the file ends.
     len: u64,
+    /// How many frames of records there were.
+    frames: u64,
     /// Some places on the way.
     marks: Vec<Place>,
     /// So much higher are the writer's numbers than those of this log, where records were taken out of it.
@@ -141,7 +143,7 @@ impl Wal {
 
     fn at_head(path: PathBuf, file: File, opening: Opening, head: u64) -> Self {
         let first = Place { seq: 1, offset: head };
-        Self { path, file, opening, head, first, next: first, len: head, marks: Vec::new(), skew: 0, end: None }
+        Self { path, file, opening, head, first, next: first, len: head, frames: 0, marks: Vec::new(), skew: 0, end: None }
     }
 
     /// Takes over the next frame of a file that was left behind; `false` where there is none that could be.
@@ -188,6 +190,11 @@ impl Wal {
         self.len
     }
 
+    /// How many frames of records were written since it was opened.
+    pub(crate) fn frames(&self) -> u64 {
+        self.frames
+    }
+
     /// How the attempt ended, if that is known.
     pub(crate) fn end(&self) -> Option<&[u8]> {
         self.end.as_deref()
@@ -231,6 +238,7 @@ impl Wal {
         if self.next.offset >= self.marks.last().map_or(self.head, |mark| mark.offset) + MARK_EVERY {
             self.marks.push(self.next);
         }
+        self.frames += 1;
         self.next = Place { seq: self.next.seq + u64::from(count), offset: self.next.offset + length };
         self.len = self.next.offset;
     }
