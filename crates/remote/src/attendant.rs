@@ -28,8 +28,6 @@ pub struct Attended {
     pub slots: Arc<dyn Slots>,
     /// What it runs.
     pub held: Box<dyn Fn() -> Vec<ExecutionId> + Send + Sync>,
-    /// Whether it takes nothing new.
-    pub is_draining: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
 /// Speaks for one worker.
@@ -61,7 +59,7 @@ impl Attendant {
     async fn keep_reporting(&self, attended: &Attended) {
         let mut was_away = false;
         loop {
-            match self.report((attended.held)(), (attended.is_draining)(), false).await {
+            match self.report((attended.held)(), attended.slots.is_draining(), false).await {
                 Ok(ids) => {
                     ids.into_iter().for_each(|id| attended.slots.nudge(id));
                     if std::mem::take(&mut was_away) {

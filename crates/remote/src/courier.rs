@@ -10,13 +10,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use runvoy_model::command::Outcome;
+use runvoy_model::command::{EndAttempt, Outcome};
 use runvoy_ports::clock::Clock;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::backoff::Backoff;
 use crate::desk::{Appended, Desk};
-use crate::end::encode_outcome;
 use crate::fault::Fault;
 use crate::outbox::{Outbox, Verdict};
 use crate::wal::{Batch, Most, Place};
@@ -190,12 +189,13 @@ impl<D: Desk> Courier<D> {
 
     /// Tells the end: as the attempt did, or what became of it where it did not. A lease that nothing was done with is handed back.
     async fn bring_end(&mut self) -> Verdict {
-        let (end, wrote) = {
+        let (end, wrote, fence) = {
             let wal = self.outbox.wal.lock();
-            (wal.end().map(Bytes::copy_from_slice), wal.next().seq > 1)
+            (wal.end().map(Bytes::copy_from_slice), wal.next().seq > 1, wal.opening().fence)
         };
         let left = self.outbox.progress.borrow().left.clone().unwrap_or_default();
-        let end = end.or_else(|| wrote.then(|| encode_outcome(&Outcome::Lost { message: left })));
+        let lost = EndAttempt::of(fence, Outcome::Lost { message: left });
+        let end = end.or_else(|| wrote.then(|| serde_json::to_vec(&lost).expect("plain data").into()));
         loop {
             let told = match &end {
                 Some(end) => self.desk.complete(&self.token, end.clone()).await,

@@ -29,7 +29,6 @@ use crate::attendant::Attendant;
 use crate::backoff::Backoff;
 use crate::courier::Courier;
 use crate::desk::Desk;
-use crate::end;
 use crate::fault::Fault;
 use crate::leftover;
 use crate::link::{Endpoint, Link};
@@ -321,7 +320,7 @@ impl Leases for RemoteLeases {
 
     async fn finish(&self, ended: EndAttempt) -> Result<Execution, LeaseError> {
         let held = self.held(ended.fence)?;
-        match held.outbox.finish(end::encode(&ended)).await {
+        match held.outbox.finish(serde_json::to_vec(&ended).expect("plain data")).await {
             Verdict::Lost(why) => Err(LeaseError::Lost(why)),
             Verdict::Told(execution) => {
                 serde_json::from_slice(&execution).map_err(|error| LeaseError::Lost(format!("it was heard, but the answer is not known: {error}")))

@@ -5,7 +5,6 @@ mod attendant;
 mod backoff;
 mod courier;
 mod desk;
-mod end;
 mod fault;
 mod leases;
 mod leftover;

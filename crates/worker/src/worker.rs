@@ -227,7 +227,7 @@ struct OwnSlot {
 
 impl Slots for OwnSlots {
     fn reserve(&self) -> Option<Box<dyn Slot>> {
-        if *self.0.stopping.borrow() > Stopping::No {
+        if self.0.is_draining() {
             return None;
         }
         let permit = Arc::clone(&self.0.slots).try_acquire_owned().ok()?;
@@ -243,7 +243,7 @@ impl Slots for OwnSlots {
     }
 
     fn is_draining(&self) -> bool {
-        *self.0.stopping.borrow() > Stopping::No
+        self.0.is_draining()
     }
 
     fn runs(&self, execution: ExecutionId) -> bool {

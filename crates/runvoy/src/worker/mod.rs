@@ -144,9 +144,8 @@ async fn serve(
     grace: Duration,
 ) -> Result<(), Failure> {
     let running = tokio::spawn(Arc::clone(worker).run());
-    let (held, draining) = (Arc::clone(worker), Arc::clone(worker));
-    let attended =
-        Attended { slots: worker.slots(), held: Box::new(move || held.held()), is_draining: Box::new(move || draining.is_draining()) };
+    let held = Arc::clone(worker);
+    let attended = Attended { slots: worker.slots(), held: Box::new(move || held.held()) };
     let (all_ended, denied) = tokio::select! {
         ended = until_the_end(worker, leases, stops, times, grace) => ended,
         () = attendant.run(&attended) => unreachable!("it speaks for the worker until it is dropped"),
