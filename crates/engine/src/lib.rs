@@ -21,6 +21,7 @@ mod hub;
 mod image;
 mod incident;
 mod job;
+mod job_event;
 mod key;
 mod lease;
 mod log;
@@ -73,6 +74,7 @@ pub use crate::follow::{Followed, Follower};
 pub use crate::health::HealthWatch;
 pub use crate::image::{ImageRequest, KnownImage, RegisteredImage};
 pub use crate::job::{JobFilter, JobRequest, SubmittedJob, TaskRequest};
+pub use crate::job_event::{Derived, DerivedEvent, Effect, JobEventFilter, JobEventFollower, PublishedEvent, StreamedEvent};
 pub use crate::key::{KeyRequest, MadeKey};
 pub use crate::lease::LocalLeases;
 pub use crate::people::{Account, InviteRequest, Invited, RevokedUser};
@@ -123,6 +125,7 @@ pub struct Engine {
     key_uses: access::KeyUses,
     denials: denial::Denials,
     alerts: alerts::AlertDesk,
+    desk: job_event::Desk,
     /// Something moved in a job.
     dispatcher: tokio::sync::Notify,
     /// Held by whoever changes a secret or the keys that secrets are sealed with.
@@ -136,6 +139,7 @@ impl Engine {
     pub fn new(ports: Ports, config: Config, worker: runvoy_model::command::Worker) -> Arc<Self> {
         let admission = admission::Admission::new(config.max_submits_at_once);
         let denials = denial::Denials::new(config.denials_per_minute);
+        let desk = job_event::Desk::new(ports.clock.now());
         Arc::new(Self {
             ports,
             config,
@@ -145,6 +149,7 @@ impl Engine {
             key_uses: access::KeyUses::default(),
             denials,
             alerts: alerts::AlertDesk::default(),
+            desk,
             dispatcher: tokio::sync::Notify::new(),
             secret_writes: tokio::sync::Mutex::default(),
             slots: OnceLock::new(),
