@@ -80,7 +80,9 @@ impl Engine {
         let execution = self.execution(caller, id).await?;
         if self.log_is_removed(&execution).await? {
             let days = self.config.retention.log_days;
-            return Err(EngineError::NotFound { what: format!("the events of execution {}: logs are kept {days} days, they were", execution.id) });
+            return Err(EngineError::NotFound {
+                what: format!("the events of execution {}: logs are kept {days} days, they were", execution.id),
+            });
         }
         let watch = self.hub.watch(execution.id);
         let (attempt, place) = Place::of_reader(filter.from_sequence);
@@ -156,8 +158,8 @@ impl JobEventFollower {
             return Ok(false);
         }
         let chunks = logs.read(log, self.next_event, PAGE_BYTES).await?;
-        let mut advanced = false;
-        for chunk in chunks.iter().take_while(|chunk| chunk.attempt <= self.attempt) {
+        let (attempt, mut advanced) = (self.attempt, false);
+        for chunk in chunks.iter().take_while(|chunk| chunk.attempt <= attempt) {
             self.sources.insert(chunk.attempt, Source::Published);
             for record in records(chunk) {
                 let whole = self.assembler.push(chunk.attempt, record?.1.bytes).map_err(|error| LogError::Storage(Box::new(error)))?;
@@ -178,8 +180,8 @@ impl JobEventFollower {
             return Ok(false);
         }
         let chunks = self.engine.ports.logs.read(self.id, self.next_line, PAGE_BYTES).await?;
-        let mut advanced = false;
-        for chunk in chunks.iter().take_while(|chunk| chunk.attempt <= self.attempt) {
+        let (attempt, mut advanced) = (self.attempt, false);
+        for chunk in chunks.iter().take_while(|chunk| chunk.attempt <= attempt) {
             if chunk.attempt >= self.first_attempt && self.source(chunk.attempt).await? == Source::Derived {
                 if chunk.attempt == self.attempt {
                     self.begin().await?;

@@ -103,7 +103,10 @@ mod tests {
         let mut ledger = Ledger::new(1);
         assert_eq!(ledger.has(place(0)), Some(false));
         (0..10_000).for_each(|number| ledger.note(place(2 * number)));
-        assert_eq!((ledger.has(place(20_000)), ledger.has(place(19_998)), ledger.has(place(19_997))), (Some(false), Some(true), Some(false)));
+        assert_eq!(
+            (ledger.has(place(20_000)), ledger.has(place(19_998)), ledger.has(place(19_997))),
+            (Some(false), Some(true), Some(false))
+        );
         assert_eq!((ledger.has(place(4)), ledger.is_in_order()), (None, true));
         ledger.note(place(19_997));
         assert!(ledger.straggled && !ledger.is_in_order());

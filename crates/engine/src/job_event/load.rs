@@ -75,7 +75,13 @@ impl Engine {
     }
 
     /// Appends lines of an attempt. A log that is full takes no more of them, and says so.
-    pub(super) async fn append_lines(&self, standing: &Standing, ledger: &mut Ledger, first_seq: u64, block: Block) -> Result<(), LogError> {
+    pub(super) async fn append_lines(
+        &self,
+        standing: &Standing,
+        ledger: &mut Ledger,
+        first_seq: u64,
+        block: Block,
+    ) -> Result<(), LogError> {
         let (id, lines, bytes) = (standing.execution.id, u64::from(block.count), block.data.len() as u64);
         let append = Append { attempt: standing.attempt, first_seq: Some(first_seq), late: standing.late, block };
         match self.ports.logs.append(id, append).await {
@@ -87,7 +93,8 @@ impl Engine {
             }
             Err(LogError::Full { limit_bytes }) => {
                 ledger.full = true;
-                self.note(id, &format!("the log is full at {limit_bytes} bytes: what is published from here on is only in its events")).await;
+                self.note(id, &format!("the log is full at {limit_bytes} bytes: what is published from here on is only in its events"))
+                    .await;
                 Ok(())
             }
             Err(error) => Err(error),
