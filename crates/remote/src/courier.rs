@@ -146,7 +146,9 @@ impl<D: Desk> Courier<D> {
             self.go_to(through + 1).await?;
         }
         let at = self.at;
-        let forgot = self.outbox.with_wal(move |wal| if at == wal.next() && Outbox::is_large(wal) { wal.forget().map(|()| wal.next()) } else { Ok(at) });
+        let forgot = self
+            .outbox
+            .with_wal(move |wal| if at == wal.next() && Outbox::is_large(wal) { wal.forget().map(|()| wal.next()) } else { Ok(at) });
         self.at = forgot.await.map_err(|error| Stuck::Broken(format!("the write-ahead log cannot be written: {error}")))?;
         self.note_progress(false);
         Ok(())

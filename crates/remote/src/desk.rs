@@ -47,7 +47,8 @@ impl Desk for Link {
             records: block.data,
             ..Default::default()
         };
-        let answer = self.call(self.within().max(SHORTEST), |server| async move { server.append_output(request).await }).await?.into_owned();
+        let answer =
+            self.call(self.within().max(SHORTEST), |server| async move { server.append_output(request).await }).await?.into_owned();
         Ok(match (answer.full_at_bytes, answer.expected) {
             (Some(limit_bytes), _) => Appended::Full { limit_bytes },
             (None, Some(expected)) => Appended::Gap { expected },

@@ -52,8 +52,13 @@ mod tests {
         for code in [ErrorCode::FailedPrecondition, ErrorCode::NotFound, ErrorCode::PermissionDenied, ErrorCode::InvalidArgument] {
             assert!(matches!(of(code), LeaseError::Lost(why) if why == "why"), "{code:?}");
         }
-        for code in [ErrorCode::Unavailable, ErrorCode::ResourceExhausted, ErrorCode::Unimplemented, ErrorCode::Internal, ErrorCode::Unauthenticated]
-        {
+        for code in [
+            ErrorCode::Unavailable,
+            ErrorCode::ResourceExhausted,
+            ErrorCode::Unimplemented,
+            ErrorCode::Internal,
+            ErrorCode::Unauthenticated,
+        ] {
             assert!(matches!(of(code), LeaseError::Unavailable(_)), "{code:?}");
         }
     }

@@ -179,7 +179,8 @@ impl RemoteLeases {
         let fence = Fence { execution: offer.execution.id, attempt: lease.attempt, lease: lease.id };
         let opening = Opening { endpoint: self.link.url().to_owned(), token: offer.token.clone(), fence };
         let dir = self.config.dir.clone();
-        let created = tokio::task::spawn_blocking(move || Wal::create(&dir, opening)).await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+        let created =
+            tokio::task::spawn_blocking(move || Wal::create(&dir, opening)).await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
         let outbox = match created {
             Ok(wal) => Outbox::new(wal),
             Err(error) => {
@@ -322,9 +323,8 @@ impl Leases for RemoteLeases {
         let held = self.held(ended.fence)?;
         match held.outbox.finish(serde_json::to_vec(&ended).expect("plain data")).await {
             Verdict::Lost(why) => Err(LeaseError::Lost(why)),
-            Verdict::Told(execution) => {
-                serde_json::from_slice(&execution).map_err(|error| LeaseError::Lost(format!("it was heard, but the answer is not known: {error}")))
-            }
+            Verdict::Told(execution) => serde_json::from_slice(&execution)
+                .map_err(|error| LeaseError::Lost(format!("it was heard, but the answer is not known: {error}"))),
         }
     }
 

@@ -26,8 +26,8 @@ pub struct Config {
     /// Others may be given what this worker can no longer extend: what holds a lock or may be tried again is killed so long before its lease
     /// lapses. `None` where nobody else could be given it.
     pub yields_before: Option<Duration>,
-    /// What nobody else will run goes on without the server for so long, counted like a lease, and is killed `yields_before` that. `None` is
-    /// without end.
+    /// For so long the worker goes on without the server: what a lease says runs on, and tries to tell how attempts ended. `None` is without end, where
+    /// the store is the worker's own.
     pub lost_after: Option<Duration>,
     /// How long a command has to end after `SIGTERM`.
     pub grace: Duration,

@@ -19,12 +19,12 @@ pub use self::failure::Failure;
 use self::place::{Place, labels};
 use crate::args::WorkerArgs;
 use crate::clock::{SystemClock, UuidSource};
+use crate::logging;
 use crate::open_files::OpenFiles;
 use crate::runner::{self, YIELD_BEFORE};
 use crate::settings::value::duration;
 use crate::settings::{self, Settings};
 use crate::signal::Stops;
-use crate::logging;
 
 /// How long a server that cannot be reached is left alone before the next try.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(2);
@@ -55,7 +55,7 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
         version: env!("CARGO_PKG_VERSION").to_owned(),
         labels: labels.into_iter().collect(),
         concurrency: u32::try_from(settings.concurrency).unwrap_or(u32::MAX),
-        serves: vec![WorkerNeed::WORKER_NEED_PROCESS.into()],
+        serves: vec![WorkerNeed::Process.into()],
         ..WorkerInfo::default()
     };
     let url = endpoint.url.clone();
@@ -159,13 +159,7 @@ async fn serve(
 }
 
 /// Waits for a reason to stop, and stops: whether all commands are gone, and whether the server refused this worker.
-async fn until_the_end(
-    worker: &Worker,
-    leases: &RemoteLeases,
-    stops: &mut Stops,
-    times: &Times,
-    grace: Duration,
-) -> (bool, Option<Fault>) {
+async fn until_the_end(worker: &Worker, leases: &RemoteLeases, stops: &mut Stops, times: &Times, grace: Duration) -> (bool, Option<Fault>) {
     let denied = tokio::select! {
         () = stops.next() => None,
         fault = leases.denied() => Some(fault),

@@ -54,7 +54,9 @@ pub fn endpoint(global: &GlobalArgs) -> Result<Endpoint, Failure> {
         (None, Some(key), _) => key,
         (None, None, Some(path)) => read_key(Path::new(&path))?,
         (None, None, None) => {
-            return Err(Failure::key(anyhow!("there is no key: give --api-key-file FILE, or the variable RUNVOY_API_KEY_FILE or RUNVOY_API_KEY")));
+            return Err(Failure::key(anyhow!(
+                "there is no key: give --api-key-file FILE, or the variable RUNVOY_API_KEY_FILE or RUNVOY_API_KEY"
+            )));
         }
     };
     let ca_file = global.ca_file.clone().or_else(|| variable("RUNVOY_CA_FILE").map(PathBuf::from));
@@ -67,7 +69,8 @@ fn variable(name: &str) -> Option<String> {
 }
 
 fn read_key(path: &Path) -> Result<String, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::key(anyhow!("cannot read the key file {}: {error}", path.display())))?;
+    let text =
+        std::fs::read_to_string(path).map_err(|error| Failure::key(anyhow!("cannot read the key file {}: {error}", path.display())))?;
     match text.trim() {
         "" => Err(Failure::key(anyhow!("the key file {} is empty", path.display()))),
         key => Ok(key.to_owned()),

@@ -242,13 +242,16 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// When the command is killed because the server was not heard for too long. What holds a lock or may be tried again could be given to
-    /// somebody else when its lease lapses. The rest nobody else will ever run: it goes on for as long as the worker may.
+    /// When the command is killed because the server was not heard for too long: its lease says how long nobody else is given its lock or its
+    /// next attempt. Where a lease says nothing, what neither has a lock nor may be tried again runs on: nobody else will ever run it.
     pub(super) fn yield_at(&self) -> Option<Instant> {
-        let config = &self.worker.config;
-        let (before, spec) = (config.yields_before?, &self.execution.spec);
-        let length = if spec.lock.is_some() || spec.retries >= self.fence.attempt { config.lease_ttl } else { config.lost_after? };
-        Some(self.heard_at + length.saturating_sub(before))
+        let (config, spec) = (&self.worker.config, &self.execution.spec);
+        let length = match self.execution.lease.as_ref().and_then(|lease| lease.lost_after_ms) {
+            Some(ms) => config.lease_ttl.max(Duration::from_millis(ms)),
+            None if config.lost_after.is_some() || spec.lock.is_some() || spec.retries >= self.fence.attempt => config.lease_ttl,
+            None => return None,
+        };
+        Some(self.heard_at + length.saturating_sub(config.yields_before?))
     }
 
     fn extended(&mut self, running: &mut Running, extended: Result<Extended, LeaseError>) {

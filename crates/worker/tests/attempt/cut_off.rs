@@ -16,7 +16,11 @@ fn cut_off(command: &str, change: impl FnOnce(&mut Spec)) -> Stage {
 #[tokio::test]
 async fn what_holds_a_lock_or_may_be_tried_again_is_killed_before_its_lease_lapses() {
     for change in [(|spec: &mut Spec| spec.lock = Some(name("prod"))) as fn(&mut Spec), |spec| spec.retries = 1] {
-        assert!(cut_off("echo begun; sleep 600", change).play_out().await.is_none(), "its end is for whoever finds the lease lapsed");
+        for lost_after in [None, Some(Duration::from_secs(600))] {
+            let mut stage = cut_off("echo begun; sleep 600", change);
+            stage.lost_after = lost_after;
+            assert!(stage.play_out().await.is_none(), "its end is for whoever finds the lease lapsed");
+        }
     }
 }
 

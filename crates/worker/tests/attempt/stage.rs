@@ -172,7 +172,10 @@ impl Stage {
         let root = TempDir::new().expect("a directory");
         let runner = Arc::new(GroupRunner { root: root.path().to_owned(), starts: 0.into(), oom_kills: self.oom_kills });
         let (done, ended) = oneshot::channel();
-        let execution = execution(self.spec);
+        let mut execution = execution(self.spec);
+        let lost_after = self.lost_after.filter(|_| execution.spec.lock.is_none() && execution.spec.retries == 0);
+        let lease = execution.lease.as_mut().expect("it is leased");
+        lease.lost_after_ms = lost_after.map(|time| u64::try_from(time.as_millis()).expect("a short time"));
         let leases = Arc::new(Desk {
             execution: execution.clone(),
             materials: self.materials,
