@@ -16,6 +16,7 @@ pub mod log;
 pub mod race;
 pub mod record;
 mod registrar;
+pub mod roster;
 mod stage;
 pub mod state;
 
@@ -89,6 +90,17 @@ macro_rules! execution_store_conformance {
             priority_goes_before_need,
             a_submit_takes_only_a_slot_that_serves_it,
             a_clock_set_back_strands_nobody,
+        });
+        $crate::promises!($harness; execution::gate {
+            a_paused_queue_hands_out_nothing,
+            a_limit_holds,
+            a_limit_holds_against_many_at_once,
+            a_user_has_no_more_than_their_share,
+            a_place_comes_back_however_an_attempt_ends,
+            a_worker_takes_what_its_labels_allow,
+            what_cannot_be_taken_starves_nobody,
+            age_makes_up_for_priority,
+            executions_are_listed_by_queue,
         });
         $crate::promises!($harness; execution::end {
             a_terminal_status_is_final,
@@ -198,6 +210,11 @@ macro_rules! record_store_conformance {
             whoever_was_revoked_since_they_were_admitted_changes_nothing,
             the_use_of_a_key_is_remembered_to_the_minute,
         });
+        $crate::promises!($harness; record::worker {
+            an_account_of_workers_has_one_key,
+            of_many_accounts_with_one_key_one_is_made,
+            a_worker_that_was_revoked_since_it_was_admitted_leases_nothing,
+        });
         $crate::promises!($harness; record::incident {
             every_move_of_an_incident_counts_once,
             an_incident_that_comes_back_is_told_again_only_if_it_was_told_over,
@@ -249,6 +266,20 @@ macro_rules! job_store_conformance {
             somebody_sees_the_events_of_their_jobs,
             a_job_that_nobody_opens_is_forgotten,
             tasks_that_are_not_opened_are_no_part_of_a_job,
+        });
+    };
+}
+
+/// Makes one test per promise about the roster of workers. The harness is over a store that keeps it beside all else.
+#[macro_export]
+macro_rules! roster_conformance {
+    ($harness:expr) => {
+        $crate::promises!($harness; roster {
+            workers_are_listed_as_they_were_noted,
+            what_a_worker_says_takes_the_place_of_what_it_said,
+            a_worker_that_left_is_gone,
+            workers_that_were_not_heard_of_are_forgotten,
+            a_worker_that_is_noted_leaves_no_trace,
         });
     };
 }

@@ -206,11 +206,12 @@ fn name(field: &str, text: &str) -> Result<Name, EngineError> {
 }
 
 /// Every action that can be asked about.
-const ACTIONS: [Action; 24] = [
+const ACTIONS: [Action; 28] = [
     Action::Run,
     Action::Read,
     Action::Kill,
     Action::Redrive,
+    Action::ManageQueues,
     Action::ShareLog,
     Action::ReadLocks,
     Action::ReleaseLock,
@@ -227,6 +228,9 @@ const ACTIONS: [Action; 24] = [
     Action::ReadAudit,
     Action::Trace,
     Action::Reconcile,
+    Action::ReadQueues,
+    Action::ManageWorkers,
+    Action::Lease,
     Action::Diagnose,
     Action::Metrics,
     Action::Backup,
@@ -242,6 +246,7 @@ pub const fn action_word(action: Action) -> &'static str {
         Action::Read => "read",
         Action::Kill => "kill",
         Action::Redrive => "redrive",
+        Action::ManageQueues => "manage_queues",
         Action::ReadLocks => "read_locks",
         Action::ReleaseLock => "release_lock",
         Action::Diagnose => "diagnose",
@@ -261,6 +266,9 @@ pub const fn action_word(action: Action) -> &'static str {
         Action::ReadAudit => "read_audit",
         Action::Trace => "trace",
         Action::Reconcile => "reconcile",
+        Action::Lease => "lease",
+        Action::ManageWorkers => "manage_workers",
+        Action::ReadQueues => "read_queues",
     }
 }
 

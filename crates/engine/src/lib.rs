@@ -3,6 +3,8 @@
 mod access;
 mod admission;
 mod alerts;
+mod attendance;
+mod attention;
 mod audit;
 mod auditor;
 mod claim;
@@ -24,6 +26,7 @@ mod job;
 mod job_event;
 mod key;
 mod lease;
+mod line;
 mod log;
 mod material;
 mod notice;
@@ -40,8 +43,11 @@ mod repeat;
 mod request;
 mod rule;
 mod secret;
+mod terms;
+mod token;
 mod trace;
 mod wait;
+mod worker;
 
 use std::sync::{Arc, OnceLock};
 
@@ -55,12 +61,15 @@ use runvoy_ports::job::JobStore;
 use runvoy_ports::lease::Slots;
 use runvoy_ports::log::LogStore;
 use runvoy_ports::record::RecordStore;
+use runvoy_ports::roster::Roster;
 use runvoy_ports::seal::SealKeys;
 use runvoy_ports::store::ExecutionStore;
 use runvoy_ports::trail::AuditTrail;
 
 pub use crate::access::{Caller, Credential, Origin};
 pub use crate::alerts::{AlertStanding, Alerts};
+pub use crate::attendance::RollCall;
+pub use crate::attention::Ear;
 pub use crate::audit::{AuditFilter, AuditPage};
 pub use crate::auditor::Auditor;
 pub use crate::claim::ClaimedKey;
@@ -76,7 +85,8 @@ pub use crate::image::{ImageRequest, KnownImage, RegisteredImage};
 pub use crate::job::{JobFilter, JobRequest, SubmittedJob, TaskRequest};
 pub use crate::job_event::{Derived, DerivedEvent, Effect, JobEventFilter, JobEventFollower, PublishedEvent, StreamedEvent};
 pub use crate::key::{KeyRequest, MadeKey};
-pub use crate::lease::LocalLeases;
+pub use crate::lease::{Holder, LeaseAsk, LocalLeases};
+pub use crate::line::{Line, LineKey, Turn};
 pub use crate::people::{Account, InviteRequest, Invited, RevokedUser};
 pub use crate::plan::{DryRun, Plan};
 pub use crate::platform::platform_line;
@@ -88,7 +98,9 @@ pub use crate::reconcile::{Area, Finding, Reconciliation, Remedy};
 pub use crate::repeat::DigestKey;
 pub use crate::request::RunRequest;
 pub use crate::secret::{Rotation, SecretChange, SecretRequest};
+pub use crate::terms::QueueState;
 pub use crate::trace::Trace;
+pub use crate::worker::{KnownWorker, MadeWorker, WorkerRequest};
 
 /// Everything the engine needs from the world.
 #[derive(Clone)]
@@ -101,6 +113,8 @@ pub struct Ports {
     pub blobs: Arc<dyn BlobStore>,
     /// What people manage.
     pub records: Arc<dyn RecordStore>,
+    /// Who works here.
+    pub roster: Arc<dyn Roster>,
     /// The trail of events, to be proved.
     pub trail: Arc<dyn AuditTrail>,
     /// The keys of secrets.
@@ -123,6 +137,7 @@ pub struct Engine {
     admission: admission::Admission,
     directory: directory::Directory,
     key_uses: access::KeyUses,
+    attendance: attendance::Attendance,
     denials: denial::Denials,
     alerts: alerts::AlertDesk,
     desk: job_event::Desk,
@@ -147,6 +162,7 @@ impl Engine {
             admission,
             directory: directory::Directory::default(),
             key_uses: access::KeyUses::default(),
+            attendance: attendance::Attendance::default(),
             denials,
             alerts: alerts::AlertDesk::default(),
             desk,
@@ -204,10 +220,6 @@ impl Engine {
         }
         let digest = key_hash(&format!("{part}: {name}"));
         Step { id: StepId::from_bytes(*digest.first_chunk().expect("a digest is longer")), ..step }
-    }
-
-    fn worker_step(&self) -> Step {
-        Step::worker(self.step_id(), self.now(), self.worker.id)
     }
 
     /// A step of whoever calls. The store looks at their right to it once more: it may have ended since they were admitted.

@@ -1,20 +1,22 @@
-//! The verbs by which people manage what they manage: users, keys, groups, rules, images, secrets, playbooks. Each is one atomic step.
+//! The verbs by which people manage what they manage: users, keys, groups, rules, images, secrets, playbooks, queues. Each is one atomic step.
 
 use serde::{Deserialize, Serialize};
 
 use crate::group::Group;
 use crate::health::Check;
-use crate::id::{ExecutionId, JobId};
+use crate::id::{ExecutionId, JobId, WorkerAccountId};
 use crate::image::{ImageSettings, Reference};
 use crate::incident::Move;
 use crate::name::Name;
 use crate::playbook::PlaybookBody;
+use crate::queue::QueueUpdate;
 use crate::record::Kind;
 use crate::redrive::Redriven;
 use crate::role::Role;
 use crate::rule::Rule;
 use crate::secret::Sealed;
 use crate::time::UnixMs;
+use crate::worker::WorkerKey;
 
 /// A change of what people manage.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,6 +65,16 @@ pub enum Change {
     PushPlaybook(Name, Box<PlaybookBody>),
     /// No such playbook any more.
     RemovePlaybook(Name),
+    /// The terms of a queue change.
+    PutQueue(QueueUpdate),
+    /// A queue has no terms any more: it hands out whatever it has.
+    RemoveQueue(Name),
+    /// A new account of workers.
+    CreateWorker(Box<NewWorker>),
+    /// A new key of an account; the old one works no longer.
+    RotateWorker(Name, Box<WorkerKey>),
+    /// The key of an account works no longer.
+    RevokeWorker(Name),
     /// What the whole log of events comes to.
     Checkpoint(Checkpoint),
     /// A look at what runs.
@@ -148,6 +160,19 @@ pub struct ClaimKey {
     pub key: NewKey,
     /// The address it is answered from.
     pub from: String,
+}
+
+/// A new account of workers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewWorker {
+    /// Its name.
+    pub name: Name,
+    /// Its id.
+    pub id: WorkerAccountId,
+    /// The queues it may serve; empty means every queue.
+    pub queues: Vec<Name>,
+    /// What proves it.
+    pub key: WorkerKey,
 }
 
 /// An image that commands may run in.

@@ -10,7 +10,7 @@ use crate::job::{Job, Node, Payload};
 use crate::name::Name;
 use crate::redrive::Redrive;
 use crate::retry::Category;
-use crate::spec::{Needs, Spec};
+use crate::spec::{Labels, Needs, Spec};
 use crate::time::UnixMs;
 
 /// One atomic step.
@@ -57,6 +57,8 @@ pub enum Command {
     Redrive(Redrive),
     /// A lock that an execution holds which has ended, or is not there, goes to the first in line.
     FreeLock(Name, ExecutionId),
+    /// A permit of this queue that an execution holds which is with no worker is free.
+    FreePermit(Name, ExecutionId),
     /// Somebody made a link to its log, good until then.
     NoteLink(ExecutionId, UnixMs),
     /// What people manage changes; with the client's own key for it, if there is one.
@@ -76,6 +78,7 @@ impl Command {
                     | Change::RegisterImage(_)
                     | Change::CreateSecret(_)
                     | Change::PushPlaybook(..)
+                    | Change::CreateWorker(_)
             ),
             _ => false,
         }
@@ -173,6 +176,8 @@ pub struct Worker {
     pub in_process: bool,
     /// What it can serve.
     pub serves: Vec<Needs>,
+    /// What it has: an execution that asks for something else is not for it.
+    pub labels: Labels,
 }
 
 /// Reserve ready executions.
@@ -188,6 +193,8 @@ pub struct LeaseRequest {
     pub ttl_ms: u64,
     /// Begin in the same step: only the in-process worker may, for nothing can be lost between the two.
     pub begin: bool,
+    /// A worker that keeps what it could not tell is given so long to come back, where nobody waits for the end: see [`crate::execution::Lease`].
+    pub lost_after_ms: Option<u64>,
 }
 
 /// What proves a lease.
@@ -219,7 +226,7 @@ pub struct Extend {
 }
 
 /// An attempt is over.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EndAttempt {
     /// Which.
     pub fence: Fence,
@@ -336,6 +343,24 @@ pub struct Reap {
     pub message: String,
     /// The number of the last log record found.
     pub log_end: u64,
+}
+
+impl EndAttempt {
+    /// An attempt of which nothing is known but how it ended.
+    pub const fn of(fence: Fence, outcome: Outcome) -> Self {
+        Self {
+            fence,
+            outcome,
+            log_end: 0,
+            duration_ms: 0,
+            output: None,
+            said: None,
+            usage: None,
+            remark: None,
+            process_id: None,
+            cost_micro_usd: 0,
+        }
+    }
 }
 
 impl Worker {

@@ -2,11 +2,13 @@
 
 pub mod address;
 pub mod answer;
+pub mod base58;
 pub mod bound;
 pub mod chain;
 pub mod change;
 pub mod command;
 pub mod cost;
+pub mod credential;
 pub mod dag;
 pub mod decide;
 pub mod event;
@@ -30,6 +32,7 @@ pub mod merkle;
 pub mod name;
 pub mod pattern;
 pub mod playbook;
+pub mod queue;
 pub mod record;
 pub mod redrive;
 pub mod retry;
@@ -46,3 +49,4 @@ pub mod verify;
 pub mod view;
 pub mod witness;
 pub mod words;
+pub mod worker;

@@ -10,9 +10,11 @@ use crate::hex::hex;
 use crate::image::Image;
 use crate::incident::Incident;
 use crate::playbook::Playbook;
+use crate::queue::{Permit, QueueTerms};
 use crate::rule::Rule;
 use crate::secret::Secret;
 use crate::user::{Claim, User};
+use crate::worker::{WorkerAccount, account_of};
 
 /// What a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -46,6 +48,12 @@ pub enum Kind {
     Health,
     /// Something that people are told of until it is over, by what it is about.
     Incident,
+    /// The terms of a queue, by its name.
+    Queue,
+    /// What of a limited queue is with workers, by its name.
+    Permits,
+    /// An account of workers, by name.
+    Worker,
     /// A job, which is kept elsewhere: a word for refusals.
     Job,
     /// A task of a job, which is kept elsewhere: a word for refusals.
@@ -57,7 +65,7 @@ pub const ONLY: &str = "only";
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::User,
         Self::Key,
         Self::Claim,
@@ -72,6 +80,9 @@ impl Kind {
         Self::Ledger,
         Self::Health,
         Self::Incident,
+        Self::Queue,
+        Self::Permits,
+        Self::Worker,
     ];
 
     /// The word for people.
@@ -91,6 +102,9 @@ impl Kind {
             Self::Ledger => "ledger",
             Self::Health => "health",
             Self::Incident => "incident",
+            Self::Queue => "queue",
+            Self::Permits => "permits",
+            Self::Worker => "worker",
             Self::Job => "job",
             Self::Task => "task",
         }
@@ -107,12 +121,15 @@ impl Kind {
             Self::Playbook => Some(EntityType::Playbook),
             Self::Ledger => Some(EntityType::Ledger),
             Self::Health => Some(EntityType::Health),
+            Self::Queue => Some(EntityType::Queue),
+            Self::Worker => Some(EntityType::Worker),
             Self::Key
             | Self::Claim
             | Self::Admins
             | Self::DefaultImage
             | Self::PlaybookVersion
             | Self::Incident
+            | Self::Permits
             | Self::Job
             | Self::Task => None,
         }
@@ -150,7 +167,7 @@ pub struct Record {
 pub enum Body {
     /// See [`Kind::User`].
     User(User),
-    /// See [`Kind::Key`]: the owner's e-mail.
+    /// See [`Kind::Key`]: the owner's e-mail, or [`crate::worker::WORKER_OWNER`] and the name of an account of workers.
     Key(String),
     /// See [`Kind::Claim`].
     Claim(Claim),
@@ -174,6 +191,12 @@ pub enum Body {
     Health(u64),
     /// See [`Kind::Incident`].
     Incident(Incident),
+    /// See [`Kind::Queue`].
+    Queue(QueueTerms),
+    /// See [`Kind::Permits`], in the order in which they were taken.
+    Permits(Vec<Permit>),
+    /// See [`Kind::Worker`].
+    Worker(Box<WorkerAccount>),
 }
 
 impl Record {
@@ -235,6 +258,30 @@ impl Record {
         }
     }
 
+    /// The account of workers it is.
+    pub fn worker(&self) -> Option<&WorkerAccount> {
+        match &self.body {
+            Some(Body::Worker(account)) => Some(account),
+            _ => None,
+        }
+    }
+
+    /// The terms of a queue that it is.
+    pub fn queue(&self) -> Option<&QueueTerms> {
+        match &self.body {
+            Some(Body::Queue(terms)) => Some(terms),
+            _ => None,
+        }
+    }
+
+    /// The permits that are taken, of a limited queue.
+    pub fn permits(&self) -> &[Permit] {
+        match &self.body {
+            Some(Body::Permits(permits)) => permits,
+            _ => &[],
+        }
+    }
+
     /// The playbook it is.
     pub fn playbook(&self) -> Option<&Playbook> {
         match &self.body {
@@ -247,4 +294,9 @@ impl Record {
 /// The name of the record that knows whose a key is, or what a token claims.
 pub fn hash_name(hash: &[u8; 32]) -> String {
     hex(hash)
+}
+
+/// The record of whoever owns a key: a user, or an account of workers.
+pub fn owner_record(owner: &str) -> (Kind, &str) {
+    account_of(owner).map_or((Kind::User, owner), |name| (Kind::Worker, name))
 }

@@ -26,7 +26,7 @@ Examples:
   runvoy audit export --since 30d > audit.ndjson";
 
 /// What events are called. A server may know more.
-pub(crate) const ACTIONS: [&str; 28] = [
+pub(crate) const ACTIONS: [&str; 34] = [
     "admin.recover",
     "backup.create",
     "executions.kill",
@@ -45,6 +45,8 @@ pub(crate) const ACTIONS: [&str; 28] = [
     "playbooks.push",
     "playbooks.remove",
     "playbooks.run",
+    "queues.put",
+    "queues.remove",
     "rules.put",
     "rules.remove",
     "secrets.create",
@@ -55,6 +57,10 @@ pub(crate) const ACTIONS: [&str; 28] = [
     "users.create",
     "users.revoke",
     "users.role",
+    "workers.create",
+    "workers.import",
+    "workers.revoke",
+    "workers.rotate",
 ];
 
 /// The largest page that is asked for at once.

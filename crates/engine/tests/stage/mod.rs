@@ -93,6 +93,7 @@ impl Stage {
             jobs: Arc::clone(&store) as _,
             blobs: Arc::new(MemoryBlobStore::default()),
             records: records(Arc::clone(&store)),
+            roster: Arc::clone(&store) as _,
             trail: Arc::clone(&store) as _,
             seal_keys: Arc::new(MemorySealKeys::new([6; 32])),
             digest_key: DigestKey::new(&[5; 32]),
@@ -141,6 +142,7 @@ impl Stage {
             leases: vec![LeaseId(self.ids.next_id())],
             ttl_ms,
             begin: true,
+            lost_after_ms: None,
         };
         self.store.lease(self.step(by), request).await.expect("the store answers").pop()
     }
@@ -188,6 +190,7 @@ pub fn worker(number: u8, in_process: bool) -> Worker {
         runner: "process".into(),
         in_process,
         serves: vec![Needs::Process],
+        labels: Default::default(),
     }
 }
 
@@ -204,6 +207,7 @@ pub fn caller(email: &str, role: Role) -> Caller {
         key_prefix: None,
         key_expires_at: None,
         key_hash: None,
+        queues: None,
         from: "test".into(),
         request_id: "request".into(),
     }
