@@ -12,9 +12,7 @@ use runvoy_engine::{JobEventFilter, JobEventFollower};
 use runvoy_model::role::Action;
 use runvoy_model::time::UnixMs;
 use runvoy_rpc::connectrpc::{ConnectError, InboundStream, ServiceStream};
-use runvoy_rpc::job::v1::{
-    PublishJobEventsRequest, PublishJobEventsResponse, StreamJobEventsRequest, StreamJobEventsResponse,
-};
+use runvoy_rpc::job::v1::{PublishJobEventsRequest, PublishJobEventsResponse, StreamJobEventsRequest, StreamJobEventsResponse};
 use tokio::time::Instant;
 
 use super::call::Call;

@@ -212,13 +212,20 @@ mod tests {
 
     #[test]
     fn what_was_published_comes_back() {
-        let item = |output: &'static [u8], to: StreamType| OutputItem { output: output.into(), stream_type: to.into(), ..OutputItem::default() };
-        let outputs = vec![item(b"a\n", StreamType::STREAM_TYPE_STDERR), item(b"", StreamType::STREAM_TYPE_UNSPECIFIED), item(b"\xff", StreamType::STREAM_TYPE_STDOUT)];
+        let item =
+            |output: &'static [u8], to: StreamType| OutputItem { output: output.into(), stream_type: to.into(), ..OutputItem::default() };
+        let outputs = vec![
+            item(b"a\n", StreamType::STREAM_TYPE_STDERR),
+            item(b"", StreamType::STREAM_TYPE_UNSPECIFIED),
+            item(b"\xff", StreamType::STREAM_TYPE_STDOUT),
+        ];
         let batch = OutputBatchEvent { outputs, start_sequence: 3, end_sequence: 5, first_timestamp_ms: 9, ..OutputBatchEvent::default() };
         let failed = GitCloneErrorEvent { error_message: "no".into(), stderr_output: "fatal".into(), ..GitCloneErrorEvent::default() };
         let output = OutputEvent { output: b"x".as_slice().into(), ..OutputEvent::default() };
         let at = Timestamp { seconds: 7, nanos: 123_456_789, ..Timestamp::default() };
-        for data in [EventData::OutputBatch(Box::new(batch)), EventData::GitCloneError(Box::new(failed)), EventData::Output(Box::new(output))] {
+        for data in
+            [EventData::OutputBatch(Box::new(batch)), EventData::GitCloneError(Box::new(failed)), EventData::Output(Box::new(output))]
+        {
             let message = JobEvent { sequence: 5, timestamp: at.clone().into(), event_data: Some(data), ..JobEvent::default() };
             assert_eq!(through(message.clone(), 1), message);
             assert_eq!(through(message, 2).sequence, (1 << 40) + 5);
@@ -227,7 +234,9 @@ mod tests {
 
     #[test]
     fn an_event_without_a_time_is_from_now_and_one_without_a_kind_is_known_by_its_data() {
-        let event = opened(JobEvent { event_data: Some(EventData::ProcessEnd(Box::default())), ..JobEvent::default() }, NOW).ok().expect("an event");
+        let event = opened(JobEvent { event_data: Some(EventData::ProcessEnd(Box::default())), ..JobEvent::default() }, NOW)
+            .ok()
+            .expect("an event");
         assert_eq!((event.at, event.kind, event.effect), (NOW, 2, Effect::Ended));
         assert_eq!(event.message.timestamp.nanos, 123_000_000);
     }

@@ -69,7 +69,10 @@ mod tests {
         let output = OutputEvent { output: bytes.clone().into(), ..OutputEvent::default() };
         let message = JobEvent { sequence: 9, event_data: Some(EventData::Output(Box::new(output))), ..JobEvent::default() };
         let parts = parts(opened(message, UnixMs(1)).ok().expect("an event"));
-        assert_eq!(parts.iter().map(|part| (part.event.place.sequence, part.event.place.part)).collect::<Vec<_>>(), [(9, 0), (9, 1), (9, 2), (9, 3)]);
+        assert_eq!(
+            parts.iter().map(|part| (part.event.place.sequence, part.event.place.part)).collect::<Vec<_>>(),
+            [(9, 0), (9, 1), (9, 2), (9, 3)]
+        );
         let whole: Vec<u8> = parts.iter().flat_map(|part| part.event.output[0].bytes.clone()).collect();
         assert!(whole == bytes);
         let third = JobEvent::decode_from_slice(&parts[2].event.envelope).expect("own encoding");
@@ -79,7 +82,8 @@ mod tests {
     #[test]
     fn the_items_of_a_batch_go_with_their_bytes() {
         let item = |size: usize, delta| OutputItem { output: vec![b'x'; size].into(), timestamp_delta_ms: delta, ..OutputItem::default() };
-        let batch = OutputBatchEvent { outputs: vec![item(10, 1), item(MOST_BYTES, 2), item(0, 3), item(7, 4)], ..OutputBatchEvent::default() };
+        let batch =
+            OutputBatchEvent { outputs: vec![item(10, 1), item(MOST_BYTES, 2), item(0, 3), item(7, 4)], ..OutputBatchEvent::default() };
         let message = JobEvent { event_data: Some(EventData::OutputBatch(Box::new(batch))), ..JobEvent::default() };
         let seen = parts(opened(message, UnixMs(1)).ok().expect("an event")).into_iter().map(|part| {
             let message = JobEvent::decode_from_slice(&part.event.envelope).expect("own encoding");
