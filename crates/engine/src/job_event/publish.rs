@@ -6,7 +6,6 @@ use runvoy_model::command::{Extend, Fence};
 use runvoy_model::id::WorkerId;
 use runvoy_model::job_event::{JobEvent, Place, SEQUENCES_PER_ATTEMPT, encode};
 use runvoy_model::log::{Block, BlockBuilder, Stream};
-use runvoy_model::step::Step;
 use runvoy_ports::lease::LeaseError;
 use runvoy_ports::log::{Append, LogError};
 
@@ -176,8 +175,7 @@ impl Engine {
         });
         let (Some(process_id), Some(lease), false) = (pid, &standing.execution.lease, standing.late) else { return };
         let extend = Extend { fence, ttl_ms: lease.ttl_ms, process_id, rss_bytes: None, last_output_at: None, activity: None };
-        let step = Step::worker(self.step_id(), self.now(), worker);
-        if let Err(error) = self.ports.store.extend(step, extend).await {
+        if let Err(error) = self.extend(worker, extend).await {
             tracing::warn!(execution = %fence.execution, %error, "the start of a process was not noted");
         }
     }
