@@ -29,6 +29,7 @@ mod socket;
 mod tls;
 mod trace;
 mod user;
+mod worker;
 
 pub use access::AccessQuery;
 pub use audit::AuditQuery;
@@ -44,4 +45,5 @@ pub use log::{Format, LogsQuery};
 pub use probe::ServerClock;
 pub use retry::Retry;
 pub use runvoy_wire as wire;
+pub use tls::tls_config;
 pub use trace::{Detail, Trace};

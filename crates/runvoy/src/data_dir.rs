@@ -17,7 +17,7 @@ const LOCK_TRY_EVERY: Duration = Duration::from_millis(10);
 const LONGEST_PATH: usize = size_of::<libc::sockaddr_un>() - offset_of!(libc::sockaddr_un, sun_path) - "/sock.new".len() - 1;
 
 /// What a server keeps in its directory. Anything else in it is somebody else's.
-const OWN_FILES: [&str; 24] = [
+const OWN_FILES: [&str; 25] = [
     "admin.key",
     "admin.new",
     "checkpoints.ndjson",
@@ -38,6 +38,7 @@ const OWN_FILES: [&str; 24] = [
     "server.yaml",
     "sock",
     "sock.new",
+    "wal",
     "wanted",
     "work",
     "workers",
@@ -87,6 +88,11 @@ impl DataDir {
     /// Where commands run.
     pub fn work(&self) -> PathBuf {
         self.0.join("work")
+    }
+
+    /// What a worker elsewhere has not brought to its server yet.
+    pub fn wal(&self) -> PathBuf {
+        self.0.join("wal")
     }
 
     /// The workers of earlier starts, where other servers share the store.

@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 use crate::args::ServeArgs;
 use crate::data_dir::{DataDir, DirLock};
 use crate::listen::{Listeners, Serving};
-use crate::settings::{BackendName, Settings, Sources};
+use crate::settings::{self, BackendName, Settings};
 use crate::signal::Stops;
 use crate::stack::Stack;
 use crate::{bind, idle, logging};
@@ -168,19 +168,10 @@ async fn end_commands(stack: &Stack, stops: &mut Stops) -> bool {
 }
 
 fn load_settings(args: &ServeArgs, data: &DataDir) -> Result<Settings> {
-    let path = args.config.clone().unwrap_or_else(|| data.settings());
-    let file = match std::fs::read_to_string(&path) {
-        Ok(text) => {
-            if Settings::file_holds_secret(&text) {
-                crate::data_dir::check_private(&path).context("alerts.slack_webhook_url is a secret")?;
-            }
-            Some((path.display().to_string(), text))
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && args.config.is_none() => None,
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
-    };
-    let env = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect();
-    Settings::load(&Sources { file, env, flags: args.flags() })
+    match &args.config {
+        Some(path) => settings::gather(Some(path), args.flags()),
+        None => settings::gather(Some(&data.settings()).filter(|path| path.exists()), args.flags()),
+    }
 }
 
 /// Says where the server is: to whoever started it, and in a file for everybody on this machine.

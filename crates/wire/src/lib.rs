@@ -38,6 +38,7 @@ pub mod time;
 pub mod trace;
 pub mod user;
 pub mod whoami;
+pub mod worker;
 
 pub use access::Explanation;
 pub use alert::AlertTestResponse;
@@ -88,6 +89,7 @@ pub use user::{
     CreateUserRequest, CreateUserResponse, RevokeUserRequest, RevokeUserResponse, SetRoleRequest, SetRoleResponse, User, UsersResponse,
 };
 pub use whoami::Whoami;
+pub use worker::{CreateWorkerRequest, CreateWorkerResponse, RevokeWorkerResponse, Worker, WorkerAccount};
 
 /// Reads a field that Go clients send as `null` where it is empty.
 pub(crate) fn null_is_empty<'de, D, T>(deserializer: D) -> Result<T, D::Error>

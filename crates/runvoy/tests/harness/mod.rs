@@ -6,6 +6,7 @@ pub mod aws;
 pub mod http;
 pub mod process;
 pub mod socket;
+pub mod worker;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};

@@ -26,7 +26,7 @@ const MOST_LISTED: u64 = 1_000;
 pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("listQueues", "Every queue that holds something or is served here, by name")
         .gives_array::<Queue>(200, "The queues; their numbers are those of everybody's executions");
-    routes.get("/api/v1/queues", Rule::Key(Action::Read), operation, list);
+    routes.get("/api/v1/queues", Rule::Key(Action::ReadQueues), operation, list);
     let operation = Operation::new("listDeadLetters", "Executions of a queue that were given up after their last attempt, newest first")
         .path("name", text(), "The queue")
         .query("limit", number(1, Some(MOST_LISTED)), "At most so many; 50 where absent")

@@ -70,7 +70,9 @@ impl<'a> Attempt<'a> {
         let mut release_at = Instant::now() + SILENCE;
         let mut stop_seen = false;
         loop {
-            if publishing.is_none() && exited.is_some() && !stdout_open && !stderr_open {
+            // Whoever lost the lease does not wait for what nobody takes.
+            let is_lost = running.cause() == Some(&Cause::LeaseLost);
+            if exited.is_some() && ((publishing.is_none() && !stdout_open && !stderr_open) || (publishing.is_some() && is_lost)) {
                 self.end_of_output();
                 if extending.is_some() {
                     // Its answer is not heard any more: whoever watches next asks again.
@@ -115,6 +117,7 @@ impl<'a> Attempt<'a> {
                 () = until(running.kill_at()), if alive => running.force(),
                 () = until(self.yield_at()), if alive && running.cause() != Some(&Cause::LeaseLost) => {
                     tracing::warn!(execution = %self.execution.id, "the lease lapses and cannot be extended: the command is ended");
+                    self.is_cut_off = true;
                     running.end(Cause::LeaseLost, None);
                 }
                 () = told_to_end_all(&mut stopping), if alive && !stop_seen => {
@@ -230,19 +233,22 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Remembers for how long the execution is nobody else's.
+    /// Remembers when the server was last heard. Where it was not, the next extend does not wait for its turn: the server may be back soon.
     pub(super) fn note_held(&mut self, extended: &Result<Extended, LeaseError>) {
-        if extended.is_ok() {
-            self.held_until = self.extend_sent + self.worker.config.lease_ttl;
+        match extended {
+            Ok(_) => self.heard_at = self.extend_sent,
+            Err(LeaseError::Lost(_)) => {}
+            Err(_) => self.extend_at = self.extend_at.min(Instant::now() + self.worker.config.lease_ttl / 15),
         }
     }
 
-    /// When the command is killed because somebody else could be given its lock or its next attempt. What neither holds a lock nor may be tried
-    /// again runs on: nobody else will ever run it.
-    fn yield_at(&self) -> Option<Instant> {
-        let before = self.worker.config.yields_before?;
-        let spec = &self.execution.spec;
-        (spec.lock.is_some() || spec.retries > 0).then(|| self.held_until.checked_sub(before).unwrap_or(self.held_until))
+    /// When the command is killed because the server was not heard for too long. What holds a lock or may be tried again could be given to
+    /// somebody else when its lease lapses. The rest nobody else will ever run: it goes on for as long as the worker may.
+    pub(super) fn yield_at(&self) -> Option<Instant> {
+        let config = &self.worker.config;
+        let (before, spec) = (config.yields_before?, &self.execution.spec);
+        let length = if spec.lock.is_some() || spec.retries >= self.fence.attempt { config.lease_ttl } else { config.lost_after? };
+        Some(self.heard_at + length.saturating_sub(before))
     }
 
     fn extended(&mut self, running: &mut Running, extended: Result<Extended, LeaseError>) {
@@ -276,7 +282,7 @@ pub(super) async fn told_to_end_all(stopping: &mut watch::Receiver<Stopping>) {
     }
 }
 
-async fn until(at: Option<Instant>) {
+pub(super) async fn until(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,

@@ -1,5 +1,7 @@
 //! A worker that cannot extend its leases any more, where others may be given what it runs.
 
+use std::time::Duration;
+
 use runvoy_model::spec::Spec;
 
 use crate::stage::{Stage, name};
@@ -34,5 +36,26 @@ async fn a_worker_that_is_heard_keeps_what_it_runs() {
 async fn where_there_is_nobody_else_a_silent_store_kills_nothing() {
     let mut stage = cut_off("echo begun; sleep 1", |spec| spec.retries = 1);
     stage.yields = false;
+    stage.play().await.assert_exit(0);
+}
+
+#[tokio::test]
+async fn what_nobody_else_will_run_is_killed_when_it_counts_as_lost() {
+    let mut stage = cut_off("echo begun; sleep 600", |_| {});
+    stage.lost_after = Some(Duration::from_millis(700));
+    assert!(stage.play_out().await.is_none(), "nobody is told");
+}
+
+#[tokio::test]
+async fn an_end_that_nobody_hears_is_given_up_when_the_execution_counts_as_lost() {
+    let mut stage = cut_off("echo begun", |_| {});
+    stage.lost_after = Some(Duration::from_millis(700));
+    assert!(stage.play_out().await.is_none(), "nobody was told");
+}
+
+#[tokio::test]
+async fn the_lease_is_kept_while_the_end_is_on_its_way() {
+    let mut stage = Stage::new("echo begun");
+    stage.extends_before_end = 3;
     stage.play().await.assert_exit(0);
 }
