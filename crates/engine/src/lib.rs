@@ -3,8 +3,8 @@
 mod access;
 mod admission;
 mod alerts;
-mod attention;
 mod attendance;
+mod attention;
 mod audit;
 mod auditor;
 mod claim;
@@ -66,8 +66,8 @@ use runvoy_ports::trail::AuditTrail;
 
 pub use crate::access::{Caller, Credential, Origin};
 pub use crate::alerts::{AlertStanding, Alerts};
-pub use crate::attention::Ear;
 pub use crate::attendance::RollCall;
+pub use crate::attention::Ear;
 pub use crate::audit::{AuditFilter, AuditPage};
 pub use crate::auditor::Auditor;
 pub use crate::claim::ClaimedKey;

@@ -67,7 +67,9 @@ pub use logs::{LogEvent, LogsResponse};
 pub use playbook::{
     Parameter, ParameterType, Playbook, PlaybookTerms, PlaybooksResponse, PutPlaybookResponse, RemovePlaybookResponse, RunPlaybookRequest,
 };
-pub use queue::{DeadLetter, NotRedriven, Queue, RedriveRequest, RedriveResponse, Redriven};
+pub use queue::{
+    DeadLetter, NotRedriven, PutQueueRequest, Queue, QueuePause, QueueTermsResponse, RedriveRequest, RedriveResponse, Redriven,
+};
 pub use reconcile::{AuthorizerStatus, ComputeStatus, IdentityStatus, ReconcileIssue, ReconcileReport, ReconcileResponse, SecretsStatus};
 pub use recovery::{RecoverRequest, RecoverResponse};
 pub use rule::{Effect, Rule, RuleResponse, RulesResponse, Verdict};
