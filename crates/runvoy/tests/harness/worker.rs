@@ -94,6 +94,10 @@ impl WorkerSetup {
 }
 
 impl Worker {
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Asks it to stop; it may take its time.
     pub fn signal(&self, signal: i32) {
         process::signal(self.child.id(), signal);
