@@ -5,6 +5,7 @@ mod attendant;
 mod backoff;
 mod courier;
 mod desk;
+mod dial;
 mod fault;
 mod leases;
 mod leftover;

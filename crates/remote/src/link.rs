@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Uri;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
 use parking_lot::Mutex;
-use runvoy_rpc::connectrpc::client::{ClientConfig, HttpClient};
+use runvoy_rpc::connectrpc::client::{ClientBody, ClientConfig, ServiceTransport};
 use runvoy_rpc::connectrpc::{ConnectError, ErrorCode};
 use runvoy_rpc::job::v1::JobServiceClient;
 use tokio::time::timeout;
 
+use crate::dial::Dial;
 use crate::fault::Fault;
 
 /// The largest answer: the input of a task, which holds what other tasks gave.
@@ -34,7 +37,8 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
-pub(crate) type Caller = JobServiceClient<HttpClient>;
+type Transport = ServiceTransport<Client<Dial, ClientBody>>;
+pub(crate) type Caller = JobServiceClient<Transport>;
 
 /// Calls a server.
 pub(crate) struct Link {
@@ -43,7 +47,7 @@ pub(crate) struct Link {
     /// How long an ordinary call may take.
     within: Duration,
     /// The connections, and how often they were made anew.
-    current: Mutex<(u64, HttpClient)>,
+    current: Mutex<(u64, Transport)>,
 }
 
 impl Link {
@@ -96,10 +100,6 @@ impl Link {
     }
 }
 
-fn connect(endpoint: &Endpoint, within: Duration) -> HttpClient {
-    let builder = HttpClient::builder().tcp_connect_timeout(within).establishment_timeout(within);
-    match &endpoint.tls {
-        Some(tls) => builder.with_tls(Arc::clone(tls)),
-        None => builder.plaintext(),
-    }
+fn connect(endpoint: &Endpoint, within: Duration) -> Transport {
+    ServiceTransport::new(Client::builder(TokioExecutor::new()).build(Dial::new(endpoint.tls.as_deref(), within)))
 }
