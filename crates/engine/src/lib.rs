@@ -42,6 +42,7 @@ mod repeat;
 mod request;
 mod rule;
 mod secret;
+mod terms;
 mod token;
 mod trace;
 mod wait;
@@ -49,7 +50,7 @@ mod worker;
 
 use std::sync::{Arc, OnceLock};
 
-use runvoy_model::id::{LeaseId, StepId, WorkerId};
+use runvoy_model::id::{LeaseId, StepId};
 use runvoy_model::key::key_hash;
 use runvoy_model::step::{Actor, Audit, Authority, Step};
 use runvoy_model::time::UnixMs;
@@ -82,7 +83,7 @@ pub use crate::health::HealthWatch;
 pub use crate::image::{ImageRequest, KnownImage, RegisteredImage};
 pub use crate::job::{JobFilter, JobRequest, SubmittedJob, TaskRequest};
 pub use crate::key::{KeyRequest, MadeKey};
-pub use crate::lease::{LeaseAsk, LocalLeases};
+pub use crate::lease::{Holder, LeaseAsk, LocalLeases};
 pub use crate::line::{Line, LineKey, Turn};
 pub use crate::people::{Account, InviteRequest, Invited, RevokedUser};
 pub use crate::plan::{DryRun, Plan};
@@ -95,6 +96,7 @@ pub use crate::reconcile::{Area, Finding, Reconciliation, Remedy};
 pub use crate::repeat::DigestKey;
 pub use crate::request::RunRequest;
 pub use crate::secret::{Rotation, SecretChange, SecretRequest};
+pub use crate::terms::QueueState;
 pub use crate::trace::Trace;
 pub use crate::worker::{KnownWorker, MadeWorker, WorkerRequest};
 
@@ -213,10 +215,6 @@ impl Engine {
         }
         let digest = key_hash(&format!("{part}: {name}"));
         Step { id: StepId::from_bytes(*digest.first_chunk().expect("a digest is longer")), ..step }
-    }
-
-    fn worker_step(&self, worker: WorkerId) -> Step {
-        Step::worker(self.step_id(), self.now(), worker)
     }
 
     /// A step of whoever calls. The store looks at their right to it once more: it may have ended since they were admitted.

@@ -40,6 +40,9 @@ pub struct ListArgs {
     /// Only those with this text in their command, labels, id or end reason
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
+    /// Only those of this queue
+    #[arg(long, value_name = "NAME")]
+    queue: Option<String>,
     /// Only those submitted in this time before now
     #[arg(long, value_name = "DURATION")]
     since: Option<Seconds>,
@@ -70,6 +73,7 @@ impl ListArgs {
             user: self.user.clone(),
             lock: self.lock.clone(),
             text: self.text.clone().filter(|text| !text.is_empty()),
+            queue: self.queue.clone(),
             since: since_ms.map(|ms| Rfc3339(now.0.saturating_sub(ms).max(0)).to_string()),
             until: None,
             cursor: None,

@@ -6595,7 +6595,7 @@ pub struct DequeueJobRequest {
         skip_serializing_if = "::buffa::json_helpers::skip_if::is_zero_i32"
     )]
     pub visibility_timeout_seconds: i32,
-    /// Who asks; without it a worker is known by its key alone, and runs without images.
+    /// Who asks; without it a worker is known by its key alone, and takes whatever there is.
     ///
     /// Field 100: `worker`
     #[serde(
@@ -14171,7 +14171,7 @@ pub struct WorkerInfo {
         skip_serializing_if = "::buffa::json_helpers::skip_if::is_zero_u32"
     )]
     pub concurrency: u32,
-    /// What it can run; processes where it says nothing.
+    /// What it can run; anything where it says nothing.
     ///
     /// Field 8: `serves`
     #[serde(
@@ -25159,7 +25159,7 @@ pub mod __buffa {
             ///
             /// Field 3: `visibility_timeout_seconds`
             pub visibility_timeout_seconds: i32,
-            /// Who asks; without it a worker is known by its key alone, and runs without images.
+            /// Who asks; without it a worker is known by its key alone, and takes whatever there is.
             ///
             /// Field 100: `worker`
             pub worker: ::buffa::MessageFieldView<
@@ -25652,7 +25652,7 @@ pub mod __buffa {
             pub fn visibility_timeout_seconds(&self) -> i32 {
                 self.0.reborrow().visibility_timeout_seconds
             }
-            /// Who asks; without it a worker is known by its key alone, and runs without images.
+            /// Who asks; without it a worker is known by its key alone, and takes whatever there is.
             ///
             /// Field 100: `worker`
             #[must_use]
@@ -39387,7 +39387,7 @@ pub mod __buffa {
             ///
             /// Field 7: `concurrency`
             pub concurrency: u32,
-            /// What it can run; processes where it says nothing.
+            /// What it can run; anything where it says nothing.
             ///
             /// Field 8: `serves`
             pub serves: ::buffa::RepeatedView<
@@ -39918,7 +39918,7 @@ pub mod __buffa {
             pub fn concurrency(&self) -> u32 {
                 self.0.reborrow().concurrency
             }
-            /// What it can run; processes where it says nothing.
+            /// What it can run; anything where it says nothing.
             ///
             /// Field 8: `serves`
             #[must_use]

@@ -4,9 +4,7 @@ use futures_util::{StreamExt as _, stream};
 use runvoy_model::command::{EndAttempt, ErrorMark, Outcome};
 use runvoy_model::execution::Execution;
 use runvoy_model::retry::Category;
-use runvoy_rpc::job::v1::{
-    CompleteJobRequest, CompleteJobResponse, CompleteJobsRequest, CompleteJobsResponse, CompletedJob, JobResult,
-};
+use runvoy_rpc::job::v1::{CompleteJobRequest, CompleteJobResponse, CompleteJobsRequest, CompleteJobsResponse, CompletedJob, JobResult};
 
 use super::call::Call;
 use super::enqueue::{MOST_AT_ONCE, UNDER_WAY, item_error};
@@ -47,7 +45,7 @@ async fn end(call: &Call, request: CompleteJobRequest) -> Result<CompleteJobResp
         let execution = execution.ok_or_else(|| RpcFault::NoJob(task.fence.execution.to_string()))?;
         judged(call, &task, &result, &execution)?
     };
-    let execution = call.under(&task, call.engine().finish(task.worker, ended).await).await?;
+    let execution = call.under(&task, call.engine().finish(&call.holder(task.worker), ended).await).await?;
     let execution = if is_own { json(&execution) } else { bytes::Bytes::new() };
     Ok(CompleteJobResponse { execution, ..CompleteJobResponse::default() })
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream;
-use runvoy_engine::{Engine, LeaseAsk, Line, LineKey, Turn};
+use runvoy_engine::{Engine, Holder, LeaseAsk, Line, LineKey, Turn};
 use runvoy_model::command::{EndAttempt, Outcome};
 use runvoy_model::execution::Execution;
 use runvoy_model::name::Name;
@@ -16,7 +16,7 @@ use runvoy_model::retry::Category;
 use runvoy_model::role::Action;
 use runvoy_model::spec::DEFAULT_QUEUE;
 use runvoy_ports::lease::LeaseError;
-use runvoy_rpc::connectrpc::ServiceStream;
+use runvoy_rpc::connectrpc::{ConnectError, ServiceStream};
 use runvoy_rpc::job::v1::{DequeueJobRequest, DequeueJobResponse};
 use tokio::time::Instant;
 
@@ -39,7 +39,7 @@ pub(super) async fn dequeue(call: Call, request: DequeueJobRequest) -> Result<Se
     let leases = stream::try_unfold(dequeue, |mut dequeue| async move {
         let next = dequeue.next().await;
         let next = next.map_err(|fault| fault.into_status(&dequeue.call.caller.request_id))?;
-        Ok(next.map(|response| (response, dequeue)))
+        Ok::<_, ConnectError>(next.map(|response| (response, dequeue)))
     });
     Ok(Box::pin(leases))
 }
@@ -68,7 +68,7 @@ impl Dequeue {
             _ => return Err(RpcFault::invalid("max_jobs", format!("must be from 0 to {MOST_JOBS}"))),
         };
         let info = request.worker.as_option();
-        let (worker, labels) = worker::identity(&call, info)?;
+        let worker = worker::identity(&call, info)?;
         let queues = queues(&call, &request)?;
         if info.is_none() {
             // A worker that says who it is makes its queues known by that.
@@ -87,7 +87,7 @@ impl Dequeue {
             begin: false,
             lost_after_ms: Some(lost_after_ms).filter(|ms| *ms > 0),
         };
-        let line = call.engine().stand_in_line(LineKey { queues, serves: worker.serves, labels });
+        let line = call.engine().stand_in_line(LineKey { queues, serves: worker.serves, labels: worker.labels });
         let (standing, two_step) = (Standing::of(&call.caller), request.two_step);
         Ok(Self { call, standing, ask, line, turn: None, two_step, deadline, left, hand: None, asked_before: false, empty_handed: false })
     }
@@ -118,7 +118,8 @@ impl Dequeue {
         let engine = Arc::clone(self.call.engine());
         let ask = LeaseAsk { max: self.left.min(AT_ONCE), ..self.ask.clone() };
         let most = ask.max.min(engine.ports().store.step_limits().leases);
-        let leasing = async move { engine.lease(ask).await.map(|leased| Hand { leased: leased.into(), engine }) };
+        let holder = self.call.holder(ask.worker.id);
+        let leasing = async move { engine.lease(&holder, ask).await.map(|leased| Hand { leased: leased.into(), holder, engine }) };
         let hand = tokio::spawn(leasing).await.map_err(|_| Fault::Panicked)??;
         self.turn = None;
         self.empty_handed = hand.leased.is_empty();
@@ -190,7 +191,8 @@ impl Dequeue {
 
 /// The queues that a request names; else those that the key is for, else the default one.
 fn queues(call: &Call, request: &DequeueJobRequest) -> Result<Vec<Name>, RpcFault> {
-    let mut queues = if request.queue.is_empty() { Vec::new() } else { worker::queues(call, "queue", std::slice::from_ref(&request.queue))? };
+    let mut queues =
+        if request.queue.is_empty() { Vec::new() } else { worker::queues(call, "queue", std::slice::from_ref(&request.queue))? };
     let more = worker::queues(call, "queues", &request.queues)?;
     let more: Vec<Name> = more.into_iter().filter(|queue| !queues.contains(queue)).collect();
     queues.extend(more);
@@ -206,19 +208,20 @@ fn queues(call: &Call, request: &DequeueJobRequest) -> Result<Vec<Name>, RpcFaul
 /// Leases that were taken and not sent; they go back when nobody holds the hand any more.
 struct Hand {
     engine: Arc<Engine>,
+    holder: Holder,
     leased: VecDeque<Execution>,
 }
 
 impl Hand {
     fn take_one(&mut self) -> Option<Self> {
         let leased = self.leased.pop_front()?;
-        Some(Self { engine: Arc::clone(&self.engine), leased: VecDeque::from([leased]) })
+        Some(Self { engine: Arc::clone(&self.engine), holder: self.holder.clone(), leased: VecDeque::from([leased]) })
     }
 
     /// Begins the one attempt in hand; `None` where it cannot be begun any more.
     async fn begin(mut self) -> Result<Option<Begun>, RpcFault> {
         let Some(task) = self.leased.front().and_then(Task::of) else { return Ok(None) };
-        let execution = match self.engine.begin(task.worker, task.fence).await {
+        let execution = match self.engine.begin(&self.holder, task.fence).await {
             Ok(execution) => execution,
             // Somebody ended it in the meantime.
             Err(LeaseError::Lost(_)) => return Ok(None),
@@ -239,7 +242,7 @@ impl Drop for Hand {
         let engine = Arc::clone(&self.engine);
         tokio::spawn(async move {
             for task in tasks {
-                if let Err(error) = engine.give_back(task.worker, task.fence).await {
+                if let Err(error) = engine.give_back(&Holder::trusted(task.worker), task.fence).await {
                     tracing::debug!(%error, execution = %task.fence.execution, "a lease that nobody took lapses by itself");
                 }
             }
@@ -270,7 +273,7 @@ impl Begun {
             Err(LeaseError::Refused(message)) => {
                 self.is_sent = true;
                 let outcome = Outcome::Refused { message, category: Category::Auth };
-                self.engine.finish(self.task.worker, EndAttempt::of(self.task.fence, outcome)).await?;
+                self.engine.finish(&Holder::trusted(self.task.worker), EndAttempt::of(self.task.fence, outcome)).await?;
                 Ok(false)
             }
             Err(error) => Err(error.into()),
@@ -290,7 +293,7 @@ impl Drop for Begun {
         }
         let (engine, task) = (Arc::clone(&self.engine), self.task.clone());
         tokio::spawn(async move {
-            if let Err(error) = engine.release(task.worker, task.fence).await {
+            if let Err(error) = engine.release(&Holder::trusted(task.worker), task.fence).await {
                 tracing::debug!(%error, execution = %task.fence.execution, "an attempt that nobody runs lapses by itself");
             }
         });

@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue, header};
 use runvoy_engine::EngineError;
 use runvoy_ports::lease::LeaseError;
+use runvoy_ports::store::StoreError;
 use runvoy_rpc::connectrpc::{ConnectError, ErrorCode};
 use runvoy_wire::Code;
 
@@ -75,6 +76,10 @@ impl RpcFault {
 fn lease_status(error: LeaseError, request_id: &str) -> ConnectError {
     match error {
         LeaseError::Unavailable(source) => {
+            // A right to the step that ended since the call came in.
+            if let Some(refusal) = source.downcast_ref::<StoreError>().and_then(StoreError::refusal) {
+                return engine_status(&refusal.clone().into(), request_id);
+            }
             tracing::error!(request_id, error = %chain(source.as_ref()), "the store failed");
             ConnectError::unavailable("the store is not available; try again")
         }

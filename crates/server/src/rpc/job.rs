@@ -84,7 +84,8 @@ fn moved_at(execution: &Execution) -> UnixMs {
 
 /// What a worker should do unless it knows better: as our own does.
 fn execution_config() -> ExecutionConfig {
-    let batching = BatchingConfig { flush_interval_seconds: 2, max_batch_size: 50, max_batch_bytes: 256 << 10, ..BatchingConfig::default() };
+    let batching =
+        BatchingConfig { flush_interval_seconds: 2, max_batch_size: 50, max_batch_bytes: 256 << 10, ..BatchingConfig::default() };
     ExecutionConfig {
         batching: batching.into(),
         heartbeat_interval_seconds: 30,
@@ -115,6 +116,7 @@ fn params(execution: &Execution) -> JobParams {
         lock: spec.lock.as_ref().map(ToString::to_string).unwrap_or_default(),
         lock_wait_seconds: spec.lock_wait_ms.map_or(0, |ms| u32::try_from(ms / 1000).unwrap_or(u32::MAX)),
         secrets: spec.secrets.iter().map(ToString::to_string).collect(),
+        worker_labels: spec.worker_labels.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
         ..JobParams::default()
     };
     show_git(spec, &mut params);
@@ -161,6 +163,7 @@ pub(super) fn run_request(request: EnqueueJobRequest) -> Result<RunRequest, RpcF
         queue: given(request.queue),
         priority: Some(i64::from(params.priority)).filter(|priority| *priority != 0),
         labels,
+        worker_labels: params.worker_labels.into_iter().collect(),
         retries: Some(i64::from(params.retries)),
         secrets: params.secrets,
         git_repo: given(params.repository).filter(|_| clones),

@@ -40,7 +40,9 @@ const MOST_BLOB_BYTES: usize = (64 << 20) + 4096;
 pub(crate) fn most_bytes(path: &str) -> usize {
     match path {
         path if path == j::JOB_SERVICE_STORE_BLOB_SPEC.procedure => MOST_BLOB_BYTES,
-        path if path == j::JOB_SERVICE_ENQUEUE_JOBS_SPEC.procedure || path == j::JOB_SERVICE_COMPLETE_JOBS_SPEC.procedure => MOST_BATCH_BYTES,
+        path if path == j::JOB_SERVICE_ENQUEUE_JOBS_SPEC.procedure || path == j::JOB_SERVICE_COMPLETE_JOBS_SPEC.procedure => {
+            MOST_BATCH_BYTES
+        }
         _ => MOST_BYTES,
     }
 }
@@ -50,6 +52,7 @@ pub(crate) fn router(state: &Arc<State>) -> Router {
     let rpc = Arc::new(Rpc::new(Arc::clone(state)));
     let router = Router::new();
     let router = j::JobServiceExt::register(Arc::clone(&rpc), router);
+    // JobEventsService is registered here, over `event.rs`.
     let mut router = p::CredentialServiceExt::register(rpc, router);
     for rule in RULES.iter().filter(|rule| router_has(&router, rule.path)).collect::<Vec<_>>() {
         let most = most_bytes(rule.path);
@@ -152,7 +155,11 @@ impl j::JobService for Rpc {
         self.change(context, request.to_owned_message(), lease::append).await
     }
 
-    async fn list_jobs(&self, context: RequestContext, request: ServiceRequest<'_, j::ListJobsRequest>) -> ServiceResult<j::ListJobsResponse> {
+    async fn list_jobs(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, j::ListJobsRequest>,
+    ) -> ServiceResult<j::ListJobsResponse> {
         self.read(context, request.to_owned_message(), list::list).await
     }
 
