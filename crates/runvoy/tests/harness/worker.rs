@@ -21,6 +21,8 @@ pub struct WorkerSetup {
     url: String,
     key: String,
     args: Vec<String>,
+    /// A program to run the worker under, with its arguments.
+    wrapper: Vec<String>,
 }
 
 impl WorkerSetup {
@@ -29,7 +31,7 @@ impl WorkerSetup {
         let made = server.cli(&["workers", "create", account]);
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let key = String::from_utf8_lossy(&made.stdout).trim().to_owned();
-        Self { url: server.url.clone(), key, args: Vec::new() }
+        Self { url: server.url.clone(), key, args: Vec::new(), wrapper: Vec::new() }
     }
 
     pub fn args(mut self, args: &[&str]) -> Self {
@@ -42,6 +44,11 @@ impl WorkerSetup {
         self
     }
 
+    pub fn wrapper(mut self, wrapper: Vec<String>) -> Self {
+        self.wrapper = wrapper;
+        self
+    }
+
     pub fn url(mut self, url: &str) -> Self {
         self.url = url.to_owned();
         self
@@ -49,8 +56,9 @@ impl WorkerSetup {
 
     /// The process, not waited for.
     pub fn spawn_in(&self, dir: &Path) -> Child {
-        let mut command = Command::new(binary());
-        command.arg("worker").arg("--work-dir").arg(dir).args(&self.args).env_clear();
+        let words: Vec<&str> = self.wrapper.iter().map(String::as_str).chain([binary()]).collect();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).arg("worker").arg("--work-dir").arg(dir).args(&self.args).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", dir);
         command.env("RUNVOY_API_ENDPOINT", &self.url).env("RUNVOY_API_KEY", &self.key);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts")
@@ -86,6 +94,10 @@ impl WorkerSetup {
 }
 
 impl Worker {
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Asks it to stop; it may take its time.
     pub fn signal(&self, signal: i32) {
         process::signal(self.child.id(), signal);

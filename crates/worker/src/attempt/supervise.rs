@@ -12,7 +12,7 @@ use std::time::Duration;
 use runvoy_model::command::{Extend, Extended};
 use runvoy_model::log::{Block, Stream};
 use runvoy_ports::lease::LeaseError;
-use runvoy_ports::runner::{Exit, Started};
+use runvoy_ports::runner::{Exit, ExitStatus, Started};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
@@ -29,6 +29,7 @@ const SILENCE: Duration = Duration::from_millis(200);
 /// A pipe that somebody else holds open is read for this long after the command has ended.
 const LINGER: Duration = Duration::from_secs(2);
 const READ_BYTES: usize = 64 * 1024;
+const SIGKILL: i32 = 9;
 
 type Publishing = Pin<Box<dyn Future<Output = (Publisher, u64, Result<(), Unpublished>)> + Send>>;
 pub(super) type Extending<'a> = Pin<Box<dyn Future<Output = Result<Extended, LeaseError>> + Send + 'a>>;
@@ -40,6 +41,7 @@ impl<'a> Attempt<'a> {
     pub(super) async fn supervise(&mut self, started: Started, began: Instant) -> (Running, Option<Exit>) {
         let Started { stdout, stderr, exit, control, pid, .. } = started;
         let mut running = Running::new(control, pid, began);
+        self.limit(&running);
         let pipes = pipe::Receiver::from_owned_fd(stdout).and_then(|out| Ok((out, pipe::Receiver::from_owned_fd(stderr)?)));
         let exit = match pipes {
             Ok(pipes) => self.attend(&mut running, pipes, exit).await,
@@ -86,6 +88,11 @@ impl<'a> Attempt<'a> {
                 biased;
                 status = &mut exit, if alive => {
                     exited = Some(status.ok());
+                    if self.is_over_limit(exited.as_ref().and_then(Option::as_ref)) {
+                        // This worker was frozen, and somebody else ended the command in its place.
+                        self.is_cut_off = true;
+                        running.end(Cause::LeaseLost, None);
+                    }
                     linger_until = Some(Instant::now() + LINGER);
                 }
                 (publisher, raw_len, published) = resolve(&mut publishing), if !may_read => {
@@ -254,8 +261,22 @@ impl<'a> Attempt<'a> {
         Some(self.heard_at + length.saturating_sub(config.yields_before?))
     }
 
+    /// Lets the runner end the command if this worker cannot: a little later than it would itself.
+    fn limit(&self, running: &Running) {
+        if let (Some(at), Some(before)) = (self.yield_at(), self.worker.config.yields_before) {
+            running.live_for(at.saturating_duration_since(Instant::now()) + before / 2);
+        }
+    }
+
+    /// Whether a command that was killed may have been killed for that.
+    fn is_over_limit(&self, exit: Option<&Exit>) -> bool {
+        let is_killed = exit.is_some_and(|exit| exit.status == ExitStatus::Signal(SIGKILL) && !exit.oom_killed);
+        is_killed && self.yield_at().is_some_and(|at| at <= Instant::now())
+    }
+
     fn extended(&mut self, running: &mut Running, extended: Result<Extended, LeaseError>) {
         self.note_held(&extended);
+        self.limit(running);
         match extended {
             Ok(Extended { kill: Some(kill), .. }) => running.obey(kill, self.worker.config.grace),
             Ok(_) => {}
