@@ -14105,7 +14105,7 @@ pub const __APPEND_OUTPUT_RESPONSE_JSON_ANY: ::buffa::type_registry::JsonAnyEntr
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
 pub struct WorkerInfo {
-    /// Its id, made when it starts: a UUID.
+    /// Its id, made when it starts: 32 hexadecimal digits.
     ///
     /// Field 1: `id`
     #[serde(
@@ -39359,7 +39359,7 @@ pub mod __buffa {
         /// A worker.
         #[derive(Clone, Debug, Default)]
         pub struct WorkerInfoView<'a> {
-            /// Its id, made when it starts: a UUID.
+            /// Its id, made when it starts: 32 hexadecimal digits.
             ///
             /// Field 1: `id`
             pub id: &'a str,
@@ -39869,7 +39869,7 @@ pub mod __buffa {
             pub fn into_bytes(self) -> ::buffa::bytes::Bytes {
                 self.0.into_bytes()
             }
-            /// Its id, made when it starts: a UUID.
+            /// Its id, made when it starts: 32 hexadecimal digits.
             ///
             /// Field 1: `id`
             #[must_use]

@@ -112,7 +112,7 @@ async fn a_field_that_is_wrong_is_named() {
     }
     let nobody = |job_id: &str| GetJobRequest { job_id: job_id.into(), ..GetJobRequest::default() };
     assert_eq!(refusal(client.get_job(nobody("x")).await).0, ErrorCode::InvalidArgument);
-    assert_eq!(refusal(client.get_job(nobody("01920000-0000-7000-8000-0000000000ff")).await).0, ErrorCode::NotFound);
+    assert_eq!(refusal(client.get_job(nobody("019200000000700080000000000000ff")).await).0, ErrorCode::NotFound);
 }
 
 #[tokio::test]
