@@ -177,6 +177,9 @@ impl Engine {
 
     /// Ends an attempt whose records have all been published.
     pub async fn finish(&self, holder: &Holder, mut ended: EndAttempt) -> Result<Execution, LeaseError> {
+        if worker != self.worker.id {
+            self.settle_events(ended.fence.execution).await;
+        }
         // The log is on stable storage before the record says how far it goes. What is damaged stays so, and is no reason to wait.
         ended.log_end = match self.ports.logs.sync(ended.fence.execution).await {
             Ok(extent) => extent.next_line.saturating_sub(1),

@@ -23,6 +23,7 @@ mod hub;
 mod image;
 mod incident;
 mod job;
+mod job_event;
 mod key;
 mod lease;
 mod line;
@@ -82,6 +83,7 @@ pub use crate::follow::{Followed, Follower};
 pub use crate::health::HealthWatch;
 pub use crate::image::{ImageRequest, KnownImage, RegisteredImage};
 pub use crate::job::{JobFilter, JobRequest, SubmittedJob, TaskRequest};
+pub use crate::job_event::{Derived, DerivedEvent, Effect, JobEventFilter, JobEventFollower, PublishedEvent, StreamedEvent};
 pub use crate::key::{KeyRequest, MadeKey};
 pub use crate::lease::{Holder, LeaseAsk, LocalLeases};
 pub use crate::line::{Line, LineKey, Turn};
@@ -138,6 +140,7 @@ pub struct Engine {
     attendance: attendance::Attendance,
     denials: denial::Denials,
     alerts: alerts::AlertDesk,
+    desk: job_event::Desk,
     /// Something moved in a job.
     dispatcher: tokio::sync::Notify,
     /// Held by whoever changes a secret or the keys that secrets are sealed with.
@@ -151,6 +154,7 @@ impl Engine {
     pub fn new(ports: Ports, config: Config, worker: runvoy_model::command::Worker) -> Arc<Self> {
         let admission = admission::Admission::new(config.max_submits_at_once);
         let denials = denial::Denials::new(config.denials_per_minute);
+        let desk = job_event::Desk::new(ports.clock.now());
         Arc::new(Self {
             ports,
             config,
@@ -161,6 +165,7 @@ impl Engine {
             attendance: attendance::Attendance::default(),
             denials,
             alerts: alerts::AlertDesk::default(),
+            desk,
             dispatcher: tokio::sync::Notify::new(),
             secret_writes: tokio::sync::Mutex::default(),
             slots: OnceLock::new(),
