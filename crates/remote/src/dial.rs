@@ -30,9 +30,12 @@ pub(crate) struct Dial {
 impl Dial {
     /// Plain connections, or such that the configuration trusts.
     pub(crate) fn new(tls: Option<&rustls::ClientConfig>, within: Duration) -> Self {
-        let over_http =
-            |config: &rustls::ClientConfig| rustls::ClientConfig { alpn_protocols: vec![b"http/1.1".to_vec()], ..config.clone() };
-        Self { tls: tls.map(|config| TlsConnector::from(Arc::new(over_http(config)))), within }
+        let over_http = |config: &rustls::ClientConfig| {
+            let mut config = config.clone();
+            config.alpn_protocols = vec![b"http/1.1".to_vec()];
+            TlsConnector::from(Arc::new(config))
+        };
+        Self { tls: tls.map(over_http), within }
     }
 
     async fn connect(self, uri: Uri) -> io::Result<Wire> {

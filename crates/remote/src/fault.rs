@@ -1,5 +1,7 @@
 //! Why a call failed, by what a worker does about it.
 
+use std::error::Error as _;
+
 use runvoy_ports::lease::LeaseError;
 use runvoy_rpc::connectrpc::{ConnectError, ErrorCode};
 
@@ -23,7 +25,7 @@ pub enum Fault {
 impl Fault {
     pub(crate) fn of(error: &ConnectError) -> Self {
         let said = error.message.clone().filter(|message| !message.is_empty());
-        let message = said.unwrap_or_else(|| error.code.as_str().to_owned());
+        let message = root(error).or(said).unwrap_or_else(|| error.code.as_str().to_owned());
         match error.code {
             ErrorCode::Unauthenticated => Self::Key(message),
             ErrorCode::PermissionDenied | ErrorCode::InvalidArgument => Self::Refused(message),
@@ -40,6 +42,15 @@ impl Fault {
             Self::Away(_) | Self::Key(_) => LeaseError::Unavailable(Box::new(self)),
         }
     }
+}
+
+/// What was wrong in the first place, where something under the call was: `Connection refused` says more than that a request failed.
+fn root(error: &ConnectError) -> Option<String> {
+    let mut cause = error.source()?;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    Some(cause.to_string())
 }
 
 #[cfg(test)]

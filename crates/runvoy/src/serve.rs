@@ -168,10 +168,10 @@ async fn end_commands(stack: &Stack, stops: &mut Stops) -> bool {
 }
 
 fn load_settings(args: &ServeArgs, data: &DataDir) -> Result<Settings> {
-    match &args.config {
-        Some(path) => settings::gather(Some(path), args.flags()),
-        None => settings::gather(Some(&data.settings()).filter(|path| path.exists()), args.flags()),
-    }
+    let usual = data.settings();
+    // What is there and cannot be read is told when it is read.
+    let usual = Some(usual.as_path()).filter(|path| path.try_exists().unwrap_or(true));
+    settings::gather(args.config.as_deref().or(usual), args.flags())
 }
 
 /// Says where the server is: to whoever started it, and in a file for everybody on this machine.

@@ -7,15 +7,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use self::harness::worker::{Worker, WorkerSetup};
 use self::harness::{Server, Setup, eventually, process};
 
-/// A server that runs nothing itself, and a worker of it.
-fn pair(args: &[&str]) -> (Server, WorkerSetup) {
-    let server = Setup::default().arg("--no-worker").start();
+/// A directory for both, a server that runs nothing itself, and a worker of it.
+fn pair(args: &[&str]) -> (TempDir, Server, WorkerSetup) {
+    let dir = TempDir::new().expect("a temporary directory");
+    let server = Setup::default().arg("--no-worker").start_in(&dir.path().join("data"));
     let setup = WorkerSetup::of(&server, "w1").args(args);
-    (server, setup)
+    (dir, server, setup)
 }
 
 /// The same server again, where it was.
@@ -38,14 +40,19 @@ fn writes(count: usize) -> String {
     format!("i=0; while [ $i -lt {count} ]; do echo line $i; i=$((i+1)); [ $((i % 20)) = 0 ] && sleep 0.05; done; true")
 }
 
-/// Both are gone, and everything the command started with them.
+/// Writes a line, waits for a file, and does something else then.
+fn held_by(file: &Path, then: &str) -> String {
+    format!("echo begun; while [ ! -e {} ]; do sleep 0.05; done; {then}", file.display())
+}
+
+/// Nothing that the command started is there any more.
 fn is_gone(id: &str) -> bool {
     process::with_env(&format!("RUNVOY_EXECUTION_ID={id}")).is_empty()
 }
 
 #[test]
 fn a_worker_runs_what_the_server_hands_out_and_its_log_is_complete() {
-    let (server, setup) = pair(&["--queue", "default", "--concurrency", "3", "--name", "ada", "--labels", "region=eu"]);
+    let (_dir, server, setup) = pair(&["--queue", "default", "--concurrency", "3", "--name", "ada", "--labels", "region=eu"]);
     let worker = setup.start();
     assert_eq!(worker.ready.trim(), format!("worker ada serves default at {}", server.url));
     let ids: Vec<String> = (0..6).map(|n| server.run(&format!("{}; exit {n}", writes(40)))).collect();
@@ -62,7 +69,7 @@ fn a_worker_runs_what_the_server_hands_out_and_its_log_is_complete() {
 
 #[test]
 fn tasks_of_a_job_find_what_others_gave() {
-    let (server, setup) = pair(&[]);
+    let (_dir, server, setup) = pair(&[]);
     let _worker = setup.start();
     let big = "{ printf '{\"text\": \"'; head -c 400000 /dev/zero | tr '\\0' x; printf '\"}'; } > \"$RUNVOY_OUTPUT\"";
     let count = "tr -cd x < \"$RUNVOY_INPUT\" | wc -c";
@@ -78,7 +85,7 @@ fn tasks_of_a_job_find_what_others_gave() {
 
 #[test]
 fn a_kill_reaches_the_worker_soon() {
-    let (server, setup) = pair(&[]);
+    let (_dir, server, setup) = pair(&[]);
     let _worker = setup.start();
     let id = server.run("echo begun; sleep 600");
     eventually("it runs", || output(&server, &id).contains("begun"));
@@ -91,7 +98,7 @@ fn a_kill_reaches_the_worker_soon() {
 
 #[test]
 fn every_line_is_stored_once_although_the_server_is_killed_while_they_come() {
-    let (mut server, setup) = pair(&[]);
+    let (_dir, mut server, setup) = pair(&[]);
     let worker = setup.start();
     let id = server.run(&writes(1500));
     for _ in 0..3 {
@@ -109,11 +116,13 @@ fn every_line_is_stored_once_although_the_server_is_killed_while_they_come() {
 
 #[test]
 fn a_command_that_ends_while_the_server_is_away_is_recorded_as_it_ended() {
-    let (mut server, setup) = pair(&[]);
+    let (dir, mut server, setup) = pair(&[]);
     let worker = setup.start();
-    let id = server.run("echo begun; sleep 2; echo ended; exit 7");
+    let go_on = dir.path().join("go-on");
+    let id = server.run(&held_by(&go_on, "echo ended; exit 7"));
     eventually("it runs", || output(&server, &id).contains("begun"));
     server.kill_9();
+    std::fs::write(&go_on, "").expect("written");
     eventually("it has ended", || is_gone(&id));
     assert_eq!(worker.left(), 1);
     let server = again(&server);
@@ -123,7 +132,7 @@ fn a_command_that_ends_while_the_server_is_away_is_recorded_as_it_ended() {
 
 #[test]
 fn what_a_killed_worker_ran_is_gone_and_told_by_the_next_one() {
-    let (server, setup) = pair(&[]);
+    let (_dir, server, setup) = pair(&[]);
     let mut worker = setup.start();
     let lost = server.run("echo begun; (trap '' TERM; setsid sleep 600) & sleep 600");
     let retried = server.run_with(json!({"command": "echo attempt $RUNVOY_ATTEMPT; [ $RUNVOY_ATTEMPT = 2 ] || sleep 600", "retries": 1}));
@@ -140,11 +149,13 @@ fn what_a_killed_worker_ran_is_gone_and_told_by_the_next_one() {
 
 #[test]
 fn what_was_written_before_the_lease_lapsed_comes_late() {
-    let (mut server, setup) = pair(&["--lease", "1s", "--lost-after", "2s"]);
+    let (dir, mut server, setup) = pair(&["--lease", "1s", "--lost-after", "15s"]);
     let mut worker = setup.start();
-    let id = server.run("echo begun; sleep 1; echo unheard; sleep 600");
+    let go_on = dir.path().join("go-on");
+    let id = server.run(&held_by(&go_on, "echo unheard; sleep 600"));
     eventually("it runs", || output(&server, &id).contains("begun"));
     server.kill_9();
+    std::fs::write(&go_on, "").expect("written");
     let unheard = |dir: &Path| {
         let logs = std::fs::read_dir(dir.join("wal")).expect("the directory of logs");
         logs.filter_map(Result::ok).any(|log| std::fs::read(log.path()).is_ok_and(|bytes| bytes.windows(7).any(|text| text == b"unheard")))
@@ -163,7 +174,7 @@ fn what_was_written_before_the_lease_lapsed_comes_late() {
 
 #[test]
 fn the_first_signal_drains_and_the_second_ends_what_runs() {
-    let (server, setup) = pair(&["--concurrency", "2", "--grace", "300ms"]);
+    let (_dir, server, setup) = pair(&["--concurrency", "2", "--grace", "300ms"]);
     let mut worker = setup.start();
     let (short, long) = (server.run("echo begun; sleep 2; echo done"), server.run("trap '' TERM; echo begun; while :; do sleep 1; done"));
     eventually("both run", || [&short, &long].iter().all(|id| output(&server, id).contains("begun")));
@@ -183,7 +194,7 @@ fn the_first_signal_drains_and_the_second_ends_what_runs() {
 
 #[test]
 fn a_worker_without_work_stops_at_once() {
-    let (_server, setup) = pair(&[]);
+    let (_dir, _server, setup) = pair(&[]);
     let mut worker = setup.start();
     worker.signal(libc::SIGTERM);
     assert_eq!(worker.wait().code(), Some(0));
@@ -213,12 +224,11 @@ fn a_wrong_key_and_a_queue_that_is_not_its_own_are_errors() {
 
 #[test]
 fn a_server_that_is_not_there_yet_is_waited_for() {
-    let (mut server, setup) = pair(&[]);
+    let (dir, mut server, setup) = pair(&[]);
     server.kill_9();
-    let dir = tempfile::tempdir().expect("a temporary directory");
     let starting = std::thread::spawn({
-        let (setup, dir) = (setup.clone(), dir.path().to_owned());
-        move || setup.start_in(&dir)
+        let (setup, place) = (setup.clone(), dir.path().join("worker"));
+        move || setup.start_in(&place)
     });
     std::thread::sleep(Duration::from_millis(500));
     let server = again(&server);
