@@ -146,7 +146,8 @@ impl Fleet {
                 8 => Kind::Locked(chance.below(2)),
                 _ => Kind::LockedRetried(chance.below(2)),
             };
-            let steps = 1 + chance.below(if chance.percent(80) { 15 } else { 60 }) as usize;
+            let most = if chance.percent(80) { 15 } else { 60 };
+            let steps = 1 + chance.below(most) as usize;
             let name = format!("h{history}-{}", entries.len());
             entries.extend(ledger.submit(&mut http, &name, kind, steps, || over.load(Ordering::Relaxed)));
             std::thread::sleep(chance.time(100, 500));
