@@ -199,7 +199,7 @@ class Journeys(unittest.TestCase):
         self.assertEqual(self.refusal(self.worker.complete, "x y", success=True), grpc.StatusCode.INVALID_ARGUMENT)
         self.assertEqual(self.refusal(self.worker.enqueue), grpc.StatusCode.PERMISSION_DENIED)
         self.assertEqual(self.refusal(Client("rv_wrong").enqueue), grpc.StatusCode.UNAUTHENTICATED)
-        self.assertEqual(self.refusal(self.worker.take, "python-nobody"), grpc.StatusCode.INVALID_ARGUMENT)
+        self.assertEqual(self.refusal(self.worker.take, "default"), grpc.StatusCode.PERMISSION_DENIED)
         waiting = self.worker.call(self.worker.jobs.DequeueJob, job.DequeueJobRequest(queue=QUEUE), timeout=0.3)
         self.assertEqual(self.refusal(next, waiting), grpc.StatusCode.DEADLINE_EXCEEDED)
 

@@ -22,7 +22,8 @@ fn drive(mut client: Command, ways: &[&str]) {
         ways.iter().flat_map(|way| ["", "-list", "-event", "-credential"].map(|part| format!("{way}{part}"))).collect();
     client.env("RUNVOY_URL", &server.url).env("RUNVOY_KEY", server.key()).env("RUNVOY_WORKER_KEY", worker_key(&server, &queues));
     let status = client.current_dir(programs()).env("NO_COLOR", "1").status();
-    let status = status.unwrap_or_else(|error| panic!("{:?} cannot be started ({error}): cargo xtask check installs it", client.get_program()));
+    let status =
+        status.unwrap_or_else(|error| panic!("{:?} cannot be started ({error}): cargo xtask check installs it", client.get_program()));
     assert!(status.success(), "a journey failed, see above: {status}");
 }
 
@@ -43,7 +44,8 @@ fn third_party_clients_of_node_speak_connect_grpc_and_grpc_web() {
 
 #[test]
 fn third_party_clients_of_python_speak_grpc() {
-    let place = std::env::var_os("RUNVOY_CLIENTS").expect("RUNVOY_CLIENTS names the virtual environment: cargo xtask test --test clients makes it");
+    let place =
+        std::env::var_os("RUNVOY_CLIENTS").expect("RUNVOY_CLIENTS names the virtual environment: cargo xtask test --test clients makes it");
     let mut python = Command::new(Path::new(&place).join("bin/python3"));
     // No files of its own beside the program.
     python.arg("-B").arg("python_client.py");

@@ -46,7 +46,7 @@ fn promise_02_what_a_killed_worker_held_is_taken_over_and_ends_once() {
         eventually("all run", || entries.iter().all(|entry| !ledger.steps(entry).is_empty()));
         workers.iter_mut().for_each(Worker::kill_9);
         // None of them comes back, and one that never saw them goes on.
-        let next = WorkerSetup::clone(&setup).args(&["--name", "next"]).start();
+        let next = setup.clone().args(&["--name", "next"]).start();
         let is_taken_over = |entry: &Entry| ledger.steps(entry).last().is_some_and(|step| step.attempt == 2);
         let is_settled = |entry: &Entry| match entry.kind {
             Kind::Once => server.status(&entry.id)["status"] == "FAILED",
@@ -114,7 +114,12 @@ fn promise_12_nothing_runs_more_often_than_workers_crash() {
         repeats += std::fs::read_to_string(mark(&marks, number)).expect("it ran").lines().count() - 1;
     }
     assert!(repeats <= crashes, "{repeats} repeats by {crashes} crashes");
-    promise(12, "nothing runs more often than workers crash", format!("{executions} executions, {crashes} crashes"), format!("0 lost, {repeats} repeats"));
+    promise(
+        12,
+        "nothing runs more often than workers crash",
+        format!("{executions} executions, {crashes} crashes"),
+        format!("0 lost, {repeats} repeats"),
+    );
 }
 
 /// What of a worker is frozen.
@@ -177,5 +182,10 @@ fn promise_04_a_frozen_worker_does_not_keep_its_lock() {
     for round in 0..rounds {
         freeze(&server, &setup, &asleep, rounds + round, Frozen::Whole);
     }
-    promise(4, "a frozen worker does not keep its lock", format!("{} workers frozen past their leases", 2 * rounds), format!("{holds} holds, none by two"));
+    promise(
+        4,
+        "a frozen worker does not keep its lock",
+        format!("{} workers frozen past their leases", 2 * rounds),
+        format!("{holds} holds, none by two"),
+    );
 }

@@ -343,6 +343,9 @@ fn promise_02_machines_apart_lose_nothing_and_run_nothing_twice_through_cuts_and
         (format!("{kills} workers and {servers} servers killed, {cuts} links cut, {} executions", sum.executions), sum)
     });
     let (count, sum) = told.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    let result = format!("0 lost unseen, {} lost with their worker, {} tried again, {} holds of locks, none by two", sum.lost, sum.repeats, sum.locks);
+    let result = format!(
+        "0 lost unseen, {} lost with their worker, {} tried again, {} holds of locks, none by two",
+        sum.lost, sum.repeats, sum.locks
+    );
     promise(2, "machines apart: acknowledged work ends once and truly, its log complete", count, result);
 }

@@ -18,7 +18,7 @@ for (const way of ways) {
       assert.equal(made[0].state, JobState.SCHEDULED);
       assert.ok(Math.abs(Number(made[0].createdAt.seconds) - Date.now() / 1000) < 60);
       const other = await refusal(enqueue(admin, queue, { command: 'false' }, requestId));
-      assert.equal(other.code, 'AlreadyExists');
+      assert.equal(other.code, 'FailedPrecondition');
       await admin.jobs.cancelJob({ jobId: made[0].jobId });
     });
 
@@ -160,7 +160,8 @@ for (const way of ways) {
         await codes({
           'no command': () => enqueue(admin, queue, { command: '' }),
           'no such queue to wait in': () => enqueue(admin, 'nobody-knows-it'),
-          'no such queue to take from': () => take(worker, 'nobody-knows-it'),
+          'no such queue to take from': () => take(admin, 'nobody-knows-it'),
+          'a queue of others': () => take(worker, 'default'),
           'a queue that is not one': () => enqueue(admin, 'Not a queue!'),
           'too many leases': () => take(worker, queue, 1, { maxJobs: -1 }),
           'too long': () => worker.jobs.updateJob({ taskToken, visibilityTimeoutSeconds: 12 * 3600 + 1 }),
@@ -180,6 +181,7 @@ for (const way of ways) {
           'no command': 'InvalidArgument',
           'no such queue to wait in': 'InvalidArgument',
           'no such queue to take from': 'InvalidArgument',
+          'a queue of others': 'PermissionDenied',
           'a queue that is not one': 'InvalidArgument',
           'too many leases': 'InvalidArgument',
           'too long': 'InvalidArgument',
@@ -189,7 +191,7 @@ for (const way of ways) {
           'a forged token': 'PermissionDenied',
           'another job': 'InvalidArgument',
           'no such job': 'NotFound',
-          'not an id': 'NotFound',
+          'not an id': 'InvalidArgument',
           'no key': 'Unauthenticated',
           'a wrong key': 'Unauthenticated',
           'a worker submits': 'PermissionDenied',
@@ -198,7 +200,7 @@ for (const way of ways) {
       );
       const unknown = await refusal(enqueue(admin, 'nobody-knows-it'));
       assert.match(unknown.message, /queue/);
-      await worker.jobs.completeJob({ taskToken, jobResult: { success: true } });
+      for (const _ of ['the end', 'and again, as after a lost answer']) await worker.jobs.completeJob({ taskToken, jobResult: { success: true } });
       assert.equal((await refusal(worker.jobs.updateJob({ taskToken }))).code, 'FailedPrecondition');
       assert.equal((await refusal(worker.jobs.completeJob({ taskToken, jobResult: { success: false, exitCode: 1 } }))).code, 'FailedPrecondition');
       assert.equal((await stateOf(admin, jobId)).state, JobState.COMPLETED);
