@@ -28,18 +28,16 @@ enum Written {
 
 impl Engine {
     /// Keeps events of an attempt. What is there already is passed over. When this returns they are on stable storage, and their lines can be seen.
-    pub async fn publish_events(&self, worker: WorkerId, fence: Fence, events: Vec<PublishedEvent>) -> Result<(), LeaseError> {
+    pub async fn publish_events(&self, worker: WorkerId, fence: Fence, mut events: Vec<PublishedEvent>) -> Result<(), LeaseError> {
         if let Some(wrong) = events.iter().find(|published| published.event.place.sequence >= SEQUENCES_PER_ATTEMPT) {
             let (sequence, most) = (wrong.event.place.sequence, SEQUENCES_PER_ATTEMPT - 1);
             return Err(LeaseError::Refused(format!("sequence {sequence} is too large: {most} is the last of an attempt")));
         }
         let standing = self.standing(fence).await?;
-        let mut events = events;
         events.sort_by_key(|published| published.event.place);
         events.dedup_by_key(|published| published.event.place);
         let slot = self.desk.slot(fence.execution);
         let mut place = slot.lock().await;
-        let mut new = Vec::new();
         for _ in 0..ROUNDS {
             // Until all is written nothing that is known here counts: another look at the logs is the way on from any failure.
             let known = place.take().filter(|ledger| ledger.attempt == fence.attempt);
@@ -47,7 +45,7 @@ impl Engine {
                 Some(ledger) => ledger,
                 None => self.open_ledger(&standing).await?,
             };
-            new = self.new_among(&standing, &ledger, &events).await.map_err(unkept)?;
+            let new = self.new_among(&standing, &ledger, &events).await.map_err(unkept)?;
             if let Written::All = self.keep(&standing, &mut ledger, &new).await? {
                 *place = Some(ledger);
                 drop(place);
@@ -59,7 +57,6 @@ impl Engine {
                 return Ok(());
             }
         }
-        drop(new);
         Err(LeaseError::Unavailable("several servers write the events of one attempt".into()))
     }
 
