@@ -72,7 +72,7 @@ fn id_of(call: &Call) -> WorkerId {
 }
 
 fn worker_id(field: &str, text: &str) -> Result<WorkerId, RpcFault> {
-    text.parse().map_err(|_| RpcFault::invalid(field, "must be a UUID"))
+    text.parse().map_err(|_| RpcFault::invalid(field, "must be 32 hexadecimal digits"))
 }
 
 /// The queues that a request names, if the caller may serve them.

@@ -135,9 +135,14 @@ async fn a_stream_ends_after_as_many_as_were_wanted_or_after_the_wait() {
     .await;
 }
 
-/// So much environment that a few of them fill every buffer between the two.
+/// So much environment, and none of it the same, that a few of them fill every buffer between the two.
 fn wide() -> JobParams {
-    let environment = (0..9).map(|n| (format!("WIDE_{n}"), "x".repeat(100_000))).collect();
+    let mut seed = 1_u64;
+    let mut letter = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef"[(seed >> 59) as usize])
+    };
+    let environment = (0..9).map(|n| (format!("WIDE_{n}"), (0..100_000).map(|_| letter()).collect())).collect();
     JobParams { command: "true".into(), environment, ..JobParams::default() }
 }
 

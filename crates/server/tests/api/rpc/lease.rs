@@ -134,7 +134,7 @@ async fn output_is_kept_once_and_a_gap_is_told() {
         assert_eq!(append(&client, output(&leased, 5, &["late"])).await.stored_through, 5, "for a day it is taken, and marked");
         let log = app.get(&format!("/api/v1/executions/{id}/logs")).admin().send().await;
         for line in ["one", "two", "three", "four", "late"] {
-            assert_eq!(log.text().matches(&format!("\"{line}\"")).count(), 1, "{line}: {}", log.text());
+            assert_eq!(log.text().matches(&format!("\"message\":\"{line}\"")).count(), 1, "{line}: {}", log.text());
         }
         app.clock.advance(25 * 3600 * 1000);
         assert_eq!(refusal(client.append_output(output(&leased, 6, &["too late"])).await).0, ErrorCode::FailedPrecondition);
