@@ -150,7 +150,7 @@ fn filters(id: &str) -> Vec<(StreamJobEventsRequest, Vec<i64>)> {
     vec![
         (of(id), vec![0, 1, 2, 5, 6]),
         (StreamJobEventsRequest { from_sequence: 3, ..of(id) }, vec![5, 6]),
-        (StreamJobEventsRequest { from_timestamp: NOW + 2_000, ..of(id) }, vec![2, 5, 6]),
+        (StreamJobEventsRequest { from_timestamp: NOW / 1000 * 1000 + 2_000, ..of(id) }, vec![2, 5, 6]),
         (kinds(&[EventType::EVENT_TYPE_PROCESS_START, EventType::EVENT_TYPE_OUTPUT_BATCH]), vec![0, 5]),
         (kinds(&[EventType::EVENT_TYPE_UNSPECIFIED]), vec![0, 1, 2, 5, 6]),
         (StreamJobEventsRequest { from_sequence: 1, from_timestamp: NOW + 3_000, ..kinds(&[EventType::EVENT_TYPE_PROCESS_END]) }, vec![6]),
