@@ -109,7 +109,7 @@ fn in_runtime(work: impl Future<Output = ()>) {
 }
 
 fn cases() -> u32 {
-    if std::env::var_os("RUNVOY_PROVE").is_some() { 20_000 } else { 200 }
+    if std::env::var_os("RUNVOY_PROVE").is_some() { 20_000 } else { 20 }
 }
 
 proptest! {
