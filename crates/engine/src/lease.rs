@@ -177,7 +177,7 @@ impl Engine {
 
     /// Ends an attempt whose records have all been published.
     pub async fn finish(&self, holder: &Holder, mut ended: EndAttempt) -> Result<Execution, LeaseError> {
-        if worker != self.worker.id {
+        if holder.worker != self.worker.id {
             self.settle_events(ended.fence.execution).await;
         }
         // The log is on stable storage before the record says how far it goes. What is damaged stays so, and is no reason to wait.

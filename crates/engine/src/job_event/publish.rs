@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use runvoy_model::command::{Extend, Fence};
-use runvoy_model::id::WorkerId;
 use runvoy_model::job_event::{JobEvent, Place, SEQUENCES_PER_ATTEMPT, encode};
 use runvoy_model::log::{Block, BlockBuilder, Stream};
 use runvoy_ports::lease::LeaseError;
@@ -13,6 +12,7 @@ use super::ledger::Ledger;
 use super::standing::Standing;
 use super::{Effect, PublishedEvent};
 use crate::Engine;
+use crate::lease::Holder;
 
 /// About so many bytes are written at once.
 const GROUP_BYTES: usize = 1 << 20;
@@ -28,7 +28,7 @@ enum Written {
 
 impl Engine {
     /// Keeps events of an attempt. What is there already is passed over. When this returns they are on stable storage, and their lines can be seen.
-    pub async fn publish_events(&self, worker: WorkerId, fence: Fence, mut events: Vec<PublishedEvent>) -> Result<(), LeaseError> {
+    pub async fn publish_events(&self, holder: &Holder, fence: Fence, mut events: Vec<PublishedEvent>) -> Result<(), LeaseError> {
         if let Some(wrong) = events.iter().find(|published| published.event.place.sequence >= SEQUENCES_PER_ATTEMPT) {
             let (sequence, most) = (wrong.event.place.sequence, SEQUENCES_PER_ATTEMPT - 1);
             return Err(LeaseError::Refused(format!("sequence {sequence} is too large: {most} is the last of an attempt")));
@@ -50,7 +50,7 @@ impl Engine {
                 *place = Some(ledger);
                 drop(place);
                 self.hub.changed(fence.execution);
-                self.take_effect(worker, fence, &standing, &new).await;
+                self.take_effect(holder, fence, &standing, &new).await;
                 if standing.execution.status.is_terminal() {
                     self.desk.forget(fence.execution);
                 }
@@ -165,14 +165,14 @@ impl Engine {
     }
 
     /// What events mean beside being kept. That the process runs is a sign of life like any other.
-    async fn take_effect(&self, worker: WorkerId, fence: Fence, standing: &Standing, new: &[PublishedEvent]) {
+    async fn take_effect(&self, holder: &Holder, fence: Fence, standing: &Standing, new: &[PublishedEvent]) {
         let pid = new.iter().rev().find_map(|published| match published.effect {
             Effect::Started { pid } => Some(pid),
             Effect::Kept | Effect::Ended => None,
         });
         let (Some(process_id), Some(lease), false) = (pid, &standing.execution.lease, standing.late) else { return };
         let extend = Extend { fence, ttl_ms: lease.ttl_ms, process_id, rss_bytes: None, last_output_at: None, activity: None };
-        if let Err(error) = self.extend(worker, extend).await {
+        if let Err(error) = self.extend(holder, extend).await {
             tracing::warn!(execution = %fence.execution, %error, "the start of a process was not noted");
         }
     }

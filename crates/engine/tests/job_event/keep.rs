@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use runvoy_engine::{Effect, JobEventFilter, Pruner, SecretRequest, StreamedEvent};
+use runvoy_engine::{Effect, Holder, JobEventFilter, Pruner, SecretRequest, StreamedEvent};
 use runvoy_memory::MemoryLogStore;
 use runvoy_model::event::{Entity, EventType};
 use runvoy_model::job_event::{Place, SEQUENCES_PER_ATTEMPT};
@@ -58,7 +58,7 @@ async fn a_lapsed_attempt_is_heard_for_a_day_and_marked_late() {
     scene.stage.clock.pass(600_000);
     let second = scene.stage.lease(&scene.worker, 30_000).await.expect("the second attempt");
     let engine = &scene.stage.engine;
-    engine.publish_events(scene.worker.id, fence(&second), vec![output(1, b"second\n")]).await.expect("kept");
+    engine.publish_events(&Holder::trusted(scene.worker.id), fence(&second), vec![output(1, b"second\n")]).await.expect("kept");
     scene.publish(vec![output(1, b"first\n"), output(2, b"late\n")]).await.expect("kept");
     scene.stage.finish(&scene.worker, &second, 0).await.expect("it ends");
     let attempt = i64::try_from(SEQUENCES_PER_ATTEMPT).expect("small");

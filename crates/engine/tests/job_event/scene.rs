@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use runvoy_engine::{Config, Effect, Engine, JobEventFilter, PublishedEvent, Reaper, RunRequest, StreamedEvent};
+use runvoy_engine::{Config, Effect, Engine, Holder, JobEventFilter, PublishedEvent, Reaper, RunRequest, StreamedEvent};
 use runvoy_model::command::{Fence, Worker};
 use runvoy_model::execution::Execution;
 use runvoy_model::job_event::{JobEvent, Piece, Place};
@@ -46,7 +46,7 @@ impl Scene {
     }
 
     pub async fn publish_to(&self, engine: &Engine, events: Vec<PublishedEvent>) -> Result<(), LeaseError> {
-        engine.publish_events(self.worker.id, self.fence, events).await
+        engine.publish_events(&Holder::trusted(self.worker.id), self.fence, events).await
     }
 
     /// The worker completes it.

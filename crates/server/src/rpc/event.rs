@@ -50,9 +50,9 @@ pub(super) async fn publish(
         for event in request.events {
             events.extend(part::parts(envelope::opened(event, now)?));
         }
-        let (engine, worker, fence) = (Arc::clone(call.engine()), task.worker, task.fence);
+        let (engine, holder, fence) = (Arc::clone(call.engine()), call.holder(task.worker), task.fence);
         // To its end, whoever goes away.
-        let kept = tokio::spawn(async move { engine.publish_events(worker, fence, events).await });
+        let kept = tokio::spawn(async move { engine.publish_events(&holder, fence, events).await });
         call.under(&task, kept.await.map_err(|_| Fault::Panicked)?).await?;
     }
     if let Some((_, task)) = &lease {
