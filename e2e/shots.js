@@ -24,6 +24,7 @@ try {
     run: '#/run',
     locks: '#/locks',
     queues: '#/queues',
+    workers: '#/workers',
     dead: '#/queues/default',
     health: '#/health',
     images: '#/images',

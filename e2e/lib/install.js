@@ -1,15 +1,18 @@
-// Installs what the lock files of the page and of the journeys name, unless it is there: `node e2e/lib/install.js`.
+// Installs what the lock files of the page, of its journeys and of those of the RPC name, unless it is there: `node e2e/lib/install.js`, or with a name
+// behind it (`web`, `e2e`, `rpc`) only that.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-const DIRECTORIES = ['../', '../../web/'].map((path) => fileURLToPath(new URL(path, import.meta.url)));
+const DIRECTORIES = { e2e: '../', web: '../../web/', rpc: '../rpc/' };
+const PAGE = ['e2e', 'web'];
 
 // npm started from a script of npm must not take that one's settings for its own.
 const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('npm_')));
 
-export function install() {
-  for (const directory of DIRECTORIES) {
+export function install(names = PAGE) {
+  for (const name of names) {
+    const directory = fileURLToPath(new URL(DIRECTORIES[name], import.meta.url));
     const [lock, stamp] = [readFileSync(`${directory}package-lock.json`, 'utf8'), `${directory}node_modules/.installed-lock`];
     if (existsSync(stamp) && readFileSync(stamp, 'utf8') === lock) continue;
     const args = ['ci', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'];
@@ -19,4 +22,4 @@ export function install() {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) install();
+if (process.argv[1] === fileURLToPath(import.meta.url)) install(process.argv[2] ? [process.argv[2]] : PAGE);

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const binary = process.env.RUNVOY_BIN ?? new URL('../../target/release/runvoy', import.meta.url).pathname;
+export const binary = process.env.RUNVOY_BIN ?? new URL('../../target/release/runvoy', import.meta.url).pathname;
 
 export class Server {
   constructor(env = {}) {

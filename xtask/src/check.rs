@@ -4,6 +4,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use crate::client::Clients;
 use crate::emulator::Emulators;
 use crate::step::Steps;
 use crate::suite::{self, Runner};
@@ -21,7 +22,8 @@ pub fn run() -> Result<()> {
     steps.take("page types", || tool::run(&mut web::install()).and_then(|()| tool::run(&mut web::types())))?;
     let emulators = steps.take("emulators", || Ok(Emulators::start()))?;
     let mut tally = Tally::default();
-    let tests = test(&mut steps, &emulators, &mut tally);
+    let clients = steps.take("clients", || Ok(Clients::install()))?;
+    let tests = test(&mut steps, &emulators, &clients, &mut tally);
     if tests.is_ok() {
         steps.finish();
     }
@@ -30,9 +32,9 @@ pub fn run() -> Result<()> {
 }
 
 /// The steps that run tests, and count them. The long ones run also after a failure, so that one run shows everything that is broken.
-fn test(steps: &mut Steps, emulators: &Emulators, tally: &mut Tally) -> Result<()> {
+fn test(steps: &mut Steps, emulators: &Emulators, clients: &Clients, tally: &mut Tally) -> Result<()> {
     let runner = Runner::pick();
-    let all = |commands: Vec<Command>| commands.into_iter().map(web::required).collect();
+    let all = |commands: Vec<Command>| commands.into_iter().map(|command| clients.tell(web::required(command))).collect();
     steps.take("page tests", || tested(vec![web::unit_tests()], emulators, tally))?;
     steps.take("doc tests", || tested(all(vec![suite::doc_tests()]), emulators, tally))?;
     let tests = steps.take("tests", || tested(all(runner.everything()), emulators, tally));

@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use crate::client::CLIENT;
 use crate::emulator::Emulators;
 use crate::suite::PROMISE;
 use crate::tool;
@@ -16,7 +17,7 @@ use crate::tool;
 pub fn run() -> Result<()> {
     let emulators = Emulators::start();
     if tool::has_cargo_command("llvm-cov") {
-        let mut command = tool::cargo(&["llvm-cov", "--workspace", "--html", "--", "--skip", PROMISE]);
+        let mut command = tool::cargo(&["llvm-cov", "--workspace", "--html", "--", "--skip", PROMISE, "--skip", CLIENT]);
         emulators.tell(&mut command);
         return tool::run(&mut command);
     }
@@ -36,7 +37,7 @@ pub fn run() -> Result<()> {
         command
     };
     let built = tool::output(&mut instrumented(&["test", "--workspace", "--no-run", "--message-format=json"]))?;
-    tool::run(&mut instrumented(&["test", "--workspace", "--tests", "--", "--skip", PROMISE]))?;
+    tool::run(&mut instrumented(&["test", "--workspace", "--tests", "--", "--skip", PROMISE, "--skip", CLIENT]))?;
     report(&tools, &profiles, &dir.join("all.profdata"), &executables(&built))
 }
 

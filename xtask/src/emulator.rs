@@ -2,14 +2,13 @@
 //! while tests do, on free loopback ports. They end with this process, however it ends.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{need, tool};
+use crate::{tool, venv};
 
 /// What is installed. Other versions may behave differently: a new one is tried on purpose, not met by chance.
 const PACKAGES: [&str; 2] = ["ministack[full]==1.5.33", "moto[server]==5.2.5"];
@@ -45,7 +44,7 @@ impl Emulators {
     fn try_start() -> Result<Self> {
         let place = match std::env::var_os("RUNVOY_EMULATORS") {
             Some(place) => PathBuf::from(place),
-            None => install()?,
+            None => venv::install("emulators", &PACKAGES)?,
         };
         let mut all = Self { environment: vec![("RUNVOY_EMULATORS", place.clone().into())], running: Vec::new() };
         for (name, variable) in EMULATORS {
@@ -86,23 +85,6 @@ fn concerns(args: &[String]) -> bool {
         }
     }
     named.iter().any(|package| USERS.contains(package))
-}
-
-/// Makes the virtual environment where it is missing or holds other versions.
-fn install() -> Result<PathBuf> {
-    let place = tool::root().join("target/emulators");
-    let mark = place.join("installed");
-    let wanted = PACKAGES.join("\n");
-    if fs::read_to_string(&mark).is_ok_and(|installed| installed == wanted) {
-        return Ok(place);
-    }
-    need::provide_venv();
-    eprintln!("installing {} in target/emulators", PACKAGES.join(" and "));
-    tool::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&place))?;
-    let mut pip = Command::new(place.join("bin/python3"));
-    tool::run(pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]).args(PACKAGES))?;
-    fs::write(&mark, wanted).with_context(|| format!("cannot write {}", mark.display()))?;
-    Ok(place)
 }
 
 fn run(place: &Path, name: &str) -> Result<(String, Child, ChildStdin)> {

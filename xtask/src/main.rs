@@ -3,6 +3,7 @@
 
 mod bench;
 mod check;
+mod client;
 mod coverage;
 mod dev;
 mod emulator;
@@ -18,6 +19,7 @@ mod tee;
 mod test;
 mod tidy;
 mod tool;
+mod venv;
 mod web;
 
 use std::process::ExitCode;

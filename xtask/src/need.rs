@@ -1,5 +1,5 @@
-//! The programs of the system that tests call (strace to fail an fsync, faketime to move a clock, git to clone, Node and a browser for
-//! the web page). On a machine with apt, and as root, what is missing is installed; elsewhere it is only named.
+//! The programs of the system that tests call (strace to fail an fsync, faketime to move a clock, git to clone, ip to
+//! separate machines, Node and a browser for the web page). On a machine with apt, and as root, what is missing is installed; elsewhere it is only named.
 
 use std::process::{Command, Stdio};
 
@@ -8,10 +8,12 @@ use anyhow::Result;
 use crate::tool;
 
 /// Programs of which one is enough, and the Debian package that has it.
-const NEEDED: [(&[&str], &str); 7] = [
+const NEEDED: [(&[&str], &str); 9] = [
     (&["strace"], "strace"),
     (&["faketime"], "faketime"),
     (&["git"], "git"),
+    (&["ip"], "iproute2"),
+    (&["nsenter"], "util-linux"),
     (&["sqlite3"], "sqlite3"),
     (&["node"], "nodejs"),
     (&["npm"], "npm"),

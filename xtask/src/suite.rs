@@ -3,6 +3,7 @@
 
 use std::process::Command;
 
+use crate::client::{self, CLIENT};
 use crate::tool;
 
 /// What the names of the tests of the reliability promises hold (`promise_07_a_full_disk_…`).
@@ -73,18 +74,23 @@ impl Runner {
         command
     }
 
-    /// The tests of the inner loop: all but the promises, and but those that talk to emulators of AWS unless they are named; `args` narrow them.
+    /// The tests of the inner loop: all but the promises, and but those that talk to emulators of AWS or need clients of others unless they are
+    /// named; `args` narrow them.
     pub fn inner_loop(self, args: &[String]) -> Command {
         let is_narrowed = args.iter().any(|arg| arg == "-p" || arg.starts_with("--package"));
         let scope: &[&str] = if is_narrowed { &[] } else { &["--workspace", "--exclude", "runvoy-aws"] };
+        let skipped: &[&str] = if client::are_named(args) { &[PROMISE] } else { &[PROMISE, CLIENT] };
         let mut command = match self {
-            Runner::Nextest => tool::cargo(&["nextest", "run", "--filterset", "not test(promise_)"]),
+            Runner::Nextest => tool::cargo(&["nextest", "run", "--filterset"]),
             Runner::Libtest => tool::cargo(&["test", "--tests"]),
         };
-        command.args(scope).args(args);
-        if matches!(self, Runner::Libtest) {
-            command.args(["--", "--skip", PROMISE]);
-        }
+        match self {
+            Runner::Nextest => {
+                let names: Vec<String> = skipped.iter().map(|name| format!("test({name})")).collect();
+                command.arg(format!("not ({})", names.join(" | "))).args(scope).args(args)
+            }
+            Runner::Libtest => command.args(scope).args(args).arg("--").args(skipped.iter().flat_map(|name| ["--skip", name])),
+        };
         command
     }
 
@@ -119,8 +125,15 @@ mod tests {
 
     #[test]
     fn the_inner_loop_leaves_the_promises_out_under_both_runners() {
-        assert!(words(&Runner::Nextest.inner_loop(&[])).contains(&"not test(promise_)".to_owned()));
-        assert!(words(&Runner::Libtest.inner_loop(&[])).ends_with(&["--skip".to_owned(), PROMISE.to_owned()]));
+        assert!(words(&Runner::Nextest.inner_loop(&[])).contains(&"not (test(promise_) | test(third_party_))".to_owned()));
+        assert!(words(&Runner::Libtest.inner_loop(&[])).ends_with(&["--skip", PROMISE, "--skip", CLIENT].map(str::to_owned)));
+    }
+
+    #[test]
+    fn the_inner_loop_has_the_clients_of_others_where_they_are_named() {
+        let args = ["--test".to_owned(), "clients".to_owned()];
+        assert!(words(&Runner::Nextest.inner_loop(&args)).contains(&"not (test(promise_))".to_owned()));
+        assert!(!words(&Runner::Libtest.inner_loop(&args)).contains(&CLIENT.to_owned()));
     }
 
     #[test]

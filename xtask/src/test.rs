@@ -1,7 +1,8 @@
-//! `cargo xtask test`: the inner loop, every test but the promises and the journeys.
+//! `cargo xtask test`: the inner loop, every test but the promises, the journeys and the clients of others.
 
 use anyhow::Result;
 
+use crate::client::Clients;
 use crate::emulator::Emulators;
 use crate::suite::Runner;
 use crate::{tool, web};
@@ -12,7 +13,7 @@ pub fn run(args: &[String]) -> Result<()> {
         tool::run(&mut web::unit_tests())?;
     }
     let emulators = Emulators::start_for(args);
-    let mut command = Runner::pick().inner_loop(args);
+    let mut command = Clients::install_for(args).tell(Runner::pick().inner_loop(args));
     emulators.tell(&mut command);
     tool::run(&mut command)
 }

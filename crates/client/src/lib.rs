@@ -45,4 +45,5 @@ pub use log::{Format, LogsQuery};
 pub use probe::ServerClock;
 pub use retry::Retry;
 pub use runvoy_wire as wire;
+pub use tls::tls_config;
 pub use trace::{Detail, Trace};

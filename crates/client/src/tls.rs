@@ -10,8 +10,15 @@ use tokio_rustls::TlsConnector;
 
 use crate::error::ClientError;
 
-/// A connector that trusts the system's certificates and those in `ca_file`.
+/// A connector that trusts the system's certificates and those in `ca_file`, and speaks HTTP/1.1.
 pub(crate) fn connector(ca_file: Option<&Path>) -> Result<TlsConnector, ClientError> {
+    let mut config = tls_config(ca_file)?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+/// What trusts the system's certificates and those in `ca_file`, for whoever else talks to a server.
+pub fn tls_config(ca_file: Option<&Path>) -> Result<ClientConfig, ClientError> {
     let mut roots = RootCertStore::empty();
     // A damaged system certificate only matters if it is the one that is needed, and then the handshake says so.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -28,11 +35,9 @@ pub(crate) fn connector(ca_file: Option<&Path>) -> Result<TlsConnector, ClientEr
         }
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
+    Ok(ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .expect("ring serves the default versions")
         .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(TlsConnector::from(Arc::new(config)))
+        .with_no_client_auth())
 }

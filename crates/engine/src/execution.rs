@@ -47,11 +47,29 @@ pub struct ListFilter {
     pub since: Option<UnixMs>,
     /// Only those submitted before this time.
     pub until: Option<UnixMs>,
+    /// Only those with this text in their command, labels, id or end reason, in any case of letters.
+    pub text: Option<String>,
     /// Go on after this one.
     pub after: Option<ExecutionId>,
     /// At most this many.
     pub limit: usize,
 }
+
+/// A page of a list.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ListPage {
+    /// What was found, newest first.
+    pub executions: Vec<Execution>,
+    /// How many were looked at for it.
+    pub looked_at: usize,
+    /// Where to go on; `None` after the last one. There may be one on a page that is not full: a text is looked for in so many only at once.
+    pub next: Option<ExecutionId>,
+}
+
+/// So many executions are looked at for a text in one request.
+const MOST_LOOKED_AT: usize = 10_000;
+/// So many are read at once.
+const READ_AT_ONCE: usize = 500;
 
 impl Engine {
     /// Runs a command. The answer is durable: the execution is recorded, its lock held, before this returns.
@@ -178,12 +196,12 @@ impl Engine {
     }
 
     /// A page of executions that the caller may see, newest first.
-    pub async fn list(&self, caller: &Caller, filter: ListFilter) -> Result<Vec<Execution>, EngineError> {
+    pub async fn list(&self, caller: &Caller, filter: ListFilter) -> Result<ListPage, EngineError> {
         let owner = match caller.may(Action::Read)? {
             Reach::All => None,
             Reach::Own | Reach::None => Some(caller.email.clone()),
         };
-        let query = ListQuery {
+        let mut query = ListQuery {
             statuses: filter.statuses,
             owner,
             created_by: filter.user,
@@ -193,9 +211,36 @@ impl Engine {
             since: filter.since,
             until: filter.until,
             after: filter.after,
-            limit: filter.limit,
+            limit: 0,
         };
-        Ok(self.ports.store.list(query).await?)
+        let wanted = filter.text.map(|text| text.to_lowercase());
+        // No index knows a text: what is read is looked through, so many at once and no more.
+        let at_once = if wanted.is_some() { READ_AT_ONCE } else { filter.limit };
+        let mut page = ListPage::default();
+        loop {
+            // One more than looked at tells whether there is a next one.
+            query.limit = at_once + 1;
+            let mut read = self.ports.store.list(query.clone()).await?;
+            let mut more = read.len() > at_once;
+            read.truncate(at_once);
+            let mut last = None;
+            for execution in read {
+                if page.executions.len() == filter.limit {
+                    more = true;
+                    break;
+                }
+                page.looked_at += 1;
+                last = Some(execution.id);
+                if wanted.as_ref().is_none_or(|text| holds(&execution, text)) {
+                    page.executions.push(execution);
+                }
+            }
+            page.next = last.filter(|_| more);
+            if page.next.is_none() || page.executions.len() >= filter.limit || page.looked_at >= MOST_LOOKED_AT {
+                return Ok(page);
+            }
+            query.after = last;
+        }
     }
 
     /// Ends an execution: at once if it does not run yet, else through its worker.
@@ -310,4 +355,15 @@ impl Engine {
         self.ports.logs.seal(execution.id, log_end).await?;
         self.seal_events(execution).await
     }
+}
+
+/// Whether a text, in lower case, is in what people know an execution by.
+fn holds(execution: &Execution, text: &str) -> bool {
+    let has = |one: &str| one.to_lowercase().contains(text);
+    let spec = &execution.spec;
+    has(&spec.command)
+        || spec.args.iter().flatten().any(|arg| has(arg))
+        || spec.labels.iter().any(|(name, value)| has(&format!("{name}={value}")))
+        || execution.end_reason.as_ref().is_some_and(|reason| has(&reason.message))
+        || execution.id.to_string().contains(text)
 }

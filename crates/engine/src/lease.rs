@@ -15,6 +15,7 @@ use runvoy_model::step::{Authority, Step};
 use runvoy_ports::lease::{LeaseError, Leases, Materials};
 use runvoy_ports::log::{Append, LogError};
 use runvoy_ports::store::StoreError;
+use sha2::{Digest, Sha256};
 
 use crate::Engine;
 use crate::access::Caller;
@@ -187,8 +188,8 @@ impl Engine {
             Err(error) => return Err(log_error(error)),
         };
         ended.cost_micro_usd = self.config.cost_micro_usd(ended.duration_ms);
-        // A lease ends once: its own id names the step, so that a repeat after a lost answer is the same step.
-        let step = Step { id: finish_id(ended.fence.lease), ..holder.step(self) };
+        // A lease ends once: its own id and the end name the step, so that a repeat after a lost answer is the same step, and another end is not.
+        let step = Step { id: finish_id(ended.fence.lease, &ended.outcome), ..holder.step(self) };
         let execution = self.ports.store.end_attempt(step, ended).await.map_err(lease_error)?;
         if execution.status.is_terminal() {
             self.ended(&execution).await;
@@ -256,11 +257,12 @@ impl Leases for LocalLeases {
     }
 }
 
-/// A step id that only the end of this lease has.
-fn finish_id(lease: LeaseId) -> StepId {
+/// A step id that only this end of this lease has.
+fn finish_id(lease: LeaseId, outcome: &Outcome) -> StepId {
+    let outcome = serde_json::to_vec(outcome).expect("an outcome is plain data");
     let mut bytes = *lease.as_bytes();
-    for byte in &mut bytes[8..] {
-        *byte = !*byte;
+    for (byte, mixed) in bytes[8..].iter_mut().zip(Sha256::digest(&outcome)) {
+        *byte ^= mixed;
     }
     StepId::from_bytes(bytes)
 }

@@ -106,7 +106,7 @@ async fn every_dag_ends_as_it_must_in_the_reference_and_reaches_every_end() {
 async fn histories_agree_with_themselves_and_reach_everything_there_is() {
     let (mut statuses, mut kinds) = (HashSet::new(), HashSet::new());
     let (mut late, mut dead, mut in_line) = (false, false, false);
-    for seed in 0..40 {
+    for seed in 0..80 {
         let reference = MemoryStore::new(AUDIT_KEY);
         agree_with_reference(seed, 150, &reference, &records().await).await;
         let end = Dump::of(&reference).await;

@@ -206,6 +206,17 @@ impl BlockBuilder {
         self.raw_len += record.raw_len();
     }
 
+    /// Adds all records of a block. Only the first of them is encoded anew.
+    pub fn extend(&mut self, block: &Block) {
+        let mut records = block.records();
+        let Some(Ok(first)) = records.next() else { return };
+        self.push(first);
+        self.data.extend_from_slice(records.rest);
+        self.last_at = block.last_at;
+        self.count += block.count - 1;
+        self.raw_len += block.raw_len - first.raw_len();
+    }
+
     /// How many records were added since the last [`BlockBuilder::take`].
     pub fn count(&self) -> u32 {
         self.count
@@ -321,6 +332,10 @@ mod tests {
             let rest: Vec<Record<'_>> = skipped.records().map(|r| r.expect("own encoding")).collect();
             prop_assert_eq!(&rest[..], &records[(cut as usize).min(records.len())..]);
             prop_assert_eq!(skipped.raw_len, rest.iter().map(Record::raw_len).sum::<u64>());
+            let (mut joined, head) = (BlockBuilder::default(), (cut as usize).min(records.len()));
+            records[..head].iter().for_each(|record| joined.push(*record));
+            joined.extend(&skipped);
+            prop_assert_eq!(joined.take(), block);
         }
 
         #[test]

@@ -1,5 +1,7 @@
 //! The seam between a worker and whoever hands out work: in-process inside the server, RPC elsewhere.
 
+use std::time::Instant;
+
 use async_trait::async_trait;
 use runvoy_model::command::{EndAttempt, Extend, Extended, Fence};
 use runvoy_model::execution::Execution;
@@ -91,6 +93,18 @@ pub trait Leases: Send + Sync {
 
     /// Ends an attempt whose records have all been published. `log_end` is filled in by whoever keeps the log.
     async fn finish(&self, ended: EndAttempt) -> Result<Execution, LeaseError>;
+
+    /// No more leases are wanted: a [`Leases::lease`] that waits for work comes back, and hands back what it has not begun.
+    fn close(&self) {}
+
+    /// Since when the lease of a new attempt is surely held, by the worker's own clock; `None` is now. Whoever hands out work over a network
+    /// counts from before it was begun.
+    fn held_since(&self, _fence: Fence) -> Option<Instant> {
+        None
+    }
+
+    /// The worker says nothing more of this attempt. What was published and is on its way still goes there.
+    fn leave(&self, _fence: Fence) {}
 }
 
 /// A place in a worker for one more execution.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use runvoy_model::id::ExecutionId;
@@ -102,6 +103,9 @@ pub trait Control: Send + Sync {
     fn terminate(&self);
     /// Ends every process of the command, whatever it does (`SIGKILL` to all descendants).
     fn kill(&self);
+    /// Ends every process of the command after this time unless it is told another one before, also where whoever said so is frozen by then. A
+    /// runner that has nobody beside the worker cannot, and does nothing.
+    fn live_for(&self, _time: Duration) {}
 }
 
 /// How a process ended.

@@ -26,6 +26,9 @@ pub enum Command {
     /// Start a server: API, page and one worker in one process
     #[command(before_help = SERVE_EXAMPLES)]
     Serve(Box<ServeArgs>),
+    /// Start a worker: run what a server elsewhere hands out
+    #[command(before_help = WORKER_EXAMPLES)]
+    Worker(Box<WorkerArgs>),
     /// Make a data directory from a backup
     #[command(before_help = "Examples:\n  runvoy restore /var/backups/runvoy-2026-01-31 --data-dir /var/lib/runvoy")]
     Restore(RestoreArgs),
@@ -60,6 +63,84 @@ const SERVE_EXAMPLES: &str = "Examples:
   runvoy serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --run-as-uids 70000-70999
 
 Every setting can also stand in server.yaml of the data directory or in RUNVOY_* (docs/configuration.md).";
+
+const WORKER_EXAMPLES: &str = "Examples:
+  RUNVOY_API_KEY_FILE=worker.key runvoy worker --endpoint https://runvoy.example.com --queue default
+  runvoy worker --queue build,deploy --concurrency 8 --labels region=eu,gpu=true --api-key-file worker.key
+  runvoy worker --run-as-uids 70000-70999 --drain-timeout 10m
+
+An admin makes the key: `runvoy workers create NAME --queue Q`. The first SIGTERM lets running commands end and takes no new ones, the second ends them.
+Limits and git settings are those of docs/configuration.md, in --config or RUNVOY_*.";
+
+/// Flags of `worker`.
+#[derive(Debug, Args)]
+pub struct WorkerArgs {
+    /// Queues to serve, separated by commas [default: default]
+    #[arg(long, visible_alias = "queues", value_name = "NAMES")]
+    pub queue: Option<String>,
+    /// Executions at once [default: four per core]
+    #[arg(long, value_name = "N")]
+    pub concurrency: Option<usize>,
+    /// What this worker is, separated by commas; executions may ask for it
+    #[arg(long, value_name = "NAME=VALUE,...")]
+    pub labels: Option<String>,
+    /// How commands run
+    #[arg(long, value_name = "NAME", default_value = "process", value_parser = ["process"])]
+    pub runner: String,
+    /// The worker's name, for people [default: the machine's]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// The worker's own directory: where commands run, and what the server does not have yet [default: ~/.runvoy/worker]
+    #[arg(long, value_name = "DIR")]
+    pub work_dir: Option<PathBuf>,
+    /// Time that running commands have after the first SIGTERM [default: as long as they take]
+    #[arg(long, value_name = "TIME")]
+    pub drain_timeout: Option<String>,
+    /// How long a lease lasts without being extended
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    pub lease: String,
+    /// How long a command that nobody else will run goes on without the server
+    #[arg(long, value_name = "TIME", default_value = "10m")]
+    pub lost_after: String,
+    /// One user that all commands run as
+    #[arg(long, value_name = "USER")]
+    pub run_as: Option<String>,
+    /// Uids that nobody has: each execution runs as one of its own
+    #[arg(long, value_name = "FIRST-LAST")]
+    pub run_as_uids: Option<String>,
+    /// Time between SIGTERM and SIGKILL [default: 5s]
+    #[arg(long, value_name = "TIME")]
+    pub grace: Option<String>,
+    /// Settings file, for limits and git
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// error, warn, info, debug or trace [default: info]
+    #[arg(long, value_name = "LEVEL")]
+    pub log_level: Option<String>,
+    /// text, json or auto [default: auto]
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<String>,
+}
+
+impl WorkerArgs {
+    /// The flags that were given, by the name of their setting.
+    pub fn flags(&self) -> Vec<(&'static str, String)> {
+        let given = [
+            ("queues", self.queue.clone()),
+            ("concurrency", self.concurrency.map(|n| n.to_string())),
+            ("work_dir", self.work_dir.as_ref().map(|dir| dir.display().to_string())),
+            ("run_as", self.run_as.clone()),
+            ("run_as_uids", self.run_as_uids.clone()),
+            ("grace", self.grace.clone()),
+            ("log_level", self.log_level.clone()),
+            ("log_format", self.log_format.clone()),
+            // Whatever a server on the same machine is told: this is a worker.
+            ("worker", Some("true".to_owned())),
+            ("backend", Some("embedded".to_owned())),
+        ];
+        given.into_iter().filter_map(|(name, value)| value.map(|value| (name, value))).collect()
+    }
+}
 
 /// Flags of `serve`. A flag that is given overrides file and environment.
 #[derive(Debug, Args)]

@@ -17,7 +17,7 @@ const LOCK_TRY_EVERY: Duration = Duration::from_millis(10);
 const LONGEST_PATH: usize = size_of::<libc::sockaddr_un>() - offset_of!(libc::sockaddr_un, sun_path) - "/sock.new".len() - 1;
 
 /// What a server keeps in its directory. Anything else in it is somebody else's.
-const OWN_FILES: [&str; 23] = [
+const OWN_FILES: [&str; 25] = [
     "admin.key",
     "admin.new",
     "checkpoints.ndjson",
@@ -38,6 +38,8 @@ const OWN_FILES: [&str; 23] = [
     "server.yaml",
     "sock",
     "sock.new",
+    "wal",
+    "wanted",
     "work",
     "workers",
     "workers.new",
@@ -88,6 +90,11 @@ impl DataDir {
         self.0.join("work")
     }
 
+    /// What a worker elsewhere has not brought to its server yet.
+    pub fn wal(&self) -> PathBuf {
+        self.0.join("wal")
+    }
+
     /// The workers of earlier starts, where other servers share the store.
     pub fn workers(&self) -> PathBuf {
         self.0.join("workers")
@@ -121,6 +128,11 @@ impl DataDir {
     /// Is there while a restore has begun and not ended.
     pub fn restoring(&self) -> PathBuf {
         self.0.join("restoring")
+    }
+
+    /// Is there while somebody waits for a server that the command line started to leave.
+    pub fn wanted(&self) -> PathBuf {
+        self.0.join("wanted")
     }
 
     /// Refuses a path that leaves no room for the socket.

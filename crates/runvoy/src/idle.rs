@@ -1,4 +1,5 @@
-//! When a server that the command line started may leave: ten seconds after its last client and its last open execution.
+//! When a server that the command line started may leave: ten seconds after its last client and its last open execution; at once if another
+//! server wants the directory.
 
 use std::time::Duration;
 
@@ -10,14 +11,14 @@ const LEAVE_AFTER: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// Comes back when nobody has been there for a while, with the number of visits until then.
-pub async fn left_alone(engine: &Engine, app: &App) -> usize {
+pub async fn left_alone(engine: &Engine, app: &App, is_wanted: impl Fn() -> bool) -> usize {
     let mut quiet = Quiet { since: Instant::now(), visits: app.visits() };
     loop {
         sleep(LOOK_EVERY).await;
         // Counted first: whoever comes after it is noticed by `is_deserted`.
         let visits = app.visits();
         let busy = app.clients() > 0 || has_work(engine).await;
-        if quiet.look(Instant::now(), visits, busy) {
+        if quiet.look(Instant::now(), visits, busy) || !busy && is_wanted() {
             return visits;
         }
     }

@@ -19,11 +19,13 @@ mod open_files;
 mod predecessor;
 mod recover;
 mod restore;
+mod runner;
 mod seal_keys;
 mod serve;
 mod settings;
 mod signal;
 mod stack;
+mod worker;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -63,6 +65,23 @@ fn main() -> ExitCode {
                 runtime.shutdown_timeout(LEFT_OVER_END_WITHIN);
                 served
             }))
+        }
+        Command::Worker(args) => {
+            let ended = match runtime(true) {
+                Ok(runtime) => {
+                    let ended = runtime.block_on(worker::run(&args, &cli.global));
+                    runtime.shutdown_timeout(LEFT_OVER_END_WITHIN);
+                    ended
+                }
+                Err(error) => Err(error.into()),
+            };
+            match ended {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(failure) => {
+                    eprintln!("error: {:#}", failure.error);
+                    ExitCode::from(failure.code)
+                }
+            }
         }
         Command::Restore(args) => {
             let restored = data_dir(cli.global.data_dir).and_then(|data| restore::restore(&args.source, &data));

@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 use crate::args::ServeArgs;
 use crate::data_dir::{DataDir, DirLock};
 use crate::listen::{Listeners, Serving};
-use crate::settings::{BackendName, Settings, Sources};
+use crate::settings::{self, BackendName, Settings};
 use crate::signal::Stops;
 use crate::stack::Stack;
 use crate::{bind, idle, logging};
@@ -22,6 +22,8 @@ const COMMANDS_END_WITHIN: Duration = Duration::from_secs(10);
 const COMMANDS_END_SOON: Duration = Duration::from_secs(5);
 /// Requests have this long when nothing can be stored any more.
 const FAILED_REQUESTS_END_WITHIN: Duration = Duration::from_secs(1);
+/// Whoever waits for the data directory looks this often.
+const TRY_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 /// Why a server ends.
 enum End {
@@ -47,7 +49,11 @@ pub async fn run(args: &ServeArgs, data: DataDir) -> Result<()> {
     }
     logging::start(&settings.log_level, &settings.log_format)?;
     let mut stops = Stops::catch()?;
-    let Some(_lock) = take(&data, args.ephemeral)? else { return Ok(()) };
+    let taken = tokio::select! {
+        taken = take(&data, args.ephemeral) => taken?,
+        () = stops.next() => None,
+    };
+    let Some(_lock) = taken else { return Ok(()) };
     let address = if args.ephemeral { None } else { Some(bind::address(&settings)?) };
     if let Some(concern) = bind::concern(&settings) {
         tracing::warn!("{concern}");
@@ -56,7 +62,7 @@ pub async fn run(args: &ServeArgs, data: DataDir) -> Result<()> {
     let stack = Stack::open(&data, settings, listeners.url()).await?;
     let mut serving = listeners.serve(&stack.app, REQUESTS_END_WITHIN)?;
     announce(&data, serving.url())?;
-    let end = until_the_end(&stack, &mut serving, &mut stops, args.ephemeral).await?;
+    let end = until_the_end(&stack, &data, &mut serving, &mut stops, args.ephemeral).await?;
     std::fs::remove_file(data.endpoint()).ok();
     if let End::Failed(error) = end {
         // Nothing that happens from here on could be recorded: commands end with this process, and the next start records the truth.
@@ -74,16 +80,19 @@ pub async fn run(args: &ServeArgs, data: DataDir) -> Result<()> {
 }
 
 /// Takes the data directory and clears away what a server that crashed there said of itself. A server that the command line started
-/// leaves the directory to whoever has it already.
-fn take(data: &DataDir, ephemeral: bool) -> Result<Option<DirLock>> {
+/// leaves the directory to whoever has it already; whoever else comes waits for such a one to leave.
+async fn take(data: &DataDir, ephemeral: bool) -> Result<Option<DirLock>> {
     let lock = match data.lock() {
+        Err(_) if !ephemeral && data.is_locked() && !data.endpoint().exists() => succeed(data).await?,
         Err(error) if ephemeral && data.is_locked() => {
             tracing::info!(%error, "not needed");
             return Ok(None);
         }
         lock => lock?,
     };
-    std::fs::remove_file(data.endpoint()).ok();
+    for left_over in [data.endpoint(), data.wanted()] {
+        std::fs::remove_file(left_over).ok();
+    }
     if data.restoring().exists() {
         bail!("a restore into {} was cut off: repeat it (runvoy restore BACKUP --data-dir {0})", data.path().display());
     }
@@ -91,7 +100,31 @@ fn take(data: &DataDir, ephemeral: bool) -> Result<Option<DirLock>> {
     Ok(Some(lock))
 }
 
-async fn until_the_end(stack: &Stack, serving: &mut Serving, stops: &mut Stops, ephemeral: bool) -> Result<End> {
+/// Says that somebody waits for the directory, until it is dropped.
+struct Wanted<'d>(&'d DataDir);
+
+impl Drop for Wanted<'_> {
+    fn drop(&mut self) {
+        std::fs::remove_file(self.0.wanted()).ok();
+    }
+}
+
+/// Waits for a server that has told nobody an address: the command line started it, and it leaves as soon as it has no client and nothing to
+/// run; or it is just coming or going. One that has an address then stays.
+async fn succeed(data: &DataDir) -> Result<DirLock> {
+    eprintln!("waiting for the server that an earlier command started to leave: it ends what it runs first");
+    std::fs::write(data.wanted(), "").with_context(|| format!("cannot write {}", data.wanted().display()))?;
+    let _wanted = Wanted(data);
+    loop {
+        match data.lock() {
+            Ok(lock) => return Ok(lock),
+            Err(error) if data.endpoint().exists() => return Err(error),
+            Err(_) => sleep(TRY_AGAIN_AFTER).await,
+        }
+    }
+}
+
+async fn until_the_end(stack: &Stack, data: &DataDir, serving: &mut Serving, stops: &mut Stops, ephemeral: bool) -> Result<End> {
     loop {
         let visits = tokio::select! {
             () = stops.next() => {
@@ -102,7 +135,7 @@ async fn until_the_end(stack: &Stack, serving: &mut Serving, stops: &mut Stops, 
                 tracing::error!(error = format!("{error:#}"), "nothing can be stored any more: leaving, so that the next start can recover");
                 return Ok(End::Failed(error));
             }
-            visits = idle::left_alone(&stack.engine, &stack.app), if ephemeral => visits,
+            visits = idle::left_alone(&stack.engine, &stack.app, || data.wanted().exists()), if ephemeral => visits,
         };
         // Somebody may have come since the last look and have been told that their execution is taken. So the door is closed first, and
         // opened again if the room is not empty.
@@ -135,19 +168,10 @@ async fn end_commands(stack: &Stack, stops: &mut Stops) -> bool {
 }
 
 fn load_settings(args: &ServeArgs, data: &DataDir) -> Result<Settings> {
-    let path = args.config.clone().unwrap_or_else(|| data.settings());
-    let file = match std::fs::read_to_string(&path) {
-        Ok(text) => {
-            if Settings::file_holds_secret(&text) {
-                crate::data_dir::check_private(&path).context("alerts.slack_webhook_url is a secret")?;
-            }
-            Some((path.display().to_string(), text))
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && args.config.is_none() => None,
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
-    };
-    let env = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect();
-    Settings::load(&Sources { file, env, flags: args.flags() })
+    let usual = data.settings();
+    // What is there and cannot be read is told when it is read.
+    let usual = Some(usual.as_path()).filter(|path| path.try_exists().unwrap_or(true));
+    settings::gather(args.config.as_deref().or(usual), args.flags())
 }
 
 /// Says where the server is: to whoever started it, and in a file for everybody on this machine.

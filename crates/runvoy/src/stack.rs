@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use runvoy_engine::{
     Alerts, Auditor, Config as EngineConfig, DigestKey, Dispatcher, Engine, HealthConfig, HealthWatch, LocalLeases, Ports, Predecessors,
@@ -15,13 +15,11 @@ use runvoy_engine::{
 use runvoy_model::command::Worker as WorkerIdentity;
 use runvoy_model::cost::Rates;
 use runvoy_model::event::EventScope;
-use runvoy_model::git;
 use runvoy_model::health::Thresholds;
 use runvoy_model::id::WorkerId;
 use runvoy_model::spec::Needs;
 use runvoy_ports::clock::{Clock, IdSource};
-use runvoy_ports::runner::{Limits, Runner};
-use runvoy_runners::{ProcessRunner, User};
+use runvoy_ports::runner::Runner;
 use runvoy_server::{App, ServerConfig, ServerParts};
 use runvoy_worker::Worker;
 use tokio::task::JoinHandle;
@@ -33,13 +31,11 @@ use crate::data_dir::DataDir;
 use crate::machine::Machine;
 use crate::open_files::OpenFiles;
 use crate::predecessor::Line;
+use crate::runner::{self, LEASE, YIELD_BEFORE};
 use crate::settings::Settings;
 
 /// The buckets of every histogram, in seconds.
 const SECONDS: [f64; 14] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0, 3600.0];
-const LEASE: Duration = Duration::from_secs(30);
-/// What another server could be given is killed so long before its lease lapses.
-const YIELD_BEFORE: Duration = Duration::from_secs(5);
 /// How often the backend is asked whether it still works.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The last checkpoint of the audit trail has this long.
@@ -59,9 +55,7 @@ pub struct Stack {
 impl Stack {
     /// Opens the backend and starts everything over it. `url` is where the server will be reached.
     pub async fn open(data: &DataDir, mut settings: Settings, url: Option<&str>) -> Result<Self> {
-        if settings.concurrency == 0 {
-            settings.concurrency = 4 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        }
+        runner::settle_concurrency(&mut settings);
         let open_files = OpenFiles::raise();
         let (clock, ids): (Arc<dyn Clock>, Arc<dyn IdSource>) = (Arc::new(SystemClock::new()), Arc::new(UuidSource));
         let worker_id = WorkerId(ids.next_id());
@@ -72,10 +66,10 @@ impl Stack {
         }
         ensure_admin(data, &settings.admin_email, &backend, &*clock, &*ids).await?;
         // Also without a worker: what an earlier start left running is ended before it is recorded as ended.
-        let runner = Some(start_runner(data, &settings, open_files).await?).filter(|_| settings.worker);
+        let runner = Some(runner::start(data, &settings, open_files).await?).filter(|_| settings.worker);
         let identity = WorkerIdentity {
             id: worker_id,
-            host: host(),
+            host: runner::host(),
             runner: "process".to_owned(),
             in_process: true,
             serves: vec![Needs::Process],
@@ -133,22 +127,7 @@ impl Stack {
     fn start_worker(&mut self, runner: Arc<dyn Runner>, clock: Arc<dyn Clock>, host: String) {
         let settings = &self.settings;
         let is_shared = self.engine.config().predecessors != Predecessors::All;
-        let config = runvoy_worker::Config {
-            concurrency: settings.concurrency,
-            lease_ttl: LEASE,
-            yields_before: is_shared.then_some(YIELD_BEFORE),
-            grace: settings.grace,
-            home: home(settings),
-            host,
-            git: runvoy_worker::Git { reach: git_reach(settings), ca_file: settings.git_ca_file.clone() },
-            limits: Limits {
-                memory_bytes: settings.limit_memory_bytes,
-                pids: settings.limit_pids,
-                cpu_millis: settings.limit_cpu_millis,
-                open_files: settings.limit_open_files,
-                file_bytes: settings.limit_file_bytes,
-            },
-        };
+        let config = runvoy_worker::Config { yields_before: is_shared.then_some(YIELD_BEFORE), ..runner::worker_config(settings, LEASE, host) };
         let leases = Arc::new(LocalLeases::new(Arc::clone(&self.engine)));
         let worker = Worker::new(leases, runner, clock, config);
         self.engine.attach_worker(worker.slots());
@@ -209,52 +188,6 @@ pub fn ports(backend: &Backend, clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>) -
     }
 }
 
-async fn start_runner(data: &DataDir, settings: &Settings, open_files: OpenFiles) -> Result<Arc<dyn Runner>> {
-    let user = command_user(settings)?;
-    if settings.worker && user != User::Worker && settings.work_dir.is_none() {
-        data.let_pass().context("cannot let commands reach their work directories")?;
-    }
-    let config = runvoy_runners::Config {
-        spawner_program: std::env::current_exe().context("cannot find this program")?,
-        spawner_args: vec![crate::SPAWNER.to_owned(), open_files.before.to_string()],
-        work_root: settings.work_dir.clone().unwrap_or_else(|| data.work()),
-        instance: instance(data),
-        user,
-        containment: None,
-    };
-    let runner = ProcessRunner::new(config).await.context("cannot start the process runner")?;
-    let swept = runner.sweep().await.context("cannot end what an earlier start left running")?;
-    if swept > 0 {
-        tracing::warn!(swept, "commands of an earlier start were ended");
-    }
-    Ok(Arc::new(runner))
-}
-
-/// Who commands run as.
-fn command_user(settings: &Settings) -> Result<User> {
-    match (&settings.run_as, settings.run_as_uids) {
-        (Some(name), _) => Ok(User::One(runvoy_runners::lookup_user(name).context("run_as")?)),
-        (None, Some(range)) if settings.worker && range.count() < settings.concurrency => {
-            let (uids, at_once) = (range.count(), settings.concurrency);
-            bail!("run_as_uids: {uids} uids are too few for {at_once} executions at once; widen the range, or lower --concurrency");
-        }
-        (None, Some(range)) => Ok(User::Each(range)),
-        (None, None) => Ok(User::Worker),
-    }
-}
-
-/// A name for this data directory that no other one on the machine has: a digest of its path.
-fn instance(data: &DataDir) -> String {
-    use std::fmt::Write;
-    use std::os::unix::ffi::OsStrExt;
-    let path = std::fs::canonicalize(data.path()).unwrap_or_else(|_| data.path().to_owned());
-    let digest = runvoy_model::key::key_hash(&String::from_utf8_lossy(path.as_os_str().as_bytes()));
-    digest[..8].iter().fold(String::new(), |mut name, byte| {
-        write!(name, "{byte:02x}").expect("writing to a string");
-        name
-    })
-}
-
 /// Where others find the server, if it listens at an address and not at all of them.
 fn own_url(url: Option<&str>) -> Option<&str> {
     let url = url?;
@@ -302,10 +235,6 @@ fn health_config(settings: &Settings) -> HealthConfig {
     }
 }
 
-fn git_reach(settings: &Settings) -> git::Reach {
-    if settings.git_allow_private { git::Reach::Private } else { git::Reach::Public }
-}
-
 fn server_config(settings: &Settings, backend: &Backend, url: Option<&str>) -> ServerConfig {
     let mut config = ServerConfig::new(url.unwrap_or_default(), backend.keys.signing);
     let (provider, region) = backend.place.clone();
@@ -324,27 +253,6 @@ fn metrics() -> Result<runvoy_server::MetricsText> {
         .and_then(PrometheusBuilder::install_recorder)
         .map_err(|error| anyhow::anyhow!("cannot start the metrics: {error}"))?;
     Ok(Arc::new(move || handle.render()))
-}
-
-fn host() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    if name.trim().is_empty() { "localhost".to_owned() } else { name.trim().to_owned() }
-}
-
-/// The home of commands: that of the user they run as. Where each has a user of its own it is empty, and the runner fills in the work directory.
-fn home(settings: &Settings) -> String {
-    let own = || std::env::var("HOME").ok().filter(|home| !home.is_empty());
-    match (&settings.run_as, settings.run_as_uids) {
-        (Some(user), _) => home_of(user).unwrap_or_else(|| "/".to_owned()),
-        (None, Some(_)) => String::new(),
-        (None, None) => own().unwrap_or_else(|| "/".to_owned()),
-    }
-}
-
-fn home_of(user: &str) -> Option<String> {
-    let users = std::fs::read_to_string("/etc/passwd").ok()?;
-    let line = users.lines().find(|line| line.split(':').next() == Some(user))?;
-    line.split(':').nth(5).filter(|home| !home.is_empty()).map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -137,3 +137,23 @@ fn a_stale_endpoint_is_gone_before_anything_else_can_fail() {
     let said = Setup::default().try_start_in(&data).err().expect("refused");
     assert!(said.contains("audit.key") && !data.join("endpoint").exists(), "{said}");
 }
+
+#[test]
+fn a_server_waits_for_the_one_that_a_command_brought_and_that_one_hurries() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let data = home.path().join(".runvoy/data");
+    assert_eq!(alone(home.path(), &["run", "--detach", "sleep 2; echo done > \"$HOME/ended\""]).status.code(), Some(0));
+    let passing = holder(&data);
+    let mut command = Command::new(binary());
+    command.args(["serve", "--listen", "127.0.0.1:0"]);
+    let mut server = bare(command, home.path()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(server.stdout.take().expect("piped")), &mut line).expect("a line");
+    assert!(line.starts_with("listening on http://127.0.0.1:"), "{line}");
+    assert_ne!(holder(&data), passing, "the other one has left");
+    assert!(!data.join("wanted").exists(), "nobody waits any more");
+    let listed = alone(home.path(), &["list", "--json"]);
+    assert!(text(&listed.stdout).contains("SUCCEEDED"), "it left its work done: {}", text(&listed.stdout));
+    process::signal(server.id(), libc::SIGTERM);
+    server.wait().expect("it ends");
+}

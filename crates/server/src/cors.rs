@@ -20,7 +20,7 @@ const HEADERS: HeaderValue = HeaderValue::from_static(
      Connect-Protocol-Version, Connect-Timeout-Ms, Grpc-Timeout, X-Grpc-Web, X-User-Agent",
 );
 const EXPOSED: HeaderValue = HeaderValue::from_static(
-    "X-Request-ID, X-Next-Cursor, Retry-After, Content-Range, ETag, Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin",
+    "X-Request-ID, X-Next-Cursor, X-Looked-At, Retry-After, Content-Range, ETag, Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin",
 );
 
 impl Cors {

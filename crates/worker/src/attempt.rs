@@ -25,15 +25,17 @@ use crate::dotenv::dotenv;
 use crate::environment::environment;
 use crate::exchange;
 use crate::git_failure;
-use crate::material::{NotHad, fetch, mask};
+use crate::material::{GIVE_UP_AFTER, NotHad, fetch, mask};
 use crate::output::Recorder;
-use crate::report::{Publisher, Unpublished, report_end};
+use crate::report::{Publisher, Unpublished};
 use crate::running::{Cause, Running};
 use crate::transcript::Transcript;
 use crate::worker::{Stopping, Worker};
 
 /// A runner that has not started a command by then has failed to.
 const START_WITHIN: Duration = Duration::from_secs(15);
+/// The last word of a worker that cannot reach the server has this long: what keeps it is on the worker's own disk, or it is lost.
+const LAST_WORD_WITHIN: Duration = Duration::from_secs(1);
 /// A shorter wait in the queue is not told.
 const WAIT_WORTH_TELLING_MS: i64 = 1_000;
 
@@ -57,8 +59,10 @@ pub(crate) struct Attempt<'a> {
     extend_at: Instant,
     /// When the last extend was sent.
     extend_sent: Instant,
-    /// Nobody else has the execution before this: counted from the sending of the last extend that was answered.
-    held_until: Instant,
+    /// When the last extend that was answered was sent: what the lease and everything else without the server is counted from.
+    heard_at: Instant,
+    /// The command was ended because of that.
+    is_cut_off: bool,
 }
 
 /// Output that the log did not take.
@@ -78,6 +82,7 @@ impl<'a> Attempt<'a> {
     pub(crate) fn new(worker: &'a Worker, execution: Execution, nudge: Arc<Notify>, stopping: watch::Receiver<Stopping>) -> Self {
         let lease = execution.lease.as_ref().expect("an attempt runs under its lease");
         let fence = Fence { execution: execution.id, attempt: lease.attempt, lease: lease.id };
+        let heard_at = worker.leases.held_since(fence).map_or_else(Instant::now, Instant::from_std);
         Self {
             worker,
             execution,
@@ -92,18 +97,21 @@ impl<'a> Attempt<'a> {
             unkept: Unkept::default(),
             last_output_at: None,
             activity: Activity::default(),
-            extend_at: Instant::now() + worker.config.lease_ttl / 3,
-            extend_sent: Instant::now(),
-            held_until: Instant::now() + worker.config.lease_ttl,
+            extend_at: heard_at + worker.config.lease_ttl / 3,
+            extend_sent: heard_at,
+            heard_at,
+            is_cut_off: false,
         }
     }
 
     pub(crate) async fn run(mut self) {
         let began = Instant::now();
         let (outcome, running) = self.play(began).await;
-        if let Some(outcome) = outcome {
-            self.conclude(outcome, running.as_ref(), began.elapsed()).await;
+        match outcome {
+            Some(outcome) => self.conclude(outcome, running.as_ref(), began.elapsed()).await,
+            None => self.leave_word().await,
         }
+        self.worker.leases.leave(self.fence);
         self.worker.runner.clean_up(self.execution.id, self.fence.attempt).await;
     }
 
@@ -141,7 +149,8 @@ impl<'a> Attempt<'a> {
         if spec.task.is_none() && spec.secrets.is_empty() && spec.git.as_ref().is_none_or(|git| git.token.is_none()) {
             return Ok(());
         }
-        let fetched = self.wait_for(fetch(&*self.worker.leases, self.fence)).await?;
+        let give_up_after = self.worker.config.lost_after.unwrap_or(GIVE_UP_AFTER);
+        let fetched = self.wait_for(fetch(&*self.worker.leases, self.fence, give_up_after)).await?;
         let materials = fetched.map_err(|not_had| match not_had {
             NotHad::Lost => (None, None),
             NotHad::Refused(message) => (Some(Outcome::Refused { message, category: Category::Auth }), None),
@@ -195,6 +204,10 @@ impl<'a> Attempt<'a> {
         directory: String,
         work_dir: WorkDir,
     ) -> Result<Started, Ended> {
+        if self.yield_at().is_some_and(|at| Instant::now() >= at) {
+            tracing::warn!(execution = %self.execution.id, "the lease may have lapsed: the command is not started");
+            return Err((None, None));
+        }
         let (execution, attempt, limits) = (self.execution.id, self.fence.attempt, self.worker.config.limits);
         let start = Start { execution, attempt, argv, env, limits, directory, work_dir };
         // A runner that nobody waits for any more ends what it was asked for.
@@ -266,14 +279,22 @@ impl<'a> Attempt<'a> {
             usage: gathered.usage,
             remark,
         };
-        report_end(&*self.worker.leases, ended, &self.extend_request(pid), self.worker.config.lease_ttl / 3).await;
+        self.report_end(ended).await;
     }
 }
 
 impl Attempt<'_> {
-    /// Publishes what is left of the output and the platform's last lines. A full log takes only the latter.
+    /// A cut-off worker has ended the command: whoever reads the log later is told why.
+    async fn leave_word(&mut self) {
+        if self.is_cut_off {
+            let line = "the server could not be reached for too long: the command was ended".to_owned();
+            timeout(LAST_WORD_WITHIN, self.publish_last_lines(&[line])).await.ok();
+        }
+    }
+
+    /// Publishes what is left of the output and the platform's last lines, keeping the lease. A full log takes only the latter.
     async fn publish_last_lines(&mut self, last_lines: &[String]) {
-        let Some(publisher) = self.publisher.as_mut().filter(|_| !self.unkept.failed) else { return };
+        let Some(mut publisher) = self.publisher.take().filter(|_| !self.unkept.failed) else { return };
         let now = self.worker.clock.now();
         if self.unkept.full {
             self.unkept.bytes += self.recorder.take().map_or(0, |block| block.raw_len);
@@ -281,16 +302,18 @@ impl Attempt<'_> {
             last_lines.iter().for_each(|line| self.recorder.platform(now, line));
             let block = self.recorder.take().expect("a line was just written");
             let raw_len = block.raw_len;
-            match publisher.publish(block).await {
-                Err(Unpublished::Full) => self.unkept.bytes += raw_len,
-                Err(error) => return tracing::warn!(execution = %self.execution.id, ?error, "the last lines of a log were not stored"),
-                Ok(()) => return,
+            match self.keep_lease_during(publisher.publish(block)).await {
+                Some(Err(Unpublished::Full)) => self.unkept.bytes += raw_len,
+                Some(Err(error)) => {
+                    return tracing::warn!(execution = %self.execution.id, ?error, "the last lines of a log were not stored");
+                }
+                Some(Ok(())) | None => return,
             }
         }
         self.recorder.platform(now, &format!("the log is full: {} bytes of output were not kept", self.unkept.bytes));
         last_lines.iter().for_each(|line| self.recorder.platform(now, line));
         if let Some(block) = self.recorder.take()
-            && let Err(error) = publisher.publish(block).await
+            && let Some(Err(error)) = self.keep_lease_during(publisher.publish(block)).await
         {
             tracing::warn!(execution = %self.execution.id, ?error, "the last lines of a log were not stored");
         }

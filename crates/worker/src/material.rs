@@ -10,8 +10,8 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::mask::{Mask, Strength, TooMuch, strengths};
 
 const PAUSE: Duration = Duration::from_millis(250);
-/// What cannot be had for this long ends the attempt.
-const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
+/// What cannot be had for this long ends the attempt, where the worker is not told another time.
+pub(crate) const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
 
 /// One call for them that takes longer is made anew.
 const CALL_WITHIN: Duration = Duration::from_secs(5);
@@ -27,8 +27,8 @@ pub(crate) enum NotHad {
     Unavailable(String),
 }
 
-/// Gets what an attempt needs.
-pub(crate) async fn fetch(leases: &dyn Leases, fence: Fence) -> Result<Materials, NotHad> {
+/// Gets what an attempt needs, or gives up.
+pub(crate) async fn fetch(leases: &dyn Leases, fence: Fence, give_up_after: Duration) -> Result<Materials, NotHad> {
     let began = Instant::now();
     loop {
         let error = match timeout(CALL_WITHIN, leases.materials(fence)).await {
@@ -38,7 +38,7 @@ pub(crate) async fn fetch(leases: &dyn Leases, fence: Fence) -> Result<Materials
             Ok(Err(error)) => return Err(NotHad::Refused(error.to_string())),
             Err(_) => format!("no answer within {} s", CALL_WITHIN.as_secs()),
         };
-        if began.elapsed() >= GIVE_UP_AFTER {
+        if began.elapsed() >= give_up_after {
             return Err(NotHad::Unavailable(format!("its secrets and its input could not be had: {error}")));
         }
         tracing::warn!(execution = %fence.execution, error, "an attempt waits for what it needs");

@@ -4,8 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use runvoy_model::command::{EndAttempt, Extend, Fence};
-use runvoy_model::execution::Execution;
+use runvoy_model::command::{EndAttempt, Fence};
 use runvoy_model::log::Block;
 use runvoy_ports::lease::{LeaseError, Leases};
 use tokio::time::{Instant, sleep};
@@ -63,25 +62,18 @@ impl Publisher {
     }
 }
 
-/// Reports the end of an attempt until somebody has heard it, keeping the lease meanwhile. `None` if the lease was lost.
-pub(crate) async fn report_end(leases: &dyn Leases, ended: EndAttempt, extend: &Extend, extend_every: Duration) -> Option<Execution> {
+/// Reports the end of an attempt until somebody has heard it, or nobody wants to.
+pub(crate) async fn report_end(leases: &dyn Leases, ended: EndAttempt) {
     let mut pause = FIRST_PAUSE;
-    let mut extend_at = Instant::now() + extend_every;
     loop {
         match leases.finish(ended.clone()).await {
-            Ok(execution) => return Some(execution),
+            Ok(_) => return,
             Err(LeaseError::Lost(why)) => {
-                tracing::warn!(execution = %ended.fence.execution, why, "the end of an attempt came too late");
-                return None;
+                return tracing::warn!(execution = %ended.fence.execution, why, "the end of an attempt came too late");
             }
             Err(error) => tracing::warn!(execution = %ended.fence.execution, %error, "the end of an attempt waits to be stored"),
         }
         sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
-        if Instant::now() >= extend_at {
-            extend_at = Instant::now() + extend_every;
-            // Whether it succeeds shows at the next finish.
-            leases.extend(extend.clone()).await.ok();
-        }
     }
 }

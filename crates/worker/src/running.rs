@@ -89,6 +89,11 @@ impl Running {
         self.control.kill();
     }
 
+    /// It is ended after this time unless this is said again, even if nobody here can do it then.
+    pub(crate) fn live_for(&self, time: Duration) {
+        self.control.live_for(time);
+    }
+
     /// Every process of the command is gone.
     pub(crate) fn ended(&mut self) {
         self.alive = false;

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
 use runvoy_ports::clock::Clock;
-use runvoy_ports::lease::{Leases, Slot, Slots};
+use runvoy_ports::lease::{LeaseError, Leases, Slot, Slots};
 use runvoy_ports::runner::{Limits, Runner};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 
@@ -26,6 +26,9 @@ pub struct Config {
     /// Others may be given what this worker can no longer extend: what holds a lock or may be tried again is killed so long before its lease
     /// lapses. `None` where nobody else could be given it.
     pub yields_before: Option<Duration>,
+    /// For so long the worker goes on without the server: what a lease says runs on, and tries to tell how attempts ended. `None` is without end, where
+    /// the store is the worker's own.
+    pub lost_after: Option<Duration>,
     /// How long a command has to end after `SIGTERM`.
     pub grace: Duration,
     /// The `HOME` of commands.
@@ -112,6 +115,16 @@ impl Worker {
         self.places.lock().running.len()
     }
 
+    /// The executions that it runs now.
+    pub fn held(&self) -> Vec<ExecutionId> {
+        self.places.lock().running.keys().copied().collect()
+    }
+
+    /// It takes no new executions.
+    pub fn is_draining(&self) -> bool {
+        *self.stopping.borrow() > Stopping::No
+    }
+
     /// Leases and runs until it is told to stop.
     pub async fn run(self: Arc<Self>) {
         let mut stopping = self.stopping.subscribe();
@@ -139,7 +152,7 @@ impl Worker {
         {
             permits.push(permit);
         }
-        match self.leases.lease(permits.len()).await {
+        match self.lease(permits.len()).await {
             Ok(executions) => {
                 for (execution, permit) in executions.into_iter().zip(permits) {
                     self.start(execution, permit);
@@ -147,9 +160,25 @@ impl Worker {
             }
             Err(error) => {
                 tracing::warn!(%error, "nothing could be leased");
-                tokio::time::sleep(Duration::from_secs(1)).await;
+                let mut stopping = self.stopping.subscribe();
+                tokio::select! {
+                    _ = stopping.wait_for(|stopping| *stopping > Stopping::No) => {}
+                    () = tokio::time::sleep(Duration::from_secs(1)) => {}
+                }
             }
         }
+    }
+
+    /// Leases; a stop ends the wait for work. What was begun by then is run all the same: nobody else would.
+    async fn lease(&self, max: usize) -> Result<Vec<Execution>, LeaseError> {
+        let mut stopping = self.stopping.subscribe();
+        let mut leasing = self.leases.lease(max);
+        tokio::select! {
+            biased;
+            leased = &mut leasing => return leased,
+            _ = stopping.wait_for(|stopping| *stopping > Stopping::No) => self.leases.close(),
+        }
+        leasing.await
     }
 
     fn start(self: &Arc<Self>, execution: Execution, permit: OwnedSemaphorePermit) {
@@ -198,7 +227,7 @@ struct OwnSlot {
 
 impl Slots for OwnSlots {
     fn reserve(&self) -> Option<Box<dyn Slot>> {
-        if *self.0.stopping.borrow() > Stopping::No {
+        if self.0.is_draining() {
             return None;
         }
         let permit = Arc::clone(&self.0.slots).try_acquire_owned().ok()?;
@@ -214,7 +243,7 @@ impl Slots for OwnSlots {
     }
 
     fn is_draining(&self) -> bool {
-        *self.0.stopping.borrow() > Stopping::No
+        self.0.is_draining()
     }
 
     fn runs(&self, execution: ExecutionId) -> bool {

@@ -67,8 +67,9 @@ describe('the HTTP source', () => {
   const event = { event_id: '7', timestamp: 5, message: 'hi', line: 7 };
 
   it('asks for the head without lines, and for pages by number and stream', async () => {
-    const { asked, source } = answer({ execution_id: 'abc', status: 'RUNNING', events: [event], next_line: 8, websocket_url: 'ws://x' });
-    expect(await source().head()).toEqual({ status: 'RUNNING', nextLine: 8, websocketUrl: 'ws://x' });
+    const { asked, source } = answer({ execution_id: 'abc', status: 'RUNNING', events: [event], next_line: 8, websocket_url: 'wss://public.example/runvoy/api/v1/executions/abc/stream?token=t' });
+    // The page's own way to the server, which its policy allows, and the ticket.
+    expect((await source().head()).websocketUrl).toBe('wss://runvoy.example/api/v1/executions/abc/stream?token=t');
     const page = await source().page(7, 10, 'stderr');
     expect([page.nextLine, page.records[0]]).toEqual([
       8,

@@ -9,11 +9,12 @@ use super::finding::Finding;
 use crate::tool;
 
 /// What each crate may see of the others. `None`: all of them.
-const LAYERS: [(&str, Option<&[&str]>); 20] = [
+const LAYERS: [(&str, Option<&[&str]>); 21] = [
     ("runvoy-model", Some(&[])),
     ("runvoy-ports", Some(&["runvoy-model"])),
     ("runvoy-engine", Some(&["runvoy-model", "runvoy-ports"])),
     ("runvoy-worker", Some(&["runvoy-model", "runvoy-ports"])),
+    ("runvoy-remote", Some(&["runvoy-model", "runvoy-ports", "runvoy-rpc"])),
     ("runvoy-conformance", Some(&["runvoy-model", "runvoy-ports"])),
     ("runvoy-memory", Some(&["runvoy-model", "runvoy-ports"])),
     ("runvoy-sqlite", Some(&["runvoy-model", "runvoy-ports"])),

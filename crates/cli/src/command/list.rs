@@ -18,6 +18,7 @@ Examples:
   runvoy list
   runvoy list --status running,pending
   runvoy list --user ana@example.com --since 1d --limit 100
+  runvoy list --text 'terraform apply' --status failed
   runvoy list -o name --status failed --limit 0   # the ids of all that failed";
 
 /// The largest page that is asked for at once.
@@ -36,6 +37,9 @@ pub struct ListArgs {
     /// Only those with this lock
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::locks))]
     lock: Option<String>,
+    /// Only those with this text in their command, labels, id or end reason
+    #[arg(long, value_name = "TEXT")]
+    text: Option<String>,
     /// Only those of this queue
     #[arg(long, value_name = "NAME")]
     queue: Option<String>,
@@ -68,6 +72,7 @@ impl ListArgs {
             status: self.status.clone(),
             user: self.user.clone(),
             lock: self.lock.clone(),
+            text: self.text.clone().filter(|text| !text.is_empty()),
             queue: self.queue.clone(),
             since: since_ms.map(|ms| Rfc3339(now.0.saturating_sub(ms).max(0)).to_string()),
             until: None,
@@ -81,10 +86,10 @@ impl ListArgs {
             };
             query.limit = Some(missing);
             let page = client.list(&query).await?;
-            let empty = page.items.is_empty();
             executions.extend(page.items);
             query.cursor = page.next_cursor;
-            if empty || query.cursor.is_none() || self.limit > 0 && executions.len() >= self.limit as usize {
+            // A page may be empty and not the last: the server looks through so many at once for a text.
+            if query.cursor.is_none() || self.limit > 0 && executions.len() >= self.limit as usize {
                 return Ok(executions);
             }
         }

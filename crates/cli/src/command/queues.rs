@@ -97,7 +97,7 @@ enum QueuesCommand {
 
 /// The limits of a queue.
 #[derive(Debug, Clone, Args)]
-#[group(required = true, multiple = true, id = "limits", args = ["concurrency", "per_user"])]
+#[group(required = true, multiple = true)]
 struct SetArgs {
     #[command(flatten)]
     queue: QueueName,
@@ -335,15 +335,15 @@ mod tests {
         let rows: Vec<Vec<Cell>> = queues.iter().map(|queue| row(queue, now)).collect();
         let head = ["QUEUE", "WAITING", "OLDEST", "IN FLIGHT", "DEAD", "WORKERS", "TERMS"];
         insta::assert_snapshot!(crate::table::render(&head, &rows, None, false), @r"
-        QUEUE    WAITING  OLDEST   IN FLIGHT  DEAD  WORKERS  TERMS
-        default  2        -        1          0     1        -
-        gpu      3        35m ago  2          1     0        paused, at most 2, 1 a user
+        QUEUE    WAITING  OLDEST       IN FLIGHT  DEAD  WORKERS  TERMS
+        default  2        -            1          0     1        -
+        gpu      3        35m 00s ago  2          1     0        paused, at most 2, 1 a user
         ");
         insta::assert_snapshot!(describe(&queues[1], now, false), @r"
         queue         gpu
-        paused        by ana@example.com 5m ago: a new driver
+        paused        by ana@example.com 5m 00s ago: a new driver
         waiting       3
-        oldest        35m ago
+        oldest        35m 00s ago
         in flight     2
         dead          1
         workers       0

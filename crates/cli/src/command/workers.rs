@@ -251,10 +251,10 @@ mod tests {
         let rows: Vec<Vec<Cell>> = workers.iter().map(|worker| row(worker, now)).collect();
         let head = ["WORKER", "STATE", "RUNNING", "QUEUES", "LABELS", "HOST", "VERSION", "SEEN", "ACCOUNT"];
         insta::assert_snapshot!(crate::table::render(&head, &rows, None, false), @r"
-        WORKER  STATE     RUNNING  QUEUES       LABELS  HOST       VERSION  SEEN     ACCOUNT
-        gpu-1   live      1/4      gpu default  zone=a  a.example  0.1.0    2s ago   gpu
-        here    draining  0/8      default      -       here       0.1.0    1s ago   (server)
-        old     gone      0/0      -            -       b          0.1.0    35m ago  -
+        WORKER  STATE     RUNNING  QUEUES       LABELS  HOST       VERSION  SEEN         ACCOUNT
+        gpu-1   live      1/4      gpu default  zone=a  a.example  0.1.0    2.0s ago     gpu
+        here    draining  0/8      default      -       here       0.1.0    1.0s ago     (server)
+        old     gone      0/0      -            -       b          0.1.0    35m 00s ago  -
         ");
     }
 }

@@ -126,6 +126,13 @@ pub(super) struct Walk {
     assembler: Assembler,
 }
 
+impl Walk {
+    /// A walk from this line on.
+    pub(super) fn from(line: u64) -> Self {
+        Self { line, assembler: Assembler::default() }
+    }
+}
+
 fn nothing() -> Block {
     BlockBuilder::default().take()
 }

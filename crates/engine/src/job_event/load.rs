@@ -113,7 +113,7 @@ impl Engine {
         let mut reach = FIRST_REACH;
         loop {
             let from = stand.next_line.saturating_sub(reach).max(first_line);
-            let (mut tail, mut walk) = (Tail::default(), Walk { line: from, ..Walk::default() });
+            let (mut tail, mut walk) = (Tail::default(), Walk::from(from));
             while let Some(events) = self.walk(log, &mut walk).await? {
                 events.into_iter().for_each(|kept| tail.take(kept, attempt, next_line_seq));
             }
@@ -127,7 +127,7 @@ impl Engine {
 
     /// The furthest event of an attempt some of whose events came behind later ones.
     async fn furthest(&self, log: ExecutionId, attempt: u32) -> Result<Option<Place>, LogError> {
-        let mut walk = Walk { line: self.seek(log, (attempt, Place::FIRST), super::find::of_events).await?, ..Walk::default() };
+        let mut walk = Walk::from(self.seek(log, (attempt, Place::FIRST), super::find::of_events).await?);
         let mut furthest = None;
         while let Some(events) = self.walk(log, &mut walk).await? {
             let places = events.iter().filter(|kept| kept.attempt == attempt).map(|kept| kept.event.place);

@@ -288,4 +288,8 @@ impl Control for Stop {
     fn kill(&self) {
         self.link.request(message::encode_kill(self.id));
     }
+
+    fn live_for(&self, time: Duration) {
+        self.link.request(message::encode_live(self.id, time));
+    }
 }

@@ -5,6 +5,7 @@
 
 use std::ffi::{CStr, c_char};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use runvoy_ports::runner::{Containment, Exit, ExitStatus, Limits, Start, WorkDir};
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,7 @@ const KILL: u8 = 4;
 const STARTED: u8 = 5;
 const FAILED: u8 = 6;
 const EXITED: u8 = 7;
+const LIVE: u8 = 8;
 
 /// The first packet to a spawner.
 #[derive(Debug, Serialize, Deserialize)]
@@ -96,6 +98,11 @@ pub(crate) enum Request<'a> {
     },
     Terminate(u64),
     Kill(u64),
+    /// It is killed after so long, unless another one of these comes before.
+    Live {
+        id: u64,
+        time_ms: u64,
+    },
 }
 
 /// A command to start, borrowed from the packet.
@@ -210,6 +217,13 @@ pub(crate) fn encode_kill(id: u64) -> Vec<u8> {
     tagged(KILL, id)
 }
 
+/// Encodes how long a command may live from now on.
+pub(crate) fn encode_live(id: u64, time: Duration) -> Vec<u8> {
+    let mut bytes = tagged(LIVE, id);
+    bytes.extend_from_slice(&u64::try_from(time.as_millis()).unwrap_or(u64::MAX).to_le_bytes());
+    bytes
+}
+
 fn tagged(tag: u8, number: u64) -> Vec<u8> {
     let mut bytes = vec![tag];
     bytes.extend_from_slice(&number.to_le_bytes());
@@ -234,6 +248,7 @@ impl<'a> Request<'a> {
             START_LARGE => Some(Self::StartLarge { id: rest.u64()?, length: rest.u64()? }),
             TERMINATE => Some(Self::Terminate(rest.u64()?)),
             KILL => Some(Self::Kill(rest.u64()?)),
+            LIVE => Some(Self::Live { id: rest.u64()?, time_ms: rest.u64()? }),
             _ => None,
         }
     }

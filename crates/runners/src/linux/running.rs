@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, lchown};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use runvoy_ports::runner::{Exit, ExitStatus};
 
@@ -61,6 +62,8 @@ pub(crate) struct Running {
     pub(crate) phase: Phase,
     failure: Option<Failure>,
     killed: bool,
+    /// When it is killed unless the worker says otherwise before.
+    live_until: Option<Instant>,
     /// What an init process said about the command's own end.
     ended: Option<Exit>,
 }
@@ -102,7 +105,7 @@ impl Running {
                     (None, Some(_)) => Phase::Starting,
                     (None, None) => Phase::Executed,
                 };
-                Ok(Self { id, pid, rung, group, new_dir, status, phase, failure, killed: false, ended: None })
+                Ok(Self { id, pid, rung, group, new_dir, status, phase, failure, killed: false, live_until: None, ended: None })
             }
             Err(failure) => {
                 group.remove();
@@ -158,6 +161,16 @@ impl Running {
     pub(crate) fn kill_on(&mut self) {
         self.killed = true;
         self.kill();
+    }
+
+    /// Kills it after this time, unless it is told another one before.
+    pub(crate) fn live_for(&mut self, time: Duration) {
+        self.live_until = Instant::now().checked_add(time);
+    }
+
+    /// How long it may live, where that is said and it is not over already.
+    pub(crate) fn lives_for(&self, now: Instant) -> Option<Duration> {
+        self.live_until.filter(|_| !self.killed).map(|until| until.saturating_duration_since(now))
     }
 
     /// Whether it is to be killed for as long as there is anything of it.

@@ -120,7 +120,7 @@ impl Spawner {
                     starting.push(running.pid);
                 }
             }
-            kernel::poll(&mut fds, tick.then_some(TICK_MS));
+            kernel::poll(&mut fds, if tick { Some(TICK_MS) } else { self.next_end_ms() });
             // Before anything else: what a dead worker has asked for must not be started.
             if fds[0].revents & (libc::POLLHUP | libc::POLLERR) != 0 {
                 break;
@@ -140,6 +140,14 @@ impl Spawner {
             }
         }
         self.end();
+    }
+
+    /// How long until the first command has lived for as long as it may.
+    fn next_end_ms(&self) -> Option<i32> {
+        let now = Instant::now();
+        let next = self.running.values().filter_map(|running| running.lives_for(now)).min()?;
+        // Rounded up: woken too early, it would be asked again at once.
+        Some(i32::try_from(next.as_millis()).unwrap_or(i32::MAX).saturating_add(1))
     }
 
     /// Reads a request; false when the worker is gone.
@@ -171,10 +179,9 @@ impl Spawner {
                 Err(error) => self.report(&Report::Failed { id, failure: Failure::new(Step::Prepare, &error, "large request") }),
             },
             Some(Request::Terminate(id)) => self.find(id).into_iter().for_each(Running::terminate),
-            Some(Request::Kill(id)) => {
-                if let Some(running) = self.pids.get(&id).and_then(|pid| self.running.get_mut(pid)) {
-                    running.kill_on();
-                }
+            Some(Request::Kill(id)) => self.find_mut(id).into_iter().for_each(Running::kill_on),
+            Some(Request::Live { id, time_ms }) => {
+                self.find_mut(id).into_iter().for_each(|running| running.live_for(Duration::from_millis(time_ms)));
             }
             None => {}
         }
@@ -182,6 +189,10 @@ impl Spawner {
 
     fn find(&self, id: u64) -> Option<&Running> {
         self.running.get(self.pids.get(&id)?)
+    }
+
+    fn find_mut(&mut self, id: u64) -> Option<&mut Running> {
+        self.running.get_mut(self.pids.get(&id)?)
     }
 
     /// A command that is starting has something to say.
@@ -221,6 +232,10 @@ impl Spawner {
 
     /// Ends what is ending.
     fn advance(&mut self) {
+        // A worker that says nothing may be frozen, and its server may have given the work to somebody else.
+        let now = Instant::now();
+        let is_over = |running: &&mut Running| running.lives_for(now).is_some_and(|left| left.is_zero());
+        self.running.values_mut().filter(is_over).for_each(Running::kill_on);
         // Again and again: what forks faster than it is found is found at last.
         self.running.values().filter(|running| running.is_killed()).for_each(Running::kill);
         let mut ending = std::mem::take(&mut self.ending);

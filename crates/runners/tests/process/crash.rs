@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use runvoy_ports::runner::{Containment, ExitStatus, Runner};
 use runvoy_runners::{Config, ProcessRunner};
@@ -191,4 +192,30 @@ async fn dropping_the_runner_ends_everything() {
     assert_eq!(started.exit.await.unwrap().status, ExitStatus::Lost);
     assert_eq!(living(&mark), [0u32; 0]);
     drop(root);
+}
+
+#[tokio::test]
+async fn a_command_is_killed_when_its_time_is_over_though_its_worker_is_frozen() {
+    for containment in ALL {
+        let stage = Stage::of(containment).await;
+        let mut started = start_and_settle(&stage, SCRIPT, SLEEPERS).await;
+        started.control.live_for(Duration::from_secs(600));
+        started.control.live_for(Duration::from_millis(1));
+        until(&format!("{containment:?}: nothing of it is left"), || living(&stage.mark).is_empty()).await;
+        let exit = (&mut started.exit).await.unwrap();
+        assert_eq!(exit.status, ExitStatus::Signal(9), "{containment:?}");
+        assert_eq!(stage.run("echo alive").await.0, "alive\n", "what nobody limited runs on");
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_is_given_more_time_lives_on() {
+    let stage = Stage::new().await;
+    let mut start = stage.runner.start(stage.shell("sleep 1000")).await.unwrap();
+    start.control.live_for(Duration::from_millis(300));
+    start.control.live_for(Duration::from_secs(600));
+    // Longer than the first of them: what is shown is that nothing happens.
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    assert!(start.exit.try_recv().is_err(), "it was killed");
+    start.control.kill();
 }

@@ -3,8 +3,9 @@
 mod aws;
 mod file;
 mod key;
+mod source;
 mod store;
-mod value;
+pub mod value;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use self::aws::AwsSettings;
 #[cfg(feature = "aws")]
 pub use self::aws::EventLayout;
 use self::key::KEYS;
+pub use self::source::gather;
 
 /// What a build without AWS says to whoever wants it.
 pub const NO_AWS: &str = "this program was built without AWS: build it with `cargo build --release --features aws` (docs/aws.md)";

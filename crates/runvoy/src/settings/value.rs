@@ -76,7 +76,8 @@ pub(super) fn optional_bytes(text: &str) -> Result<Option<u64>, String> {
     if text.is_empty() { Ok(None) } else { bytes(text).map(Some) }
 }
 
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+/// A time with its unit.
+pub fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit_ms: u64 = match &text[digits.len()..] {
         "ms" => 1,

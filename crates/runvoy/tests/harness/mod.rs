@@ -3,10 +3,14 @@
 #![expect(dead_code, reason = "each test file uses its own part of this")]
 
 pub mod aws;
+pub mod chance;
 pub mod connect;
 pub mod http;
+pub mod ledger;
+pub mod network;
 pub mod process;
 pub mod socket;
+pub mod worker;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Response, StatusCode};
 use runvoy_engine::{Caller, EngineError, ListFilter};
 use runvoy_model::id::ExecutionId;
 use runvoy_model::name::Name;
@@ -28,6 +28,8 @@ const MOST_PAGE: usize = 1_000;
 /// How many are read at once where they are written as they are read.
 const PAGE: usize = 200;
 
+/// How many were looked at for a text.
+const LOOKED_AT: HeaderName = HeaderName::from_static("x-looked-at");
 /// What an execution takes as JSON, for the first guess at the size of a page.
 const USUAL_BYTES: usize = 1024;
 
@@ -39,10 +41,12 @@ pub(super) fn add(routes: &mut Routes) {
         .query("lock", text(), "Only those that asked for this lock")
         .query("queue", text(), "Only those of this queue")
         .query("job", text(), "Only those of this job")
+        .query("text", text(), "Only those with this text in their command, labels, id or end reason, in any case of letters")
         .query("since", time(), "Only those submitted at this time or later")
         .query("until", time(), "Only those submitted before this time")
         .query("cursor", text(), "Go on where the page with this X-Next-Cursor ended")
         .header("X-Next-Cursor", "Where the next page begins; absent after the last one, and where limit is 0 or above 1000")
+        .header("X-Looked-At", "How many executions were looked at for a text; a page that is not full may have a next one")
         .gives_array::<Execution>(200, "The executions");
     routes.get("/api/v1/executions", Rule::Key(Action::Read), operation, list);
 }
@@ -62,17 +66,18 @@ async fn list(call: Call) -> Result<Response<Body>, Fault> {
 }
 
 async fn page(state: &State, caller: &Caller, filter: ListFilter, limit: usize) -> Result<Response<Body>, Fault> {
-    // One more than asked for tells whether there is a next page.
-    let mut executions = state.engine.list(caller, ListFilter { limit: limit + 1, ..filter }).await?;
-    let more = executions.len() > limit;
-    executions.truncate(limit);
-    let (mut out, cloud) = (Vec::with_capacity(2 + executions.len() * USUAL_BYTES), cloud(state));
-    let shown: Vec<_> = executions.iter().map(|execution| view::execution(&state.engine, execution, &cloud)).collect();
+    let looks_through = filter.text.is_some();
+    let page = state.engine.list(caller, ListFilter { limit, ..filter }).await?;
+    let (mut out, cloud) = (Vec::with_capacity(2 + page.executions.len() * USUAL_BYTES), cloud(state));
+    let shown: Vec<_> = page.executions.iter().map(|execution| view::execution(&state.engine, execution, &cloud)).collect();
     serde_json::to_writer(&mut out, &shown).expect("wire types are plain data");
     let mut response = answer::whole(StatusCode::OK, answer::JSON, out);
-    if let Some(last) = executions.last().filter(|_| more) {
-        let cursor = HeaderValue::from_str(&last.id.to_string()).expect("hex digits are ASCII");
+    if let Some(next) = page.next {
+        let cursor = HeaderValue::from_str(&next.to_string()).expect("hex digits are ASCII");
         response.headers_mut().insert(NEXT_CURSOR, cursor);
+    }
+    if looks_through {
+        response.headers_mut().insert(LOOKED_AT, page.looked_at.into());
     }
     Ok(response)
 }
@@ -94,6 +99,7 @@ fn filter(query: &Query) -> Result<ListFilter, Fault> {
         lock: name("lock")?,
         queue: name("queue")?,
         job: query.parsed("job")?,
+        text: query.text("text")?.filter(|text| !text.is_empty()).map(str::to_owned),
         since: query.parsed::<Rfc3339>("since")?.map(Into::into),
         until: query.parsed::<Rfc3339>("until")?.map(Into::into),
         after: query.parsed::<ExecutionId>("cursor")?,
@@ -123,16 +129,16 @@ impl Pieces for Many {
             return Ok(None);
         }
         self.filter.limit = PAGE.min(self.left);
-        let executions = self.state.engine.list(&self.caller, self.filter.clone()).await?;
+        let page = self.state.engine.list(&self.caller, self.filter.clone()).await?;
         let (mut out, cloud) = (Vec::new(), cloud(&self.state));
-        for execution in &executions {
+        for execution in &page.executions {
             out.push(if std::mem::replace(&mut self.begun, true) { b',' } else { b'[' });
             let shown = view::execution(&self.state.engine, execution, &cloud);
             serde_json::to_writer(&mut out, &shown).expect("wire types are plain data");
         }
-        self.filter.after = executions.last().map(|last| last.id);
-        self.left = self.left.saturating_sub(executions.len());
-        if executions.len() < self.filter.limit || self.left == 0 {
+        self.filter.after = page.next;
+        self.left = self.left.saturating_sub(page.executions.len());
+        if page.next.is_none() || self.left == 0 {
             self.ended = true;
             out.extend_from_slice(if self.begun { b"]" } else { b"[]" });
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::body::Body;
 use futures_util::future::BoxFuture;
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use runvoy_engine::{Caller, Credential};
 use runvoy_rpc::connectrpc::{ConnectError, ConnectRpcService, DeadlinePolicy, Router};
@@ -30,6 +30,10 @@ use crate::{credential, proxy, request_id};
 
 /// A call that takes longer than this to come in is given up; an upload may take as long as it likes.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+/// What is left of a refused call is read for so long and up to so much.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
+const DRAINED_BYTES: usize = 64 << 10;
+const CLOSE: HeaderValue = HeaderValue::from_static("close");
 const ALLOW: HeaderValue = HeaderValue::from_static("POST, OPTIONS");
 
 /// Every RPC.
@@ -97,8 +101,8 @@ impl Inner {
         reached: &Reached,
         line: &mut RequestLine<'_>,
     ) -> (Response<Body>, StatusCode) {
-        let headers = parts.headers.clone();
-        match self.admit(rule, parts, body, reached, line).await {
+        let (headers, version, mut body) = (parts.headers.clone(), parts.version, Some(body));
+        match self.admit(rule, parts, &mut body, reached, line).await {
             Ok((request, ended)) => {
                 let response = match self.service.clone().call(request).await {
                     Ok(response) => response.map(Body::new),
@@ -109,7 +113,11 @@ impl Inner {
             }
             Err(refused) => {
                 let status = refused.http_status();
-                (refused.into_http_response(&headers).map(Body::new), status)
+                let mut response = refused.into_http_response(&headers).map(Body::new);
+                if version < Version::HTTP_2 && !is_drained(body).await {
+                    response.headers_mut().insert(header::CONNECTION, CLOSE);
+                }
+                (response, status)
             }
         }
     }
@@ -118,7 +126,7 @@ impl Inner {
         &self,
         rule: Option<&RpcRule>,
         mut parts: Parts,
-        body: Body,
+        body: &mut Option<Body>,
         reached: &Reached,
         line: &mut RequestLine<'_>,
     ) -> Result<(Request<Body>, Arc<AtomicU16>), ConnectError> {
@@ -131,6 +139,7 @@ impl Inner {
         let caller = self.identify(&parts, reached, &request_id).await.map_err(|fault| refused(fault.into()))?;
         line.user(Some(&caller));
         self.permit(rule, &caller).await.map_err(refused)?;
+        let body = body.take().expect("it is taken once");
         let body = if rule.is_upload { body } else { read(body, super::most_bytes(rule.path)).await? };
         let ended = Arc::new(AtomicU16::new(0));
         parts.extensions.insert(Admitted { caller, ended: Arc::clone(&ended) });
@@ -165,6 +174,15 @@ impl Inner {
         response.headers_mut().insert(header::ALLOW, ALLOW);
         self.state.cors.preflight(parts, response.headers_mut());
         response
+    }
+}
+
+/// Reads what is left of a refused call, if that is little. On HTTP/1.1 a connection with something unread on it ends, and a client that was not told so would
+/// send its next call there.
+async fn is_drained(body: Option<Body>) -> bool {
+    match body {
+        Some(body) => timeout(DRAIN_TIMEOUT, Limited::new(body, DRAINED_BYTES).collect()).await.is_ok_and(|rest| rest.is_ok()),
+        None => true,
     }
 }
 

@@ -71,10 +71,10 @@ impl<'a> Reading<'a> {
         let mut found = Vec::new();
         while found.len() < most && self.is_more {
             let limit = (most - found.len()).min(AT_ONCE);
-            let executions = self.call.engine().list(&self.call.caller, ListFilter { limit, ..self.filter.clone() }).await?;
-            self.is_more = executions.len() == limit;
-            self.filter.after = executions.last().map(|execution| execution.id).or(self.filter.after);
-            found.extend(executions);
+            let page = self.call.engine().list(&self.call.caller, ListFilter { limit, ..self.filter.clone() }).await?;
+            self.is_more = page.next.is_some();
+            self.filter.after = page.executions.last().map(|execution| execution.id).or(self.filter.after);
+            found.extend(page.executions);
         }
         Ok(found)
     }

@@ -121,6 +121,20 @@ async fn case<'a>(app: &'a TestApp, method: &Method, path: &str) -> Option<Ask<'
             app.given_up(Role::Developer, json!({"command": "true"})).await;
             app.post("/api/v1/queues/default/redrive").admin()
         }
+        ("PUT", "/api/v1/queues/{name}") => app.ask(Method::PUT, "/api/v1/queues/gpu").admin().json(&json!({"paused": true})),
+        ("DELETE", "/api/v1/queues/{name}") => {
+            ok(app.ask(Method::PUT, "/api/v1/queues/gpu").admin().json(&json!({"paused": true}))).await;
+            app.delete("/api/v1/queues/gpu").admin()
+        }
+        ("POST", "/api/v1/workers/accounts") => post(path, json!({"name": "gpu-1", "queues": ["gpu"]})),
+        ("DELETE", "/api/v1/workers/accounts/{name}") => {
+            app.with_worker().await;
+            app.delete("/api/v1/workers/accounts/gpu-1").admin()
+        }
+        ("POST", "/api/v1/workers/accounts/{name}/rotate") => {
+            app.with_worker().await;
+            app.post("/api/v1/workers/accounts/gpu-1/rotate").admin()
+        }
         ("POST", "/api/v1/alerts/test") => {
             app.engine.attach_alerter(std::sync::Arc::new(crate::task_health::Taken));
             app.post(path).admin()

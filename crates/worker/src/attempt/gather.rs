@@ -19,7 +19,7 @@ use crate::worker::Worker;
 /// The largest word about what was used.
 const USAGE_LIMIT: usize = runvoy_model::bound::MOST_MESSAGE_BYTES;
 const PAUSE: Duration = Duration::from_millis(250);
-/// An output that cannot be kept for this long fails the attempt.
+/// An output that cannot be kept for this long fails the attempt, where the worker is not told another time.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
 
 /// What an attempt leaves beside its outcome.
@@ -104,6 +104,7 @@ impl Leavings<'_> {
         drop(output);
         // A put that hangs is made anew while the lease still holds without another extend.
         let (began, within) = (Instant::now(), self.worker.config.lease_ttl / 2);
+        let give_up_after = self.worker.config.lost_after.unwrap_or(GIVE_UP_AFTER);
         loop {
             let error = match timeout(within, self.worker.leases.put_blob(self.fence, text.clone())).await {
                 Ok(Ok(payload)) => return Ok(payload),
@@ -111,7 +112,7 @@ impl Leavings<'_> {
                 Ok(Err(error)) => return Err(error.to_string()),
                 Err(_) => format!("it was not stored within {} ms", within.as_millis()),
             };
-            if began.elapsed() >= GIVE_UP_AFTER {
+            if began.elapsed() >= give_up_after {
                 return Err(error);
             }
             tracing::warn!(execution = %self.fence.execution, error, "the output of a task waits to be stored");

@@ -12,7 +12,7 @@ use std::time::Duration;
 use runvoy_model::command::{Extend, Extended};
 use runvoy_model::log::{Block, Stream};
 use runvoy_ports::lease::LeaseError;
-use runvoy_ports::runner::{Exit, Started};
+use runvoy_ports::runner::{Exit, ExitStatus, Started};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
@@ -29,6 +29,7 @@ const SILENCE: Duration = Duration::from_millis(200);
 /// A pipe that somebody else holds open is read for this long after the command has ended.
 const LINGER: Duration = Duration::from_secs(2);
 const READ_BYTES: usize = 64 * 1024;
+const SIGKILL: i32 = 9;
 
 type Publishing = Pin<Box<dyn Future<Output = (Publisher, u64, Result<(), Unpublished>)> + Send>>;
 pub(super) type Extending<'a> = Pin<Box<dyn Future<Output = Result<Extended, LeaseError>> + Send + 'a>>;
@@ -40,6 +41,7 @@ impl<'a> Attempt<'a> {
     pub(super) async fn supervise(&mut self, started: Started, began: Instant) -> (Running, Option<Exit>) {
         let Started { stdout, stderr, exit, control, pid, .. } = started;
         let mut running = Running::new(control, pid, began);
+        self.limit(&running);
         let pipes = pipe::Receiver::from_owned_fd(stdout).and_then(|out| Ok((out, pipe::Receiver::from_owned_fd(stderr)?)));
         let exit = match pipes {
             Ok(pipes) => self.attend(&mut running, pipes, exit).await,
@@ -70,7 +72,9 @@ impl<'a> Attempt<'a> {
         let mut release_at = Instant::now() + SILENCE;
         let mut stop_seen = false;
         loop {
-            if publishing.is_none() && exited.is_some() && !stdout_open && !stderr_open {
+            // Whoever lost the lease does not wait for what nobody takes.
+            let is_lost = running.cause() == Some(&Cause::LeaseLost);
+            if exited.is_some() && ((publishing.is_none() && !stdout_open && !stderr_open) || (publishing.is_some() && is_lost)) {
                 self.end_of_output();
                 if extending.is_some() {
                     // Its answer is not heard any more: whoever watches next asks again.
@@ -84,6 +88,11 @@ impl<'a> Attempt<'a> {
                 biased;
                 status = &mut exit, if alive => {
                     exited = Some(status.ok());
+                    if self.is_over_limit(exited.as_ref().and_then(Option::as_ref)) {
+                        // This worker was frozen, and somebody else ended the command in its place.
+                        self.is_cut_off = true;
+                        running.end(Cause::LeaseLost, None);
+                    }
                     linger_until = Some(Instant::now() + LINGER);
                 }
                 (publisher, raw_len, published) = resolve(&mut publishing), if !may_read => {
@@ -115,6 +124,7 @@ impl<'a> Attempt<'a> {
                 () = until(running.kill_at()), if alive => running.force(),
                 () = until(self.yield_at()), if alive && running.cause() != Some(&Cause::LeaseLost) => {
                     tracing::warn!(execution = %self.execution.id, "the lease lapses and cannot be extended: the command is ended");
+                    self.is_cut_off = true;
                     running.end(Cause::LeaseLost, None);
                 }
                 () = told_to_end_all(&mut stopping), if alive && !stop_seen => {
@@ -230,23 +240,43 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Remembers for how long the execution is nobody else's.
+    /// Remembers when the server was last heard. Where it was not, the next extend does not wait for its turn: the server may be back soon.
     pub(super) fn note_held(&mut self, extended: &Result<Extended, LeaseError>) {
-        if extended.is_ok() {
-            self.held_until = self.extend_sent + self.worker.config.lease_ttl;
+        match extended {
+            Ok(_) => self.heard_at = self.extend_sent,
+            Err(LeaseError::Lost(_)) => {}
+            Err(_) => self.extend_at = self.extend_at.min(Instant::now() + self.worker.config.lease_ttl / 15),
         }
     }
 
-    /// When the command is killed because somebody else could be given its lock or its next attempt. What neither holds a lock nor may be tried
-    /// again runs on: nobody else will ever run it.
-    fn yield_at(&self) -> Option<Instant> {
-        let before = self.worker.config.yields_before?;
-        let spec = &self.execution.spec;
-        (spec.lock.is_some() || spec.retries > 0).then(|| self.held_until.checked_sub(before).unwrap_or(self.held_until))
+    /// When the command is killed because the server was not heard for too long: its lease says how long nobody else is given its lock or its
+    /// next attempt. Where a lease says nothing, what neither has a lock nor may be tried again runs on: nobody else will ever run it.
+    pub(super) fn yield_at(&self) -> Option<Instant> {
+        let (config, spec) = (&self.worker.config, &self.execution.spec);
+        let length = match self.execution.lease.as_ref().and_then(|lease| lease.lost_after_ms) {
+            Some(ms) => config.lease_ttl.max(Duration::from_millis(ms)),
+            None if config.lost_after.is_some() || spec.lock.is_some() || spec.retries >= self.fence.attempt => config.lease_ttl,
+            None => return None,
+        };
+        Some(self.heard_at + length.saturating_sub(config.yields_before?))
+    }
+
+    /// Lets the runner end the command if this worker cannot: a little later than it would itself.
+    fn limit(&self, running: &Running) {
+        if let (Some(at), Some(before)) = (self.yield_at(), self.worker.config.yields_before) {
+            running.live_for(at.saturating_duration_since(Instant::now()) + before / 2);
+        }
+    }
+
+    /// Whether a command that was killed may have been killed for that.
+    fn is_over_limit(&self, exit: Option<&Exit>) -> bool {
+        let is_killed = exit.is_some_and(|exit| exit.status == ExitStatus::Signal(SIGKILL) && !exit.oom_killed);
+        is_killed && self.yield_at().is_some_and(|at| at <= Instant::now())
     }
 
     fn extended(&mut self, running: &mut Running, extended: Result<Extended, LeaseError>) {
         self.note_held(&extended);
+        self.limit(running);
         match extended {
             Ok(Extended { kill: Some(kill), .. }) => running.obey(kill, self.worker.config.grace),
             Ok(_) => {}
@@ -276,7 +306,7 @@ pub(super) async fn told_to_end_all(stopping: &mut watch::Receiver<Stopping>) {
     }
 }
 
-async fn until(at: Option<Instant>) {
+pub(super) async fn until(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,

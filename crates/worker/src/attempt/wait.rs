@@ -6,12 +6,13 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
-use runvoy_model::command::{Extended, Outcome};
+use runvoy_model::command::{EndAttempt, Extended, Outcome};
 use runvoy_ports::lease::LeaseError;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::supervise::{Extending, resolve, told_to_end_all};
+use super::supervise::{Extending, resolve, told_to_end_all, until};
 use super::{Attempt, Ended};
+use crate::report::report_end;
 
 impl<'a> Attempt<'a> {
     /// Waits for something; a kill, a lost lease or the worker's stop ends the wait, and what was waited for is dropped.
@@ -53,6 +54,7 @@ impl<'a> Attempt<'a> {
                 done = &mut work => return Some(done),
                 extended = resolve(&mut extending), if extending.is_some() => {
                     extending = None;
+                    self.note_held(&extended);
                     match extended {
                         Ok(_) => {}
                         Err(LeaseError::Lost(why)) => {
@@ -65,6 +67,33 @@ impl<'a> Attempt<'a> {
                 () = sleep_until(self.extend_at), if extending.is_none() => {
                     self.extend_at = Instant::now() + self.worker.config.lease_ttl / 3;
                     extending = Some(self.send_extend());
+                }
+            }
+        }
+    }
+
+    /// Tells the end of the attempt until somebody has heard it, keeping the lease meanwhile. Gives up when the server was away for so long that
+    /// the execution counts as lost there.
+    pub(super) async fn report_end(&mut self, ended: EndAttempt) {
+        let mut reporting = pin!(report_end(&*self.worker.leases, ended));
+        let mut extending: Option<Extending<'a>> = None;
+        let mut is_lost = false;
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut reporting => return,
+                extended = resolve(&mut extending), if extending.is_some() => {
+                    extending = None;
+                    self.note_held(&extended);
+                    // The end itself may be what ended the lease: its own answer says so.
+                    is_lost = matches!(extended, Err(LeaseError::Lost(_)));
+                }
+                () = sleep_until(self.extend_at), if extending.is_none() && !is_lost => {
+                    self.extend_at = Instant::now() + self.worker.config.lease_ttl / 3;
+                    extending = Some(self.send_extend());
+                }
+                () = until(self.worker.config.lost_after.map(|after| self.heard_at + after)) => {
+                    return tracing::warn!(execution = %self.execution.id, "the end of an attempt could not be told in time");
                 }
             }
         }

@@ -1,5 +1,7 @@
 //! A worker that cannot extend its leases any more, where others may be given what it runs.
 
+use std::time::Duration;
+
 use runvoy_model::spec::Spec;
 
 use crate::stage::{Stage, name};
@@ -14,7 +16,11 @@ fn cut_off(command: &str, change: impl FnOnce(&mut Spec)) -> Stage {
 #[tokio::test]
 async fn what_holds_a_lock_or_may_be_tried_again_is_killed_before_its_lease_lapses() {
     for change in [(|spec: &mut Spec| spec.lock = Some(name("prod"))) as fn(&mut Spec), |spec| spec.retries = 1] {
-        assert!(cut_off("echo begun; sleep 600", change).play_out().await.is_none(), "its end is for whoever finds the lease lapsed");
+        for lost_after in [None, Some(Duration::from_secs(600))] {
+            let mut stage = cut_off("echo begun; sleep 600", change);
+            stage.lost_after = lost_after;
+            assert!(stage.play_out().await.is_none(), "its end is for whoever finds the lease lapsed");
+        }
     }
 }
 
@@ -34,5 +40,26 @@ async fn a_worker_that_is_heard_keeps_what_it_runs() {
 async fn where_there_is_nobody_else_a_silent_store_kills_nothing() {
     let mut stage = cut_off("echo begun; sleep 1", |spec| spec.retries = 1);
     stage.yields = false;
+    stage.play().await.assert_exit(0);
+}
+
+#[tokio::test]
+async fn what_nobody_else_will_run_is_killed_when_it_counts_as_lost() {
+    let mut stage = cut_off("echo begun; sleep 600", |_| {});
+    stage.lost_after = Some(Duration::from_millis(700));
+    assert!(stage.play_out().await.is_none(), "nobody is told");
+}
+
+#[tokio::test]
+async fn an_end_that_nobody_hears_is_given_up_when_the_execution_counts_as_lost() {
+    let mut stage = cut_off("echo begun", |_| {});
+    stage.lost_after = Some(Duration::from_millis(700));
+    assert!(stage.play_out().await.is_none(), "nobody was told");
+}
+
+#[tokio::test]
+async fn the_lease_is_kept_while_the_end_is_on_its_way() {
+    let mut stage = Stage::new("echo begun");
+    stage.extends_before_end = 3;
     stage.play().await.assert_exit(0);
 }

@@ -7,3 +7,4 @@ mod runner;
 mod secret;
 mod server;
 mod stage;
+mod stop;

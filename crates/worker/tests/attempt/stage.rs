@@ -79,6 +79,10 @@ pub struct Stage {
     pub cut_off_at: Option<&'static str>,
     /// Others could be given it.
     pub yields: bool,
+    /// What nobody else is given may go on for so long without the server.
+    pub lost_after: Option<Duration>,
+    /// The first so many ends hang until the server was told so often that the lease lives on.
+    pub extends_before_end: usize,
 }
 
 impl Stage {
@@ -115,6 +119,8 @@ impl Stage {
             oom_kills: false,
             cut_off_at: None,
             yields: false,
+            lost_after: None,
+            extends_before_end: 0,
         }
     }
 
@@ -166,7 +172,10 @@ impl Stage {
         let root = TempDir::new().expect("a directory");
         let runner = Arc::new(GroupRunner { root: root.path().to_owned(), starts: 0.into(), oom_kills: self.oom_kills });
         let (done, ended) = oneshot::channel();
-        let execution = execution(self.spec);
+        let mut execution = execution(self.spec);
+        let lost_after = self.lost_after.filter(|_| execution.spec.lock.is_none() && execution.spec.retries == 0);
+        let lease = execution.lease.as_mut().expect("it is leased");
+        lease.lost_after_ms = lost_after.map(|time| u64::try_from(time.as_millis()).expect("a short time"));
         let leases = Arc::new(Desk {
             execution: execution.clone(),
             materials: self.materials,
@@ -175,6 +184,9 @@ impl Stage {
             extends_before_materials: self.extends_before_materials,
             hanging_puts: self.hanging_puts.into(),
             extends_before_put: self.extends_before_put,
+            extends_before_end: self.extends_before_end,
+            lost_end: self.lost_after.is_some(),
+            left: AtomicUsize::new(0),
             put_after: OnceLock::new(),
             extends: watch::Sender::new(0),
             log: Mutex::default(),
@@ -186,6 +198,7 @@ impl Stage {
             concurrency: 1,
             lease_ttl: Duration::from_millis(300),
             yields_before: self.yields.then_some(Duration::from_millis(100)),
+            lost_after: self.lost_after,
             grace: Duration::from_secs(1),
             home: root.path().display().to_string(),
             host: "test".to_owned(),
@@ -202,6 +215,7 @@ impl Stage {
         tokio::time::timeout(Duration::from_secs(60), gone).await.expect("it ends");
         worker.stop(Duration::from_secs(10)).await;
         leases.done.lock().await.take();
+        assert_eq!(leases.left.load(Ordering::SeqCst), 1, "an attempt is left once, however it ended");
         let ended = ended.await.ok();
         let left = std::fs::read_dir(root.path()).expect("the root").filter_map(Result::ok).filter(|entry| entry.path().is_dir()).count();
         assert_eq!(left, 0, "the work directory is gone");
@@ -221,7 +235,7 @@ fn material(secret: &str, key_name: &str, value: &str) -> Material {
 }
 
 /// A clock that stands still: nothing here depends on the time of day.
-struct Still;
+pub struct Still;
 
 impl Clock for Still {
     fn now(&self) -> UnixMs {
@@ -241,6 +255,10 @@ struct Desk {
     extends_before_materials: usize,
     hanging_puts: AtomicUsize,
     extends_before_put: usize,
+    extends_before_end: usize,
+    lost_end: bool,
+    /// How often an attempt was left to itself.
+    left: AtomicUsize,
     /// So many extends there were, and are to be, when the first blob came.
     put_after: OnceLock<usize>,
     extends: watch::Sender<usize>,
@@ -316,10 +334,23 @@ impl Leases for Desk {
     }
 
     async fn finish(&self, ended: EndAttempt) -> Result<Execution, LeaseError> {
+        let until = *self.extends.borrow() + self.extends_before_end;
+        self.extends.subscribe().wait_for(|extends| *extends >= until).await.expect("it is not dropped");
+        if let Some(text) = self.cut_off_at
+            && self.lost_end
+            && self.log.lock().await.contains(text)
+        {
+            return Err(LeaseError::Unavailable("cut off".into()));
+        }
         if let Some(done) = self.done.lock().await.take() {
             drop(done.send(ended));
         }
         Ok(self.execution.clone())
+    }
+
+    fn leave(&self, fence: Fence) {
+        assert_eq!(fence.execution, self.execution.id);
+        self.left.fetch_add(1, Ordering::SeqCst);
     }
 }
 

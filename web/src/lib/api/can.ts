@@ -8,6 +8,8 @@ export type Action =
   | 'releaseLock'
   | 'diagnose'
   | 'manageUsers'
+  | 'manageWorkers'
+  | 'manageQueues'
   | 'manageImages'
   | 'writeSecrets'
   | 'readAudit'
@@ -23,6 +25,8 @@ const TABLE: Record<Action, readonly [admin: Reach, operator: Reach, developer: 
   releaseLock: ['all', 'none', 'none', 'none'],
   diagnose: ['all', 'none', 'none', 'none'],
   manageUsers: ['all', 'none', 'none', 'none'],
+  manageWorkers: ['all', 'none', 'none', 'none'],
+  manageQueues: ['all', 'all', 'none', 'none'],
   manageImages: ['all', 'all', 'none', 'none'],
   writeSecrets: ['all', 'all', 'own', 'none'],
   readAudit: ['all', 'none', 'none', 'none'],

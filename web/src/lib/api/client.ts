@@ -24,6 +24,8 @@ type Options<O> = Given<'path', Part<O, 'path'>> &
 export interface Page<T> {
   items: T;
   next: string | undefined;
+  /** How many were looked at for a text, where one was asked for. */
+  lookedAt: number | undefined;
 }
 
 /** What is shown to the server: a key, the token of a signed link, or nothing. */
@@ -57,7 +59,8 @@ export class Api {
   async page<P extends PathsWith<'get'>>(path: P, ...[options]: Arg<Options<paths[P]['get']>>): Promise<Page<Answer<paths[P]['get']>>> {
     const response = await this.send('get', path, options as Loose);
     const items = (await response.json()) as Answer<paths[P]['get']>;
-    return { items, next: response.headers.get('x-next-cursor') ?? undefined };
+    const [next, lookedAt] = [response.headers.get('x-next-cursor'), response.headers.get('x-looked-at')];
+    return { items, next: next ?? undefined, lookedAt: lookedAt === null ? undefined : Number(lookedAt) };
   }
 
   async post<P extends PathsWith<'post'>>(path: P, ...[options]: Arg<Options<paths[P]['post']>>): Promise<Answer<paths[P]['post']>> {

@@ -808,6 +808,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/queues/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Stop a queue, let it go on, or limit it; what is absent stays as it is */
+        put: operations["putQueue"];
+        post?: never;
+        /** Take the terms of a queue away: it goes on, without limits */
+        delete: operations["removeQueueTerms"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/queues/{name}/dead": {
         parameters: {
             query?: never;
@@ -1096,6 +1114,75 @@ export interface paths {
         get: operations["whoami"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Every worker that was heard of within a day and has not left, by name */
+        get: operations["listWorkers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workers/accounts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Every account of workers, by name; also those that were revoked */
+        get: operations["listWorkerAccounts"];
+        put?: never;
+        /** Make an account of workers, with a key of its own or with a public key that is brought */
+        post: operations["createWorker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workers/accounts/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End the key of an account of workers */
+        delete: operations["revokeWorker"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workers/accounts/{name}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give an account of workers another key; the one before ends in the same step */
+        post: operations["rotateWorker"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1492,6 +1579,26 @@ export interface components {
             claim_token: components["schemas"]["Sensitive"];
             /** @description Who was invited. */
             user: components["schemas"]["User"];
+        };
+        /** @description Body of `POST /workers/accounts`. */
+        CreateWorkerRequest: {
+            /** @description Its name. It may be left out with a public key: then it is what comes with the key, or the key's fingerprint. */
+            name?: string;
+            /**
+             * @description A P-256 public key whose owner signs tokens with the private one: PEM, or base58 of such a key or of a JSON document with `name` and
+             *     `public_key`. Absent: a key is made, and shown once.
+             */
+            public_key?: string | null;
+            /** @description The queues it may serve; none means every queue. */
+            queues?: string[];
+        };
+        /** @description Answer to an account that was made or given another key. A key is given once. */
+        CreateWorkerResponse: {
+            /** @description The account. */
+            account: components["schemas"]["WorkerAccount"];
+            api_key?: components["schemas"]["Sensitive"] | null;
+            /** @description What happened, for a person. */
+            message?: string;
         };
         /** @description An execution that was given up after its last attempt. An item of `GET /queues/{name}/dead`. */
         DeadLetter: {
@@ -2210,8 +2317,30 @@ export interface components {
              */
             version: number;
         };
+        /** @description Body of `PUT /queues/{name}`. What is absent stays as it is. */
+        PutQueueRequest: {
+            /**
+             * Format: int32
+             * @description So many of it may be with workers at once, 1 to 1000; 0 takes the limit away.
+             */
+            concurrency?: number | null;
+            /** @description Stop it, or let it go on. */
+            paused?: boolean | null;
+            /**
+             * Format: int32
+             * @description So many of each user's may be, 1 to 1000; 0 takes the limit away.
+             */
+            per_user?: number | null;
+            /** @description Why it is stopped, for people. */
+            reason?: string | null;
+        };
         /** @description A named line of executions. An item of `GET /queues`. */
         Queue: {
+            /**
+             * Format: int32
+             * @description So many of it may be with workers at once; absent: any number.
+             */
+            concurrency?: number | null;
             /**
              * Format: int64
              * @description How many were given up and have not been run again.
@@ -2230,6 +2359,49 @@ export interface components {
             /** @description Its name. */
             name: string;
             oldest?: components["schemas"]["Rfc3339"] | null;
+            paused?: components["schemas"]["QueuePause"] | null;
+            /**
+             * Format: int32
+             * @description So many of each user's may be; absent: any number.
+             */
+            per_user?: number | null;
+            /**
+             * Format: int64
+             * @description How many are with workers under its limits; absent where it has none.
+             */
+            places_taken?: number | null;
+            /**
+             * Format: int64
+             * @description How many workers that were heard of lately serve it.
+             */
+            workers?: number;
+        };
+        /** @description Who has stopped a queue. */
+        QueuePause: {
+            /** @description When. */
+            at: components["schemas"]["Rfc3339"];
+            /** @description Who. */
+            by: string;
+            /** @description Why, for people. */
+            reason?: string | null;
+        };
+        /** @description Answer to `PUT /queues/{name}` and `DELETE /queues/{name}`: the terms from now on. */
+        QueueTermsResponse: {
+            /**
+             * Format: int32
+             * @description So many of it may be with workers at once.
+             */
+            concurrency?: number | null;
+            /** @description What happened, for a person. */
+            message?: string;
+            /** @description The queue. */
+            name: string;
+            paused?: components["schemas"]["QueuePause"] | null;
+            /**
+             * Format: int32
+             * @description So many of each user's may be.
+             */
+            per_user?: number | null;
         };
         /** @description Why it ended, or what it waits for. */
         Reason: {
@@ -2425,6 +2597,13 @@ export interface components {
              * @description How many of their jobs go on, and start tasks in their name.
              */
             open_jobs?: number;
+        };
+        /** @description Answer to `DELETE /workers/accounts/{name}`. */
+        RevokeWorkerResponse: {
+            /** @description What happened, for a person. */
+            message?: string;
+            /** @description Which account. */
+            name: string;
         };
         /**
          * Format: date-time
@@ -3043,6 +3222,69 @@ export interface components {
             /** @description The server's version. */
             server_version?: string;
         };
+        /** @description A worker as it was last heard of. An item of `GET /workers`. */
+        Worker: {
+            /** @description The account whose key it showed; absent for one that lives inside a server. */
+            account?: string | null;
+            /**
+             * Format: int32
+             * @description How many it runs at once.
+             */
+            concurrency?: number;
+            /** @description It takes nothing new, and goes when what it runs has ended. */
+            draining?: boolean;
+            /** @description The machine it is on. */
+            host?: string;
+            /** @description It lives inside a server. */
+            in_process?: boolean;
+            /** @description What executions can ask for. */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description It was heard of within the last 30 seconds. */
+            live?: boolean;
+            /** @description What it calls itself. */
+            name: string;
+            /** @description The queues it serves. */
+            queues?: string[];
+            /** @description How it runs commands. */
+            runner?: string;
+            /**
+             * Format: int32
+             * @description How many executions it runs now.
+             */
+            running?: number;
+            /** @description When it was last heard of. */
+            seen_at: components["schemas"]["Rfc3339"];
+            /** @description When it started. */
+            since: components["schemas"]["Rfc3339"];
+            /** @description The program's version. */
+            version?: string;
+            /** @description One start of it: a worker that is started again is another one. */
+            worker_id: string;
+        };
+        /** @description An account of workers. An item of `GET /workers/accounts`. */
+        WorkerAccount: {
+            /** @description When. */
+            created_at: components["schemas"]["Rfc3339"];
+            /** @description Who made it. */
+            created_by?: string;
+            /** @description The fingerprint of its public key: what `kid` of its tokens says. */
+            fingerprint?: string | null;
+            /** @description Its id: another one when the name is used again. */
+            id: string;
+            /** @description The first characters of its key; absent where it has a public key. */
+            key_prefix?: string | null;
+            /** @description Since when it has this key. */
+            keyed_at: components["schemas"]["Rfc3339"];
+            last_used?: components["schemas"]["Rfc3339"] | null;
+            /** @description Its name. */
+            name: string;
+            /** @description The queues it may serve; none means every queue. */
+            queues?: string[];
+            /** @description Its key is not accepted any more. */
+            revoked?: boolean;
+        };
     };
     responses: never;
     parameters: never;
@@ -3425,6 +3667,8 @@ export interface operations {
                 since?: string;
                 /** @description Only these statuses, with commas between them */
                 status?: string;
+                /** @description Only those with this text in their command, labels, id or end reason, in any case of letters */
+                text?: string;
                 /** @description Only those submitted before this time */
                 until?: string;
                 /** @description Only those that this user submitted */
@@ -3439,6 +3683,8 @@ export interface operations {
             /** @description The executions */
             200: {
                 headers: {
+                    /** @description How many executions were looked at for a text; a page that is not full may have a next one */
+                    "X-Looked-At"?: string;
                     /** @description Where the next page begins; absent after the last one, and where limit is 0 or above 1000 */
                     "X-Next-Cursor"?: string;
                     [name: string]: unknown;
@@ -4517,6 +4763,59 @@ export interface operations {
             };
         };
     };
+    putQueue: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The queue */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PutQueueRequest"];
+            };
+        };
+        responses: {
+            /** @description Its terms from now on */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueTermsResponse"];
+                };
+            };
+        };
+    };
+    removeQueueTerms: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The queue */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It has none any more */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueTermsResponse"];
+                };
+            };
+        };
+    };
     listDeadLetters: {
         parameters: {
             query?: {
@@ -5073,6 +5372,122 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Whoami"];
+                };
+            };
+        };
+    };
+    listWorkers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The workers */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Worker"][];
+                };
+            };
+        };
+    };
+    listWorkerAccounts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The accounts */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkerAccount"][];
+                };
+            };
+        };
+    };
+    createWorker: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateWorkerRequest"];
+            };
+        };
+        responses: {
+            /** @description It is made; a key is shown only here */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreateWorkerResponse"];
+                };
+            };
+        };
+    };
+    revokeWorker: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The account */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its key works no longer, also where it is in use */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RevokeWorkerResponse"];
+                };
+            };
+        };
+    };
+    rotateWorker: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The account */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It has another key, which is shown only here */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreateWorkerResponse"];
                 };
             };
         };

@@ -85,7 +85,8 @@ export interface HttpLogSource {
 
 /** The log of an execution over HTTP. */
 export function httpLogSource(options: HttpLogSource): LogSource {
-  const base = `${options.endpoint.replace(/\/+$/, '')}/api/v1/executions/${encodeURIComponent(options.executionId)}/logs`;
+  const execution = `${options.endpoint.replace(/\/+$/, '')}/api/v1/executions/${encodeURIComponent(options.executionId)}`;
+  const base = `${execution}/logs`;
   const ask = async (path: string, query: Record<string, string | number | undefined>, signal?: AbortSignal): Promise<Response> => {
     const params = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) if (value !== undefined) params.set(name, String(value));
@@ -104,7 +105,7 @@ export function httpLogSource(options: HttpLogSource): LogSource {
     canSearch: options.canSearch ?? true,
     async head(signal) {
       const body = (await (await ask('', { tail: 0 }, signal)).json()) as LogsResponse;
-      return { status: body.status, nextLine: body.next_line ?? 1, websocketUrl: body.websocket_url ?? undefined };
+      return { status: body.status, nextLine: body.next_line ?? 1, websocketUrl: body.websocket_url ? streamOf(execution, body.websocket_url) : undefined };
     },
     async page(fromLine, limit, stream, signal) {
       const text = await (await ask('', { from_line: fromLine, limit, stream }, signal)).text();
@@ -121,6 +122,18 @@ export function httpLogSource(options: HttpLogSource): LogSource {
     download: (format, signal) => ask('', { format }, signal),
   };
   return source;
+}
+
+/** The stream's address as the page itself reaches the server: the one that the server tells may be a public one, which the page's policy forbids. */
+function streamOf(execution: string, told: string): string {
+  try {
+    const url = new URL(`${execution}/stream`, globalThis.location?.href);
+    url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+    url.search = new URL(told).search;
+    return url.href;
+  } catch {
+    return told;
+  }
 }
 
 function linesOf(query: SearchQuery): Record<string, string | number | undefined> {

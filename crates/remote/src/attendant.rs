@@ -1,0 +1,124 @@
+//! Tells the server that a worker is there, and the worker what it should look at now. The stream is a hint that makes a kill quick; the report every few
+//! seconds is the poll behind it. Neither says what to do: an extend does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use runvoy_model::id::ExecutionId;
+use runvoy_model::name::Name;
+use runvoy_model::time::UnixMs;
+use runvoy_ports::lease::Slots;
+use runvoy_rpc::job::v1::{AttendWorkerRequest, ReportWorkerRequest, WorkerInfo};
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
+
+use crate::backoff::Backoff;
+use crate::fault::Fault;
+use crate::link::Link;
+
+const REPORT_EVERY: Duration = Duration::from_secs(5);
+/// A stream that was silent for longer is taken for dead.
+const SILENCE: Duration = Duration::from_secs(45);
+/// The last word of a worker has this long.
+const LEAVE_WITHIN: Duration = Duration::from_secs(2);
+
+/// The worker, as its attendant sees it.
+pub struct Attended {
+    /// Whom to tell that an execution should be looked at.
+    pub slots: Arc<dyn Slots>,
+    /// What it runs.
+    pub held: Box<dyn Fn() -> Vec<ExecutionId> + Send + Sync>,
+}
+
+/// Speaks for one worker.
+pub struct Attendant {
+    pub(crate) link: Arc<Link>,
+    pub(crate) info: WorkerInfo,
+    pub(crate) queues: Vec<Name>,
+    pub(crate) since: UnixMs,
+    /// The server answers again.
+    pub(crate) is_back: Notify,
+}
+
+impl Attendant {
+    /// Says once that the worker is there: whether the server can be reached, and takes it.
+    pub async fn introduce(&self) -> Result<(), Fault> {
+        self.report(Vec::new(), false, false).await.map(drop)
+    }
+
+    /// Speaks for the worker until dropped.
+    pub async fn run(&self, attended: &Attended) {
+        tokio::join!(self.keep_reporting(attended), self.keep_attending(attended));
+    }
+
+    /// Says that the worker is gone; if nobody hears it, time will tell.
+    pub async fn leave(&self) {
+        timeout(LEAVE_WITHIN, self.report(Vec::new(), true, true)).await.ok();
+    }
+
+    async fn keep_reporting(&self, attended: &Attended) {
+        let mut was_away = false;
+        loop {
+            match self.report((attended.held)(), attended.slots.is_draining(), false).await {
+                Ok(ids) => {
+                    ids.into_iter().for_each(|id| attended.slots.nudge(id));
+                    if std::mem::take(&mut was_away) {
+                        tracing::info!("the server answers again");
+                        self.is_back.notify_one();
+                    }
+                }
+                Err(fault) => {
+                    if !std::mem::replace(&mut was_away, true) {
+                        tracing::warn!(%fault, "the server does not answer");
+                    }
+                }
+            }
+            sleep(REPORT_EVERY).await;
+        }
+    }
+
+    async fn report(&self, held: Vec<ExecutionId>, draining: bool, leaving: bool) -> Result<Vec<ExecutionId>, Fault> {
+        let request = ReportWorkerRequest {
+            worker: self.info.clone().into(),
+            queues: self.queues.iter().map(ToString::to_string).collect(),
+            job_ids: held.iter().map(ToString::to_string).collect(),
+            draining,
+            since_ms: self.since.0,
+            leaving,
+            ..Default::default()
+        };
+        let answer = self.link.call(self.link.within(), |server| async move { server.report_worker(request).await }).await?;
+        Ok(answer.into_owned().job_ids.iter().filter_map(|id| id.parse().ok()).collect())
+    }
+
+    async fn keep_attending(&self, attended: &Attended) {
+        let mut backoff = Backoff::default();
+        loop {
+            tokio::select! {
+                ended = self.attend(attended, &mut backoff) => {
+                    if let Err(fault) = ended {
+                        tracing::debug!(%fault, "the stream of what to look at has ended");
+                    }
+                    tokio::select! {
+                        () = sleep(backoff.next()) => {}
+                        () = self.is_back.notified() => {}
+                    }
+                }
+                // Whatever was open before is of no use.
+                () = self.is_back.notified() => {}
+            }
+        }
+    }
+
+    async fn attend(&self, attended: &Attended, backoff: &mut Backoff) -> Result<(), Fault> {
+        let request = AttendWorkerRequest { worker_id: self.info.id.clone(), ..Default::default() };
+        let mut stream = self.link.call(self.link.within(), |server| async move { server.attend_worker(request).await }).await?;
+        loop {
+            let message = timeout(SILENCE, stream.message()).await.map_err(|_| Fault::Away("nothing was heard for too long".to_owned()))?;
+            let Some(message) = message.map_err(|error| Fault::of(&error))? else { return Ok(()) };
+            backoff.reset();
+            let ids = message.to_owned_message().job_ids;
+            ids.iter().filter_map(|id| id.parse().ok()).for_each(|id| attended.slots.nudge(id));
+        }
+    }
+}

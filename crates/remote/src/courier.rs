@@ -1,0 +1,217 @@
+//! Brings what one attempt has to tell to the server: records in order, one request at a time, then the end. It asks nobody's leave: what
+//! was left by a worker that died is brought by the same steps.
+//!
+//! Where the server stands, the server says: whatever was lost on the way is read again from the log, whatever arrived is not stored twice.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use runvoy_model::command::{EndAttempt, Outcome};
+use runvoy_ports::clock::Clock;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::backoff::Backoff;
+use crate::desk::{Appended, Desk};
+use crate::fault::Fault;
+use crate::outbox::{Outbox, Verdict};
+use crate::wal::{Batch, Most, Place};
+
+/// The most that one request carries.
+const MOST: Most = Most { bytes: 256 << 10, frames: 10_000 };
+/// So many pieces of output go without waiting for more.
+const ENOUGH_FRAMES: u64 = 50;
+/// Between two requests there is ten times as long as the server took for the last one, but not less and not more than this. A command that was
+/// silent for longer has its output sent at once.
+const PACE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
+
+/// Brings the records and the end of one attempt.
+pub(crate) struct Courier<D> {
+    desk: Arc<D>,
+    outbox: Arc<Outbox>,
+    clock: Arc<dyn Clock>,
+    token: String,
+    at: Place,
+    /// How many frames of the log were read.
+    frames: u64,
+    send_not_before: Instant,
+    backoff: Backoff,
+}
+
+/// Why no more records are brought.
+enum Stuck {
+    /// The server does not take any of this attempt.
+    Lost(String),
+    /// They cannot be had from the log.
+    Broken(String),
+}
+
+impl<D: Desk> Courier<D> {
+    pub(crate) fn new(desk: Arc<D>, outbox: Arc<Outbox>, clock: Arc<dyn Clock>) -> Self {
+        let (token, at) = {
+            let wal = outbox.wal.lock();
+            (wal.opening().token.clone(), wal.first())
+        };
+        Self { desk, outbox, clock, token, at, frames: 0, send_not_before: Instant::now(), backoff: Backoff::default() }
+    }
+
+    /// Goes on until the server has heard everything, or does not want to.
+    pub(crate) async fn run(mut self) {
+        let verdict = match self.bring_records().await {
+            Ok(()) => self.bring_end().await,
+            Err(Stuck::Lost(why)) => Verdict::Lost(why),
+            Err(Stuck::Broken(why)) => {
+                tracing::error!(why, "the output of an attempt cannot be brought to the server");
+                self.outbox.progress.send_modify(|progress| progress.broken = Some(why));
+                while !self.is_over() {
+                    self.outbox.news.notified().await;
+                }
+                self.bring_end().await
+            }
+        };
+        if let Verdict::Lost(why) = &verdict {
+            self.tell_lost(why);
+        }
+        self.outbox.remove().await;
+        self.outbox.progress.send_modify(|progress| progress.verdict = Some(verdict));
+    }
+
+    fn tell_lost(&self, why: &str) {
+        let wal = self.outbox.wal.lock();
+        let (execution, unsent) = (wal.opening().fence.execution, wal.next().seq - self.at.seq);
+        tracing::warn!(%execution, unsent_records = unsent, why, "the server does not take what an attempt has to tell");
+    }
+
+    /// Brings records until there will be no more.
+    async fn bring_records(&mut self) -> Result<(), Stuck> {
+        loop {
+            let at = self.at;
+            match self.outbox.with_wal(move |wal| wal.read(at, MOST)).await {
+                Err(error) => return Err(Stuck::Broken(format!("the write-ahead log cannot be read: {error}"))),
+                Ok(None) if self.is_over() => return Ok(()),
+                Ok(None) => self.outbox.news.notified().await,
+                Ok(Some(_)) if self.may_wait() => self.wait_for_more().await,
+                Ok(Some(batch)) => self.send(batch).await?,
+            }
+        }
+    }
+
+    /// Nothing more will be written.
+    fn is_over(&self) -> bool {
+        self.outbox.wal.lock().end().is_some() || self.outbox.progress.borrow().left.is_some()
+    }
+
+    /// More may come that can go in the same request.
+    fn may_wait(&self) -> bool {
+        let wal = self.outbox.wal.lock();
+        let is_enough = wal.frames() - self.frames.min(wal.frames()) >= ENOUGH_FRAMES || wal.len() - self.at.offset >= MOST.bytes as u64;
+        !is_enough && wal.end().is_none() && Instant::now() < self.send_not_before
+    }
+
+    async fn wait_for_more(&self) {
+        while self.may_wait() {
+            tokio::select! {
+                () = sleep_until(self.send_not_before) => return,
+                () = self.outbox.news.notified() => {}
+            }
+        }
+    }
+
+    async fn send(&mut self, batch: Batch) -> Result<(), Stuck> {
+        let sent_at = Instant::now();
+        let is_output = batch.block.raw_len > 0;
+        let appended = self.desk.append(&self.token, batch.first_seq, batch.block.clone()).await;
+        match appended {
+            Ok(Appended::Stored { through }) => {
+                self.send_not_before = Instant::now() + (sent_at.elapsed() * 10).clamp(PACE.0, PACE.1);
+                self.stored(batch, through).await
+            }
+            Ok(Appended::Gap { expected }) if expected != batch.first_seq => self.go_to(expected).await,
+            Ok(Appended::Full { limit_bytes }) if is_output => self.drop_output(limit_bytes).await,
+            Ok(Appended::Gap { .. } | Appended::Full { .. }) => self.pause("the server contradicts itself").await,
+            Err(Fault::Lost(why) | Fault::Refused(why)) => Err(Stuck::Lost(why)),
+            Err(fault @ (Fault::Away(_) | Fault::Key(_))) => self.pause(&fault.to_string()).await,
+        }
+    }
+
+    async fn stored(&mut self, batch: Batch, through: u64) -> Result<(), Stuck> {
+        self.backoff.reset();
+        self.frames += batch.frames as u64;
+        if through + 1 == batch.next.seq {
+            self.at = batch.next;
+        } else {
+            self.go_to(through + 1).await?;
+        }
+        let at = self.at;
+        let forgot = self
+            .outbox
+            .with_wal(move |wal| if at == wal.next() && Outbox::is_large(wal) { wal.forget().map(|()| wal.next()) } else { Ok(at) });
+        self.at = forgot.await.map_err(|error| Stuck::Broken(format!("the write-ahead log cannot be written: {error}")))?;
+        self.note_progress(false);
+        Ok(())
+    }
+
+    /// Goes on from the record that the server waits for. It may have more than the log: then the log lost its tail, and all is well.
+    async fn go_to(&mut self, seq: u64) -> Result<(), Stuck> {
+        let found = self.outbox.with_wal(move |wal| wal.seek(seq).map(|place| (place, wal.next()))).await;
+        let (place, next) = found.map_err(|error| Stuck::Broken(format!("the write-ahead log cannot be read: {error}")))?;
+        self.at = match place {
+            Some(place) => place,
+            None if seq > next.seq => next,
+            None => return Err(Stuck::Broken(format!("the server waits for record {seq}, which it had stored before"))),
+        };
+        Ok(())
+    }
+
+    /// The log on the server is full: what waits here is not stored any more, but for the platform's own lines.
+    async fn drop_output(&mut self, limit_bytes: u64) -> Result<(), Stuck> {
+        let (at, now) = (self.at, self.clock.now());
+        let remark = |bytes| format!("### runvoy: the log is full: {bytes} bytes of output that were on their way were not kept");
+        let dropped = self.outbox.with_wal(move |wal| wal.drop_output(at, now, remark).map(|()| wal.first())).await;
+        self.at = dropped.map_err(|error| Stuck::Broken(format!("the write-ahead log cannot be written: {error}")))?;
+        self.outbox.progress.send_modify(|progress| progress.full_at = Some(limit_bytes));
+        self.note_progress(false);
+        Ok(())
+    }
+
+    async fn pause(&mut self, why: &str) -> Result<(), Stuck> {
+        let wait = self.backoff.next();
+        tracing::debug!(why, again_in_ms = wait.as_millis(), "output waits on this worker");
+        self.note_progress(true);
+        sleep(wait).await;
+        Ok(())
+    }
+
+    fn note_progress(&self, is_away: bool) {
+        self.outbox.progress.send_modify(|progress| (progress.sent_to, progress.is_away) = (self.at.offset, is_away));
+    }
+
+    /// Tells the end: as the attempt did, or what became of it where it did not. A lease that nothing was done with is handed back.
+    async fn bring_end(&mut self) -> Verdict {
+        let (end, wrote, fence) = {
+            let wal = self.outbox.wal.lock();
+            (wal.end().map(Bytes::copy_from_slice), wal.next().seq > 1, wal.opening().fence)
+        };
+        let left = self.outbox.progress.borrow().left.clone().unwrap_or_default();
+        let lost = EndAttempt::of(fence, Outcome::Lost { message: left });
+        let end = end.or_else(|| wrote.then(|| serde_json::to_vec(&lost).expect("plain data").into()));
+        loop {
+            let told = match &end {
+                Some(end) => self.desk.complete(&self.token, end.clone()).await,
+                None => self.desk.release(&self.token).await.map(|()| Bytes::new()),
+            };
+            match told {
+                Ok(execution) => return Verdict::Told(execution),
+                Err(Fault::Lost(why) | Fault::Refused(why)) => return Verdict::Lost(why),
+                Err(fault) => {
+                    let wait = self.backoff.next();
+                    tracing::debug!(%fault, again_in_ms = wait.as_millis(), "the end of an attempt waits on this worker");
+                    sleep(wait).await;
+                }
+            }
+        }
+    }
+}

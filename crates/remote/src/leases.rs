@@ -1,0 +1,366 @@
+//! The seam of a worker elsewhere: leases by long polls, output through a write-ahead log, ends told until they are heard. What it says is in
+//! [`crate::outbox`] and [`crate::courier`]; this file asks.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use futures_util::future::join_all;
+use parking_lot::Mutex;
+use runvoy_model::command::{EndAttempt, Extend, Extended, Fence};
+use runvoy_model::execution::{Execution, KillRequest};
+use runvoy_model::id::LeaseId;
+use runvoy_model::job::Payload;
+use runvoy_model::log::Block;
+use runvoy_model::name::Name;
+use runvoy_model::spec::Spec;
+use runvoy_model::time::UnixMs;
+use runvoy_ports::clock::Clock;
+use runvoy_ports::lease::{LeaseError, Leases, Material, Materials};
+use runvoy_rpc::job::v1::{
+    BeginJobRequest, DequeueJobRequest, DequeueJobResponse, FetchMaterialsRequest, StoreBlobRequest, UpdateJobRequest, WorkerInfo,
+};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use crate::attendant::Attendant;
+use crate::backoff::Backoff;
+use crate::courier::Courier;
+use crate::desk::Desk;
+use crate::fault::Fault;
+use crate::leftover;
+use crate::link::{Endpoint, Link};
+use crate::outbox::{Outbox, Verdict};
+use crate::wal::{Opening, Wal};
+
+/// How long the server keeps a request for work waiting.
+const WAIT: Duration = Duration::from_secs(25);
+/// What is large may take this long.
+const LARGE_WITHIN: Duration = Duration::from_secs(60);
+const CUT_OFF: &str = "the worker could not reach the server for too long and ended the command";
+
+/// What a worker elsewhere can be told.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where the server is.
+    pub endpoint: Endpoint,
+    /// Who asks.
+    pub worker: WorkerInfo,
+    /// The queues that it serves.
+    pub queues: Vec<Name>,
+    /// How long its leases last.
+    pub lease_ttl: Duration,
+    /// What nobody else will run may go on for so long without the server.
+    pub lost_after: Duration,
+    /// Where write-ahead logs are. Nobody else uses this directory.
+    pub dir: PathBuf,
+}
+
+/// Work from a server elsewhere.
+pub struct RemoteLeases {
+    link: Arc<Link>,
+    config: Config,
+    clock: Arc<dyn Clock>,
+    held: Mutex<HashMap<LeaseId, Held>>,
+    backoff: Mutex<Backoff>,
+    closing: watch::Sender<bool>,
+    denied: watch::Sender<Option<Fault>>,
+}
+
+/// A lease that an attempt runs under.
+#[derive(Clone)]
+struct Held {
+    token: String,
+    since: Instant,
+    outbox: Arc<Outbox>,
+}
+
+/// A lease as it was handed out.
+struct Offer {
+    token: String,
+    execution: Execution,
+    spec: Spec,
+    at: Instant,
+}
+
+impl RemoteLeases {
+    /// Work from this server. Nothing is asked yet.
+    pub fn new(config: Config, clock: Arc<dyn Clock>) -> Result<Self, String> {
+        let within = (config.lease_ttl / 3).clamp(Duration::from_millis(500), Duration::from_secs(10));
+        let link = Arc::new(Link::new(config.endpoint.clone(), within)?);
+        Ok(Self {
+            link,
+            config,
+            clock,
+            held: Mutex::default(),
+            backoff: Mutex::default(),
+            closing: watch::Sender::new(false),
+            denied: watch::Sender::new(None),
+        })
+    }
+
+    /// Whoever speaks for this worker.
+    pub fn attendant(&self) -> Attendant {
+        Attendant {
+            link: Arc::clone(&self.link),
+            info: self.config.worker.clone(),
+            queues: self.config.queues.clone(),
+            since: self.clock.now(),
+            is_back: tokio::sync::Notify::new(),
+        }
+    }
+
+    /// Comes back when the server has refused this worker for good: its key, or its queues.
+    pub async fn denied(&self) -> Fault {
+        let mut denied = self.denied.subscribe();
+        let denied = denied.wait_for(Option::is_some).await.expect("the sender is here");
+        denied.clone().expect("just seen")
+    }
+
+    /// Brings what a worker left here that died; how many attempts. Its commands must be gone.
+    pub async fn take_up(&self) -> std::io::Result<usize> {
+        let (dir, url, clock) = (self.config.dir.clone(), self.link.url().to_owned(), Arc::clone(&self.clock));
+        let found = tokio::task::spawn_blocking(move || leftover::find(&dir, &url, &*clock)).await.map_err(std::io::Error::other)??;
+        let count = found.len();
+        for outbox in found {
+            self.send(outbox);
+        }
+        Ok(count)
+    }
+
+    fn send(&self, outbox: Arc<Outbox>) {
+        tokio::spawn(Courier::new(Arc::clone(&self.link), outbox, Arc::clone(&self.clock)).run());
+    }
+
+    fn held(&self, fence: Fence) -> Result<Held, LeaseError> {
+        let held = self.held.lock().get(&fence.lease).cloned();
+        held.ok_or_else(|| LeaseError::Lost("this worker does not hold the lease".to_owned()))
+    }
+
+    /// Asks for work and waits for it; what was handed out.
+    async fn wait_for_offers(&self, max: usize) -> Result<Vec<Offer>, Fault> {
+        let request = DequeueJobRequest {
+            max_jobs: i32::try_from(max).unwrap_or(i32::MAX),
+            worker: self.config.worker.clone().into(),
+            queues: self.config.queues.iter().map(ToString::to_string).collect(),
+            two_step: true,
+            wait_ms: Some(ms(WAIT)),
+            lease_ttl_ms: ms(self.config.lease_ttl),
+            lost_after_ms: ms(self.config.lost_after),
+            ..Default::default()
+        };
+        let within = WAIT + self.link.within();
+        let mut stream = self.link.call(within, |server| async move { server.dequeue_job(request).await }).await?;
+        let mut offers = Vec::new();
+        loop {
+            let message = match timeout(within, stream.message()).await {
+                Ok(Ok(Some(message))) => message.to_owned_message(),
+                Ok(Ok(None)) => return Ok(offers),
+                // What has come is good.
+                Ok(Err(error)) if offers.is_empty() => return Err(Fault::of(&error)),
+                Err(_) if offers.is_empty() => return Err(Fault::Away("no answer to a request for work".to_owned())),
+                Ok(Err(_)) | Err(_) => return Ok(offers),
+            };
+            match offer(message) {
+                Ok(offer) => offers.push(offer),
+                Err((token, why)) => {
+                    tracing::error!(why, "a lease cannot be understood: the server is of another version");
+                    self.link.release(&token).await.ok();
+                }
+            }
+        }
+    }
+
+    /// Makes an offer an attempt; `None` where that could not be, and then it was handed back.
+    async fn begin(&self, offer: Offer) -> Option<Execution> {
+        let lease = offer.execution.lease.as_ref()?;
+        let fence = Fence { execution: offer.execution.id, attempt: lease.attempt, lease: lease.id };
+        let opening = Opening { endpoint: self.link.url().to_owned(), token: offer.token.clone(), fence };
+        let dir = self.config.dir.clone();
+        let created =
+            tokio::task::spawn_blocking(move || Wal::create(&dir, opening)).await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+        let outbox = match created {
+            Ok(wal) => Outbox::new(wal),
+            Err(error) => {
+                tracing::error!(execution = %fence.execution, %error, "a write-ahead log cannot be made: the lease is handed back");
+                self.link.release(&offer.token).await.ok();
+                return None;
+            }
+        };
+        match self.ask_to_begin(&offer).await {
+            Some(execution) => {
+                self.held.lock().insert(fence.lease, Held { token: offer.token, since: offer.at, outbox: Arc::clone(&outbox) });
+                self.send(outbox);
+                Some(execution)
+            }
+            None => {
+                outbox.leave("it was not begun in time");
+                self.send(outbox);
+                None
+            }
+        }
+    }
+
+    /// Repeats after a lost answer, for as long as the lease holds: a second begin is the first one.
+    async fn ask_to_begin(&self, offer: &Offer) -> Option<Execution> {
+        let mut backoff = Backoff::default();
+        while offer.at.elapsed() < self.config.lease_ttl && !*self.closing.borrow() {
+            let request = BeginJobRequest { task_token: offer.token.clone(), ..Default::default() };
+            match self.link.call(self.link.within(), |server| async move { server.begin_job(request).await }).await {
+                Ok(answer) => match serde_json::from_slice::<Execution>(&answer.into_owned().execution) {
+                    Ok(execution) => return Some(Execution { spec: offer.spec.clone(), ..execution }),
+                    Err(error) => {
+                        tracing::error!(%error, "the server's answer cannot be understood: it is of another version");
+                        return None;
+                    }
+                },
+                Err(Fault::Lost(why) | Fault::Refused(why)) => {
+                    tracing::info!(execution = %offer.execution.id, why, "a lease was not begun");
+                    return None;
+                }
+                Err(fault) => {
+                    tracing::warn!(execution = %offer.execution.id, %fault, "a lease waits to be begun");
+                    sleep(backoff.next()).await;
+                }
+            }
+        }
+        None
+    }
+
+    /// Waits before work is asked for again, or for good where there will be none.
+    async fn rest(&self, fault: Fault) {
+        let mut closing = self.closing.subscribe();
+        let rest = async {
+            match fault {
+                Fault::Key(_) | Fault::Refused(_) => {
+                    tracing::error!(%fault, "no work can be had");
+                    self.denied.send_replace(Some(fault));
+                    std::future::pending().await
+                }
+                Fault::Away(_) | Fault::Lost(_) => {
+                    let wait = self.backoff.lock().next();
+                    tracing::warn!(%fault, again_in_ms = wait.as_millis(), "no work could be asked for");
+                    sleep(wait).await;
+                }
+            }
+        };
+        tokio::select! {
+            () = rest => {}
+            _ = closing.wait_for(|closing| *closing) => {}
+        }
+    }
+}
+
+#[async_trait]
+impl Leases for RemoteLeases {
+    /// The wait is part of the lease.
+    async fn wait_for_work(&self) {}
+
+    async fn lease(&self, max: usize) -> Result<Vec<Execution>, LeaseError> {
+        let mut closing = self.closing.subscribe();
+        let offers = tokio::select! {
+            biased;
+            _ = closing.wait_for(|closing| *closing) => return Ok(Vec::new()),
+            offers = self.wait_for_offers(max) => offers,
+        };
+        match offers {
+            Ok(offers) => {
+                self.backoff.lock().reset();
+                Ok(join_all(offers.into_iter().map(|offer| self.begin(offer))).await.into_iter().flatten().collect())
+            }
+            Err(fault) => {
+                self.rest(fault).await;
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    async fn materials(&self, fence: Fence) -> Result<Materials, LeaseError> {
+        let request = FetchMaterialsRequest { task_token: self.held(fence)?.token, ..Default::default() };
+        let asked = self.link.call(LARGE_WITHIN, |server| async move { server.fetch_materials(request).await }).await;
+        let answer = asked.map_err(Fault::into_lease_error)?.into_owned();
+        if let Some(why) = answer.refused {
+            return Err(LeaseError::Refused(why));
+        }
+        let git_token = answer.git_token.into_option().map(material).transpose()?;
+        let secrets = answer.secrets.into_iter().map(material).collect::<Result<_, _>>()?;
+        Ok(Materials { secrets, git_token, input: answer.input.map(|input| input.to_vec()) })
+    }
+
+    async fn extend(&self, extend: Extend) -> Result<Extended, LeaseError> {
+        let request = UpdateJobRequest {
+            task_token: self.held(extend.fence)?.token,
+            lease_ttl_ms: i64::try_from(extend.ttl_ms).unwrap_or(i64::MAX),
+            process_id: extend.process_id,
+            rss_bytes: extend.rss_bytes,
+            last_output_at_ms: extend.last_output_at.map(|at| at.0),
+            activity_json: extend.activity.map(|activity| activity.to_string()).unwrap_or_default(),
+            ..Default::default()
+        };
+        let asked = self.link.call(self.link.within(), |server| async move { server.update_job(request).await }).await;
+        let answer = asked.map_err(Fault::into_lease_error)?.into_owned();
+        let kill = answer.kill.into_option().map(|kill| KillRequest { by: kill.by, at: UnixMs(kill.at_ms), force: kill.force });
+        Ok(Extended { ttl_ms: answer.lease_ttl_ms, kill })
+    }
+
+    async fn append(&self, fence: Fence, first_seq: u64, block: Block) -> Result<u64, LeaseError> {
+        self.held(fence)?.outbox.append(first_seq, block).await
+    }
+
+    async fn put_blob(&self, fence: Fence, bytes: Vec<u8>) -> Result<Payload, LeaseError> {
+        let request = StoreBlobRequest { task_token: self.held(fence)?.token, data: bytes.into(), ..Default::default() };
+        let asked = self.link.call(LARGE_WITHIN, |server| async move { server.store_blob(request).await }).await;
+        let answer = asked.map_err(Fault::into_lease_error)?.into_owned();
+        match answer.refused {
+            Some(why) => Err(LeaseError::Refused(why)),
+            None => serde_json::from_slice(&answer.payload).map_err(|error| LeaseError::Refused(format!("the server's answer: {error}"))),
+        }
+    }
+
+    async fn finish(&self, ended: EndAttempt) -> Result<Execution, LeaseError> {
+        let held = self.held(ended.fence)?;
+        match held.outbox.finish(serde_json::to_vec(&ended).expect("plain data")).await {
+            Verdict::Lost(why) => Err(LeaseError::Lost(why)),
+            Verdict::Told(execution) => serde_json::from_slice(&execution)
+                .map_err(|error| LeaseError::Lost(format!("it was heard, but the answer is not known: {error}"))),
+        }
+    }
+
+    fn close(&self) {
+        self.closing.send_replace(true);
+    }
+
+    fn held_since(&self, fence: Fence) -> Option<Instant> {
+        self.held.lock().get(&fence.lease).map(|held| held.since)
+    }
+
+    fn leave(&self, fence: Fence) {
+        if let Some(held) = self.held.lock().remove(&fence.lease) {
+            held.outbox.leave(CUT_OFF);
+        }
+    }
+}
+
+/// Understands a lease; else its token, and why not.
+fn offer(message: DequeueJobResponse) -> Result<Offer, (String, String)> {
+    let at = Instant::now();
+    let read = || -> Result<(Execution, Spec), serde_json::Error> {
+        Ok((serde_json::from_slice(&message.execution)?, serde_json::from_slice(&message.spec)?))
+    };
+    match read() {
+        Ok((execution, spec)) if execution.lease.is_some() => Ok(Offer { token: message.task_token, execution, spec, at }),
+        Ok(_) => Err((message.task_token, "it holds no lease".to_owned())),
+        Err(error) => Err((message.task_token, error.to_string())),
+    }
+}
+
+fn material(material: runvoy_rpc::job::v1::Material) -> Result<Material, LeaseError> {
+    let name = Name::new(material.name).map_err(|error| LeaseError::Refused(format!("the server's answer: {error}")))?;
+    Ok(Material { name, key_name: material.key_name, value: material.value })
+}
+
+fn ms(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}

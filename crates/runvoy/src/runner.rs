@@ -1,0 +1,119 @@
+//! How this machine runs commands: the spawner, the users they run as, their limits. The same for a server and for a worker elsewhere.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use runvoy_model::git;
+use runvoy_ports::runner::{Limits, Runner};
+use runvoy_runners::{ProcessRunner, User};
+
+use crate::data_dir::DataDir;
+use crate::open_files::OpenFiles;
+use crate::settings::Settings;
+
+/// How long a lease lasts.
+pub const LEASE: Duration = Duration::from_secs(30);
+/// What somebody else could be given is killed so long before its lease lapses.
+pub const YIELD_BEFORE: Duration = Duration::from_secs(5);
+
+/// Fills in how much runs at once where nobody says.
+pub fn settle_concurrency(settings: &mut Settings) {
+    if settings.concurrency == 0 {
+        settings.concurrency = 4 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    }
+}
+
+/// What a worker on this machine is told; nobody else could be given what it runs.
+pub fn worker_config(settings: &Settings, lease_ttl: Duration, host: String) -> runvoy_worker::Config {
+    runvoy_worker::Config {
+        concurrency: settings.concurrency,
+        lease_ttl,
+        yields_before: None,
+        lost_after: None,
+        grace: settings.grace,
+        home: home(settings),
+        host,
+        git: runvoy_worker::Git { reach: git_reach(settings), ca_file: settings.git_ca_file.clone() },
+        limits: Limits {
+            memory_bytes: settings.limit_memory_bytes,
+            pids: settings.limit_pids,
+            cpu_millis: settings.limit_cpu_millis,
+            open_files: settings.limit_open_files,
+            file_bytes: settings.limit_file_bytes,
+        },
+    }
+}
+
+/// Starts the spawner and ends what an earlier start left running.
+pub async fn start(data: &DataDir, settings: &Settings, open_files: OpenFiles) -> Result<Arc<dyn Runner>> {
+    let user = command_user(settings)?;
+    if settings.worker && user != User::Worker && settings.work_dir.is_none() {
+        data.let_pass().context("cannot let commands reach their work directories")?;
+    }
+    let config = runvoy_runners::Config {
+        spawner_program: std::env::current_exe().context("cannot find this program")?,
+        spawner_args: vec![crate::SPAWNER.to_owned(), open_files.before.to_string()],
+        work_root: settings.work_dir.clone().unwrap_or_else(|| data.work()),
+        instance: instance(data),
+        user,
+        containment: None,
+    };
+    let runner = ProcessRunner::new(config).await.context("cannot start the process runner")?;
+    let swept = runner.sweep().await.context("cannot end what an earlier start left running")?;
+    if swept > 0 {
+        tracing::warn!(swept, "commands of an earlier start were ended");
+    }
+    Ok(Arc::new(runner))
+}
+
+/// Who commands run as.
+fn command_user(settings: &Settings) -> Result<User> {
+    match (&settings.run_as, settings.run_as_uids) {
+        (Some(name), _) => Ok(User::One(runvoy_runners::lookup_user(name).context("run_as")?)),
+        (None, Some(range)) if settings.worker && range.count() < settings.concurrency => {
+            let (uids, at_once) = (range.count(), settings.concurrency);
+            bail!("run_as_uids: {uids} uids are too few for {at_once} executions at once; widen the range, or lower --concurrency");
+        }
+        (None, Some(range)) => Ok(User::Each(range)),
+        (None, None) => Ok(User::Worker),
+    }
+}
+
+/// A name for this data directory that no other one on the machine has: a digest of its path.
+fn instance(data: &DataDir) -> String {
+    use std::fmt::Write;
+    use std::os::unix::ffi::OsStrExt;
+    let path = std::fs::canonicalize(data.path()).unwrap_or_else(|_| data.path().to_owned());
+    let digest = runvoy_model::key::key_hash(&String::from_utf8_lossy(path.as_os_str().as_bytes()));
+    digest[..8].iter().fold(String::new(), |mut name, byte| {
+        write!(name, "{byte:02x}").expect("writing to a string");
+        name
+    })
+}
+
+fn git_reach(settings: &Settings) -> git::Reach {
+    if settings.git_allow_private { git::Reach::Private } else { git::Reach::Public }
+}
+
+/// The name of this machine.
+pub fn host() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    if name.trim().is_empty() { "localhost".to_owned() } else { name.trim().to_owned() }
+}
+
+/// The home of commands: that of the user they run as. Where each has a user of its own it is empty, and the runner fills in the work directory.
+fn home(settings: &Settings) -> String {
+    let own = || std::env::var("HOME").ok().filter(|home| !home.is_empty());
+    match (&settings.run_as, settings.run_as_uids) {
+        (Some(user), _) => home_of(user).unwrap_or_else(|| "/".to_owned()),
+        (None, Some(_)) => String::new(),
+        (None, None) => own().unwrap_or_else(|| "/".to_owned()),
+    }
+}
+
+fn home_of(user: &str) -> Option<String> {
+    let users = std::fs::read_to_string("/etc/passwd").ok()?;
+    let line = users.lines().find(|line| line.split(':').next() == Some(user))?;
+    line.split(':').nth(5).filter(|home| !home.is_empty()).map(str::to_owned)
+}

@@ -1,0 +1,40 @@
+//! Why a worker ends, and the exit code that says so: 4 where the server does not take its key, 2 where it was told something that cannot be, 1
+//! otherwise.
+
+use runvoy_remote::Fault;
+
+/// Why a worker ends.
+#[derive(Debug)]
+pub struct Failure {
+    /// The exit code.
+    pub code: u8,
+    /// In words.
+    pub error: anyhow::Error,
+}
+
+impl Failure {
+    /// It was told something that cannot be.
+    pub fn usage(error: anyhow::Error) -> Self {
+        Self { code: 2, error }
+    }
+
+    /// It has no key, or a wrong one.
+    pub fn key(error: anyhow::Error) -> Self {
+        Self { code: 4, error }
+    }
+
+    /// The server does not let it work.
+    pub fn of(fault: Fault) -> Self {
+        match fault {
+            Fault::Key(_) => Self::key(anyhow::anyhow!("{fault}; an admin makes one with `runvoy workers create NAME`")),
+            Fault::Refused(_) => Self::usage(anyhow::anyhow!("{fault}; `runvoy workers list` says which queues the key is for")),
+            Fault::Away(_) | Fault::Lost(_) => Self { code: 1, error: fault.into() },
+        }
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self { code: 1, error }
+    }
+}

@@ -1,0 +1,178 @@
+//! The worker's role: run what a server elsewhere hands out, until told to stop. The first signal lets what runs come to its end, the second
+//! ends it.
+
+mod failure;
+mod place;
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use runvoy_cli::GlobalArgs;
+use runvoy_ports::clock::{Clock, IdSource};
+use runvoy_remote::{Attendant, Attended, Config, Fault, RemoteLeases, WorkerInfo, WorkerNeed};
+use runvoy_worker::Worker;
+use tokio::time::{sleep, timeout};
+
+pub use self::failure::Failure;
+use self::place::{Place, labels};
+use crate::args::WorkerArgs;
+use crate::clock::{SystemClock, UuidSource};
+use crate::logging;
+use crate::open_files::OpenFiles;
+use crate::runner::{self, YIELD_BEFORE};
+use crate::settings::value::duration;
+use crate::settings::{self, Settings};
+use crate::signal::Stops;
+
+/// How long a server that cannot be reached is left alone before the next try.
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(2);
+/// How much longer than they may take a stop waits for commands to be gone and told.
+const COMMANDS_END_WITHIN: Duration = Duration::from_secs(10);
+
+/// Runs a worker until it is told to stop.
+pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> {
+    let mut settings = settings::gather(args.config.as_deref(), args.flags()).map_err(Failure::usage)?;
+    let times = Times::of(args).map_err(Failure::usage)?;
+    let endpoint = place::endpoint(global)?;
+    let labels = labels(args.labels.as_deref().unwrap_or_default()).map_err(Failure::usage)?;
+    logging::start(&settings.log_level, &settings.log_format)?;
+    runner::settle_concurrency(&mut settings);
+    let mut stops = Stops::catch()?;
+    let place = Place::take(settings.work_dir.take())?;
+    let runner = runner::start(&place.dir, &settings, OpenFiles::raise()).await?;
+    if settings.run_as.is_none() && settings.run_as_uids.is_none() {
+        tracing::warn!("commands run as the worker's own user and can read its key: give it --run-as or --run-as-uids");
+    }
+    let (clock, host): (Arc<dyn Clock>, _) = (Arc::new(SystemClock::new()), runner::host());
+    let name = args.name.clone().unwrap_or_else(|| host.clone());
+    let info = WorkerInfo {
+        id: runvoy_model::id::WorkerId(UuidSource.next_id()).to_string(),
+        name: name.clone(),
+        host: host.clone(),
+        runner: args.runner.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        labels: labels.into_iter().collect(),
+        concurrency: u32::try_from(settings.concurrency).unwrap_or(u32::MAX),
+        serves: vec![WorkerNeed::Process.into()],
+        ..WorkerInfo::default()
+    };
+    let url = endpoint.url.clone();
+    let config = Config {
+        endpoint,
+        worker: info,
+        queues: settings.queues.clone(),
+        lease_ttl: times.lease,
+        lost_after: times.lost_after,
+        dir: place.dir.wal(),
+    };
+    let leases = Arc::new(RemoteLeases::new(config, Arc::clone(&clock)).map_err(|why| Failure::usage(anyhow!(why)))?);
+    let attendant = leases.attendant();
+    if !introduce(&attendant, &mut stops, &url).await? {
+        return Ok(());
+    }
+    let left = leases.take_up().await.context("cannot look at what an earlier start left")?;
+    if left > 0 {
+        tracing::warn!(attempts = left, "what an earlier start left is brought to the server");
+    }
+    let config = runvoy_worker::Config {
+        // A short lease is given up late in its life too.
+        yields_before: Some(YIELD_BEFORE.min(times.lease / 3)),
+        lost_after: Some(times.lost_after),
+        ..runner::worker_config(&settings, times.lease, host)
+    };
+    let worker = Worker::new(Arc::clone(&leases) as _, runner, clock, config);
+    announce(&name, &settings, &url);
+    serve(&worker, &leases, &attendant, &mut stops, &times, settings.grace).await
+}
+
+/// What a worker is told about time.
+struct Times {
+    lease: Duration,
+    lost_after: Duration,
+    drain: Option<Duration>,
+}
+
+impl Times {
+    fn of(args: &WorkerArgs) -> anyhow::Result<Self> {
+        let time = |flag: &str, text: &str| duration(text).map_err(|why| anyhow!("--{flag}: {why}"));
+        let times = Self {
+            lease: time("lease", &args.lease)?,
+            lost_after: time("lost-after", &args.lost_after)?,
+            drain: args.drain_timeout.as_deref().map(|text| time("drain-timeout", text)).transpose()?,
+        };
+        if times.lease < Duration::from_secs(1) || times.lease > Duration::from_secs(12 * 3600) {
+            return Err(anyhow!("--lease: between 1s and 12h"));
+        }
+        if times.lost_after < times.lease {
+            return Err(anyhow!("--lost-after: not shorter than --lease"));
+        }
+        Ok(times)
+    }
+}
+
+/// Says that the worker is there until the server has heard it; `false` if it was told to stop meanwhile.
+async fn introduce(attendant: &Attendant, stops: &mut Stops, url: &str) -> Result<bool, Failure> {
+    loop {
+        match attendant.introduce().await {
+            Ok(()) => return Ok(true),
+            Err(Fault::Away(why)) => tracing::warn!(server = url, why, "the server cannot be reached: trying again"),
+            Err(fault) => return Err(Failure::of(fault)),
+        }
+        tokio::select! {
+            () = sleep(ASK_AGAIN_AFTER) => {}
+            () = stops.next() => return Ok(false),
+        }
+    }
+}
+
+/// Says that the worker is ready to whoever started it.
+fn announce(name: &str, settings: &Settings, url: &str) {
+    let queues: Vec<&str> = settings.queues.iter().map(|queue| queue.as_str()).collect();
+    let mut out = std::io::stdout().lock();
+    // Whoever started it may not be reading.
+    writeln!(out, "worker {name} serves {} at {url}", queues.join(",")).and_then(|()| out.flush()).ok();
+}
+
+async fn serve(
+    worker: &Arc<Worker>,
+    leases: &RemoteLeases,
+    attendant: &Attendant,
+    stops: &mut Stops,
+    times: &Times,
+    grace: Duration,
+) -> Result<(), Failure> {
+    let running = tokio::spawn(Arc::clone(worker).run());
+    let held = Arc::clone(worker);
+    let attended = Attended { slots: worker.slots(), held: Box::new(move || held.held()) };
+    let (all_ended, denied) = tokio::select! {
+        ended = until_the_end(worker, leases, stops, times, grace) => ended,
+        () = attendant.run(&attended) => unreachable!("it speaks for the worker until it is dropped"),
+    };
+    attendant.leave().await;
+    if !all_ended {
+        return Err(anyhow!("not every command could be ended in time; the next start ends what is left and tells the server").into());
+    }
+    running.await.context("the worker failed")?;
+    denied.map_or(Ok(()), |fault| Err(Failure::of(fault)))
+}
+
+/// Waits for a reason to stop, and stops: whether all commands are gone, and whether the server refused this worker.
+async fn until_the_end(worker: &Worker, leases: &RemoteLeases, stops: &mut Stops, times: &Times, grace: Duration) -> (bool, Option<Fault>) {
+    let denied = tokio::select! {
+        () = stops.next() => None,
+        fault = leases.denied() => Some(fault),
+    };
+    tracing::info!(running = worker.running(), "draining: nothing new is taken");
+    let patience = times.drain.unwrap_or(Duration::MAX);
+    let stopped = tokio::select! {
+        () = worker.stop(patience) => true,
+        () = stops.next() => false,
+    };
+    if stopped {
+        return (true, denied);
+    }
+    tracing::info!(running = worker.running(), "told to stop again: what runs is ended");
+    (timeout(grace + COMMANDS_END_WITHIN, worker.stop(Duration::ZERO)).await.is_ok(), denied)
+}

@@ -1,0 +1,106 @@
+//! What a worker needs around it: a directory of its own, the server's address, a key, and what it says of itself.
+
+use std::collections::BTreeMap;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail};
+use runvoy_cli::GlobalArgs;
+use runvoy_remote::Endpoint;
+
+use super::Failure;
+use crate::data_dir::{DataDir, DirLock};
+
+/// The worker's own directory, while it has it.
+pub struct Place {
+    pub dir: DataDir,
+    _lock: DirLock,
+}
+
+impl Place {
+    /// Takes the directory that was named, or the usual one.
+    pub fn take(named: Option<PathBuf>) -> Result<Self> {
+        let path = match named {
+            Some(path) => path,
+            None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set: name the worker's directory with --work-dir")?)
+                .join(".runvoy/worker"),
+        };
+        let dir = DataDir::new(std::path::absolute(path)?);
+        dir.create()?;
+        if dir.store().exists() {
+            bail!("{} is the data directory of a server: name another with --work-dir", dir.path().display());
+        }
+        let lock = dir.lock().context("the worker's directory (--work-dir) is in use")?;
+        dir.close_to_others()?;
+        DirBuilder::new().recursive(true).mode(0o700).create(dir.wal()).with_context(|| format!("cannot make {}", dir.wal().display()))?;
+        Ok(Self { dir, _lock: lock })
+    }
+}
+
+/// Where the server is, and the key for it. A key is never an argument, and never a person's own from their configuration.
+pub fn endpoint(global: &GlobalArgs) -> Result<Endpoint, Failure> {
+    let url = global.endpoint.clone().or_else(|| variable("RUNVOY_API_ENDPOINT"));
+    let url = url.ok_or_else(|| Failure::usage(anyhow!("no server is named: give --endpoint URL, or the variable RUNVOY_API_ENDPOINT")))?;
+    let url = url.trim_end_matches('/').to_owned();
+    let is_tls = url.starts_with("https://");
+    if !is_tls && !url.starts_with("http://") {
+        return Err(Failure::usage(anyhow!("{url:?} is not http://HOST:PORT or https://HOST")));
+    }
+    let key_file = global.api_key_file.clone();
+    let key = match (key_file, variable("RUNVOY_API_KEY"), variable("RUNVOY_API_KEY_FILE")) {
+        (Some(path), ..) => read_key(&path)?,
+        (None, Some(key), _) => key,
+        (None, None, Some(path)) => read_key(Path::new(&path))?,
+        (None, None, None) => {
+            return Err(Failure::key(anyhow!(
+                "there is no key: give --api-key-file FILE, or the variable RUNVOY_API_KEY_FILE or RUNVOY_API_KEY"
+            )));
+        }
+    };
+    let ca_file = global.ca_file.clone().or_else(|| variable("RUNVOY_CA_FILE").map(PathBuf::from));
+    let tls = is_tls.then(|| runvoy_client::tls_config(ca_file.as_deref()).map(Arc::new)).transpose();
+    Ok(Endpoint { url, key, tls: tls.map_err(|error| Failure::usage(error.into()))? })
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn read_key(path: &Path) -> Result<String, Failure> {
+    let text =
+        std::fs::read_to_string(path).map_err(|error| Failure::key(anyhow!("cannot read the key file {}: {error}", path.display())))?;
+    match text.trim() {
+        "" => Err(Failure::key(anyhow!("the key file {} is empty", path.display()))),
+        key => Ok(key.to_owned()),
+    }
+}
+
+/// `name=value`, separated by commas.
+pub fn labels(text: &str) -> Result<BTreeMap<String, String>> {
+    let mut labels = BTreeMap::new();
+    for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+        let (name, value) = item.split_once('=').with_context(|| format!("--labels: expected NAME=VALUE, not {item:?}"))?;
+        if name.is_empty() || labels.insert(name.to_owned(), value.to_owned()).is_some() {
+            bail!("--labels: {item:?} has no name, or one that was given before");
+        }
+    }
+    Ok(labels)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_names_with_values() {
+        let read = |text| labels(text).map(|labels| labels.into_iter().collect::<Vec<_>>());
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(read("").expect("none"), []);
+        assert_eq!(read("region=eu, gpu=a=b").expect("two"), [pair("gpu", "a=b"), pair("region", "eu")]);
+        for wrong in ["region", "=eu", "a=1,a=2"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! A worker that is told to stop while it waits for work.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use runvoy_model::command::{EndAttempt, Extend, Extended, Fence};
+use runvoy_model::execution::Execution;
+use runvoy_model::git::Reach;
+use runvoy_model::job::Payload;
+use runvoy_model::log::Block;
+use runvoy_ports::lease::{LeaseError, Leases, Materials};
+use runvoy_ports::runner::Limits;
+use runvoy_worker::{Config, Git, Worker};
+use tokio::sync::Notify;
+
+use crate::runner::GroupRunner;
+use crate::stage::Still;
+
+/// Never has work; says when it is asked for some.
+#[derive(Default)]
+struct Empty {
+    asked: Notify,
+    closed: Notify,
+}
+
+#[async_trait]
+impl Leases for Empty {
+    async fn wait_for_work(&self) {}
+
+    async fn lease(&self, _: usize) -> Result<Vec<Execution>, LeaseError> {
+        self.asked.notify_one();
+        self.closed.notified().await;
+        Ok(Vec::new())
+    }
+
+    async fn materials(&self, _: Fence) -> Result<Materials, LeaseError> {
+        unreachable!("nothing runs")
+    }
+
+    async fn extend(&self, _: Extend) -> Result<Extended, LeaseError> {
+        unreachable!("nothing runs")
+    }
+
+    async fn append(&self, _: Fence, _: u64, _: Block) -> Result<u64, LeaseError> {
+        unreachable!("nothing runs")
+    }
+
+    async fn put_blob(&self, _: Fence, _: Vec<u8>) -> Result<Payload, LeaseError> {
+        unreachable!("nothing runs")
+    }
+
+    async fn finish(&self, _: EndAttempt) -> Result<Execution, LeaseError> {
+        unreachable!("nothing runs")
+    }
+
+    fn close(&self) {
+        self.closed.notify_one();
+    }
+}
+
+#[tokio::test]
+async fn a_wait_for_work_ends_with_the_worker() {
+    let leases = Arc::new(Empty::default());
+    let config = Config {
+        concurrency: 2,
+        lease_ttl: Duration::from_secs(30),
+        yields_before: None,
+        lost_after: None,
+        grace: Duration::from_secs(1),
+        home: String::new(),
+        host: "test".to_owned(),
+        limits: Limits::default(),
+        git: Git { reach: Reach::Private, ca_file: None },
+    };
+    let runner = GroupRunner { root: "/nowhere".into(), starts: 0.into(), oom_kills: false };
+    let worker = Worker::new(Arc::clone(&leases) as _, Arc::new(runner), Arc::new(Still), config);
+    let running = tokio::spawn(Arc::clone(&worker).run());
+    leases.asked.notified().await;
+    assert!(!worker.is_draining());
+    // Without an end of the wait its slots would never come back.
+    tokio::time::timeout(Duration::from_secs(60), worker.stop(Duration::MAX)).await.expect("it stops");
+    assert!(worker.is_draining() && worker.held().is_empty());
+    running.await.expect("it has come back");
+}
