@@ -28,7 +28,6 @@ pub(super) fn of_events(chunk: &Chunk, _: u32, record: &Record<'_>) -> Result<Op
 }
 
 /// The order of a log of lines.
-#[expect(clippy::unnecessary_wraps, reason = "an order is a function that may fail")]
 pub(super) fn of_lines(chunk: &Chunk, index: u32, _: &Record<'_>) -> Result<Option<Key>, LogError> {
     let sequence = chunk.first_seq + u64::from(index);
     Ok((chunk.first_seq > 0 && !chunk.late).then_some((chunk.attempt, Place { sequence, part: 0 })))

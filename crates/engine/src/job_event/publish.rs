@@ -41,7 +41,11 @@ impl Engine {
         for _ in 0..ROUNDS {
             // Until all is written nothing that is known here counts: another look at the logs is the way on from any failure.
             let known = place.take().filter(|ledger| ledger.attempt == fence.attempt);
-            let mut ledger = match known {
+            let is_current = match &known {
+                Some(ledger) => self.is_current(fence, ledger).await.map_err(unkept)?,
+                None => false,
+            };
+            let mut ledger = match known.filter(|_| is_current) {
                 Some(ledger) => ledger,
                 None => self.open_ledger(&standing).await?,
             };
@@ -64,6 +68,16 @@ impl Engine {
     pub async fn sync_events(&self, fence: Fence) -> Result<(), LeaseError> {
         self.ports.logs.sync(fence.execution.event_log()).await.map_err(unkept)?;
         self.ports.logs.sync(fence.execution).await.map(drop).map_err(unkept)
+    }
+
+    /// Whether what is known of an attempt is how its log stands. Another server may have been told of it since: what would be appended then, in part where that one has
+    /// written and in part behind it, would be kept out of order.
+    async fn is_current(&self, fence: Fence, ledger: &Ledger) -> Result<bool, LogError> {
+        if !self.config.shares_store() {
+            return Ok(true);
+        }
+        let stand = self.stand(fence.execution.event_log(), fence.attempt).await?;
+        Ok((stand.next_seq, stand.next_line) == (ledger.next_record, ledger.next_line))
     }
 
     async fn open_ledger(&self, standing: &Standing) -> Result<Ledger, LeaseError> {
