@@ -127,7 +127,8 @@ impl Stack {
     fn start_worker(&mut self, runner: Arc<dyn Runner>, clock: Arc<dyn Clock>, host: String) {
         let settings = &self.settings;
         let is_shared = self.engine.config().predecessors != Predecessors::All;
-        let config = runvoy_worker::Config { yields_before: is_shared.then_some(YIELD_BEFORE), ..runner::worker_config(settings, LEASE, host) };
+        let config =
+            runvoy_worker::Config { yields_before: is_shared.then_some(YIELD_BEFORE), ..runner::worker_config(settings, LEASE, host) };
         let leases = Arc::new(LocalLeases::new(Arc::clone(&self.engine)));
         let worker = Worker::new(leases, runner, clock, config);
         self.engine.attach_worker(worker.slots());
