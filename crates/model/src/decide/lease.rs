@@ -185,6 +185,9 @@ pub(super) fn start_attempt(execution: &mut Execution, step: &Step, writes: &mut
     execution.attempt_started_at = Some(step.at);
     let lease = execution.lease.as_mut().expect("an attempt is begun under its lease");
     lease.begun = true;
+    // Its worker counts from when it read the offer, which is later than the grant: whoever watches must not be earlier.
+    lease.extensions += 1;
+    lease.deadline = deadline(step, lease.ttl_ms);
     let started = json!({
         "attempt": lease.attempt,
         "effectiveUntil": lease.deadline.seconds(),
