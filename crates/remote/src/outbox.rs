@@ -125,4 +125,12 @@ impl Outbox {
             _ => {}
         }
     }
+
+    /// Keeps the file for people: it holds what the server does not have, and nobody can bring it there.
+    pub(crate) async fn set_aside(&self) {
+        match self.with_wal(|wal| wal.set_aside()).await {
+            Ok(path) => tracing::error!(path = %path.display(), "output that could not be brought to the server is kept in a file"),
+            Err(error) => tracing::warn!(%error, "a write-ahead log could not be put aside"),
+        }
+    }
 }

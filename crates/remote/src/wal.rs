@@ -26,6 +26,8 @@ use self::reader::Reader;
 const MAGIC: &[u8; 8] = b"RVWAL\0\0\x01";
 /// What the name of a log ends with.
 pub(crate) const EXTENSION: &str = "wal";
+/// What the name of a log ends with that nobody can bring to its server.
+const ASIDE: &str = "refused";
 /// What stands before the records of a frame: their first sequence, and the time that theirs are counted from.
 const RECORDS_HEADER: usize = 16;
 /// A place is remembered for every so many bytes.
@@ -340,6 +342,13 @@ impl Wal {
     /// Nobody needs it any more.
     pub(crate) fn remove(&self) -> io::Result<()> {
         fs::remove_file(&self.path)
+    }
+
+    /// No start takes it up again, but what it holds is kept; its new name.
+    pub(crate) fn set_aside(&self) -> io::Result<PathBuf> {
+        let aside = self.path.with_extension(ASIDE);
+        fs::rename(&self.path, &aside)?;
+        Ok(aside)
     }
 }
 
