@@ -16,6 +16,8 @@ use crate::wal::{Untaken, Wal};
 const MOST_UNSENT: u64 = 8 << 20;
 /// So large a log becomes while the server is away; a command that writes more waits.
 const MOST_KEPT: u64 = 2 << 30;
+/// A log of which the server has everything is begun anew at this size.
+const LARGE: u64 = 64 << 20;
 
 /// How far the courier is.
 #[derive(Debug, Clone, Default)]
@@ -92,7 +94,7 @@ impl Outbox {
 
     /// A log that has grown too large is begun anew as soon as the server has everything.
     pub(crate) fn is_large(wal: &Wal) -> bool {
-        wal.len() >= MOST_KEPT
+        wal.len() >= LARGE
     }
 
     /// Takes the end; answered when the server has everything and has heard it.
