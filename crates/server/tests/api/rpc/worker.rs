@@ -32,6 +32,31 @@ async fn a_worker_that_reports_is_listed_and_makes_its_queues_known() {
 }
 
 #[tokio::test]
+async fn nobody_speaks_for_a_worker_of_another_account() {
+    let app = TestApp::new().await;
+    let served = app.listen().await;
+    let one = jobs(&served, Protocol::Grpc, &worker_key(&app, "one", &[]).await);
+    let other = jobs(&served, Protocol::Grpc, &worker_key(&app, "other", &[]).await);
+    one.report_worker(report(vec![])).await.expect("it is noted");
+    assert_eq!(refusal(other.report_worker(report(vec![])).await).0, ErrorCode::PermissionDenied);
+    let leaving = || ReportWorkerRequest { leaving: true, ..report(vec![]) };
+    assert_eq!(refusal(other.report_worker(leaving()).await).0, ErrorCode::PermissionDenied);
+    one.report_worker(leaving()).await.expect("it is its own");
+    other.report_worker(report(vec![])).await.expect("it is nobody's now");
+}
+
+#[tokio::test]
+async fn a_worker_names_so_many_queues() {
+    let app = TestApp::new().await;
+    let served = app.listen().await;
+    let worker = jobs(&served, Protocol::Grpc, &worker_key(&app, "one", &[]).await);
+    let named = |count: usize| ReportWorkerRequest { queues: (0..count).map(|n| format!("q{n}")).collect(), ..report(vec![]) };
+    worker.report_worker(named(100)).await.expect("it is noted");
+    let (code, message) = refusal(worker.report_worker(named(101)).await);
+    assert!(code == ErrorCode::InvalidArgument && message.contains("queues"), "{message}");
+}
+
+#[tokio::test]
 async fn a_worker_is_told_of_what_it_should_end() {
     over_both(|app, protocol| async move {
         let served = app.listen().await;
