@@ -67,6 +67,11 @@ impl Attendance {
         self.present.lock().is_some()
     }
 
+    /// Whether anybody on the roster names this queue, heard of lately or not.
+    fn names(&self, queue: &Name) -> bool {
+        self.present.lock().as_ref().is_some_and(|present| present.iter().any(|worker| worker.queues.contains(queue)))
+    }
+
     /// Whether this worker is there and somebody else's.
     fn is_others(&self, worker: WorkerId, account: Option<&Name>) -> bool {
         let is_others = |known: &Presence| known.worker == worker && (known.in_process || known.account.as_ref() != account);
@@ -140,7 +145,8 @@ impl Engine {
         Ok(present)
     }
 
-    /// Whether anybody has heard of a queue: the worker of this server, an admin, an account of workers or a worker that is there.
+    /// Whether anybody has heard of a queue: the worker of this server, an admin, an account of workers or a worker that is on the roster. One that is silent
+    /// for a while counts: its queue is no typing error.
     pub async fn knows_queue(&self, queue: &Name) -> Result<bool, EngineError> {
         if self.config.queues.contains(queue) || self.ports.records.record(Kind::Queue, queue.as_str()).await?.is_some() {
             return Ok(true);
@@ -149,15 +155,12 @@ impl Engine {
         if self.all(Kind::Worker).await?.iter().filter_map(Record::worker).any(serves) {
             return Ok(true);
         }
-        let now = self.now();
-        let names = |worker: &Presence| worker.queues.contains(queue);
-        if self.attendance.any(now, names) == Some(true) {
+        if self.attendance.names(queue) {
             return Ok(true);
         }
         let present = self.ports.roster.present().await?;
-        let known = present.iter().any(|worker| worker.is_live(now) && names(worker));
         self.attendance.set(present);
-        Ok(known)
+        Ok(self.attendance.names(queue))
     }
 
     /// What an execution waits for, with what only the engine knows.

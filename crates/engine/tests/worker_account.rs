@@ -249,6 +249,8 @@ async fn a_queue_is_known_by_whoever_serves_it() {
     assert!(knows("gpu").await);
     stage.engine.note_worker(presence(&stage, 3, "slow")).await.expect("noted");
     assert!(knows("slow").await);
+    stage.clock.pass(31_000);
+    assert!(knows("slow").await, "a worker that is silent for a while");
     stage.engine.revoke_worker(&admin, "one").await.expect("revoked");
     assert!(!knows("gpu").await);
 }

@@ -20,7 +20,8 @@ async fn a_worker_that_reports_is_listed_and_makes_its_queues_known() {
     let in_queue = || EnqueueJobRequest { queue: "gpu".into(), ..job("true") };
     assert_eq!(refusal(client.enqueue_job(in_queue()).await).0, ErrorCode::InvalidArgument);
     worker.report_worker(report(vec![])).await.expect("it is noted");
-    let id = enqueue(&client, in_queue()).await;
+    let keyed = || EnqueueJobRequest { request_id: "again".into(), ..in_queue() };
+    let id = enqueue(&client, keyed()).await;
     let listed = app.engine.workers(&caller(&app).await).await.expect("a list");
     let seen = listed.iter().find(|seen| seen.worker == WorkerId::from_bytes([4; 16])).expect("it is there");
     assert_eq!((seen.account.as_ref().map(|name| name.as_str()), seen.host.as_str(), seen.running), (Some("one"), "far", 0));
@@ -29,6 +30,8 @@ async fn a_worker_that_reports_is_listed_and_makes_its_queues_known() {
     worker.report_worker(ReportWorkerRequest { leaving: true, ..report(vec![]) }).await.expect("it is noted");
     let listed = app.engine.workers(&caller(&app).await).await.expect("a list");
     assert!(listed.iter().all(|seen| seen.worker != WorkerId::from_bytes([4; 16])));
+    assert_eq!(refusal(client.enqueue_job(in_queue()).await).0, ErrorCode::InvalidArgument, "nobody knows it any more");
+    assert_eq!(enqueue(&client, keyed()).await, id, "a repeat is answered as the first one was");
 }
 
 #[tokio::test]
