@@ -25,6 +25,7 @@ use super::error::RpcFault;
 use super::lease::{json, ttl_ms};
 use super::token::Task;
 use super::{enqueue, job, worker};
+use crate::app::OpenStream;
 use crate::credential::Standing;
 use crate::fault::Fault;
 
@@ -60,6 +61,7 @@ struct Dequeue {
     hand: Option<Hand>,
     asked_before: bool,
     empty_handed: bool,
+    _open: OpenStream,
 }
 
 impl Dequeue {
@@ -90,8 +92,21 @@ impl Dequeue {
             lost_after_ms: Some(lost_after_ms.min(MOST_PATIENCE_MS)).filter(|ms| *ms > 0),
         };
         let line = call.engine().stand_in_line(LineKey { queues, serves: worker.serves, labels: worker.labels });
-        let (standing, two_step) = (Standing::of(&call.caller), request.two_step);
-        Ok(Self { call, standing, ask, line, turn: None, two_step, deadline, left, hand: None, asked_before: false, empty_handed: false })
+        let (standing, two_step, open) = (Standing::of(&call.caller), request.two_step, call.open_stream()?);
+        Ok(Self {
+            call,
+            standing,
+            ask,
+            line,
+            turn: None,
+            two_step,
+            deadline,
+            left,
+            hand: None,
+            asked_before: false,
+            empty_handed: false,
+            _open: open,
+        })
     }
 
     /// The next lease; `None` when the client has as many as it wanted, or has waited as long as it wanted.

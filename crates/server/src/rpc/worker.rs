@@ -135,8 +135,8 @@ pub(super) async fn attend(call: Call, request: AttendWorkerRequest) -> Result<S
     let worker = worker_id("worker_id", &request.worker_id)?;
     call.engine().may_speak_for(worker, account(&call).as_ref()).await?;
     let ear = call.engine().listen(worker);
-    let standing = Standing::of(&call.caller);
-    let calls = stream::try_unfold((call, ear, standing), |(call, ear, standing)| async move {
+    let (standing, open) = (Standing::of(&call.caller), call.open_stream()?);
+    let calls = stream::try_unfold((call, ear, standing, open), |(call, ear, standing, open)| async move {
         let state = Arc::clone(&call.state);
         let job_ids = tokio::select! {
             heard = ear.hear() => heard.iter().map(ToString::to_string).collect(),
@@ -144,7 +144,8 @@ pub(super) async fn attend(call: Call, request: AttendWorkerRequest) -> Result<S
             () = state.stopping() => return Err(RpcFault::Stopping.into_status(&call.caller.request_id)),
         };
         standing.still_stands(&state, Action::Lease).await.map_err(|fault| RpcFault::from(fault).into_status(&call.caller.request_id))?;
-        Ok::<_, ConnectError>(Some((AttendWorkerResponse { job_ids, ..AttendWorkerResponse::default() }, (call, ear, standing))))
+        let response = AttendWorkerResponse { job_ids, ..AttendWorkerResponse::default() };
+        Ok::<_, ConnectError>(Some((response, (call, ear, standing, open))))
     });
     Ok(Box::pin(calls))
 }

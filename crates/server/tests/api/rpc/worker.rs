@@ -99,3 +99,18 @@ async fn a_server_that_stops_ends_whoever_waits() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_user_has_so_many_streams_of_every_kind_together() {
+    let app = TestApp::with(|_| {}, |config| config.max_streams_per_user = 1).await;
+    let served = app.listen().await;
+    let client = admin(&served, Protocol::Grpc);
+    let attend = AttendWorkerRequest { worker_id: info().id, ..AttendWorkerRequest::default() };
+    let told = client.attend_worker(attend).await.expect("a stream");
+    let asked = async {
+        let request = DequeueJobRequest { wait_ms: Some(1), ..DequeueJobRequest::default() };
+        client.dequeue_job(request).await?.message().await.map(drop)
+    };
+    assert_eq!(refusal(asked.await).0, ErrorCode::ResourceExhausted);
+    drop(told);
+}
