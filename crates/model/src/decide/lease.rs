@@ -47,7 +47,7 @@ pub(super) fn lease<V: View>(view: &mut V, step: &Step, request: &LeaseRequest) 
 }
 
 /// What a worker is given of what stands in line. What it cannot have keeps nobody waiting: a queue that hands nothing out is not looked at again, and
-/// users who have their share and labels that the worker lacks are passed over by the store itself, however many executions that are.
+/// users who have their share and labels that the worker lacks are passed over by the store itself, as far as it looks.
 struct Choice<'r> {
     step: &'r Step,
     request: &'r LeaseRequest,
