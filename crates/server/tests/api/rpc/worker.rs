@@ -75,7 +75,7 @@ async fn a_worker_is_told_of_what_it_should_end() {
         loop {
             let heard = told.message().await.expect("a call").expect("a call").to_owned_message();
             if !heard.job_ids.is_empty() {
-                assert_eq!(heard.job_ids, [id.clone()]);
+                assert_eq!(heard.job_ids, std::slice::from_ref(&id));
                 break;
             }
         }
