@@ -8,7 +8,7 @@ use runvoy_model::execution::{Execution, LockClaim};
 use runvoy_model::id::{ExecutionId, JobId, StepId};
 use runvoy_model::job::Node;
 use runvoy_model::name::Name;
-use runvoy_model::record::{Kind, Record};
+use runvoy_model::record::{Kind, Record, owner_record};
 use runvoy_model::step::Step;
 use runvoy_model::view::Writes;
 
@@ -289,6 +289,6 @@ fn check_rest(transaction: &mut Transaction<'_>, desk: &Desk, step: &Step, comma
 /// The record of whoever asks is read as it is when the step is decided. Checking it once more in the transaction would set all steps of one
 /// user against each other; only where people and what they manage change is that worth it.
 fn is_checked(kind: Kind, name: &str, step: &Step, command: &Command) -> bool {
-    let is_asker = kind == Kind::User && step.authority.as_ref().is_some_and(|authority| authority.email == name);
+    let is_asker = step.authority.as_ref().is_some_and(|authority| owner_record(&authority.email) == (kind, name));
     matches!(command, Command::Change(..)) || !is_asker
 }

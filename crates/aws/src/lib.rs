@@ -38,6 +38,7 @@ mod queue;
 mod ready;
 mod recent;
 mod record;
+mod roster;
 mod seal_keys;
 mod setup;
 mod stand;

@@ -9,7 +9,7 @@ use runvoy_model::change::Change;
 use runvoy_model::command::{Answer, Command, Receipt};
 use runvoy_model::decide::{decide, replay};
 use runvoy_model::limit::StepLimits;
-use runvoy_model::record::Kind;
+use runvoy_model::record::{Kind, owner_record};
 use runvoy_model::step::Step;
 use runvoy_model::view::Writes;
 use runvoy_ports::blob::BlobStore;
@@ -169,7 +169,8 @@ impl DynamoStore {
 fn foreseen(step: &Step, command: &Command) -> Vec<Need> {
     let mut needs = Vec::new();
     if let Some(authority) = &step.authority {
-        needs.push(Need::Record(Kind::User, authority.email.clone()));
+        let (kind, name) = owner_record(&authority.email);
+        needs.push(Need::Record(kind, name.to_owned()));
     }
     match command {
         Command::Submit(submit) => {

@@ -27,6 +27,8 @@ pub enum Table {
     Marks,
     /// Lines of executions until they are sealed.
     Logs,
+    /// What workers last said of themselves.
+    Workers,
 }
 
 /// An index: its name, and its partition and sort attributes.
@@ -116,7 +118,7 @@ const CONTRACT_INDEXES: [Index; 7] = [
 
 impl Table {
     /// Every table.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Executions,
         Self::Jobs,
         Self::Events,
@@ -129,6 +131,7 @@ impl Table {
         Self::Records,
         Self::Marks,
         Self::Logs,
+        Self::Workers,
     ];
 
     /// The part of its name after the prefix.
@@ -146,6 +149,7 @@ impl Table {
             Self::Records => "records",
             Self::Marks => "marks",
             Self::Logs => "logs",
+            Self::Workers => "workers",
         }
     }
 
@@ -164,6 +168,7 @@ impl Table {
             Self::Records => ("kind", Some(("name", Text))),
             Self::Marks => ("mark", None),
             Self::Logs => ("execution_id", Some(("line", Number))),
+            Self::Workers => ("worker_id", None),
         }
     }
 
@@ -178,7 +183,7 @@ impl Table {
             Self::ApiKeys => vec![index("user_email-index", "user_email", "api_key_hash")],
             Self::WebsocketConnections => vec![index("execution_id-index", "execution_id", "connection_id")],
             Self::Logs => vec![Index { range: Some(("last_at", Number)), ..index("sealed-index", "sealed_shard", "last_at") }],
-            Self::PendingApiKeys | Self::Images | Self::Secrets | Self::Records | Self::Marks => Vec::new(),
+            Self::PendingApiKeys | Self::Images | Self::Secrets | Self::Records | Self::Marks | Self::Workers => Vec::new(),
         }
     }
 
@@ -194,7 +199,7 @@ impl Table {
     pub const fn ttl(self) -> Option<&'static str> {
         match self {
             Self::Events | Self::Marks => Some("ttl"),
-            Self::ApiKeys | Self::PendingApiKeys | Self::WebsocketConnections => Some("expires_at"),
+            Self::ApiKeys | Self::PendingApiKeys | Self::WebsocketConnections | Self::Workers => Some("expires_at"),
             _ => None,
         }
     }

@@ -84,6 +84,7 @@ mod ministack {
 
     runvoy_conformance::execution_store_conformance!(executions(Emulator::ministack()).await);
     runvoy_conformance::record_store_conformance!(records(Emulator::ministack()).await);
+    runvoy_conformance::roster_conformance!(records(Emulator::ministack()).await);
     runvoy_conformance::job_store_conformance!(records(Emulator::ministack()).await);
 }
 
@@ -92,6 +93,7 @@ mod moto {
 
     runvoy_conformance::execution_store_conformance!(executions(Emulator::moto()).await);
     runvoy_conformance::record_store_conformance!(records(Emulator::moto()).await);
+    runvoy_conformance::roster_conformance!(records(Emulator::moto()).await);
     runvoy_conformance::job_store_conformance!(records(Emulator::moto()).await);
 }
 
@@ -101,6 +103,7 @@ mod repeated {
 
     runvoy_conformance::execution_store_conformance!(ThroughFaults::new(executions(Emulator::ministack()).await, 0xfa17));
     runvoy_conformance::record_store_conformance!(ThroughFaults::new(records(Emulator::ministack()).await, 0xfa17));
+    runvoy_conformance::roster_conformance!(ThroughFaults::new(records(Emulator::ministack()).await, 0xfa17));
     runvoy_conformance::job_store_conformance!(ThroughFaults::new(records(Emulator::ministack()).await, 0xfa17));
 }
 
@@ -110,6 +113,7 @@ mod failing {
 
     runvoy_conformance::execution_store_conformance!(Patient::new(failing_executions(Emulator::ministack(), 0xfa17).await));
     runvoy_conformance::record_store_conformance!(Patient::new(failing(Emulator::ministack(), 0xfa17).await));
+    runvoy_conformance::roster_conformance!(Patient::new(failing(Emulator::ministack(), 0xfa17).await));
     runvoy_conformance::job_store_conformance!(Patient::new(failing(Emulator::ministack(), 0xfa17).await));
 }
 

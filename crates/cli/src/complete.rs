@@ -109,6 +109,14 @@ pub fn queues(typed: &OsStr) -> Vec<CompletionCandidate> {
     fitting(typed, ask(all))
 }
 
+/// Accounts of workers, by name.
+pub fn worker_accounts(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let all = |client: Client| async move {
+        Ok(client.worker_accounts().await?.into_iter().map(|account| (account.name, account.queues.join(" "))).collect())
+    };
+    fitting(typed, ask(all))
+}
+
 /// Names of locks that are held.
 pub fn locks(typed: &OsStr) -> Vec<CompletionCandidate> {
     let all = |client: Client| async move { Ok(client.locks().await?.into_iter().map(|lock| (lock.lock_name, lock.held_by)).collect()) };

@@ -29,6 +29,7 @@ mod socket;
 mod tls;
 mod trace;
 mod user;
+mod worker;
 
 pub use access::AccessQuery;
 pub use audit::AuditQuery;

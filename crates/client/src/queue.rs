@@ -1,7 +1,9 @@
 //! Calls about queues and what was given up in them, and about the health of what runs.
 
 use http::Method;
-use runvoy_wire::{DeadLetter, Queue, RedriveRequest, RedriveResponse, TaskHealth, TaskHealthResponse};
+use runvoy_wire::{
+    DeadLetter, PutQueueRequest, Queue, QueueTermsResponse, RedriveRequest, RedriveResponse, TaskHealth, TaskHealthResponse,
+};
 
 use crate::call::{Call, fresh_id};
 use crate::client::Client;
@@ -13,6 +15,16 @@ impl Client {
     /// Every queue that holds something, by name.
     pub async fn queues(&self) -> Result<Vec<Queue>, ClientError> {
         Ok(self.fetch::<Option<Vec<Queue>>>(&Call::get(Target::new(&["queues"]))).await?.unwrap_or_default())
+    }
+
+    /// Stops a queue, lets it go on, or limits it.
+    pub async fn put_queue(&self, name: &str, request: &PutQueueRequest) -> Result<QueueTermsResponse, ClientError> {
+        self.fetch(&Call::new(Method::PUT, Target::new(&["queues", name])).json(request).keyed(fresh_id())).await
+    }
+
+    /// Takes the terms of a queue away.
+    pub async fn remove_queue_terms(&self, name: &str) -> Result<QueueTermsResponse, ClientError> {
+        self.fetch(&Call::new(Method::DELETE, Target::new(&["queues", name]))).await
     }
 
     /// One part of what was given up in a queue, newest first.

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use runvoy_model::change::Made;
 use runvoy_model::command::{Answer, Command};
 use runvoy_model::execution::Execution;
-use runvoy_model::id::{ExecutionId, JobId};
+use runvoy_model::id::{ExecutionId, JobId, WorkerId};
 use runvoy_model::incident::{IncidentKind, Phase};
 use runvoy_model::job::{Job, Node, Payload};
 use runvoy_model::limit::StepLimits;
@@ -19,10 +19,12 @@ use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
+use runvoy_model::worker::Presence;
 use runvoy_ports::job::{JobQuery, JobStore};
 use runvoy_ports::log::{Append, Appended, Extent, Found, LogError, LogStore, Pruned, RawPlace, Search};
 use runvoy_ports::queue::{DeadQuery, QueueCounts};
 use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore};
+use runvoy_ports::roster::Roster;
 use runvoy_ports::store::{
     Counts, EventPage, EventQuery, ExecutionStore, Leaf, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
 };
@@ -285,6 +287,25 @@ macro_rules! layer {
 
             async fn key_uses(&self, hashes: &[[u8; 32]]) -> Result<Vec<Option<UnixMs>>, StoreError> {
                 self.repeatable(|| self.inner.key_uses(hashes)).await
+            }
+        }
+
+        #[async_trait]
+        impl<S: Roster + ?Sized> Roster for $layer<S> {
+            async fn note(&self, presence: Presence) -> Result<(), StoreError> {
+                self.repeatable(|| self.inner.note(presence.clone())).await
+            }
+
+            async fn present(&self) -> Result<Vec<Presence>, StoreError> {
+                self.repeatable(|| self.inner.present()).await
+            }
+
+            async fn leave(&self, worker: WorkerId) -> Result<(), StoreError> {
+                self.repeatable(|| self.inner.leave(worker)).await
+            }
+
+            async fn forget(&self, before: UnixMs) -> Result<usize, StoreError> {
+                self.single(|| self.inner.forget(before)).await
             }
         }
 

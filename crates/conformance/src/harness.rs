@@ -10,15 +10,16 @@ use runvoy_model::chain::AuditKey;
 use runvoy_ports::job::JobStore;
 use runvoy_ports::log::LogStore;
 use runvoy_ports::record::RecordStore;
+use runvoy_ports::roster::Roster;
 use runvoy_ports::store::ExecutionStore;
 
 /// The key that stores under test make their chains with.
 pub const AUDIT_KEY: AuditKey = AuditKey::new([0x5a; 32]);
 
-/// Executions, jobs and records in one store: a step may change several, and one reader sees all.
-pub trait TransactionalStore: ExecutionStore + JobStore + RecordStore {}
+/// Executions, jobs, records and the roster in one store: a step may change several, and one reader sees all.
+pub trait TransactionalStore: ExecutionStore + JobStore + RecordStore + Roster {}
 
-impl<S: ExecutionStore + JobStore + RecordStore + ?Sized> TransactionalStore for S {}
+impl<S: ExecutionStore + JobStore + RecordStore + Roster + ?Sized> TransactionalStore for S {}
 
 /// A store under test.
 #[async_trait]

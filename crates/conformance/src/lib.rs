@@ -16,6 +16,7 @@ pub mod log;
 pub mod race;
 pub mod record;
 mod registrar;
+pub mod roster;
 mod stage;
 pub mod state;
 
@@ -198,6 +199,11 @@ macro_rules! record_store_conformance {
             whoever_was_revoked_since_they_were_admitted_changes_nothing,
             the_use_of_a_key_is_remembered_to_the_minute,
         });
+        $crate::promises!($harness; record::worker {
+            an_account_of_workers_has_one_key,
+            of_many_accounts_with_one_key_one_is_made,
+            a_worker_that_was_revoked_since_it_was_admitted_leases_nothing,
+        });
         $crate::promises!($harness; record::incident {
             every_move_of_an_incident_counts_once,
             an_incident_that_comes_back_is_told_again_only_if_it_was_told_over,
@@ -249,6 +255,20 @@ macro_rules! job_store_conformance {
             somebody_sees_the_events_of_their_jobs,
             a_job_that_nobody_opens_is_forgotten,
             tasks_that_are_not_opened_are_no_part_of_a_job,
+        });
+    };
+}
+
+/// Makes one test per promise about the roster of workers. The harness is over a store that keeps it beside all else.
+#[macro_export]
+macro_rules! roster_conformance {
+    ($harness:expr) => {
+        $crate::promises!($harness; roster {
+            workers_are_listed_as_they_were_noted,
+            what_a_worker_says_takes_the_place_of_what_it_said,
+            a_worker_that_left_is_gone,
+            workers_that_were_not_heard_of_are_forgotten,
+            a_worker_that_is_noted_leaves_no_trace,
         });
     };
 }

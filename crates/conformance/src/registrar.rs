@@ -1,13 +1,13 @@
 //! Random changes of what people manage: few people, few names, so that they meet each other often.
 
 use runvoy_model::change::{
-    Change, Checkpoint, ClaimKey, Denied, Invitation, InvitedBy, NewImage, NewKey, NewSecret, NewUser, SecretUpdate,
+    Change, Checkpoint, ClaimKey, Denied, Invitation, InvitedBy, NewImage, NewKey, NewSecret, NewUser, NewWorker, SecretUpdate,
 };
 use runvoy_model::command::{Command, SubmitKey};
 use runvoy_model::event::EventType;
 use runvoy_model::group::Group;
 use runvoy_model::health::{Check, Health, TaskHealth};
-use runvoy_model::id::{ExecutionId, WorkerId};
+use runvoy_model::id::{ExecutionId, WorkerAccountId, WorkerId};
 use runvoy_model::image::{ImageSettings, Reference, image_id};
 use runvoy_model::incident::{Incident, IncidentKind, Move, Told};
 use runvoy_model::name::Name;
@@ -17,6 +17,7 @@ use runvoy_model::rule::{Effect, Rule};
 use runvoy_model::secret::Sealed;
 use runvoy_model::time::UnixMs;
 use runvoy_model::user::CLAIM_LIVES_MS;
+use runvoy_model::worker::WorkerKey;
 
 use crate::chance::Chance;
 use crate::stage::name;
@@ -31,7 +32,8 @@ pub(crate) fn change(chance: &mut Chance, now: UnixMs) -> Command {
     });
     let change = match chance.below(10) {
         0..6 => of_people(chance, now),
-        6..9 => of_things(chance),
+        6..8 => of_things(chance),
+        8 => of_workers(chance, now),
         _ => of_incidents(chance, now),
     };
     Command::Change(change, key)
@@ -89,6 +91,20 @@ fn of_things(chance: &mut Chance) -> Change {
         10 => Change::PushPlaybook(text, Box::new(PlaybookBody { command: format!("echo {}", chance.below(9)), ..Default::default() })),
         11 => Change::RemovePlaybook(text),
         _ => Change::Checkpoint(Checkpoint { up_to: 1, leaves: 1, root: [7; 32], peaks: vec!["07".into()] }),
+    }
+}
+
+fn of_workers(chance: &mut Chance, now: UnixMs) -> Change {
+    let name = word(chance);
+    let NewKey { hash, prefix, .. } = new_key(chance, now);
+    let key = WorkerKey::Secret { hash, prefix };
+    match chance.below(4) {
+        0..2 => {
+            let queues = (0..chance.below(3)).map(|_| word(chance)).collect();
+            Change::CreateWorker(Box::new(NewWorker { name, id: WorkerAccountId::from_bytes([u8::try_from(chance.below(9)).expect("small"); 16]), queues, key }))
+        }
+        2 => Change::RotateWorker(name, Box::new(key)),
+        _ => Change::RevokeWorker(name),
     }
 }
 

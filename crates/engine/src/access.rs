@@ -6,19 +6,22 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use runvoy_model::execution::Execution;
 use runvoy_model::key::{key_hash, looks_like_key};
+use runvoy_model::name::Name;
 use runvoy_model::role::{Action, Reach, Role, reach};
 use runvoy_model::rule::Subject;
 use runvoy_model::secret::SecretUser;
 use runvoy_model::time::UnixMs;
+use runvoy_model::worker::{WorkerAccount, WorkerKey, account_of};
 
 use crate::Engine;
-use crate::directory::Person;
+use crate::directory::{Owner, Person};
 use crate::error::EngineError;
+use crate::token::{BadToken, Token};
 
 /// What a caller shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
-    /// An API key.
+    /// An API key, the key of a worker, or a token that a worker signed for itself.
     Key(String),
     /// The Unix socket's peer has the server's own uid, or is root.
     LocalOwner,
@@ -29,7 +32,7 @@ pub enum Credential {
 /// Who calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// Who.
+    /// Who: an e-mail, or `worker:NAME` for an account of workers.
     pub email: String,
     /// What they are.
     pub role: Role,
@@ -41,6 +44,8 @@ pub struct Caller {
     pub key_expires_at: Option<UnixMs>,
     /// The hash of the key, to notice its revocation while a stream is open.
     pub key_hash: Option<[u8; 32]>,
+    /// The queues that a worker is limited to; absent for whoever is not.
+    pub queues: Option<Vec<Name>>,
     /// The address they call from.
     pub from: String,
     /// The request.
@@ -84,6 +89,37 @@ impl Caller {
         SecretUser { email: &self.email, role: self.role, groups: &self.groups }
     }
 
+    /// The name of the account of workers that calls; `None` for a person.
+    pub fn worker_account(&self) -> Option<&str> {
+        account_of(&self.email)
+    }
+
+    /// Whether a worker may serve this queue: an account can be limited to some.
+    pub fn may_serve(&self, queue: &Name) -> bool {
+        self.queues.as_ref().is_none_or(|queues| queues.contains(queue))
+    }
+
+    fn of(owner: &Owner, hash: Option<[u8; 32]>, origin: Origin) -> Self {
+        match owner {
+            Owner::Person(person) => Self::new(person, hash, origin),
+            Owner::Worker(account) => Self::worker(account, origin),
+        }
+    }
+
+    fn worker(account: &WorkerAccount, origin: Origin) -> Self {
+        Self {
+            email: account.owner(),
+            role: Role::Worker,
+            groups: Vec::new(),
+            key_prefix: Some(account.key.shown()),
+            key_expires_at: None,
+            key_hash: Some(*account.key.hash()),
+            queues: (!account.queues.is_empty()).then(|| account.queues.clone()),
+            from: origin.from,
+            request_id: origin.request_id,
+        }
+    }
+
     fn new(person: &Person, hash: Option<[u8; 32]>, origin: Origin) -> Self {
         let key = hash.and_then(|hash| person.user.key(&hash));
         Self {
@@ -93,6 +129,7 @@ impl Caller {
             key_prefix: key.map(|key| key.prefix.clone()),
             key_expires_at: key.and_then(|key| key.expires_at),
             key_hash: hash,
+            queues: None,
             from: origin.from,
             request_id: origin.request_id,
         }
@@ -135,16 +172,31 @@ impl Engine {
                 let admin = self.first_admin().await?.ok_or(EngineError::NoKey)?;
                 Ok(Caller::new(&admin, None, origin))
             }
+            Credential::Key(text) if Token::looks_like(&text) => self.identify_jwt(&text, origin).await,
             Credential::Key(text) => {
                 if !looks_like_key(&text) {
                     return Err(EngineError::InvalidKey);
                 }
                 let hash = key_hash(&text);
-                let person = self.owner_by_key(hash).await?;
+                let owner = self.owner_by_key(hash).await?;
                 self.note_use(hash);
-                Ok(Caller::new(&person, Some(hash), origin))
+                Ok(Caller::of(&owner, Some(hash), origin))
             }
         }
+    }
+
+    /// Tells whose a token is that a worker signed for itself. Who that is and what they may is the stored account's to say, never the token's.
+    pub async fn identify_jwt(&self, text: &str, origin: Origin) -> Result<Caller, EngineError> {
+        let token = Token::read(text).ok_or(EngineError::InvalidKey)?;
+        let owner = self.owner_by_key(token.fingerprint).await?;
+        let Owner::Worker(WorkerAccount { key: WorkerKey::Public(key), .. }) = &*owner else { return Err(EngineError::InvalidKey) };
+        let audiences: Vec<&str> = self.config.worker_audience.iter().chain([&self.config.own_url]).map(String::as_str).collect();
+        let ends_at = token.verify(key, &audiences, self.now()).map_err(|bad| match bad {
+            BadToken::Invalid => EngineError::InvalidKey,
+            BadToken::Expired => EngineError::RevokedKey,
+        })?;
+        self.note_use(token.fingerprint);
+        Ok(Caller { key_expires_at: Some(ends_at), ..Caller::of(&owner, Some(token.fingerprint), origin) })
     }
 
     /// Whoever was admitted before, as they are now: by the key they showed then, or without one as the server's own user. An error once key or user
@@ -156,36 +208,43 @@ impl Engine {
         issued_at: Option<UnixMs>,
         origin: Origin,
     ) -> Result<Caller, EngineError> {
-        let person = match key_hash {
+        let owner = match key_hash {
             Some(hash) => self.owner_by_key(hash).await?,
-            None => self.local_owner(email).await?,
+            None => Arc::new(Owner::Person(self.local_owner(email).await?)),
         };
-        if person.user.email != email {
+        let created_at = match &*owner {
+            Owner::Person(person) => person.user.created_at,
+            Owner::Worker(account) => account.created_at,
+        };
+        let caller = Caller::of(&owner, key_hash, origin);
+        if caller.email != email {
             return Err(EngineError::InvalidKey);
         }
-        if issued_at.is_some_and(|issued_at| person.user.created_at > issued_at) {
+        if issued_at.is_some_and(|issued_at| created_at > issued_at) {
             return Err(EngineError::RevokedKey);
         }
-        Ok(Caller::new(&person, key_hash, origin))
+        Ok(caller)
     }
 
     /// Whoever called as the server's own user, while they still would be.
-    async fn local_owner(&self, email: &str) -> Result<Arc<Person>, EngineError> {
+    async fn local_owner(&self, email: &str) -> Result<Person, EngineError> {
         let person = self.person(email).await?.ok_or(EngineError::InvalidKey)?;
         let owner = self.first_admin().await?.map(|admin| admin.user.email);
         if person.user.revoked_at.is_some() || owner.as_deref() != Some(email) {
             return Err(EngineError::RevokedKey);
         }
-        Ok(Arc::new(person))
+        Ok(person)
     }
 
-    async fn owner_by_key(&self, hash: [u8; 32]) -> Result<Arc<Person>, EngineError> {
-        let person = self.owner(hash).await?.ok_or(EngineError::InvalidKey)?;
-        let works = person.user.key(&hash).is_some_and(|key| key.works(self.now()));
-        if person.user.revoked_at.is_some() || !works {
-            return Err(EngineError::RevokedKey);
-        }
-        Ok(person)
+    async fn owner_by_key(&self, hash: [u8; 32]) -> Result<Arc<Owner>, EngineError> {
+        let owner = self.owner(hash).await?.ok_or(EngineError::InvalidKey)?;
+        let works = match &*owner {
+            Owner::Person(person) => {
+                person.user.revoked_at.is_none() && person.user.key(&hash).is_some_and(|key| key.works(self.now()))
+            }
+            Owner::Worker(account) => account.has_key(&hash),
+        };
+        if works { Ok(owner) } else { Err(EngineError::RevokedKey) }
     }
 
     fn note_use(&self, hash: [u8; 32]) {

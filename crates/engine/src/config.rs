@@ -18,6 +18,8 @@ pub struct Config {
     pub own_url: String,
     /// The queues that the in-process worker serves.
     pub queues: Vec<Name>,
+    /// Tokens that workers sign for themselves must be for one of these, or for the server's own address.
+    pub worker_audience: Vec<String>,
     /// How many executions the in-process worker runs at once; 0 without one.
     pub concurrency: usize,
     /// How long a lease of the in-process worker lasts.
@@ -137,6 +139,7 @@ impl Default for Config {
             web_url: String::new(),
             own_url: String::new(),
             queues: vec![Name::new(DEFAULT_QUEUE).expect("a constant name")],
+            worker_audience: vec!["runvoy".to_owned()],
             concurrency: 8,
             lease_ttl_ms: 30_000,
             reap_margin_ms: 10_000,

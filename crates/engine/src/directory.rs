@@ -9,6 +9,7 @@ use runvoy_model::group::Group;
 use runvoy_model::record::{Body, Kind, ONLY, Record, hash_name};
 use runvoy_model::rule::Rule;
 use runvoy_model::user::User;
+use runvoy_model::worker::{WorkerAccount, account_of};
 
 use crate::Engine;
 use crate::access::Caller;
@@ -19,6 +20,13 @@ use crate::error::EngineError;
 pub(crate) struct Person {
     pub(crate) user: User,
     pub(crate) groups: Vec<String>,
+}
+
+/// Whose a key is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Person(Person),
+    Worker(WorkerAccount),
 }
 
 /// What was read while the store's number stood.
@@ -32,7 +40,7 @@ struct Remembered {
     authority: u64,
     lists: HashMap<Kind, Arc<Vec<Record>>>,
     /// By the hash of a key.
-    owners: HashMap<[u8; 32], Arc<Person>>,
+    owners: HashMap<[u8; 32], Arc<Owner>>,
 }
 
 /// More keys than this are not remembered at once.
@@ -94,22 +102,25 @@ impl Engine {
     }
 
     /// Whose the key with this hash is, or was.
-    pub(crate) async fn owner(&self, hash: [u8; 32]) -> Result<Option<Arc<Person>>, EngineError> {
+    pub(crate) async fn owner(&self, hash: [u8; 32]) -> Result<Option<Arc<Owner>>, EngineError> {
         let authority = self.ports.records.authority();
-        if let Some(person) = self.directory.look(authority, |remembered| remembered.owners.get(&hash).cloned()) {
-            return Ok(Some(person));
+        if let Some(owner) = self.directory.look(authority, |remembered| remembered.owners.get(&hash).cloned()) {
+            return Ok(Some(owner));
         }
         let record = self.ports.records.record(Kind::Key, &hash_name(&hash)).await?;
-        let Some(Body::Key(email)) = record.and_then(|record| record.body) else { return Ok(None) };
-        let Some(person) = self.person(&email).await? else { return Ok(None) };
-        let person = Arc::new(person);
+        let Some(Body::Key(owner)) = record.and_then(|record| record.body) else { return Ok(None) };
+        let owner = match account_of(&owner) {
+            Some(name) => self.ports.records.record(Kind::Worker, name).await?.as_ref().and_then(Record::worker).cloned().map(Owner::Worker),
+            None => self.person(&owner).await?.map(Owner::Person),
+        };
+        let Some(owner) = owner.map(Arc::new) else { return Ok(None) };
         self.directory.keep(authority, |remembered| {
             if remembered.owners.len() >= MOST_OWNERS {
                 remembered.owners.clear();
             }
-            remembered.owners.insert(hash, Arc::clone(&person));
+            remembered.owners.insert(hash, Arc::clone(&owner));
         });
-        Ok(Some(person))
+        Ok(Some(owner))
     }
 
     /// The first of the admins: the one that the server made for its own user, while they are one.

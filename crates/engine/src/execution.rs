@@ -8,8 +8,8 @@ use runvoy_model::id::{ExecutionId, JobId};
 use runvoy_model::lock::Lock;
 use runvoy_model::name::Name;
 use runvoy_model::role::{Action, Reach};
-use runvoy_model::spec::{LOCAL_IMAGE, Needs, Spec};
-use runvoy_model::status::{Status, WaitCode, WaitingFor};
+use runvoy_model::spec::Spec;
+use runvoy_model::status::Status;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::log::LogError;
@@ -114,7 +114,7 @@ impl Engine {
             Some(slot) if execution.lease.is_some() => slot.start(execution.clone()),
             _ => {
                 self.note_queued(&execution).await;
-                self.hub.work();
+                self.hub.work_in(&execution.spec.queue);
             }
         }
         Ok(execution)
@@ -215,8 +215,13 @@ impl Engine {
         let execution = self.ports.store.kill(step, Kill { execution: id, force }).await?;
         if execution.status.is_terminal() {
             self.ended(&execution).await;
-        } else if let Some(slots) = self.slots.get() {
-            slots.nudge(id);
+        } else {
+            if let Some(slots) = self.slots.get() {
+                slots.nudge(id);
+            }
+            if let Some(lease) = &execution.lease {
+                self.hub.attention.call(lease.worker, id);
+            }
         }
         self.hub.changed(id);
         Ok(execution)
@@ -238,30 +243,6 @@ impl Engine {
                 () = tokio::time::sleep_until(next_look) => {}
             }
         }
-    }
-
-    /// What an execution waits for, with what only the engine knows.
-    pub fn waiting_for(&self, execution: &Execution) -> Option<WaitingFor> {
-        let waiting = execution.waiting_for(self.now())?;
-        // What others on the same store can run is not known here.
-        if self.config.shares_store() {
-            return Some(waiting);
-        }
-        if waiting.code == WaitCode::Image && !self.worker.serves.contains(&Needs::Image) {
-            let message =
-                format!("a worker that can run image {}: no worker here can, they run only image {LOCAL_IMAGE}", execution.spec.image);
-            return Some(WaitingFor { code: WaitCode::Image, message });
-        }
-        if waiting.code == WaitCode::Worker && !self.serves(execution) {
-            let message = format!("a worker: none serves queue {}", execution.spec.queue);
-            return Some(WaitingFor { code: WaitCode::Worker, message });
-        }
-        Some(waiting)
-    }
-
-    /// Whether the worker of this server takes executions of its queue.
-    fn serves(&self, execution: &Execution) -> bool {
-        self.config.concurrency > 0 && self.config.queues.contains(&execution.spec.queue)
     }
 
     /// A page of the events of an execution, in order, after a place.

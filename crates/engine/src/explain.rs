@@ -206,7 +206,7 @@ fn name(field: &str, text: &str) -> Result<Name, EngineError> {
 }
 
 /// Every action that can be asked about.
-const ACTIONS: [Action; 24] = [
+const ACTIONS: [Action; 27] = [
     Action::Run,
     Action::Read,
     Action::Kill,
@@ -227,6 +227,9 @@ const ACTIONS: [Action; 24] = [
     Action::ReadAudit,
     Action::Trace,
     Action::Reconcile,
+    Action::ReadQueues,
+    Action::ManageWorkers,
+    Action::Lease,
     Action::Diagnose,
     Action::Metrics,
     Action::Backup,
@@ -261,6 +264,9 @@ pub const fn action_word(action: Action) -> &'static str {
         Action::ReadAudit => "read_audit",
         Action::Trace => "trace",
         Action::Reconcile => "reconcile",
+        Action::Lease => "lease",
+        Action::ManageWorkers => "manage_workers",
+        Action::ReadQueues => "read_queues",
     }
 }
 

@@ -5,12 +5,19 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use runvoy_model::id::ExecutionId;
-use tokio::sync::{Notify, watch};
+use runvoy_model::name::Name;
+use tokio::sync::watch;
+
+use crate::attention::Attention;
+use crate::line::Lines;
 
 /// Who waits for what.
 #[derive(Default)]
 pub(crate) struct Hub {
-    work: Notify,
+    /// Who waits for work.
+    pub(crate) lines: Lines,
+    /// Workers elsewhere that listen.
+    pub(crate) attention: Attention,
     watched: Arc<Mutex<HashMap<ExecutionId, watch::Sender<u64>>>>,
     /// Counts up whenever something may have been written to the event log.
     events: watch::Sender<u64>,
@@ -19,7 +26,13 @@ pub(crate) struct Hub {
 impl Hub {
     /// There may be work to lease.
     pub(crate) fn work(&self) {
-        self.work.notify_one();
+        self.lines.wake(None);
+        self.wrote();
+    }
+
+    /// There may be work to lease in this queue.
+    pub(crate) fn work_in(&self, queue: &Name) {
+        self.lines.wake(Some(queue));
         self.wrote();
     }
 
@@ -34,11 +47,6 @@ impl Hub {
     /// Tells of events from now on.
     pub(crate) fn events(&self) -> watch::Receiver<u64> {
         self.events.subscribe()
-    }
-
-    /// Comes back when there may be work.
-    pub(crate) async fn wait_for_work(&self) {
-        self.work.notified().await;
     }
 
     /// An execution or its log has changed.

@@ -1,13 +1,17 @@
-//! The seam of the in-process worker: leases from the store, output to the log, ends to both, in the right order.
+//! Leases as workers use them, wherever they are: from the store, output to the log, ends to both, in the right order. The in-process worker has its own
+//! seam over the same functions.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use runvoy_model::command::{EndAttempt, Extend, Extended, Fence, LeaseRequest, Refusal};
+use runvoy_model::command::{EndAttempt, Extend, Extended, Fence, LeaseRequest, Outcome, Refusal, Worker};
 use runvoy_model::execution::Execution;
-use runvoy_model::id::{LeaseId, StepId};
+use runvoy_model::id::{LeaseId, StepId, WorkerId};
 use runvoy_model::job::Payload;
 use runvoy_model::log::Block;
+use runvoy_model::name::Name;
 use runvoy_model::step::Step;
 use runvoy_ports::lease::{LeaseError, Leases, Materials};
 use runvoy_ports::log::{Append, LogError};
@@ -15,65 +19,185 @@ use runvoy_ports::store::StoreError;
 
 use crate::Engine;
 use crate::error::EngineError;
+use crate::line::{Line, LineKey};
 
 /// How often a lease is asked for again after a lost answer.
 const REPEATS: usize = 3;
+/// What a lapsed attempt still has to say is taken for so long after the execution's end.
+const LATE_MS: i64 = 24 * 3600 * 1000;
+
+/// What a worker wants to lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseAsk {
+    /// Who.
+    pub worker: Worker,
+    /// From which queues.
+    pub queues: Vec<Name>,
+    /// At most so many.
+    pub max: usize,
+    /// For how long.
+    pub ttl_ms: u64,
+    /// Begin in the same step: only where nothing can be lost between the lease and its holder.
+    pub begin: bool,
+    /// How long a lease may stand unextended before its execution counts as lost, where nobody waits for that.
+    pub lost_after_ms: Option<u64>,
+}
+
+impl Engine {
+    /// Leases what is ready, in order. May be none.
+    pub async fn lease(&self, ask: LeaseAsk) -> Result<Vec<Execution>, LeaseError> {
+        let max = ask.max.min(self.ports.store.step_limits().leases);
+        // The same step is repeated: an answer that was lost must not leave executions that nobody runs.
+        let step = self.worker_step(ask.worker.id);
+        let request = LeaseRequest {
+            worker: ask.worker,
+            queues: ask.queues,
+            leases: (0..max).map(|_| self.lease_id()).collect(),
+            ttl_ms: ask.ttl_ms,
+            begin: ask.begin,
+        };
+        let mut leased = self.ports.store.lease(step.clone(), request.clone()).await;
+        for _ in 0..REPEATS {
+            if !matches!(leased, Err(StoreError::Unavailable(_))) {
+                break;
+            }
+            leased = self.ports.store.lease(step.clone(), request.clone()).await;
+        }
+        let executions = leased.map_err(lease_error)?;
+        for execution in &executions {
+            self.hub.changed(execution.id);
+        }
+        Ok(executions)
+    }
+
+    /// Permits the start of a leased execution and counts the attempt. A repeat changes nothing.
+    pub async fn begin(&self, worker: WorkerId, fence: Fence) -> Result<Execution, LeaseError> {
+        let execution = self.ports.store.begin(self.worker_step(worker), fence).await.map_err(lease_error)?;
+        self.hub.changed(execution.id);
+        Ok(execution)
+    }
+
+    /// Keeps a lease alive; the answer carries a kill request.
+    pub async fn extend(&self, worker: WorkerId, extend: Extend) -> Result<Extended, LeaseError> {
+        self.ports.store.extend(self.worker_step(worker), extend).await.map_err(lease_error)
+    }
+
+    /// Hands back a lease that was not begun: it does not count as an attempt.
+    pub async fn give_back(&self, worker: WorkerId, fence: Fence) -> Result<(), LeaseError> {
+        let step = Step { id: give_back_id(fence.lease), ..self.worker_step(worker) };
+        let execution = self.ports.store.give_back(step, fence).await.map_err(lease_error)?;
+        self.hub.changed(execution.id);
+        self.hub.work_in(&execution.spec.queue);
+        Ok(())
+    }
+
+    /// Hands back a lease, begun or not. What was begun has ended with its worker, and is tried again by the rule for that.
+    pub async fn release(&self, worker: WorkerId, fence: Fence) -> Result<(), LeaseError> {
+        match self.begun(fence).await? {
+            false => self.give_back(worker, fence).await,
+            true => self.finish(worker, EndAttempt::of(fence, Outcome::WorkerStopped)).await.map(drop),
+        }
+    }
+
+    /// Whether the attempt under this lease was begun.
+    async fn begun(&self, fence: Fence) -> Result<bool, LeaseError> {
+        let execution = self.ports.store.get(fence.execution).await.map_err(lease_error)?;
+        let lease = execution.and_then(|execution| execution.lease).filter(|lease| lease.id == fence.lease && lease.attempt == fence.attempt);
+        lease.map(|lease| lease.begun).ok_or_else(|| LeaseError::Lost("it is another worker's by now".into()))
+    }
+
+    /// Whether this lease lapsed; an error where nothing is taken for it any more.
+    pub async fn is_late(&self, fence: Fence) -> Result<bool, LeaseError> {
+        let execution = self.ports.store.get(fence.execution).await.map_err(lease_error)?;
+        let execution = execution.ok_or_else(|| LeaseError::Lost("there is no such execution".into()))?;
+        if execution.lease.as_ref().is_some_and(|lease| lease.id == fence.lease && lease.attempt == fence.attempt) {
+            return Ok(false);
+        }
+        match execution.completed_at {
+            Some(ended) if self.now().ms_since(ended) > LATE_MS => Err(LeaseError::Lost("it ended too long ago".into())),
+            _ => Ok(true),
+        }
+    }
+
+    /// Publishes records of an attempt; returns the next sequence expected. What comes after the lease lapsed is taken for a day, and marked.
+    pub async fn append(&self, fence: Fence, first_seq: u64, block: Block, late: bool) -> Result<u64, LeaseError> {
+        let (lines, bytes) = (u64::from(block.count), block.data.len() as u64);
+        let append = Append { attempt: fence.attempt, first_seq: Some(first_seq), late, block };
+        let appended = self.ports.logs.append(fence.execution, append).await.map_err(log_error)?;
+        metrics::counter!("runvoy_log_lines_total").increment(lines);
+        metrics::counter!("runvoy_log_bytes_total").increment(bytes);
+        self.hub.changed(fence.execution);
+        Ok(appended.next_seq)
+    }
+
+    /// Puts what was published of an execution on stable storage.
+    pub async fn sync_log(&self, fence: Fence) -> Result<(), LeaseError> {
+        self.ports.logs.sync(fence.execution).await.map(drop).map_err(log_error)
+    }
+
+    /// Keeps what a command gave and is too large to be carried by the end of its attempt.
+    pub async fn keep_output(&self, fence: Fence, bytes: Vec<u8>) -> Result<Payload, LeaseError> {
+        self.held(fence).await?;
+        self.put_blob(bytes).await.map_err(|error| match error {
+            EngineError::Internal(why) => LeaseError::Refused(format!("execution {}: {why}", fence.execution)),
+            error => LeaseError::Unavailable(Box::new(error)),
+        })
+    }
+
+    /// Ends an attempt whose records have all been published.
+    pub async fn finish(&self, worker: WorkerId, mut ended: EndAttempt) -> Result<Execution, LeaseError> {
+        // The log is on stable storage before the record says how far it goes. What is damaged stays so, and is no reason to wait.
+        ended.log_end = match self.ports.logs.sync(ended.fence.execution).await {
+            Ok(extent) => extent.next_line.saturating_sub(1),
+            Err(LogError::Damaged { after_line }) => after_line,
+            Err(error) => return Err(log_error(error)),
+        };
+        ended.cost_micro_usd = self.config.cost_micro_usd(ended.duration_ms);
+        // A lease ends once: its own id names the step, so that a repeat after a lost answer is the same step.
+        let step = Step { id: finish_id(ended.fence.lease), ..self.worker_step(worker) };
+        let execution = self.ports.store.end_attempt(step, ended).await.map_err(lease_error)?;
+        if execution.status.is_terminal() {
+            self.ended(&execution).await;
+        } else {
+            self.note_queued(&execution).await;
+            self.hub.changed(execution.id);
+            self.hub.work_in(&execution.spec.queue);
+        }
+        Ok(execution)
+    }
+}
 
 /// Work for the worker that lives in the server's own process.
 pub struct LocalLeases {
     engine: Arc<Engine>,
+    line: Line,
+    empty_handed: AtomicBool,
 }
 
 impl LocalLeases {
     /// Work from this engine.
     pub fn new(engine: Arc<Engine>) -> Self {
-        Self { engine }
+        let serves = engine.worker.serves.clone();
+        let line = engine.stand_in_line(LineKey { queues: engine.config.queues.clone(), serves, labels: BTreeMap::new() });
+        Self { engine, line, empty_handed: AtomicBool::new(false) }
     }
 }
 
 #[async_trait]
 impl Leases for LocalLeases {
     async fn wait_for_work(&self) {
-        let engine = &self.engine;
-        let ready_at = engine.ports.store.next_ready(&engine.config.queues, &engine.worker.serves).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "the queue could not be looked at");
-            None
-        });
-        let wait = match ready_at.map(|at| at.ms_since(engine.now())) {
-            Some(0) => return,
-            Some(ms) => engine.config.poll.min(std::time::Duration::from_millis(ms.unsigned_abs())),
-            None => engine.config.poll,
-        };
-        tokio::select! {
-            () = engine.hub.wait_for_work() => {}
-            () = tokio::time::sleep(wait) => {}
-        }
+        self.engine.wait_for_work(&self.line, self.empty_handed.swap(false, Ordering::Relaxed)).await;
     }
 
     async fn lease(&self, max: usize) -> Result<Vec<Execution>, LeaseError> {
-        let engine = &self.engine;
-        let max = max.min(engine.ports.store.step_limits().leases);
-        let request = LeaseRequest {
-            worker: engine.worker.clone(),
-            queues: engine.config.queues.clone(),
-            leases: (0..max).map(|_| engine.lease_id()).collect(),
-            ttl_ms: engine.config.lease_ttl_ms,
-            begin: true,
-        };
-        // The same step is repeated: an answer that was lost must not leave executions that nobody runs.
-        let step = engine.worker_step();
-        let mut leased = engine.ports.store.lease(step.clone(), request.clone()).await;
-        for _ in 0..REPEATS {
-            if !matches!(leased, Err(StoreError::Unavailable(_))) {
-                break;
-            }
-            leased = engine.ports.store.lease(step.clone(), request.clone()).await;
+        let (worker, config) = (self.engine.worker.clone(), &self.engine.config);
+        let (queues, ttl_ms) = (config.queues.clone(), config.lease_ttl_ms);
+        let leased = self.engine.lease(LeaseAsk { worker, queues, max, ttl_ms, begin: true, lost_after_ms: None }).await?;
+        self.empty_handed.store(leased.is_empty(), Ordering::Relaxed);
+        if leased.len() == max {
+            self.line.pass_on();
         }
-        let executions = leased.map_err(lease_error)?;
-        for execution in &executions {
-            engine.hub.changed(execution.id);
-        }
-        Ok(executions)
+        Ok(leased)
     }
 
     async fn materials(&self, fence: Fence) -> Result<Materials, LeaseError> {
@@ -81,47 +205,19 @@ impl Leases for LocalLeases {
     }
 
     async fn extend(&self, extend: Extend) -> Result<Extended, LeaseError> {
-        self.engine.ports.store.extend(self.engine.worker_step(), extend).await.map_err(lease_error)
+        self.engine.extend(self.engine.worker.id, extend).await
     }
 
     async fn append(&self, fence: Fence, first_seq: u64, block: Block) -> Result<u64, LeaseError> {
-        let (lines, bytes) = (u64::from(block.count), block.data.len() as u64);
-        let append = Append { attempt: fence.attempt, first_seq: Some(first_seq), late: false, block };
-        let appended = self.engine.ports.logs.append(fence.execution, append).await.map_err(log_error)?;
-        metrics::counter!("runvoy_log_lines_total").increment(lines);
-        metrics::counter!("runvoy_log_bytes_total").increment(bytes);
-        self.engine.hub.changed(fence.execution);
-        Ok(appended.next_seq)
+        self.engine.append(fence, first_seq, block, false).await
     }
 
     async fn put_blob(&self, fence: Fence, bytes: Vec<u8>) -> Result<Payload, LeaseError> {
-        self.engine.held(fence).await?;
-        self.engine.put_blob(bytes).await.map_err(|error| match error {
-            EngineError::Internal(why) => LeaseError::Refused(format!("execution {}: {why}", fence.execution)),
-            error => LeaseError::Unavailable(Box::new(error)),
-        })
+        self.engine.keep_output(fence, bytes).await
     }
 
-    async fn finish(&self, mut ended: EndAttempt) -> Result<Execution, LeaseError> {
-        let engine = &self.engine;
-        // The log is on stable storage before the record says how far it goes. What is damaged stays so, and is no reason to wait.
-        ended.log_end = match engine.ports.logs.sync(ended.fence.execution).await {
-            Ok(extent) => extent.next_line.saturating_sub(1),
-            Err(LogError::Damaged { after_line }) => after_line,
-            Err(error) => return Err(log_error(error)),
-        };
-        ended.cost_micro_usd = engine.config.cost_micro_usd(ended.duration_ms);
-        // A lease ends once: its own id names the step, so that a repeat after a lost answer is the same step.
-        let step = Step { id: finish_id(ended.fence.lease), ..engine.worker_step() };
-        let execution = engine.ports.store.end_attempt(step, ended).await.map_err(lease_error)?;
-        if execution.status.is_terminal() {
-            engine.ended(&execution).await;
-        } else {
-            engine.note_queued(&execution).await;
-            engine.hub.changed(execution.id);
-            engine.hub.work();
-        }
-        Ok(execution)
+    async fn finish(&self, ended: EndAttempt) -> Result<Execution, LeaseError> {
+        self.engine.finish(self.engine.worker.id, ended).await
     }
 }
 
@@ -129,6 +225,15 @@ impl Leases for LocalLeases {
 fn finish_id(lease: LeaseId) -> StepId {
     let mut bytes = *lease.as_bytes();
     for byte in &mut bytes[8..] {
+        *byte = !*byte;
+    }
+    StepId::from_bytes(bytes)
+}
+
+/// A step id that only the return of this lease has.
+fn give_back_id(lease: LeaseId) -> StepId {
+    let mut bytes = *lease.as_bytes();
+    for byte in &mut bytes[12..] {
         *byte = !*byte;
     }
     StepId::from_bytes(bytes)

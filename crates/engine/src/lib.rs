@@ -3,6 +3,8 @@
 mod access;
 mod admission;
 mod alerts;
+mod attendance;
+mod attention;
 mod audit;
 mod auditor;
 mod claim;
@@ -23,6 +25,7 @@ mod incident;
 mod job;
 mod key;
 mod lease;
+mod line;
 mod log;
 mod material;
 mod notice;
@@ -39,12 +42,14 @@ mod repeat;
 mod request;
 mod rule;
 mod secret;
+mod token;
 mod trace;
 mod wait;
+mod worker;
 
 use std::sync::{Arc, OnceLock};
 
-use runvoy_model::id::{LeaseId, StepId};
+use runvoy_model::id::{LeaseId, StepId, WorkerId};
 use runvoy_model::key::key_hash;
 use runvoy_model::step::{Actor, Audit, Authority, Step};
 use runvoy_model::time::UnixMs;
@@ -54,12 +59,15 @@ use runvoy_ports::job::JobStore;
 use runvoy_ports::lease::Slots;
 use runvoy_ports::log::LogStore;
 use runvoy_ports::record::RecordStore;
+use runvoy_ports::roster::Roster;
 use runvoy_ports::seal::SealKeys;
 use runvoy_ports::store::ExecutionStore;
 use runvoy_ports::trail::AuditTrail;
 
 pub use crate::access::{Caller, Credential, Origin};
 pub use crate::alerts::{AlertStanding, Alerts};
+pub use crate::attendance::RollCall;
+pub use crate::attention::Ear;
 pub use crate::audit::{AuditFilter, AuditPage};
 pub use crate::auditor::Auditor;
 pub use crate::claim::ClaimedKey;
@@ -74,7 +82,8 @@ pub use crate::health::HealthWatch;
 pub use crate::image::{ImageRequest, KnownImage, RegisteredImage};
 pub use crate::job::{JobFilter, JobRequest, SubmittedJob, TaskRequest};
 pub use crate::key::{KeyRequest, MadeKey};
-pub use crate::lease::LocalLeases;
+pub use crate::lease::{LeaseAsk, LocalLeases};
+pub use crate::line::{Line, LineKey, Turn};
 pub use crate::people::{Account, InviteRequest, Invited, RevokedUser};
 pub use crate::plan::{DryRun, Plan};
 pub use crate::platform::platform_line;
@@ -87,6 +96,7 @@ pub use crate::repeat::DigestKey;
 pub use crate::request::RunRequest;
 pub use crate::secret::{Rotation, SecretChange, SecretRequest};
 pub use crate::trace::Trace;
+pub use crate::worker::{KnownWorker, MadeWorker, WorkerRequest};
 
 /// Everything the engine needs from the world.
 #[derive(Clone)]
@@ -99,6 +109,8 @@ pub struct Ports {
     pub blobs: Arc<dyn BlobStore>,
     /// What people manage.
     pub records: Arc<dyn RecordStore>,
+    /// Who works here.
+    pub roster: Arc<dyn Roster>,
     /// The trail of events, to be proved.
     pub trail: Arc<dyn AuditTrail>,
     /// The keys of secrets.
@@ -121,6 +133,7 @@ pub struct Engine {
     admission: admission::Admission,
     directory: directory::Directory,
     key_uses: access::KeyUses,
+    attendance: attendance::Attendance,
     denials: denial::Denials,
     alerts: alerts::AlertDesk,
     /// Something moved in a job.
@@ -143,6 +156,7 @@ impl Engine {
             admission,
             directory: directory::Directory::default(),
             key_uses: access::KeyUses::default(),
+            attendance: attendance::Attendance::default(),
             denials,
             alerts: alerts::AlertDesk::default(),
             dispatcher: tokio::sync::Notify::new(),
@@ -201,8 +215,8 @@ impl Engine {
         Step { id: StepId::from_bytes(*digest.first_chunk().expect("a digest is longer")), ..step }
     }
 
-    fn worker_step(&self) -> Step {
-        Step::worker(self.step_id(), self.now(), self.worker.id)
+    fn worker_step(&self, worker: WorkerId) -> Step {
+        Step::worker(self.step_id(), self.now(), worker)
     }
 
     /// A step of whoever calls. The store looks at their right to it once more: it may have ended since they were admitted.

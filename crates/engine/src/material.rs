@@ -13,7 +13,7 @@ use crate::error::EngineError;
 
 impl Engine {
     /// What an attempt needs, for whoever holds its lease.
-    pub(crate) async fn materials(&self, fence: Fence) -> Result<Materials, LeaseError> {
+    pub async fn materials(&self, fence: Fence) -> Result<Materials, LeaseError> {
         let execution = self.held(fence).await?;
         let mut materials = Materials::default();
         for name in &execution.spec.secrets {

@@ -277,7 +277,7 @@ pub(crate) fn no_user(email: &str) -> EngineError {
 
 fn role(field: &str, word: &str) -> Result<Role, EngineError> {
     Role::parse(word).ok_or_else(|| {
-        let words: Vec<&str> = Role::ALL.iter().map(|role| role.as_str()).collect();
+        let words: Vec<&str> = Role::OF_PEOPLE.iter().map(|role| role.as_str()).collect();
         EngineError::invalid(field, format!("must be one of {}", words.join(", ")))
     })
 }

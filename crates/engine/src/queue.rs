@@ -60,7 +60,7 @@ pub struct RedriveReport {
 impl Engine {
     /// Every queue that holds something or that the worker of this server serves, by name.
     pub async fn queues(&self, caller: &Caller) -> Result<Vec<QueueCounts>, EngineError> {
-        caller.may(Action::Read)?;
+        caller.may(Action::ReadQueues)?;
         let mut queues = self.ports.store.queues().await?;
         for name in &self.config.queues {
             if !queues.iter().any(|known| known.queue == *name) {

@@ -145,6 +145,14 @@ impl Slots for Nudged {
         self.0.lock().push(id);
     }
 
+    fn running(&self) -> usize {
+        0
+    }
+
+    fn is_draining(&self) -> bool {
+        false
+    }
+
     fn runs(&self, _: ExecutionId) -> bool {
         true
     }

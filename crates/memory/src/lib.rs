@@ -7,6 +7,7 @@ mod incident;
 mod job;
 mod log;
 mod queue;
+mod roster;
 mod seal;
 mod state;
 mod store;

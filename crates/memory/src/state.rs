@@ -10,7 +10,7 @@ use runvoy_model::command::{Answer, Command, Receipt};
 use runvoy_model::decide::{decide, replay};
 use runvoy_model::event::Event;
 use runvoy_model::execution::{Execution, LockClaim};
-use runvoy_model::id::{ExecutionId, JobId, StepId};
+use runvoy_model::id::{ExecutionId, JobId, StepId, WorkerId};
 use runvoy_model::job::{Job, Node, Phase};
 use runvoy_model::limit::StepLimits;
 use runvoy_model::lock::Lock;
@@ -20,6 +20,7 @@ use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_model::view::{Standing, View, Writes};
+use runvoy_model::worker::Presence;
 
 use crate::job::Jobs;
 
@@ -44,6 +45,8 @@ pub(crate) struct State {
     pub authority: u64,
     /// When keys were last used, by their hash.
     pub key_uses: BTreeMap<[u8; 32], UnixMs>,
+    /// What workers last said of themselves.
+    pub workers: BTreeMap<WorkerId, Presence>,
 }
 
 /// What a key was used for: what it made and the fingerprint of the request.

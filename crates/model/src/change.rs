@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::group::Group;
 use crate::health::Check;
-use crate::id::{ExecutionId, JobId};
+use crate::id::{ExecutionId, JobId, WorkerAccountId};
 use crate::image::{ImageSettings, Reference};
 use crate::incident::Move;
 use crate::name::Name;
@@ -15,6 +15,7 @@ use crate::role::Role;
 use crate::rule::Rule;
 use crate::secret::Sealed;
 use crate::time::UnixMs;
+use crate::worker::WorkerKey;
 
 /// A change of what people manage.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,6 +64,12 @@ pub enum Change {
     PushPlaybook(Name, Box<PlaybookBody>),
     /// No such playbook any more.
     RemovePlaybook(Name),
+    /// A new account of workers.
+    CreateWorker(Box<NewWorker>),
+    /// A new key of an account; the old one works no longer.
+    RotateWorker(Name, Box<WorkerKey>),
+    /// The key of an account works no longer.
+    RevokeWorker(Name),
     /// What the whole log of events comes to.
     Checkpoint(Checkpoint),
     /// A look at what runs.
@@ -148,6 +155,19 @@ pub struct ClaimKey {
     pub key: NewKey,
     /// The address it is answered from.
     pub from: String,
+}
+
+/// A new account of workers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewWorker {
+    /// Its name.
+    pub name: Name,
+    /// Its id.
+    pub id: WorkerAccountId,
+    /// The queues it may serve; empty means every queue.
+    pub queues: Vec<Name>,
+    /// What proves it.
+    pub key: WorkerKey,
 }
 
 /// An image that commands may run in.

@@ -76,6 +76,7 @@ impl Command {
                     | Change::RegisterImage(_)
                     | Change::CreateSecret(_)
                     | Change::PushPlaybook(..)
+                    | Change::CreateWorker(_)
             ),
             _ => false,
         }
@@ -219,7 +220,7 @@ pub struct Extend {
 }
 
 /// An attempt is over.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EndAttempt {
     /// Which.
     pub fence: Fence,
@@ -336,6 +337,24 @@ pub struct Reap {
     pub message: String,
     /// The number of the last log record found.
     pub log_end: u64,
+}
+
+impl EndAttempt {
+    /// An attempt of which nothing is known but how it ended.
+    pub const fn of(fence: Fence, outcome: Outcome) -> Self {
+        Self {
+            fence,
+            outcome,
+            log_end: 0,
+            duration_ms: 0,
+            output: None,
+            said: None,
+            usage: None,
+            remark: None,
+            process_id: None,
+            cost_micro_usd: 0,
+        }
+    }
 }
 
 impl Worker {

@@ -34,12 +34,25 @@ pub enum EntityType {
     Ledger,
     /// The looks at what runs.
     Health,
+    /// An account of workers.
+    Worker,
 }
 
 impl EntityType {
     /// Every kind.
-    pub const ALL: [Self; 10] =
-        [Self::Task, Self::Job, Self::User, Self::Group, Self::Rule, Self::Image, Self::Secret, Self::Playbook, Self::Ledger, Self::Health];
+    pub const ALL: [Self; 11] = [
+        Self::Task,
+        Self::Job,
+        Self::User,
+        Self::Group,
+        Self::Rule,
+        Self::Image,
+        Self::Secret,
+        Self::Playbook,
+        Self::Ledger,
+        Self::Health,
+        Self::Worker,
+    ];
 
     /// The prefix in the keys.
     pub const fn as_str(self) -> &'static str {
@@ -54,6 +67,7 @@ impl EntityType {
             Self::Playbook => "PLAYBOOK",
             Self::Ledger => "LEDGER",
             Self::Health => "HEALTH",
+            Self::Worker => "WORKER",
         }
     }
 

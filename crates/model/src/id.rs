@@ -145,6 +145,10 @@ id_type!(
     WorkerId
 );
 id_type!(
+    /// An account that workers show the key of.
+    WorkerAccountId
+);
+id_type!(
     /// One state change, named by its caller so that a repeat is recognised.
     StepId
 );

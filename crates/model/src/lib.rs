@@ -2,11 +2,13 @@
 
 pub mod address;
 pub mod answer;
+pub mod base58;
 pub mod bound;
 pub mod chain;
 pub mod change;
 pub mod command;
 pub mod cost;
+pub mod credential;
 pub mod dag;
 pub mod decide;
 pub mod event;
@@ -44,3 +46,4 @@ pub mod verify;
 pub mod view;
 pub mod witness;
 pub mod words;
+pub mod worker;

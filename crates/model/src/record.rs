@@ -13,6 +13,7 @@ use crate::playbook::Playbook;
 use crate::rule::Rule;
 use crate::secret::Secret;
 use crate::user::{Claim, User};
+use crate::worker::{WorkerAccount, account_of};
 
 /// What a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -46,6 +47,8 @@ pub enum Kind {
     Health,
     /// Something that people are told of until it is over, by what it is about.
     Incident,
+    /// An account of workers, by name.
+    Worker,
     /// A job, which is kept elsewhere: a word for refusals.
     Job,
     /// A task of a job, which is kept elsewhere: a word for refusals.
@@ -57,7 +60,7 @@ pub const ONLY: &str = "only";
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::User,
         Self::Key,
         Self::Claim,
@@ -72,6 +75,7 @@ impl Kind {
         Self::Ledger,
         Self::Health,
         Self::Incident,
+        Self::Worker,
     ];
 
     /// The word for people.
@@ -91,6 +95,7 @@ impl Kind {
             Self::Ledger => "ledger",
             Self::Health => "health",
             Self::Incident => "incident",
+            Self::Worker => "worker",
             Self::Job => "job",
             Self::Task => "task",
         }
@@ -107,6 +112,7 @@ impl Kind {
             Self::Playbook => Some(EntityType::Playbook),
             Self::Ledger => Some(EntityType::Ledger),
             Self::Health => Some(EntityType::Health),
+            Self::Worker => Some(EntityType::Worker),
             Self::Key
             | Self::Claim
             | Self::Admins
@@ -150,7 +156,7 @@ pub struct Record {
 pub enum Body {
     /// See [`Kind::User`].
     User(User),
-    /// See [`Kind::Key`]: the owner's e-mail.
+    /// See [`Kind::Key`]: the owner's e-mail, or [`crate::worker::WORKER_OWNER`] and the name of an account of workers.
     Key(String),
     /// See [`Kind::Claim`].
     Claim(Claim),
@@ -174,6 +180,8 @@ pub enum Body {
     Health(u64),
     /// See [`Kind::Incident`].
     Incident(Incident),
+    /// See [`Kind::Worker`].
+    Worker(Box<WorkerAccount>),
 }
 
 impl Record {
@@ -235,6 +243,14 @@ impl Record {
         }
     }
 
+    /// The account of workers it is.
+    pub fn worker(&self) -> Option<&WorkerAccount> {
+        match &self.body {
+            Some(Body::Worker(account)) => Some(account),
+            _ => None,
+        }
+    }
+
     /// The playbook it is.
     pub fn playbook(&self) -> Option<&Playbook> {
         match &self.body {
@@ -247,4 +263,9 @@ impl Record {
 /// The name of the record that knows whose a key is, or what a token claims.
 pub fn hash_name(hash: &[u8; 32]) -> String {
     hex(hash)
+}
+
+/// The record of whoever owns a key: a user, or an account of workers.
+pub fn owner_record(owner: &str) -> (Kind, &str) {
+    account_of(owner).map_or((Kind::User, owner), |name| (Kind::Worker, name))
 }

@@ -1,4 +1,4 @@
-//! Who may do what: the four roles and the one table of actions. A route names its action; there is no other way in.
+//! Who may do what: the roles and the one table of actions. A route names its action; there is no other way in.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,11 +14,16 @@ pub enum Role {
     Developer,
     /// Reads everything.
     Viewer,
+    /// Leases and runs; no person is one.
+    Worker,
 }
 
 impl Role {
-    /// Every role, the mightiest first.
-    pub const ALL: [Self; 4] = [Self::Admin, Self::Operator, Self::Developer, Self::Viewer];
+    /// Every role.
+    pub const ALL: [Self; 5] = [Self::Admin, Self::Operator, Self::Developer, Self::Viewer, Self::Worker];
+
+    /// Every role that a person can have, the mightiest first.
+    pub const OF_PEOPLE: [Self; 4] = [Self::Admin, Self::Operator, Self::Developer, Self::Viewer];
 
     /// The word on every surface.
     pub const fn as_str(self) -> &'static str {
@@ -27,12 +32,13 @@ impl Role {
             Self::Operator => "operator",
             Self::Developer => "developer",
             Self::Viewer => "viewer",
+            Self::Worker => "worker",
         }
     }
 
-    /// Reads the word.
+    /// Reads the word of a role that a person can have.
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.as_str() == text)
+        Self::OF_PEOPLE.into_iter().find(|role| role.as_str() == text)
     }
 }
 
@@ -89,6 +95,12 @@ pub enum Action {
     Trace,
     /// Look for what does not fit, and repair it.
     Reconcile,
+    /// Lease executions and run them: what a worker does.
+    Lease,
+    /// Make, re-key and revoke accounts of workers.
+    ManageWorkers,
+    /// See queues and workers.
+    ReadQueues,
 }
 
 /// How far an action reaches.
@@ -102,33 +114,64 @@ pub enum Reach {
     All,
 }
 
-/// The table. Every role stands in every row, so that a new action does not compile before all four are decided.
+/// The table. Every role stands in every row, so that a new action does not compile before all are decided.
 pub const fn reach(role: Role, action: Action) -> Reach {
     use Reach::{All, None, Own};
-    let [admin, operator, developer, viewer] = match action {
-        Action::Public | Action::KnowSelf => [All, All, All, All],
-        Action::Run => [All, All, All, None],
-        Action::Read | Action::ShareLog => [All, All, Own, All],
-        Action::Kill => [All, All, Own, None],
-        Action::ReadLocks | Action::ReadImages | Action::ReadPlaybooks | Action::ReadSecrets => [All, All, All, All],
-        Action::Metrics => [All, All, None, All],
-        Action::ManageImages | Action::Redrive => [All, All, None, None],
-        Action::WriteSecrets => [All, All, Own, None],
-        Action::ManageKeys | Action::ExplainAccess => [All, Own, Own, Own],
+    let [admin, operator, developer, viewer, worker] = match action {
+        Action::Public | Action::KnowSelf => [All, All, All, All, All],
+        Action::Run => [All, All, All, None, None],
+        Action::Read | Action::ShareLog => [All, All, Own, All, None],
+        Action::Kill => [All, All, Own, None, None],
+        Action::ReadLocks | Action::ReadImages | Action::ReadPlaybooks | Action::ReadSecrets | Action::ReadQueues => {
+            [All, All, All, All, None]
+        }
+        Action::Metrics => [All, All, None, All, None],
+        Action::ManageImages | Action::Redrive => [All, All, None, None, None],
+        Action::WriteSecrets => [All, All, Own, None, None],
+        Action::ManageKeys | Action::ExplainAccess => [All, Own, Own, Own, None],
+        Action::Lease => [All, None, None, None, All],
         Action::ReleaseLock
         | Action::Diagnose
         | Action::Backup
         | Action::ManageUsers
+        | Action::ManageWorkers
         | Action::RotateSealingKey
         | Action::ManagePlaybooks
         | Action::ReadAudit
         | Action::Trace
-        | Action::Reconcile => [All, None, None, None],
+        | Action::Reconcile => [All, None, None, None, None],
     };
     match role {
         Role::Admin => admin,
         Role::Operator => operator,
         Role::Developer => developer,
         Role::Viewer => viewer,
+        Role::Worker => worker,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_person_can_be_a_worker() {
+        assert_eq!(Role::parse("worker"), None);
+        for role in Role::OF_PEOPLE {
+            assert_eq!(Role::parse(role.as_str()), Some(role));
+        }
+        assert!(!Role::OF_PEOPLE.contains(&Role::Worker) && Role::ALL.contains(&Role::Worker));
+    }
+
+    #[test]
+    fn a_worker_knows_itself_and_leases_and_nobody_but_an_admin_does_that_too() {
+        for action in [Action::Run, Action::Read, Action::Kill, Action::ReadQueues, Action::ReadSecrets, Action::ManageWorkers] {
+            assert_eq!(reach(Role::Worker, action), Reach::None, "{action:?}");
+        }
+        for action in [Action::KnowSelf, Action::Lease] {
+            assert_eq!(reach(Role::Worker, action), Reach::All, "{action:?}");
+        }
+        let lease = Role::OF_PEOPLE.map(|role| reach(role, Action::Lease));
+        assert_eq!(lease, [Reach::All, Reach::None, Reach::None, Reach::None]);
     }
 }

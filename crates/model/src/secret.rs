@@ -77,7 +77,7 @@ impl Secret {
         match (user.role, wanted) {
             (Role::Admin, _) | (Role::Operator, SecretUse::See | SecretUse::Inject | SecretUse::Change) => true,
             (Role::Viewer, SecretUse::See) => true,
-            (Role::Viewer, _) => false,
+            (Role::Viewer | Role::Worker, _) => false,
             (Role::Operator, SecretUse::Reveal) | (Role::Developer, SecretUse::Reveal | SecretUse::Change) => owns,
             (Role::Developer, SecretUse::See | SecretUse::Inject) => owns || self.use_by.iter().any(|who| names(who, user)),
         }

@@ -107,6 +107,12 @@ pub trait Slots: Send + Sync {
     /// Something about this execution has changed (a kill was asked for): look now, not at the next extend.
     fn nudge(&self, execution: ExecutionId);
 
+    /// How many executions it runs now.
+    fn running(&self) -> usize;
+
+    /// Whether it takes nothing new any more.
+    fn is_draining(&self) -> bool;
+
     /// Whether it runs this execution now: then it is alive, whatever the store could be told.
     fn runs(&self, execution: ExecutionId) -> bool;
 }

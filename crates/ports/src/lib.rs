@@ -9,6 +9,7 @@ pub mod lease;
 pub mod log;
 pub mod queue;
 pub mod record;
+pub mod roster;
 pub mod runner;
 pub mod seal;
 pub mod store;

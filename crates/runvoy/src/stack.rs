@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use runvoy_engine::{
     Alerts, Auditor, Config as EngineConfig, DigestKey, Dispatcher, Engine, HealthConfig, HealthWatch, LocalLeases, Ports, Predecessors,
-    Pruner, Reaper, RetentionConfig, RunLimits,
+    Pruner, Reaper, RetentionConfig, RollCall, RunLimits,
 };
 use runvoy_model::command::Worker as WorkerIdentity;
 use runvoy_model::cost::Rates;
@@ -116,6 +116,7 @@ impl Stack {
 
     fn start_agents(&mut self) {
         self.agents.push(tokio::spawn(Reaper::new(Arc::clone(&self.engine)).run()));
+        self.agents.push(tokio::spawn(RollCall::new(Arc::clone(&self.engine)).run()));
         self.agents.push(tokio::spawn(Dispatcher::new(Arc::clone(&self.engine)).run()));
         self.agents.push(tokio::spawn(HealthWatch::new(Arc::clone(&self.engine)).run()));
         self.agents.extend(Alerts::new(Arc::clone(&self.engine)).map(|alerts| tokio::spawn(alerts.run())));
@@ -154,6 +155,10 @@ impl Stack {
         if let Some(worker) = &self.worker {
             worker.stop(patience).await;
         }
+        // It fades by itself where this fails.
+        if let Err(error) = self.engine.leave_roster().await {
+            tracing::debug!(%error, "the worker of this server is still on the roster");
+        }
     }
 
     /// Comes back when the backend has failed for good, with the reason. Whatever happens then can be recorded by the next start only.
@@ -188,6 +193,7 @@ pub fn ports(backend: &Backend, clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>) -
         jobs: Arc::clone(&backend.jobs),
         blobs: Arc::clone(&backend.blobs),
         records: Arc::clone(&backend.records),
+        roster: Arc::clone(&backend.roster),
         trail: Arc::clone(&backend.trail),
         seal_keys: Arc::clone(&backend.seal_keys),
         digest_key: DigestKey::new(&backend.keys.signing),
@@ -256,6 +262,7 @@ fn engine_config(settings: &Settings, url: Option<&str>) -> EngineConfig {
         web_url: settings.web_url.clone(),
         own_url: own_url(url).unwrap_or_default().to_owned(),
         queues: settings.queues.clone(),
+        worker_audience: settings.worker_audience.clone(),
         concurrency: if settings.worker { settings.concurrency } else { 0 },
         lease_ttl_ms: u64::try_from(LEASE.as_millis()).expect("a small constant"),
         health: health_config(settings),

@@ -19,6 +19,7 @@ use crate::limit::Attempts;
 use crate::link::LinkKey;
 use crate::proxy::Network;
 use crate::resource;
+use crate::rpc::{RpcEntry, RpcRule, TokenKey};
 use crate::route::TableRow;
 use crate::ticket::TicketKey;
 
@@ -121,6 +122,7 @@ pub(crate) struct State {
     pub(crate) claim_attempts: Attempts,
     pub(crate) tickets: TicketKey,
     pub(crate) links: LinkKey,
+    pub(crate) tokens: TokenKey,
     pub(crate) openapi: bytes::Bytes,
     stop: watch::Sender<bool>,
     /// Open streams by user; a user without one has no entry.
@@ -203,6 +205,7 @@ impl App {
             claim_attempts: Attempts::new(parts.config.failed_claims_per_minute),
             tickets: TicketKey::new(parts.config.ticket_key),
             links: LinkKey::new(&parts.config.ticket_key),
+            tokens: TokenKey::new(parts.config.ticket_key),
             openapi: openapi.into(),
             engine: parts.engine,
             config: parts.config,
@@ -214,7 +217,11 @@ impl App {
             visits: AtomicUsize::new(0),
             streams_changed: Notify::new(),
         });
-        let router = routes.into_router(&state);
+        let mut router = routes.into_router(&state);
+        let rpc = RpcEntry::new(&state);
+        for path in RpcEntry::paths() {
+            router = router.route_service(&path, rpc.clone());
+        }
         Self { state, router }
     }
 
@@ -246,6 +253,16 @@ impl App {
     /// Every route with its rule.
     pub fn table() -> Vec<TableRow> {
         resource::all().table()
+    }
+
+    /// Every RPC with its rule.
+    pub fn rpc_table() -> Vec<RpcRule> {
+        crate::rpc::RULES.to_vec()
+    }
+
+    /// The paths of all RPCs that are served.
+    pub fn served_rpcs(&self) -> Vec<String> {
+        crate::rpc::router(&self.state).methods().map(|path| format!("/{}", path.trim_start_matches('/'))).collect()
     }
 
     /// Begins to stop: streams are closed, waits answered, readiness denied. What was begun is finished.

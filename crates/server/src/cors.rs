@@ -15,8 +15,13 @@ pub(crate) struct Cors {
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, DELETE, OPTIONS");
-const HEADERS: HeaderValue = HeaderValue::from_static("Content-Type, X-API-Key, Authorization, Idempotency-Key, X-Request-ID");
-const EXPOSED: HeaderValue = HeaderValue::from_static("X-Request-ID, X-Next-Cursor, Retry-After, Content-Range, ETag");
+const HEADERS: HeaderValue = HeaderValue::from_static(
+    "Content-Type, X-API-Key, Authorization, Idempotency-Key, X-Request-ID, \
+     Connect-Protocol-Version, Connect-Timeout-Ms, Grpc-Timeout, X-Grpc-Web, X-User-Agent",
+);
+const EXPOSED: HeaderValue = HeaderValue::from_static(
+    "X-Request-ID, X-Next-Cursor, Retry-After, Content-Range, ETag, Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin",
+);
 
 impl Cors {
     /// These origins; `*` is all.

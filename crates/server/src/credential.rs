@@ -3,8 +3,9 @@
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use runvoy_engine::{Caller, Credential, Origin};
+use runvoy_engine::{Caller, Credential, EngineError, Origin};
 use runvoy_model::id::ExecutionId;
+use runvoy_model::role::Action;
 use runvoy_model::time::UnixMs;
 
 use crate::app::State;
@@ -95,6 +96,15 @@ impl Standing {
     pub(crate) async fn caller(&self, state: &State) -> Result<Caller, Fault> {
         let origin = Origin { from: self.from.clone(), request_id: self.request_id.clone() };
         Ok(state.engine.admit_again(&self.email, self.key_hash, self.issued_at, origin).await?)
+    }
+
+    /// An error once the right to this ended. A store that does not answer has revoked nothing.
+    pub(crate) async fn still_stands(&self, state: &State, action: Action) -> Result<(), Fault> {
+        match self.caller(state).await {
+            Ok(caller) => Ok(caller.may(action).map(drop)?),
+            Err(Fault::Engine(ended @ (EngineError::InvalidKey | EngineError::RevokedKey))) => Err(ended.into()),
+            Err(_) => Ok(()),
+        }
     }
 }
 

@@ -195,7 +195,7 @@ fn permit(rule: Rule, caller: Option<&Caller>, reached: &Reached) -> Result<(), 
 }
 
 /// Headers of every answer: nothing of it is to be guessed, framed, run or kept by a browser.
-fn secure(response: &mut Response<Body>) {
+pub(crate) fn secure(response: &mut Response<Body>) {
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));

@@ -1,4 +1,4 @@
-//! The HTTP and WebSocket edge over the engine: routes, credentials, bodies, errors, listeners. It decides nothing about executions; every
+//! The HTTP, WebSocket and RPC edge over the engine: routes, credentials, bodies, errors, listeners. It decides nothing about executions; every
 //! rule about those is the engine's. A route can only be added with its authorization rule (`route.rs`).
 
 mod address;
@@ -18,12 +18,14 @@ mod meter;
 mod openapi;
 mod operation;
 mod peer;
+mod preface;
 mod proxy;
 mod query;
 mod request_id;
 mod request_line;
 mod resource;
 mod route;
+mod rpc;
 mod stall;
 mod stream;
 mod ticket;
@@ -36,4 +38,5 @@ pub use crate::listen::{Limits, ListenError, Listener, serve};
 pub use crate::peer::{Connection, Peer};
 pub use crate::proxy::{InvalidNetwork, Network};
 pub use crate::route::{Rule, TableRow};
+pub use crate::rpc::RpcRule;
 pub use crate::tls::TlsError;

@@ -14,11 +14,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use http::Request;
+use http::{HeaderValue, Request, header};
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -28,6 +28,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::app::App;
 use crate::peer::{Connection, Peer};
+use crate::preface::Prompt;
 use crate::stall::Unstalled;
 use crate::tls::{self, TlsError};
 
@@ -71,6 +72,11 @@ const TLS_HANDSHAKE: Duration = Duration::from_secs(10);
 const WRITE_STALL: Duration = Duration::from_secs(90);
 /// The largest head of a request.
 const MOST_HEAD_BYTES: usize = 64 * 1024;
+/// An HTTP/2 connection is asked so often whether it is still there, and is given so long to answer. Streams may be silent for as long as they like.
+const PING_EVERY: Duration = Duration::from_secs(20);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// Streams on one HTTP/2 connection. Many workers may share one.
+const MOST_STREAMS: u32 = 2_000;
 /// How long to wait where the system has no more connections to give.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
@@ -244,7 +250,7 @@ async fn connect(accepted: Accepted, app: App, limits: Limits) {
     }
 }
 
-/// HTTP/1.1 on one connection. HTTP/2 would branch off here, by ALPN.
+/// HTTP on one connection: 1.1, or 2 for whoever begins so, whether TLS agreed on it or not.
 async fn speak<S>(stream: S, connection: Connection, app: App, limits: Limits)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -255,16 +261,21 @@ where
         async move {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(connection);
+            name_host(&mut request);
             Ok::<_, Infallible>(app.answer(request).await)
         }
     });
-    let serving = http1::Builder::new()
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.header_timeout).max_buf_size(MOST_HEAD_BYTES);
+    builder
+        .http2()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_timeout)
-        .max_buf_size(MOST_HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), service)
-        .with_upgrades();
-    let mut serving = pin!(serving);
+        .keep_alive_interval(PING_EVERY)
+        .keep_alive_timeout(PING_TIMEOUT)
+        .max_concurrent_streams(MOST_STREAMS)
+        .max_header_list_size(u32::try_from(MOST_HEAD_BYTES).expect("a constant"));
+    let stream = Prompt::new(stream, limits.header_timeout);
+    let mut serving = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
     let served = tokio::select! {
         served = serving.as_mut() => served,
         () = app.stopping() => {
@@ -273,6 +284,17 @@ where
         }
     };
     if let Err(error) = served {
-        tracing::debug!(%error, peer = %connection.peer, "a connection ended early");
+        tracing::debug!(error = %error, peer = %connection.peer, "a connection ended early");
+    }
+}
+
+/// HTTP/2 names the host in the address alone; everything here looks for it where HTTP/1.1 has it.
+fn name_host(request: &mut Request<Body>) {
+    if request.headers().contains_key(header::HOST) {
+        return;
+    }
+    let host = request.uri().authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
+    if let Some(host) = host {
+        request.headers_mut().insert(header::HOST, host);
     }
 }

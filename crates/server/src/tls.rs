@@ -49,6 +49,6 @@ pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, Tl
         .with_no_client_auth()
         .with_single_cert(chain, key);
     let mut config = config.map_err(TlsError::Unusable)?;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
 }

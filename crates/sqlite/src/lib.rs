@@ -25,6 +25,7 @@ mod receipt;
 mod record;
 mod registry;
 mod retention;
+mod roster;
 mod schema;
 mod search;
 mod sight;

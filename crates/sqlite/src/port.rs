@@ -207,6 +207,6 @@ impl RecordStore for SqliteStore {
     }
 }
 
-fn mismatch(done: &Done) -> StoreError {
+pub(crate) fn mismatch(done: &Done) -> StoreError {
     StoreError::Damaged(format!("a request was answered as another: {done:?}"))
 }

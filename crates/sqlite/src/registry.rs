@@ -106,5 +106,7 @@ pub(crate) const fn kind_code(kind: Kind) -> i64 {
         // Kept elsewhere, and never written here.
         Kind::Job => 14,
         Kind::Task => 15,
+        // 16 and 17 are taken by what belongs to queues.
+        Kind::Worker => 18,
     }
 }

@@ -26,7 +26,7 @@ use crate::disk::Disk;
 use crate::fault::{Fault, Meaning};
 use crate::poison::{Poison, Stopped};
 use crate::stats::Counters;
-use crate::{open, registry, retention};
+use crate::{open, registry, retention, roster};
 
 /// How many steps share a transaction at most.
 const MAX_BATCH: usize = 256;
@@ -42,6 +42,7 @@ pub(crate) enum Work {
     Step(Box<(Step, Command)>),
     TouchKey { hash: [u8; 32], at: UnixMs },
     Prune(Retention),
+    Roster(roster::Call),
 }
 
 /// What came of it.
@@ -50,6 +51,8 @@ pub(crate) enum Done {
     Answer(Box<Answer>),
     Touched,
     Pruned(usize),
+    /// A change of the roster, by so many rows.
+    Listed(usize),
 }
 
 /// Something to write, and whoever waits for it.
@@ -266,6 +269,7 @@ impl Writer {
                 self.memory.forget_days();
                 Done::Pruned(retention::prune(conn, retention)?)
             }
+            Work::Roster(call) => Done::Listed(roster::apply(conn, call)?),
         })
     }
 

@@ -38,6 +38,7 @@ pub mod time;
 pub mod trace;
 pub mod user;
 pub mod whoami;
+pub mod worker;
 
 pub use access::Explanation;
 pub use alert::AlertTestResponse;
@@ -66,7 +67,9 @@ pub use logs::{LogEvent, LogsResponse};
 pub use playbook::{
     Parameter, ParameterType, Playbook, PlaybookTerms, PlaybooksResponse, PutPlaybookResponse, RemovePlaybookResponse, RunPlaybookRequest,
 };
-pub use queue::{DeadLetter, NotRedriven, Queue, RedriveRequest, RedriveResponse, Redriven};
+pub use queue::{
+    DeadLetter, NotRedriven, PutQueueRequest, Queue, QueuePause, QueueTermsResponse, RedriveRequest, RedriveResponse, Redriven,
+};
 pub use reconcile::{AuthorizerStatus, ComputeStatus, IdentityStatus, ReconcileIssue, ReconcileReport, ReconcileResponse, SecretsStatus};
 pub use recovery::{RecoverRequest, RecoverResponse};
 pub use rule::{Effect, Rule, RuleResponse, RulesResponse, Verdict};
@@ -88,6 +91,7 @@ pub use user::{
     CreateUserRequest, CreateUserResponse, RevokeUserRequest, RevokeUserResponse, SetRoleRequest, SetRoleResponse, User, UsersResponse,
 };
 pub use whoami::Whoami;
+pub use worker::{CreateWorkerRequest, CreateWorkerResponse, RevokeWorkerResponse, Worker, WorkerAccount};
 
 /// Reads a field that Go clients send as `null` where it is empty.
 pub(crate) fn null_is_empty<'de, D, T>(deserializer: D) -> Result<T, D::Error>

@@ -23,6 +23,73 @@ pub struct Queue {
     /// How many were given up and have not been run again.
     #[serde(default)]
     pub dead: u64,
+    /// How many workers that were heard of lately serve it.
+    #[serde(default)]
+    pub workers: u64,
+    /// Somebody has stopped it: it hands nothing out, what runs goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<QueuePause>,
+    /// So many of it may be with workers at once; absent: any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u32>,
+    /// So many of each user's may be; absent: any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_user: Option<u32>,
+    /// How many are with workers under its limits; absent where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub places_taken: Option<u64>,
+}
+
+/// Who has stopped a queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct QueuePause {
+    /// Who.
+    pub by: String,
+    /// When.
+    pub at: Rfc3339,
+    /// Why, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Body of `PUT /queues/{name}`. What is absent stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PutQueueRequest {
+    /// Stop it, or let it go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<bool>,
+    /// Why it is stopped, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// So many of it may be with workers at once, 1 to 1000; 0 takes the limit away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u32>,
+    /// So many of each user's may be, 1 to 1000; 0 takes the limit away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_user: Option<u32>,
+}
+
+/// Answer to `PUT /queues/{name}` and `DELETE /queues/{name}`: the terms from now on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct QueueTermsResponse {
+    /// The queue.
+    pub name: String,
+    /// Somebody has stopped it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<QueuePause>,
+    /// So many of it may be with workers at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u32>,
+    /// So many of each user's may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_user: Option<u32>,
+    /// What happened, for a person.
+    #[serde(default)]
+    pub message: String,
 }
 
 /// An execution that was given up after its last attempt. An item of `GET /queues/{name}/dead`.

@@ -209,6 +209,14 @@ impl Slots for OwnSlots {
         self.0.places.lock().nudge(execution);
     }
 
+    fn running(&self) -> usize {
+        self.0.running()
+    }
+
+    fn is_draining(&self) -> bool {
+        *self.0.stopping.borrow() > Stopping::No
+    }
+
     fn runs(&self, execution: ExecutionId) -> bool {
         self.0.places.lock().running.contains_key(&execution)
     }

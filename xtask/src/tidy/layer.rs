@@ -9,7 +9,7 @@ use super::finding::Finding;
 use crate::tool;
 
 /// What each crate may see of the others. `None`: all of them.
-const LAYERS: [(&str, Option<&[&str]>); 19] = [
+const LAYERS: [(&str, Option<&[&str]>); 20] = [
     ("runvoy-model", Some(&[])),
     ("runvoy-ports", Some(&["runvoy-model"])),
     ("runvoy-engine", Some(&["runvoy-model", "runvoy-ports"])),
@@ -21,9 +21,10 @@ const LAYERS: [(&str, Option<&[&str]>); 19] = [
     ("runvoy-alerts", Some(&["runvoy-model", "runvoy-ports"])),
     ("runvoy-aws", Some(&["runvoy-model", "runvoy-ports"])),
     ("runvoy-wire", Some(&["runvoy-model"])),
+    ("runvoy-rpc", Some(&[])),
     ("runvoy-client", Some(&["runvoy-wire"])),
     ("runvoy-cli", Some(&["runvoy-client", "runvoy-wire"])),
-    ("runvoy-server", Some(&["runvoy-engine", "runvoy-model", "runvoy-ports", "runvoy-wire"])),
+    ("runvoy-server", Some(&["runvoy-engine", "runvoy-model", "runvoy-ports", "runvoy-rpc", "runvoy-wire"])),
     ("runvoy", None),
     ("runvoy-lambda", None),
     ("runvoy-admin", None),

@@ -26,7 +26,7 @@ Examples:
   runvoy audit export --since 30d > audit.ndjson";
 
 /// What events are called. A server may know more.
-pub(crate) const ACTIONS: [&str; 28] = [
+pub(crate) const ACTIONS: [&str; 32] = [
     "admin.recover",
     "backup.create",
     "executions.kill",
@@ -55,6 +55,10 @@ pub(crate) const ACTIONS: [&str; 28] = [
     "users.create",
     "users.revoke",
     "users.role",
+    "workers.create",
+    "workers.import",
+    "workers.revoke",
+    "workers.rotate",
 ];
 
 /// The largest page that is asked for at once.

@@ -35,6 +35,7 @@ pub mod users;
 pub mod version;
 pub mod wait;
 pub mod whoami;
+pub mod workers;
 
 use clap::Subcommand;
 
@@ -68,6 +69,8 @@ pub enum ClientCommand {
     Job(job::JobArgs),
     /// What waits in queues, and what was given up
     Queues(queues::QueuesArgs),
+    /// Workers that are there, and the keys they show
+    Workers(workers::WorkersArgs),
     /// What happened, as the event log has it
     Events(events::EventsArgs),
     /// List locks, or take one away from its holder
@@ -157,6 +160,7 @@ impl ClientCommand {
         match self {
             Self::Job(_) => Some("runvoy job list"),
             Self::Queues(_) => Some("runvoy queues list"),
+            Self::Workers(_) => Some("runvoy workers accounts"),
             Self::Locks(_) => Some("runvoy locks list"),
             Self::Playbook(_) => Some("runvoy playbook list"),
             Self::Images(_) => Some("runvoy images list"),
@@ -190,6 +194,7 @@ impl ClientCommand {
             Self::Rerun(args) => args.execute(session).await,
             Self::Job(args) => args.execute(session).await,
             Self::Queues(args) => args.execute(session).await,
+            Self::Workers(args) => args.execute(session).await,
             Self::Events(args) => args.execute(session).await,
             Self::Locks(args) => args.execute(session).await,
             Self::Playbook(args) => args.execute(session).await,

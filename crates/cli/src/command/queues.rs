@@ -1,9 +1,9 @@
-//! `queues`: what waits, what runs, what was given up, and running that again.
+//! `queues`: what waits, what runs, what was given up and running that again; stopping and limiting them.
 
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
 use runvoy_client::Client;
-use runvoy_wire::{DeadLetter, Queue, RedriveRequest, RedriveResponse, Rfc3339};
+use runvoy_wire::{DeadLetter, PutQueueRequest, Queue, RedriveRequest, RedriveResponse, Rfc3339};
 
 use crate::complete;
 use crate::duration::Human;
@@ -11,12 +11,15 @@ use crate::failure::Failure;
 use crate::global::Format;
 use crate::sanitize::one_line;
 use crate::session::Session;
-use crate::table::{Cell, list};
+use crate::table::{Cell, facts, list};
 use crate::terminal::Tone;
 
 const EXAMPLES: &str = "\
 Examples:
   runvoy queues list
+  runvoy queues pause gpu --reason 'a new driver'      # it hands nothing out; what runs goes on
+  runvoy queues resume gpu
+  runvoy queues set gpu --concurrency 4 --per-user 1
   runvoy queues dead default                           # what was given up after its last attempt
   runvoy queues redrive default --task 0192ab34
   runvoy queues redrive default --yes                  # all of them";
@@ -40,6 +43,36 @@ enum QueuesCommand {
     /// List the queues
     #[command(visible_alias = "ls", before_help = "Examples:\n  runvoy queues list --json")]
     List,
+    /// Show one queue: what is in it, who serves it, its terms
+    #[command(before_help = "Examples:\n  runvoy queues show gpu\n  runvoy queues show gpu --json")]
+    Show {
+        #[command(flatten)]
+        queue: QueueName,
+    },
+    /// Stop a queue: it hands nothing out; what runs goes on
+    #[command(before_help = "Examples:\n  runvoy queues pause gpu --reason 'a new driver'")]
+    Pause {
+        #[command(flatten)]
+        queue: QueueName,
+        /// Why, for those who wait
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Let a queue go on
+    #[command(before_help = "Examples:\n  runvoy queues resume gpu")]
+    Resume {
+        #[command(flatten)]
+        queue: QueueName,
+    },
+    /// Limit how much of a queue is with workers at once
+    #[command(before_help = "Examples:\n  runvoy queues set gpu --concurrency 4 --per-user 1\n  runvoy queues set gpu --concurrency 0   # no limit")]
+    Set(SetArgs),
+    /// Take all terms of a queue away
+    #[command(before_help = "Examples:\n  runvoy queues reset gpu")]
+    Reset {
+        #[command(flatten)]
+        queue: QueueName,
+    },
     /// List the executions that were given up
     #[command(before_help = "Examples:\n  runvoy queues dead default\n  runvoy queues dead default -o name --limit 0")]
     Dead {
@@ -60,6 +93,20 @@ enum QueuesCommand {
     },
 }
 
+/// The limits of a queue.
+#[derive(Debug, Clone, Args)]
+#[group(required = true, multiple = true, id = "limits", args = ["concurrency", "per_user"])]
+struct SetArgs {
+    #[command(flatten)]
+    queue: QueueName,
+    /// Executions with workers at once, 1 to 1000; 0 for any number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    concurrency: Option<u32>,
+    /// Executions of one user with workers at once, 1 to 1000; 0 for any number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    per_user: Option<u32>,
+}
+
 /// The queue that is meant.
 #[derive(Debug, Clone, Args)]
 struct QueueName {
@@ -72,6 +119,21 @@ impl QueuesArgs {
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         match self.command {
             QueuesCommand::List => queues(session).await,
+            QueuesCommand::Show { queue } => show(session, &queue.queue).await,
+            QueuesCommand::Pause { queue, reason } => {
+                put(session, &queue.queue, PutQueueRequest { paused: Some(true), reason, ..PutQueueRequest::default() }).await
+            }
+            QueuesCommand::Resume { queue } => {
+                put(session, &queue.queue, PutQueueRequest { paused: Some(false), ..PutQueueRequest::default() }).await
+            }
+            QueuesCommand::Set(SetArgs { queue, concurrency, per_user }) => {
+                put(session, &queue.queue, PutQueueRequest { concurrency, per_user, ..PutQueueRequest::default() }).await
+            }
+            QueuesCommand::Reset { queue } => {
+                session.confirm(&format!("take all terms of queue {} away", queue.queue))?;
+                let answer = session.connect().await?.remove_queue_terms(&queue.queue).await?;
+                session.report(&answer, &answer.name, &answer.message)
+            }
             QueuesCommand::Dead { queue, limit } => dead(session, &queue.queue, limit).await,
             QueuesCommand::Redrive { queue, tasks } => redrive(session, &queue.queue, &tasks).await,
         }
@@ -83,7 +145,7 @@ async fn queues(session: &Session) -> Result<u8, Failure> {
     let now = session.now();
     let table = || {
         let rows: Vec<Vec<Cell>> = queues.iter().map(|queue| row(queue, now)).collect();
-        list(&["QUEUE", "WAITING", "OLDEST", "IN FLIGHT", "DEAD"], &rows, session.terminal)
+        list(&["QUEUE", "WAITING", "OLDEST", "IN FLIGHT", "DEAD", "WORKERS", "TERMS"], &rows, session.terminal)
     };
     session.show(&queues, || queues.iter().map(|queue| queue.name.clone()).collect(), table)?;
     if queues.is_empty() {
@@ -95,7 +157,60 @@ async fn queues(session: &Session) -> Result<u8, Failure> {
 fn row(queue: &Queue, now: Rfc3339) -> Vec<Cell> {
     let oldest = queue.oldest.map_or_else(|| "-".to_owned(), |oldest| format!("{} ago", Human::from_ms(now.ms_since(oldest))));
     let dead = Cell::new(queue.dead.to_string(), if queue.dead > 0 { Tone::Bad } else { Tone::Plain });
-    vec![(&queue.name).into(), queue.depth.to_string().into(), oldest.into(), queue.in_flight.to_string().into(), dead]
+    // Something waits and nobody is there to take it.
+    let is_stuck = queue.workers == 0 && queue.depth > 0;
+    let workers = Cell::new(queue.workers.to_string(), if is_stuck { Tone::Warning } else { Tone::Plain });
+    let terms = match terms(queue) {
+        text if text.is_empty() => "-".into(),
+        text => Cell::new(text, if queue.paused.is_some() { Tone::Warning } else { Tone::Plain }),
+    };
+    vec![(&queue.name).into(), queue.depth.to_string().into(), oldest.into(), queue.in_flight.to_string().into(), dead, workers, terms]
+}
+
+/// The terms of a queue in a few words; nothing where it has none.
+fn terms(queue: &Queue) -> String {
+    let mut words = Vec::new();
+    words.extend(queue.paused.as_ref().map(|_| "paused".to_owned()));
+    words.extend(queue.concurrency.map(|limit| format!("at most {limit}")));
+    words.extend(queue.per_user.map(|limit| format!("{limit} a user")));
+    words.join(", ")
+}
+
+async fn show(session: &Session, name: &str) -> Result<u8, Failure> {
+    let queues = session.connect().await?.queues().await?;
+    let Some(queue) = queues.into_iter().find(|queue| queue.name == name) else {
+        return Err(Failure::other(format!("nothing is known of queue {}", one_line(name))).next("see what there is: runvoy queues list"));
+    };
+    session.show(&queue, || vec![queue.name.clone()], || describe(&queue, session.now(), session.terminal.stdout_colour))?;
+    Ok(0)
+}
+
+fn describe(queue: &Queue, now: Rfc3339, colour: bool) -> String {
+    let paused = queue.paused.as_ref().map(|pause| {
+        let why = pause.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
+        format!("by {} {} ago{why}", pause.by, Human::from_ms(now.ms_since(pause.at)))
+    });
+    let limit = |limit: Option<u32>| Some(limit.map_or_else(|| "any number".to_owned(), |limit| limit.to_string()));
+    facts(
+        [
+            ("queue", Some(queue.name.clone())),
+            ("paused", paused),
+            ("waiting", Some(queue.depth.to_string())),
+            ("oldest", queue.oldest.map(|oldest| format!("{} ago", Human::from_ms(now.ms_since(oldest))))),
+            ("in flight", Some(queue.in_flight.to_string())),
+            ("dead", Some(queue.dead.to_string())),
+            ("workers", Some(queue.workers.to_string())),
+            ("at once", limit(queue.concurrency)),
+            ("of each user", limit(queue.per_user)),
+            ("places taken", queue.places_taken.map(|taken| taken.to_string())),
+        ],
+        colour,
+    )
+}
+
+async fn put(session: &Session, name: &str, request: PutQueueRequest) -> Result<u8, Failure> {
+    let answer = session.connect().await?.put_queue(name, &request).await?;
+    session.report(&answer, &answer.name, &answer.message)
 }
 
 async fn dead(session: &Session, queue: &str, limit: u32) -> Result<u8, Failure> {
@@ -202,4 +317,37 @@ fn add(all: &mut RedriveResponse, next: RedriveResponse) {
     all.refused.extend(next.refused);
     all.dropped.extend(next.dropped);
     (all.left, all.next, all.message) = (next.left, next.next, next.message);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_of_a_queue_are_told() {
+        let text = r#"[{"name":"default","depth":2,"in_flight":1,"workers":1},
+            {"name":"gpu","depth":3,"oldest":"2026-01-03T14:00:00Z","in_flight":2,"dead":1,"concurrency":2,"per_user":1,"places_taken":2,
+             "paused":{"by":"ana@example.com","at":"2026-01-03T14:30:00Z","reason":"a new driver"}}]"#;
+        let queues: Vec<Queue> = serde_json::from_str(text).expect("the fields of the API");
+        let now = "2026-01-03T14:35:00Z".parse().expect("a time");
+        let rows: Vec<Vec<Cell>> = queues.iter().map(|queue| row(queue, now)).collect();
+        let head = ["QUEUE", "WAITING", "OLDEST", "IN FLIGHT", "DEAD", "WORKERS", "TERMS"];
+        insta::assert_snapshot!(crate::table::render(&head, &rows, None, false), @r"
+        QUEUE    WAITING  OLDEST   IN FLIGHT  DEAD  WORKERS  TERMS
+        default  2        -        1          0     1        -
+        gpu      3        35m ago  2          1     0        paused, at most 2, 1 a user
+        ");
+        insta::assert_snapshot!(describe(&queues[1], now, false), @r"
+        queue         gpu
+        paused        by ana@example.com 5m ago: a new driver
+        waiting       3
+        oldest        35m ago
+        in flight     2
+        dead          1
+        workers       0
+        at once       2
+        of each user  1
+        places taken  2
+        ");
+    }
 }

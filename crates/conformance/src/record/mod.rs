@@ -6,3 +6,4 @@ pub mod event;
 pub mod identity;
 pub mod incident;
 mod office;
+pub mod worker;

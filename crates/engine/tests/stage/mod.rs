@@ -92,6 +92,7 @@ impl Stage {
             jobs: Arc::clone(&store) as _,
             blobs: Arc::new(MemoryBlobStore::default()),
             records: records(Arc::clone(&store)),
+            roster: Arc::clone(&store) as _,
             trail: Arc::clone(&store) as _,
             seal_keys: Arc::new(MemorySealKeys::new([6; 32])),
             digest_key: DigestKey::new(&[5; 32]),
@@ -192,6 +193,7 @@ pub fn caller(email: &str, role: Role) -> Caller {
         key_prefix: None,
         key_expires_at: None,
         key_hash: None,
+        queues: None,
         from: "test".into(),
         request_id: "request".into(),
     }

@@ -3,32 +3,43 @@
 
 use crate::change::Change;
 use crate::command::{Command, Refusal};
-use crate::record::{Kind, Record};
-use crate::role::{Action, Reach, reach};
+use crate::record::{Body, Record, owner_record};
+use crate::role::{Action, Reach, Role, reach};
 use crate::step::{Authority, Step};
 use crate::view::View;
 
-/// Why the step is not its user's to take any more, if so. Steps of workers and of the platform itself are nobody's.
+/// Why the step is not its caller's to take any more, if so. Steps of the in-process worker and of the platform itself are nobody's.
 pub(super) fn lost<V: View>(view: &mut V, step: &Step, command: &Command) -> Result<Option<Refusal>, V::Error> {
     let (Some(authority), Some(action)) = (&step.authority, needed(command)) else { return Ok(None) };
-    let record = view.record(Kind::User, &authority.email)?;
+    let (kind, name) = owner_record(&authority.email);
+    let record = view.record(kind, name)?;
     Ok(judge(record.as_ref(), step, authority, action))
 }
 
 fn judge(record: Option<&Record>, step: &Step, authority: &Authority, action: Action) -> Option<Refusal> {
-    let works = |hash: &[u8; 32], user: &crate::user::User| user.key(hash).is_some_and(|key| key.works(step.at));
-    let user = record.and_then(Record::user).filter(|user| user.revoked_at.is_none());
-    let Some(user) = user.filter(|user| authority.key_hash.as_ref().is_none_or(|hash| works(hash, user))) else {
-        return Some(Refusal::Revoked);
-    };
-    if reach(user.role, action) == Reach::None {
-        return Some(Refusal::NotAllowed(user.role));
+    let Some(role) = standing(record, step, authority) else { return Some(Refusal::Revoked) };
+    if reach(role, action) == Reach::None {
+        return Some(Refusal::NotAllowed(role));
     }
     // What a request may touch was looked up with the role it came in with; with another one that says nothing.
-    (user.role != authority.role).then_some(Refusal::RoleChanged(user.role))
+    (role != authority.role).then_some(Refusal::RoleChanged(role))
 }
 
-/// What a user's role must allow for a command. `None` where it is not a matter of roles: what workers and agents do, what a token or the owner of
+/// What the caller is now, if their key still works.
+fn standing(record: Option<&Record>, step: &Step, authority: &Authority) -> Option<Role> {
+    let hash = authority.key_hash.as_ref();
+    match record?.body.as_ref()? {
+        Body::User(user) if user.revoked_at.is_none() => {
+            let works = |hash: &[u8; 32]| user.key(hash).is_some_and(|key| key.works(step.at));
+            hash.is_none_or(works).then_some(user.role)
+        }
+        // The machine answers for nobody who is a worker: there is always a key.
+        Body::Worker(account) => hash.is_some_and(|hash| account.has_key(hash)).then_some(Role::Worker),
+        _ => None,
+    }
+}
+
+/// What a caller's role must allow for a command. `None` where it is not a matter of roles: what agents do, what a token or the owner of
 /// the machine answers for, and the note that somebody was refused, which is kept of the revoked too.
 const fn needed(command: &Command) -> Option<Action> {
     Some(match command {
@@ -38,12 +49,9 @@ const fn needed(command: &Command) -> Option<Action> {
         Command::ReleaseLock(_) => Action::ReleaseLock,
         Command::NoteLink(..) => Action::ShareLog,
         Command::Change(change, _) => return needed_for_change(change),
-        Command::Lease(_)
-        | Command::Begin(_)
-        | Command::Extend(_)
-        | Command::GiveBack(_)
-        | Command::EndAttempt(_)
-        | Command::Reap(_)
+        // The in-process worker has no authority that could be looked at.
+        Command::Lease(_) | Command::Begin(_) | Command::Extend(_) | Command::GiveBack(_) | Command::EndAttempt(_) => Action::Lease,
+        Command::Reap(_)
         | Command::ConfirmKill(_)
         | Command::ExpireWait(_)
         | Command::AdvanceJob(_)
@@ -67,6 +75,7 @@ const fn needed_for_change(change: &Change) -> Option<Action> {
         Change::NoteRevealed(_) => Action::ReadSecrets,
         Change::ResealSecret(..) | Change::NoteRotated(_) => Action::RotateSealingKey,
         Change::PushPlaybook(..) | Change::RemovePlaybook(_) => Action::ManagePlaybooks,
+        Change::CreateWorker(_) | Change::RotateWorker(..) | Change::RevokeWorker(_) => Action::ManageWorkers,
         // Whatever they call for, they must be who they were.
         Change::NoteCall(_) => Action::KnowSelf,
         Change::CreateFirstAdmin(_)

@@ -15,6 +15,7 @@ mod lock;
 mod redrive;
 mod registry;
 mod submit;
+mod worker;
 
 use serde_json::{Map, Value, json};
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{Decision, identity, incident, refuse};
+use super::{Decision, identity, incident, refuse, worker};
 use crate::change::{Change, Checkpoint, Denied, Made, NewImage, NewSecret, SecretUpdate};
 use crate::command::{Answer, Refusal, SubmitKey};
 use crate::event::EventType;
@@ -13,7 +13,7 @@ use crate::hex::hex;
 use crate::image::{Image, image_id};
 use crate::name::Name;
 use crate::playbook::{Grant, Playbook, PlaybookBody};
-use crate::record::{Body, Kind, ONLY, Record};
+use crate::record::{Body, Kind, ONLY, Record, owner_record};
 use crate::rule::Rule;
 use crate::secret::{Sealed, Secret};
 use crate::step::Step;
@@ -64,11 +64,14 @@ fn decide<V: View>(view: &mut V, step: &Step, change: &Change) -> Decision<V::Er
         Change::DeleteSecret(name) => remove(view, step, Kind::Secret, name.as_str()),
         Change::PushPlaybook(name, body) => push_playbook(view, step, name, body),
         Change::RemovePlaybook(name) => remove(view, step, Kind::Playbook, name.as_str()),
+        Change::CreateWorker(new) => worker::create(view, step, new),
+        Change::RotateWorker(name, key) => worker::rotate(view, step, name, key),
+        Change::RevokeWorker(name) => worker::revoke(view, step, name),
         Change::Checkpoint(checkpoint) => write_checkpoint(view, step, checkpoint),
         Change::NoteHealth(check) => incident::note_health(view, step, check),
         Change::MoveIncidents(moves) => incident::move_all(view, step, moves),
         Change::NoteDenied(denied) => note_denied(view, step, denied),
-        Change::NoteCall(email) => note_only(view, step, (Kind::User, email), &json!({})),
+        Change::NoteCall(owner) => note_only(view, step, owner_record(owner), &json!({})),
         Change::NoteRevealed(name) => note_only(view, step, (Kind::Secret, name.as_str()), &json!({"revealed": true})),
         Change::NoteRotated(email) => note_only(view, step, (Kind::User, email), &json!({"sealingKey": "rotated"})),
     }
@@ -280,9 +283,8 @@ fn write_checkpoint<V: View>(view: &mut V, step: &Step, checkpoint: &Checkpoint)
 }
 
 fn note_denied<V: View>(view: &mut V, step: &Step, denied: &Denied) -> Decision<V::Error> {
-    let Some(record) = view.record(Kind::User, &denied.email)? else {
-        return refuse(Refusal::Missing(Kind::User, denied.email.clone()));
-    };
+    let (kind, name) = owner_record(&denied.email);
+    let Some(record) = view.record(kind, name)? else { return refuse(Refusal::Missing(kind, name.to_owned())) };
     let mut writes = Writes::default();
     note(&mut writes, step, &record, &json!({"why": denied.why}), &format!("denied: {}", denied.code));
     let record = writes.put_record(record);

@@ -15,6 +15,7 @@ mod redrive;
 mod registry;
 mod secret;
 mod state;
+mod worker;
 mod world;
 
 use world::{World, ended, exit, fence_of, name, reap_of, worker};

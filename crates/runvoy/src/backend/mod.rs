@@ -16,6 +16,7 @@ use runvoy_ports::clock::Clock;
 use runvoy_ports::job::JobStore;
 use runvoy_ports::log::LogStore;
 use runvoy_ports::record::RecordStore;
+use runvoy_ports::roster::Roster;
 use runvoy_ports::seal::SealKeys;
 use runvoy_ports::store::{EventQuery, ExecutionStore, StoreError};
 use runvoy_ports::trail::{AuditTrail, Witnesses};
@@ -32,6 +33,7 @@ pub struct Backend {
     pub store: Arc<dyn ExecutionStore>,
     pub jobs: Arc<dyn JobStore>,
     pub records: Arc<dyn RecordStore>,
+    pub roster: Arc<dyn Roster>,
     pub blobs: Arc<dyn BlobStore>,
     pub logs: Arc<dyn LogStore>,
     pub trail: Arc<dyn AuditTrail>,

@@ -58,6 +58,7 @@ pub const KEYS: &[Key] = &[
     key!(worker, "true", "Run commands in this server. `--no-worker` leaves that to workers elsewhere.", boolean),
     key!(concurrency, "0", "Executions at once; 0 is four times the number of cores.", number),
     key!(queues, "default", "Queues that the server's own worker serves.", names),
+    key!(worker_audience, "runvoy", "Tokens that workers sign for themselves must be for one of these, or for the server's address.", list),
     key!(run_as, "", "One user that all commands run as; empty is the server's own user.", optional),
     key!(run_as_uids, "", "Uids `FIRST-LAST`: each execution runs as one of its own. Secrets of several users need it.", uids),
     key!(allow_shared_uid, "false", "Run commands as the server's own user although there are several users.", boolean),

@@ -49,6 +49,8 @@ pub struct Settings {
     pub concurrency: usize,
     /// Which queues the worker serves.
     pub queues: Vec<Name>,
+    /// Whom the tokens of workers must be for.
+    pub worker_audience: Vec<String>,
     /// Whose rights commands have.
     pub run_as: Option<String>,
     /// The users that executions get, one each.

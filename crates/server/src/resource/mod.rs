@@ -37,6 +37,7 @@ mod task_health;
 mod trace;
 mod user;
 mod whoami;
+mod worker;
 
 use crate::route::Routes;
 
@@ -57,6 +58,7 @@ pub(crate) fn all() -> Routes {
     lock::add(&mut routes);
     job::add(&mut routes);
     queue::add(&mut routes);
+    worker::add(&mut routes);
     image::add(&mut routes);
     secret::add(&mut routes);
     sealing_key::add(&mut routes);

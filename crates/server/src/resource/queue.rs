@@ -4,14 +4,19 @@ use std::str::FromStr;
 
 use axum::body::Body;
 use http::{HeaderValue, Response, StatusCode};
-use runvoy_engine::{DeadPlace, MOST_COUNTED, RedrivePlace, RedriveReport, Wanted};
+use runvoy_engine::{DeadPlace, MOST_COUNTED, QueueState, RedrivePlace, RedriveReport, Wanted};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
+use runvoy_model::name::Name;
+use runvoy_model::queue::{Pause, QueueTerms, QueueUpdate};
 use runvoy_model::redrive::Fate;
 use runvoy_model::role::Action;
 use runvoy_model::time::UnixMs;
+use runvoy_model::worker::Presence;
 use runvoy_ports::queue::QueueCounts;
-use runvoy_wire::{Code, DeadLetter, NotRedriven, Queue, RedriveRequest, RedriveResponse, Redriven};
+use runvoy_wire::{
+    Code, DeadLetter, NotRedriven, PutQueueRequest, Queue, QueuePause, QueueTermsResponse, RedriveRequest, RedriveResponse, Redriven,
+};
 
 use crate::answer;
 use crate::call::Call;
@@ -26,7 +31,18 @@ const MOST_LISTED: u64 = 1_000;
 pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("listQueues", "Every queue that holds something or is served here, by name")
         .gives_array::<Queue>(200, "The queues; their numbers are those of everybody's executions");
-    routes.get("/api/v1/queues", Rule::Key(Action::Read), operation, list);
+    routes.get("/api/v1/queues", Rule::Key(Action::ReadQueues), operation, list);
+    let operation = Operation::new("putQueue", "Stop a queue, let it go on, or limit it; what is absent stays as it is")
+        .path("name", text(), "The queue")
+        .idempotent()
+        .takes::<PutQueueRequest>(true)
+        .gives::<QueueTermsResponse>(200, "Its terms from now on");
+    routes.put("/api/v1/queues/{name}", Rule::Key(Action::ManageQueues), operation, put);
+    let operation = Operation::new("removeQueueTerms", "Take the terms of a queue away: it goes on, without limits")
+        .path("name", text(), "The queue")
+        .gives::<QueueTermsResponse>(200, "It has none any more")
+        .refuses(&[Code::NotFound]);
+    routes.delete("/api/v1/queues/{name}", Rule::Key(Action::ManageQueues), operation, remove);
     let operation = Operation::new("listDeadLetters", "Executions of a queue that were given up after their last attempt, newest first")
         .path("name", text(), "The queue")
         .query("limit", number(1, Some(MOST_LISTED)), "At most so many; 50 where absent")
@@ -44,13 +60,24 @@ pub(super) fn add(routes: &mut Routes) {
 }
 
 async fn list(call: Call) -> Result<Response<Body>, Fault> {
-    let engine = call.engine();
+    let (engine, caller) = (call.engine(), call.caller()?);
     let now = engine.now();
-    let queues: Vec<Queue> = engine.queues(call.caller()?).await?.into_iter().map(|counts| queue(counts, now)).collect();
+    let (mut terms, workers) = (engine.queue_terms(caller).await?, engine.workers(caller).await?);
+    let mut queues: Vec<Queue> = Vec::new();
+    for counts in engine.queues(caller).await? {
+        let own = terms.iter().position(|state| state.terms.name == counts.queue).map(|place| terms.swap_remove(place));
+        queues.push(queue(counts, own, &workers, now));
+    }
+    // One that has terms is shown although nothing is in it.
+    queues.extend(terms.into_iter().map(|state| queue(QueueCounts::empty(state.terms.name.clone()), Some(state), &workers, now)));
+    queues.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(answer::json(StatusCode::OK, &queues))
 }
 
-fn queue(counts: QueueCounts, now: UnixMs) -> Queue {
+fn queue(counts: QueueCounts, state: Option<QueueState>, workers: &[Presence], now: UnixMs) -> Queue {
+    let serving = workers.iter().filter(|worker| worker.is_live(now) && worker.serves(&counts.queue)).count();
+    let places_taken = state.as_ref().filter(|state| state.terms.is_limited()).map(|state| state.permits.len() as u64);
+    let terms = state.map(|state| state.terms);
     Queue {
         name: counts.queue.to_string(),
         depth: counts.depth,
@@ -58,7 +85,48 @@ fn queue(counts: QueueCounts, now: UnixMs) -> Queue {
         oldest: counts.oldest.filter(|since| *since <= now).map(Into::into),
         in_flight: counts.in_flight,
         dead: counts.dead,
+        workers: serving as u64,
+        concurrency: terms.as_ref().and_then(|terms| terms.concurrency),
+        per_user: terms.as_ref().and_then(|terms| terms.per_user),
+        paused: terms.and_then(|terms| terms.paused).map(pause),
+        places_taken,
     }
+}
+
+fn pause(pause: Pause) -> QueuePause {
+    QueuePause { by: pause.by, at: pause.at.into(), reason: pause.reason }
+}
+
+async fn put(call: Call) -> Result<Response<Body>, Fault> {
+    let key = call.idempotency_key()?;
+    let request: PutQueueRequest = call.body_of("paused, concurrency or per_user").await?;
+    let name = Name::new(call.params.get("name")).map_err(|error| Fault::invalid("name", error.to_string()))?;
+    // No limit is zero: a queue that hands nothing out is paused.
+    let limit = |limit: Option<u32>| limit.map(|limit| (limit > 0).then_some(limit));
+    let (concurrency, per_user) = (limit(request.concurrency), limit(request.per_user));
+    let update = QueueUpdate { name, paused: request.paused, reason: request.reason, concurrency, per_user };
+    let terms = call.engine().put_queue(call.caller()?, update, key.as_deref()).await?;
+    Ok(answer::json(StatusCode::OK, &with_message(terms)))
+}
+
+async fn remove(call: Call) -> Result<Response<Body>, Fault> {
+    let name = call.params.get("name");
+    call.engine().remove_queue(call.caller()?, name).await?;
+    let name = Name::new(name).map_err(|error| Fault::invalid("name", error.to_string()))?;
+    Ok(answer::json(StatusCode::OK, &with_message(QueueTerms::none(name))))
+}
+
+fn with_message(terms: QueueTerms) -> QueueTermsResponse {
+    let state = if terms.paused.is_some() { "hands nothing out; what runs goes on" } else { "hands out what it has" };
+    let mut message = format!("queue {} {state}", terms.name);
+    if let Some(limit) = terms.concurrency {
+        message.push_str(&format!(", at most {limit} at once"));
+    }
+    if let Some(limit) = terms.per_user {
+        message.push_str(&format!(", at most {limit} of each user"));
+    }
+    let QueueTerms { name, paused, concurrency, per_user } = terms;
+    QueueTermsResponse { name: name.to_string(), paused: paused.map(pause), concurrency, per_user, message }
 }
 
 async fn dead(call: Call) -> Result<Response<Body>, Fault> {

@@ -5,7 +5,7 @@ use runvoy_model::role::{Action, Reach, Role, reach};
 use runvoy_server::{App, Connection, Peer, Rule};
 use serde_json::json;
 
-use crate::app::{ROLES, TestApp, email_of, key_of};
+use crate::app::{TestApp, email_of, key_of};
 
 const OWNER: Connection = Connection { peer: Peer::Unix { uid: 1000, owner: true }, tls: false };
 const STRANGER: Connection = Connection { peer: Peer::Unix { uid: 1001, owner: false }, tls: false };
@@ -33,6 +33,7 @@ fn path_of(path: &str) -> String {
 #[tokio::test]
 async fn security_06_every_role_on_every_route_gets_exactly_what_the_table_says() {
     let app = TestApp::new().await;
+    app.with_worker().await;
     let table = App::table();
     assert!(table.len() >= 25, "the whole table is tried: {}", table.len());
     for row in table {
@@ -46,7 +47,7 @@ async fn security_06_every_role_on_every_route_gets_exactly_what_the_table_says(
             continue;
         }
         assert_eq!(without.code(), (401, "UNAUTHORIZED".into()), "{} {path}", row.method);
-        for role in ROLES {
+        for role in Role::ALL {
             let status = app.ask(row.method.clone(), &path).role(role).send().await.status.as_u16();
             // These requests come over TCP, where nobody is the server's own user.
             if reach(role, row.rule.action()) == Reach::None || matches!(row.rule, Rule::Owner(_)) {

@@ -31,3 +31,4 @@ mod standing;
 mod stream;
 mod submit;
 mod task_health;
+mod worker;

@@ -17,14 +17,16 @@ use http_body_util::BodyExt as _;
 use runvoy_engine::{Config, DigestKey, Engine, Ports};
 use runvoy_memory::{MemoryBlobStore, MemoryLogStore, MemorySealKeys, MemoryStore};
 use runvoy_model::chain::AuditKey;
-use runvoy_model::change::{Change, Invitation, InvitedBy, NewKey, NewUser};
+use runvoy_model::change::{Change, Invitation, InvitedBy, NewKey, NewUser, NewWorker};
 use runvoy_model::command::Worker;
-use runvoy_model::id::{Id, StepId, WorkerId};
+use runvoy_model::id::{Id, StepId, WorkerAccountId, WorkerId};
 use runvoy_model::key::{key_hash, key_prefix, key_text};
+use runvoy_model::name::Name;
 use runvoy_model::role::Role;
 use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
+use runvoy_model::worker::WorkerKey;
 use runvoy_ports::blob::BlobStore;
 use runvoy_ports::clock::{Clock, IdSource};
 use runvoy_ports::store::ExecutionStore as _;
@@ -167,6 +169,7 @@ impl TestApp {
             jobs: Arc::new(memory.clone()),
             blobs: Arc::new(MemoryBlobStore::default()),
             records: Arc::clone(&store) as _,
+            roster: Arc::new(memory.clone()),
             trail: Arc::new(memory),
             seal_keys: Arc::new(MemorySealKeys::new([6; 32])),
             digest_key: DigestKey::new(&[5; 32]),
@@ -184,6 +187,14 @@ impl TestApp {
     pub async fn change(&self, change: Change) {
         let step = Step::system(StepId(self.engine.ports().ids.next_id()), self.clock.now(), "test");
         self.store.change(step, change, None).await.expect("a memory store");
+    }
+
+    /// Makes an account of workers, whose key is that of the role.
+    pub async fn with_worker(&self) {
+        let text = key_of(Role::Worker);
+        let key = WorkerKey::Secret { hash: key_hash(&text), prefix: key_prefix(&text) };
+        let name = Name::new("gpu-1").expect("a name");
+        self.change(Change::CreateWorker(Box::new(NewWorker { name, id: WorkerAccountId::from_bytes([4; 16]), queues: Vec::new(), key }))).await;
     }
 
     /// Takes a user's keys away.

@@ -1,0 +1,260 @@
+//! `workers`: which are there, and the accounts whose keys they show.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use clap_complete::ArgValueCompleter;
+use runvoy_wire::{Code, CreateWorkerRequest, CreateWorkerResponse, Rfc3339, Worker, WorkerAccount};
+
+use crate::complete;
+use crate::duration::Human;
+use crate::failure::Failure;
+use crate::sanitize::one_line;
+use crate::session::Session;
+use crate::table::{Cell, list};
+use crate::terminal::Tone;
+
+const EXAMPLES: &str = "\
+Examples:
+  runvoy workers list
+  runvoy workers create gpu-1 --queue gpu,default
+  RUNVOY_API_KEY=rv_… runvoy worker --queue gpu       # on the machine that works
+  runvoy workers rotate gpu-1                          # another key; the old one ends
+  runvoy workers revoke gpu-1";
+
+/// The largest file with a public key that is read.
+const MOST_KEY_BYTES: u64 = 16 << 10;
+
+/// Arguments of `workers`.
+#[derive(Debug, Clone, Args)]
+#[command(before_help = EXAMPLES)]
+pub struct WorkersArgs {
+    #[command(subcommand)]
+    command: WorkersCommand,
+}
+
+/// What to do with workers.
+#[derive(Debug, Clone, Subcommand)]
+enum WorkersCommand {
+    /// List the workers that are there
+    #[command(visible_alias = "ls", before_help = "Examples:\n  runvoy workers list\n  runvoy workers list --json")]
+    List,
+    /// Make an account of workers: prints its key
+    #[command(before_help = "Examples:\n  runvoy workers create gpu-1\n  runvoy workers create gpu-1 --queue gpu,default")]
+    Create {
+        /// Name of the account
+        name: String,
+        #[command(flatten)]
+        queues: QueuesOf,
+    },
+    /// List the accounts of workers
+    #[command(before_help = "Examples:\n  runvoy workers accounts\n  runvoy workers accounts --json")]
+    Accounts,
+    /// End the key of an account
+    #[command(before_help = "Examples:\n  runvoy workers revoke gpu-1 --yes")]
+    Revoke {
+        #[command(flatten)]
+        account: AccountName,
+    },
+    /// Give an account another key: prints it; the one before ends
+    #[command(before_help = "Examples:\n  runvoy workers rotate gpu-1")]
+    Rotate {
+        #[command(flatten)]
+        account: AccountName,
+    },
+    /// Make an account for whoever has the private key to a public one
+    #[command(before_help = "Examples:\n  runvoy workers import worker.pub\n  runvoy workers import worker.pub --name ci --queue gpu")]
+    Import {
+        /// File with a P-256 public key: PEM, or base58; - for stdin
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Name of the account; else what comes with the key, or its fingerprint
+        #[arg(long)]
+        name: Option<String>,
+        #[command(flatten)]
+        queues: QueuesOf,
+    },
+}
+
+/// The account that is meant.
+#[derive(Debug, Clone, Args)]
+struct AccountName {
+    /// Name of the account
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete::worker_accounts))]
+    name: String,
+}
+
+/// The queues that an account may serve.
+#[derive(Debug, Clone, Args)]
+struct QueuesOf {
+    /// Queues it may serve; may be given several times; without it every queue
+    #[arg(long = "queue", value_name = "QUEUE", value_delimiter = ',', add = ArgValueCompleter::new(complete::queues))]
+    queues: Vec<String>,
+}
+
+impl WorkersArgs {
+    pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
+        match self.command {
+            WorkersCommand::List => workers(session).await,
+            WorkersCommand::Accounts => accounts(session).await,
+            WorkersCommand::Create { name, queues } => create(session, name, queues.queues, None).await,
+            WorkersCommand::Import { file, name, queues } => {
+                let key = read_key(&file)?;
+                create(session, name.unwrap_or_default(), queues.queues, Some(key)).await
+            }
+            WorkersCommand::Rotate { account } => {
+                session.confirm(&format!("end the key of worker {} and make another", account.name))?;
+                let made = session.connect().await?.rotate_worker(&account.name).await?;
+                hand_over(session, &made)
+            }
+            WorkersCommand::Revoke { account } => {
+                session.confirm(&format!("end the key of worker {}", account.name))?;
+                let answer = session.connect().await?.revoke_worker(&account.name).await?;
+                session.report(&answer, &answer.name, &answer.message)
+            }
+        }
+    }
+}
+
+async fn workers(session: &Session) -> Result<u8, Failure> {
+    let workers = session.connect().await?.workers().await?;
+    let now = session.now();
+    let table = || {
+        let rows: Vec<Vec<Cell>> = workers.iter().map(|worker| row(worker, now)).collect();
+        list(&["WORKER", "STATE", "RUNNING", "QUEUES", "LABELS", "HOST", "VERSION", "SEEN", "ACCOUNT"], &rows, session.terminal)
+    };
+    session.show(&workers, || workers.iter().map(|worker| worker.worker_id.clone()).collect(), table)?;
+    if workers.is_empty() {
+        session.note(Tone::Dim, "no worker is there");
+    }
+    Ok(0)
+}
+
+fn row(worker: &Worker, now: Rfc3339) -> Vec<Cell> {
+    let state = match (worker.live, worker.draining) {
+        (false, _) => Cell::new("gone", Tone::Bad),
+        (true, true) => Cell::new("draining", Tone::Warning),
+        (true, false) => Cell::new("live", Tone::Good),
+    };
+    let labels: Vec<String> = worker.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let account = worker.account.as_deref().unwrap_or(if worker.in_process { "(server)" } else { "-" });
+    vec![
+        (&worker.name).into(),
+        state,
+        format!("{}/{}", worker.running, worker.concurrency).into(),
+        or_dash(worker.queues.join(" ")).into(),
+        or_dash(labels.join(" ")).into(),
+        (&worker.host).into(),
+        (&worker.version).into(),
+        format!("{} ago", Human::from_ms(now.ms_since(worker.seen_at))).into(),
+        account.into(),
+    ]
+}
+
+async fn accounts(session: &Session) -> Result<u8, Failure> {
+    let accounts = session.connect().await?.worker_accounts().await?;
+    let table = || {
+        let rows: Vec<Vec<Cell>> = accounts.iter().map(account_row).collect();
+        list(&["ACCOUNT", "STATE", "QUEUES", "KEY", "SINCE", "LAST USED", "MADE BY"], &rows, session.terminal)
+    };
+    session.show(&accounts, || accounts.iter().map(|account| account.name.clone()).collect(), table)?;
+    if accounts.is_empty() {
+        session.note(Tone::Dim, "there is no account of workers; make one: runvoy workers create NAME");
+    }
+    Ok(0)
+}
+
+fn account_row(account: &WorkerAccount) -> Vec<Cell> {
+    let state = if account.revoked { Cell::new("revoked", Tone::Bad) } else { Cell::new("active", Tone::Good) };
+    let queues = if account.queues.is_empty() { "every queue".to_owned() } else { account.queues.join(" ") };
+    let key = account.key_prefix.as_ref().map(|prefix| format!("{prefix}…")).or_else(|| account.fingerprint.clone());
+    vec![
+        (&account.name).into(),
+        state,
+        queues.into(),
+        key.unwrap_or_else(|| "-".to_owned()).into(),
+        account.keyed_at.to_string().into(),
+        account.last_used.map_or_else(|| "-".to_owned(), |at| at.to_string()).into(),
+        (&account.created_by).into(),
+    ]
+}
+
+async fn create(session: &Session, name: String, queues: Vec<String>, public_key: Option<String>) -> Result<u8, Failure> {
+    let request = CreateWorkerRequest { name, queues, public_key };
+    let made = session.connect().await?.create_worker(&request).await.map_err(|error| exists(error.into(), &request))?;
+    hand_over(session, &made)
+}
+
+/// What can be done where there is such an account already.
+fn exists(failure: Failure, request: &CreateWorkerRequest) -> Failure {
+    if !failure.has_code(Code::Conflict) || request.name.is_empty() {
+        return failure;
+    }
+    failure.next(format!("give it another key: runvoy workers rotate {}", request.name)).next("see what there is: runvoy workers accounts")
+}
+
+/// Prints a key that is given once, and how it is used.
+fn hand_over(session: &Session, made: &CreateWorkerResponse) -> Result<u8, Failure> {
+    let account = &made.account;
+    let queue = account.queues.first().map_or("default", String::as_str);
+    let Some(key) = &made.api_key else {
+        let fingerprint = account.fingerprint.as_deref().unwrap_or_default();
+        session.show(made, || vec![account.name.clone()], || format!("{}\n", account.name))?;
+        session.note(Tone::Plain, &one_line(&format!("worker {} signs its tokens with the key {fingerprint}", account.name)));
+        return Ok(0);
+    };
+    let key = key.expose();
+    session.show(made, || vec![key.to_owned()], || format!("{key}\n"))?;
+    // Where stdout goes elsewhere the key is not written a second time: whoever keeps stderr may be somebody else.
+    let shown = if session.terminal.stdout_tty { key } else { "KEY" };
+    let text = one_line(&format!("this key of worker {} is shown once; keep it in a safe place", account.name));
+    let usage = one_line(&format!("RUNVOY_API_KEY={shown} runvoy worker --queue {queue}"));
+    session.note(Tone::Plain, &format!("{text}\n  use it: {usage}"));
+    Ok(0)
+}
+
+fn read_key(file: &std::path::Path) -> Result<String, Failure> {
+    use std::io::Read as _;
+    let mut text = String::new();
+    let read = if file.as_os_str() == "-" {
+        std::io::stdin().take(MOST_KEY_BYTES).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(file).and_then(|open| open.take(MOST_KEY_BYTES).read_to_string(&mut text))
+    };
+    match read {
+        Ok(_) if text.contains("PRIVATE KEY") => Err(Failure::usage(format!("{} holds a private key", file.display()))
+            .why("only the public key is for others")
+            .next("make its public key: openssl pkey -in FILE -pubout")),
+        Ok(_) => Ok(text),
+        Err(error) => Err(Failure::other(format!("cannot read {}", file.display())).why(error.to_string())),
+    }
+}
+
+fn or_dash(text: String) -> String {
+    if text.is_empty() { "-".to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_s_state_is_told() {
+        let text = r#"[
+            {"worker_id":"01","name":"gpu-1","host":"a.example","account":"gpu","queues":["gpu","default"],"labels":{"zone":"a"},"runner":"process",
+             "running":1,"concurrency":4,"live":true,"version":"0.1.0","since":"2026-01-03T14:00:00Z","seen_at":"2026-01-03T14:34:58Z"},
+            {"worker_id":"02","name":"here","host":"here","queues":["default"],"running":0,"concurrency":8,"live":true,"draining":true,
+             "in_process":true,"version":"0.1.0","since":"2026-01-03T14:00:00Z","seen_at":"2026-01-03T14:34:59Z"},
+            {"worker_id":"03","name":"old","host":"b","queues":[],"version":"0.1.0","since":"2026-01-03T14:00:00Z","seen_at":"2026-01-03T14:00:00Z"}]"#;
+        let workers: Vec<Worker> = serde_json::from_str(text).expect("the fields of the API");
+        let now = "2026-01-03T14:35:00Z".parse().expect("a time");
+        let rows: Vec<Vec<Cell>> = workers.iter().map(|worker| row(worker, now)).collect();
+        let head = ["WORKER", "STATE", "RUNNING", "QUEUES", "LABELS", "HOST", "VERSION", "SEEN", "ACCOUNT"];
+        insta::assert_snapshot!(crate::table::render(&head, &rows, None, false), @r"
+        WORKER  STATE     RUNNING  QUEUES       LABELS  HOST       VERSION  SEEN     ACCOUNT
+        gpu-1   live      1/4      gpu default  zone=a  a.example  0.1.0    2s ago   gpu
+        here    draining  0/8      default      -       here       0.1.0    1s ago   (server)
+        old     gone      0/0      -            -       b          0.1.0    35m ago  -
+        ");
+    }
+}

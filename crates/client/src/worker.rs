@@ -1,0 +1,36 @@
+//! Calls about workers and the accounts whose keys they show.
+
+use http::Method;
+use runvoy_wire::{CreateWorkerRequest, CreateWorkerResponse, RevokeWorkerResponse, Worker, WorkerAccount};
+
+use crate::call::{Call, fresh_id};
+use crate::client::Client;
+use crate::error::ClientError;
+use crate::query::Target;
+
+impl Client {
+    /// Every worker that was heard of within a day, by name.
+    pub async fn workers(&self) -> Result<Vec<Worker>, ClientError> {
+        Ok(self.fetch::<Option<Vec<Worker>>>(&Call::get(Target::new(&["workers"]))).await?.unwrap_or_default())
+    }
+
+    /// Every account of workers, by name; only for admins.
+    pub async fn worker_accounts(&self) -> Result<Vec<WorkerAccount>, ClientError> {
+        Ok(self.fetch::<Option<Vec<WorkerAccount>>>(&Call::get(Target::new(&["workers", "accounts"]))).await?.unwrap_or_default())
+    }
+
+    /// Makes an account of workers. A key in the answer is given once.
+    pub async fn create_worker(&self, request: &CreateWorkerRequest) -> Result<CreateWorkerResponse, ClientError> {
+        self.fetch(&Call::new(Method::POST, Target::new(&["workers", "accounts"])).json(request).keyed(fresh_id())).await
+    }
+
+    /// Gives an account another key, which is given once; the one before ends in the same step.
+    pub async fn rotate_worker(&self, name: &str) -> Result<CreateWorkerResponse, ClientError> {
+        self.fetch(&Call::new(Method::POST, Target::new(&["workers", "accounts", name, "rotate"])).keyed(fresh_id())).await
+    }
+
+    /// Ends the key of an account.
+    pub async fn revoke_worker(&self, name: &str) -> Result<RevokeWorkerResponse, ClientError> {
+        self.fetch(&Call::new(Method::DELETE, Target::new(&["workers", "accounts", name]))).await
+    }
+}

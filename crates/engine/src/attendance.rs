@@ -1,0 +1,202 @@
+//! Who works here, as the roster says and as was last looked at. It answers what people ask (which workers are there, does anybody serve a queue) and decides
+//! nothing: a lease is given to whoever asks for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use runvoy_model::execution::Execution;
+use runvoy_model::id::WorkerId;
+use runvoy_model::name::Name;
+use runvoy_model::record::{Kind, Record};
+use runvoy_model::role::Action;
+use runvoy_model::spec::{LOCAL_IMAGE, Needs};
+use runvoy_model::status::{WaitCode, WaitingFor};
+use runvoy_model::time::UnixMs;
+use runvoy_model::worker::Presence;
+
+use crate::Engine;
+use crate::access::Caller;
+use crate::error::EngineError;
+
+/// How often a worker says that it is there.
+const EVERY: Duration = Duration::from_secs(5);
+/// Whoever was not heard of for so long is forgotten.
+const FORGOTTEN_AFTER_MS: i64 = 24 * 3600 * 1_000;
+/// That is looked for once in so many rounds: every ten minutes.
+const FORGET_EVERY: u32 = 120;
+
+/// What is known of the workers: `None` until it was looked at.
+#[derive(Default)]
+pub(crate) struct Attendance {
+    present: Mutex<Option<Vec<Presence>>>,
+}
+
+impl Attendance {
+    fn set(&self, present: Vec<Presence>) {
+        *self.present.lock() = Some(present);
+    }
+
+    fn add(&self, presence: &Presence) {
+        if let Some(present) = self.present.lock().as_mut() {
+            present.retain(|known| known.worker != presence.worker);
+            present.push(presence.clone());
+        }
+    }
+
+    fn remove(&self, worker: WorkerId) {
+        if let Some(present) = self.present.lock().as_mut() {
+            present.retain(|known| known.worker != worker);
+        }
+    }
+
+    /// Whether anybody who is there is like this; `None` where nobody looked yet.
+    fn any(&self, now: UnixMs, fits: impl Fn(&Presence) -> bool) -> Option<bool> {
+        self.present.lock().as_ref().map(|present| present.iter().any(|worker| worker.is_live(now) && fits(worker)))
+    }
+}
+
+impl Engine {
+    /// A worker says what it is and that it is there.
+    pub async fn note_worker(&self, presence: Presence) -> Result<(), EngineError> {
+        self.attendance.add(&presence);
+        Ok(self.ports.roster.note(presence).await?)
+    }
+
+    /// A worker says that it goes.
+    pub async fn worker_left(&self, worker: WorkerId) -> Result<(), EngineError> {
+        self.attendance.remove(worker);
+        Ok(self.ports.roster.leave(worker).await?)
+    }
+
+    /// Every worker that was heard of within a day and has not left, by name.
+    pub async fn workers(&self, caller: &Caller) -> Result<Vec<Presence>, EngineError> {
+        caller.may(Action::ReadQueues)?;
+        let present = self.ports.roster.present().await?;
+        self.attendance.set(present.clone());
+        Ok(present)
+    }
+
+    /// Whether anybody has heard of a queue: the worker of this server, an admin, an account of workers or a worker that is there.
+    pub async fn knows_queue(&self, queue: &Name) -> Result<bool, EngineError> {
+        if self.config.queues.contains(queue) {
+            return Ok(true);
+        }
+        let serves = |account: &runvoy_model::worker::WorkerAccount| account.revoked_at.is_none() && account.queues.contains(queue);
+        if self.all(Kind::Worker).await?.iter().filter_map(Record::worker).any(serves) {
+            return Ok(true);
+        }
+        let now = self.now();
+        let names = |worker: &Presence| worker.queues.contains(queue);
+        if self.attendance.any(now, names) == Some(true) {
+            return Ok(true);
+        }
+        let present = self.ports.roster.present().await?;
+        let known = present.iter().any(|worker| worker.is_live(now) && names(worker));
+        self.attendance.set(present);
+        Ok(known)
+    }
+
+    /// What an execution waits for, with what only the engine knows.
+    pub fn waiting_for(&self, execution: &Execution) -> Option<WaitingFor> {
+        let waiting = execution.waiting_for(self.now())?;
+        let queue = &execution.spec.queue;
+        let message = match waiting.code {
+            WaitCode::Image if self.takes(Needs::Image, queue) == Some(false) => {
+                format!("a worker that can run image {}: no worker here can, they run only image {LOCAL_IMAGE}", execution.spec.image)
+            }
+            WaitCode::Worker if self.takes(Needs::Process, queue) == Some(false) => format!("a worker: no worker serves queue {queue}"),
+            _ => return Some(waiting),
+        };
+        Some(WaitingFor { code: waiting.code, message })
+    }
+
+    /// Whether any worker takes executions of a queue with these needs; `None` where that is not known.
+    fn takes(&self, needs: Needs, queue: &Name) -> Option<bool> {
+        let own = self.config.concurrency > 0 && self.config.queues.contains(queue) && self.worker.serves.contains(&needs);
+        if own {
+            return Some(true);
+        }
+        let able = |worker: &Presence| needs == Needs::Process || worker.runner != self.worker.runner;
+        let other = self.attendance.any(self.now(), |worker| worker.worker != self.worker.id && worker.serves(queue) && able(worker));
+        // Without a look at the others, what they do on a store that is shared is not known.
+        if other.is_none() && self.config.shares_store() { None } else { Some(other.unwrap_or(false)) }
+    }
+
+    /// What the worker of this server says of itself; `None` without one.
+    fn own_presence(&self, since: UnixMs) -> Option<Presence> {
+        let slots = self.slots.get()?;
+        let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Some(Presence {
+            worker: self.worker.id,
+            account: None,
+            name: self.worker.host.clone(),
+            host: self.worker.host.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            runner: self.worker.runner.clone(),
+            queues: self.config.queues.clone(),
+            labels: std::collections::BTreeMap::new(),
+            concurrency: small(self.config.concurrency),
+            running: small(slots.running()),
+            in_process: true,
+            draining: slots.is_draining(),
+            since,
+            seen_at: self.now(),
+        })
+    }
+}
+
+/// The agent: the worker of this server says that it is there, the others are looked at, and who is long gone is forgotten.
+pub struct RollCall {
+    engine: Arc<Engine>,
+    since: UnixMs,
+}
+
+impl RollCall {
+    /// An agent for this engine.
+    pub fn new(engine: Arc<Engine>) -> Self {
+        let since = engine.now();
+        Self { engine, since }
+    }
+
+    /// Calls the roll every few seconds, until dropped.
+    pub async fn run(self) {
+        let mut round: u32 = 0;
+        loop {
+            if let Err(error) = self.call(round.is_multiple_of(FORGET_EVERY)).await {
+                tracing::warn!(%error, "the roster of workers was not looked at");
+            }
+            round = round.wrapping_add(1);
+            tokio::time::sleep(EVERY).await;
+        }
+    }
+
+    /// One round.
+    pub async fn call(&self, forget: bool) -> Result<(), EngineError> {
+        let engine = &self.engine;
+        if let Some(own) = engine.own_presence(self.since) {
+            engine.note_worker(own).await?;
+        }
+        if forget {
+            engine.ports.roster.forget(engine.now().plus_ms(-FORGOTTEN_AFTER_MS)).await?;
+        }
+        let (gone, present): (Vec<_>, Vec<_>) = engine.ports.roster.present().await?.into_iter().partition(|worker| engine.is_gone(worker));
+        engine.attendance.set(present);
+        for worker in gone {
+            engine.ports.roster.leave(worker.worker).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// The worker of this server goes.
+    pub async fn leave_roster(&self) -> Result<(), EngineError> {
+        if self.slots.get().is_some() { self.worker_left(self.worker.id).await } else { Ok(()) }
+    }
+
+    /// In-process workers of earlier starts of this very server are known to be gone.
+    fn is_gone(&self, worker: &Presence) -> bool {
+        worker.in_process && worker.worker != self.worker.id && self.config.predecessors.contains(worker.worker)
+    }
+}

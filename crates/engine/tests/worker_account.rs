@@ -1,0 +1,254 @@
+//! Accounts of workers from the engine's side: who a key or a token stands for, until when, and which workers are there.
+
+mod stage;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
+use runvoy_engine::{Caller, Config, Credential, EngineError, RollCall, WorkerRequest};
+use runvoy_model::base58;
+use runvoy_model::credential::PublicKey;
+use runvoy_model::hex::unhex;
+use runvoy_model::id::{ExecutionId, WorkerId};
+use runvoy_model::name::Name;
+use runvoy_model::role::{Action, Role};
+use runvoy_model::worker::Presence;
+use runvoy_ports::clock::Clock as _;
+use runvoy_ports::lease::{Slot, Slots};
+use runvoy_ports::roster::Roster as _;
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, command};
+
+fn request(name: &str, queues: &[&str]) -> WorkerRequest {
+    WorkerRequest { name: name.into(), queues: queues.iter().map(|queue| (*queue).to_owned()).collect(), idempotency_key: None }
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).expect("a name")
+}
+
+async fn admitted(stage: &Stage, key: &str) -> Result<Caller, EngineError> {
+    stage.engine.authenticate(Credential::Key(key.into()), "10.0.0.9".into(), "r".into()).await
+}
+
+#[tokio::test]
+async fn the_key_of_a_worker_leases_and_does_nothing_else() {
+    let stage = Stage::new(Config::default());
+    let admin = stage.admitted("root@x", Role::Admin).await;
+    let made = stage.engine.create_worker(&admin, &request("gpu-1", &["gpu"])).await.expect("made");
+    let caller = admitted(&stage, made.api_key.as_deref().expect("a key")).await.expect("it is known");
+    assert_eq!((caller.role, caller.email.as_str(), caller.worker_account()), (Role::Worker, "worker:gpu-1", Some("gpu-1")));
+    assert!(caller.may_serve(&name("gpu")) && !caller.may_serve(&name("default")));
+    assert!(caller.may(Action::Lease).is_ok() && caller.may(Action::KnowSelf).is_ok());
+    assert!(caller.may(Action::Run).is_err() && caller.may(Action::Read).is_err() && caller.may(Action::ReadQueues).is_err());
+    let refused = stage.engine.run(&caller, &command("true")).await;
+    assert!(matches!(refused, Err(EngineError::Forbidden { role: "worker" })), "{refused:?}");
+    for who in [&caller, &stage.admitted("op@x", Role::Operator).await] {
+        assert!(stage.engine.create_worker(who, &request("two", &[])).await.is_err());
+        assert!(stage.engine.list_worker_accounts(who).await.is_err());
+    }
+}
+
+#[tokio::test]
+async fn another_key_or_a_revocation_ends_a_key_at_once() {
+    let stage = Stage::new(Config::default());
+    let admin = stage.admitted("root@x", Role::Admin).await;
+    let first = stage.engine.create_worker(&admin, &request("one", &[])).await.expect("made").api_key.expect("a key");
+    let caller = admitted(&stage, &first).await.expect("it is known");
+    let again = async |caller: &Caller| {
+        let origin = runvoy_engine::Origin { from: caller.from.clone(), request_id: caller.request_id.clone() };
+        stage.engine.admit_again(&caller.email, caller.key_hash, None, origin).await
+    };
+    assert_eq!(again(&caller).await.expect("it still is"), caller);
+    let second = stage.engine.rotate_worker(&admin, "one", None).await.expect("another").api_key.expect("a key");
+    assert!(matches!(admitted(&stage, &first).await, Err(EngineError::RevokedKey)));
+    assert!(matches!(again(&caller).await, Err(EngineError::RevokedKey)), "also where it is in use");
+    let caller = admitted(&stage, &second).await.expect("the new one is known");
+    stage.engine.revoke_worker(&admin, "one").await.expect("revoked");
+    assert!(matches!(admitted(&stage, &second).await, Err(EngineError::RevokedKey)));
+    assert!(matches!(again(&caller).await, Err(EngineError::RevokedKey)));
+    assert!(matches!(stage.engine.revoke_worker(&admin, "one").await, Err(EngineError::NotFound { .. })));
+    assert!(matches!(stage.engine.rotate_worker(&admin, "no such", None).await, Err(EngineError::NotFound { .. })));
+    let accounts = stage.engine.list_worker_accounts(&admin).await.expect("a list");
+    assert_eq!((accounts.len(), accounts[0].account.revoked_at.is_some()), (1, true));
+}
+
+/// Whoever has a private key.
+struct Signer {
+    pair: EcdsaKeyPair,
+    key: PublicKey,
+}
+
+impl Signer {
+    fn new() -> Self {
+        let random = SystemRandom::new();
+        let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).expect("a key");
+        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.as_ref(), &random).expect("the key");
+        let mut spki = unhex::<26>("3059301306072a8648ce3d020106082a8648ce3d030107034200").expect("digits").to_vec();
+        spki.extend(pair.public_key().as_ref());
+        Self { pair, key: PublicKey::new(&spki).expect("a P-256 key") }
+    }
+
+    fn token(&self, claims: &Value) -> String {
+        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let header = json!({"alg": "ES256", "kid": base58::encode(self.key.fingerprint())});
+        let signed = format!("{}.{}", part(&header), part(claims));
+        let signature = self.pair.sign(&SystemRandom::new(), signed.as_bytes()).expect("signed");
+        format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref()))
+    }
+}
+
+#[tokio::test]
+async fn a_token_stands_for_the_account_of_its_key_whatever_it_claims() {
+    let stage = Stage::new(Config::default());
+    let admin = stage.admitted("root@x", Role::Admin).await;
+    let (known, stranger) = (Signer::new(), Signer::new());
+    let exp = stage.clock.now().seconds() + 3_600;
+    let claims = json!({"aud": "runvoy", "exp": exp, "roles": ["admin"], "iss": "anybody", "org": "x"});
+    assert!(matches!(admitted(&stage, &known.token(&claims)).await, Err(EngineError::InvalidKey)), "not registered yet");
+    let made = stage.engine.import_worker(&admin, &request("ci", &["gpu"]), &known.key.pem()).await.expect("imported");
+    assert_eq!(made.api_key, None);
+    let caller = admitted(&stage, &known.token(&claims)).await.expect("it is known");
+    assert_eq!((caller.role, caller.email.as_str()), (Role::Worker, "worker:ci"));
+    assert_eq!(caller.queues, Some(vec![name("gpu")]));
+    assert!(matches!(admitted(&stage, &stranger.token(&claims)).await, Err(EngineError::InvalidKey)));
+    for bad in [json!({"aud": "other", "exp": exp}), json!({"aud": "runvoy"}), json!({"aud": "runvoy", "exp": exp - 10_000})] {
+        assert!(admitted(&stage, &known.token(&bad)).await.is_err(), "{bad}");
+    }
+    let twice = stage.engine.import_worker(&admin, &request("again", &[]), &known.key.pem()).await;
+    assert!(matches!(twice, Err(EngineError::Conflict(_))), "one key is one account's");
+    stage.engine.revoke_worker(&admin, "ci").await.expect("revoked");
+    assert!(matches!(admitted(&stage, &known.token(&claims)).await, Err(EngineError::RevokedKey)));
+}
+
+#[tokio::test]
+async fn a_key_that_names_no_public_key_cannot_be_signed_for() {
+    let stage = Stage::new(Config::default());
+    let admin = stage.admitted("root@x", Role::Admin).await;
+    stage.engine.create_worker(&admin, &request("one", &[])).await.expect("made");
+    let account = stage.engine.list_worker_accounts(&admin).await.expect("a list").remove(0).account;
+    let signer = Signer::new();
+    for kid in [base58::encode(account.key.hash()), base58::encode(&admin.key_hash.unwrap_or([1; 32]))] {
+        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let exp = stage.clock.now().seconds() + 600;
+        let signed = format!("{}.{}", part(&json!({"alg": "ES256", "kid": kid})), part(&json!({"aud": "runvoy", "exp": exp})));
+        let signature = signer.pair.sign(&SystemRandom::new(), signed.as_bytes()).expect("signed");
+        let token = format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref()));
+        assert!(matches!(admitted(&stage, &token).await, Err(EngineError::InvalidKey)), "{kid}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_is_shown_once() {
+    let stage = Stage::new(Config::default());
+    let admin = stage.admitted("root@x", Role::Admin).await;
+    let asked = WorkerRequest { idempotency_key: Some("k".into()), ..request("one", &[]) };
+    stage.engine.create_worker(&admin, &asked).await.expect("made");
+    assert!(matches!(stage.engine.create_worker(&admin, &asked).await, Err(EngineError::ShownOnce(_))));
+    assert!(matches!(stage.engine.create_worker(&admin, &request("one", &[])).await, Err(EngineError::Conflict(_))));
+    for (bad, queues) in [("", &[][..]), ("a b", &[]), ("two", &["a b"])] {
+        assert!(matches!(stage.engine.create_worker(&admin, &request(bad, queues)).await, Err(EngineError::Invalid { .. })), "{bad}");
+    }
+}
+
+fn presence(stage: &Stage, number: u8, queue: &str) -> Presence {
+    Presence {
+        worker: WorkerId::from_bytes([number; 16]),
+        account: Some(name("one")),
+        name: format!("w{number}"),
+        host: "h".into(),
+        version: "0".into(),
+        runner: "process".into(),
+        queues: vec![name(queue)],
+        labels: BTreeMap::new(),
+        concurrency: 1,
+        running: 0,
+        in_process: false,
+        draining: false,
+        since: stage.clock.now(),
+        seen_at: stage.clock.now(),
+    }
+}
+
+/// A worker that runs three executions.
+struct Busy;
+
+impl Slots for Busy {
+    fn reserve(&self) -> Option<Box<dyn Slot>> {
+        None
+    }
+
+    fn nudge(&self, _: ExecutionId) {}
+
+    fn running(&self) -> usize {
+        3
+    }
+
+    fn is_draining(&self) -> bool {
+        false
+    }
+
+    fn runs(&self, _: ExecutionId) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn what_waits_says_whether_any_worker_serves_its_queue() {
+    let stage = Stage::new(Config::default());
+    let mut asked = command("true");
+    asked.queue = Some("gpu".into());
+    let execution = stage.run(asked).await;
+    let message = || stage.engine.waiting_for(&execution).expect("it waits").message;
+    assert_eq!(message(), "a worker: no worker serves queue gpu");
+    RollCall::new(Arc::clone(&stage.engine)).call(true).await.expect("a look");
+    assert_eq!(message(), "a worker: no worker serves queue gpu");
+    stage.engine.note_worker(presence(&stage, 9, "gpu")).await.expect("noted");
+    assert!(!message().contains("no worker"), "{}", message());
+    stage.engine.note_worker(Presence { draining: true, ..presence(&stage, 9, "gpu") }).await.expect("noted");
+    assert!(message().contains("no worker serves"), "one that drains takes nothing");
+    stage.engine.note_worker(presence(&stage, 9, "gpu")).await.expect("noted");
+    stage.clock.pass(31_000);
+    assert!(message().contains("no worker serves"), "nor one that was not heard of");
+}
+
+#[tokio::test]
+async fn the_roll_has_the_own_worker_and_loses_who_is_long_gone() {
+    let stage = Stage::new(Config::default());
+    let viewer = stage.admitted("v@x", Role::Viewer).await;
+    stage.engine.attach_worker(Arc::new(Busy));
+    let (lost, earlier) = (presence(&stage, 8, "gpu"), Presence { in_process: true, ..presence(&stage, 7, "default") });
+    stage.store.note(lost.clone()).await.expect("noted");
+    let roll = RollCall::new(Arc::clone(&stage.engine));
+    stage.store.note(earlier).await.expect("noted");
+    roll.call(true).await.expect("a look");
+    let names = async || stage.engine.workers(&viewer).await.expect("workers").into_iter().map(|worker| worker.worker).collect::<Vec<_>>();
+    let found = stage.engine.workers(&viewer).await.expect("workers");
+    let own = found.iter().find(|worker| worker.in_process).expect("the own one");
+    assert_eq!((found.len(), own.running, own.account.clone()), (2, 3, None), "the one of an earlier start is gone");
+    assert!(stage.engine.knows_queue(&name("gpu")).await.expect("known"), "while its worker is there");
+    stage.clock.pass(25 * 3_600_000);
+    roll.call(true).await.expect("a look");
+    assert!(!names().await.contains(&lost.worker));
+    stage.engine.leave_roster().await.expect("gone");
+    assert_eq!(names().await, []);
+}
+
+#[tokio::test]
+async fn a_queue_is_known_by_whoever_serves_it() {
+    let stage = Stage::new(Config::default());
+    let admin = stage.admitted("root@x", Role::Admin).await;
+    let knows = async |text: &str| stage.engine.knows_queue(&name(text)).await.expect("an answer");
+    assert!(knows("default").await && !knows("gpu").await && !knows("slow").await);
+    stage.engine.create_worker(&admin, &request("one", &["gpu"])).await.expect("made");
+    assert!(knows("gpu").await);
+    stage.engine.note_worker(presence(&stage, 3, "slow")).await.expect("noted");
+    assert!(knows("slow").await);
+    stage.engine.revoke_worker(&admin, "one").await.expect("revoked");
+    assert!(!knows("gpu").await);
+}

@@ -1,0 +1,125 @@
+//! Workers: those that are there, and the accounts whose keys they show.
+
+use axum::body::Body;
+use http::{Response, StatusCode};
+use runvoy_engine::{KnownWorker, MadeWorker, WorkerRequest};
+use runvoy_model::role::Action;
+use runvoy_model::time::UnixMs;
+use runvoy_model::worker::{Presence, WorkerAccount as Account, WorkerKey};
+use runvoy_wire::{Code, CreateWorkerRequest, CreateWorkerResponse, RevokeWorkerResponse, Worker, WorkerAccount};
+
+use crate::answer;
+use crate::call::Call;
+use crate::fault::Fault;
+use crate::operation::{Operation, text};
+use crate::route::{Routes, Rule};
+
+pub(super) fn add(routes: &mut Routes) {
+    let operation = Operation::new("listWorkers", "Every worker that was heard of within a day and has not left, by name")
+        .gives_array::<Worker>(200, "The workers");
+    routes.get("/api/v1/workers", Rule::Key(Action::ReadQueues), operation, list);
+    let rule = Rule::Key(Action::ManageWorkers);
+    let operation = Operation::new("listWorkerAccounts", "Every account of workers, by name; also those that were revoked")
+        .gives_array::<WorkerAccount>(200, "The accounts");
+    routes.get("/api/v1/workers/accounts", rule, operation, accounts);
+    let operation = Operation::new("createWorker", "Make an account of workers, with a key of its own or with a public key that is brought")
+        .idempotent()
+        .takes::<CreateWorkerRequest>(true)
+        .gives::<CreateWorkerResponse>(201, "It is made; a key is shown only here");
+    routes.post("/api/v1/workers/accounts", rule, operation, create);
+    let operation = Operation::new("revokeWorker", "End the key of an account of workers")
+        .path("name", text(), "The account")
+        .gives::<RevokeWorkerResponse>(200, "Its key works no longer, also where it is in use")
+        .refuses(&[Code::NotFound]);
+    routes.delete("/api/v1/workers/accounts/{name}", rule, operation, revoke);
+    let operation = Operation::new("rotateWorker", "Give an account of workers another key; the one before ends in the same step")
+        .path("name", text(), "The account")
+        .idempotent()
+        .gives::<CreateWorkerResponse>(200, "It has another key, which is shown only here")
+        .refuses(&[Code::NotFound]);
+    routes.post("/api/v1/workers/accounts/{name}/rotate", rule, operation, rotate);
+}
+
+async fn list(call: Call) -> Result<Response<Body>, Fault> {
+    let engine = call.engine();
+    let now = engine.now();
+    let workers: Vec<Worker> = engine.workers(call.caller()?).await?.into_iter().map(|presence| worker(presence, now)).collect();
+    Ok(answer::json(StatusCode::OK, &workers))
+}
+
+fn worker(presence: Presence, now: UnixMs) -> Worker {
+    Worker {
+        live: presence.is_live(now),
+        worker_id: presence.worker.to_string(),
+        name: presence.name,
+        host: presence.host,
+        account: presence.account.map(|name| name.to_string()),
+        queues: presence.queues.iter().map(ToString::to_string).collect(),
+        labels: presence.labels,
+        runner: presence.runner,
+        running: presence.running,
+        concurrency: presence.concurrency,
+        draining: presence.draining,
+        in_process: presence.in_process,
+        version: presence.version,
+        since: presence.since.into(),
+        seen_at: presence.seen_at.into(),
+    }
+}
+
+async fn accounts(call: Call) -> Result<Response<Body>, Fault> {
+    let known = call.engine().list_worker_accounts(call.caller()?).await?;
+    let accounts: Vec<WorkerAccount> = known.iter().map(|KnownWorker { account, last_used }| shown(account, *last_used)).collect();
+    Ok(answer::json(StatusCode::OK, &accounts))
+}
+
+async fn create(call: Call) -> Result<Response<Body>, Fault> {
+    let idempotency_key = call.idempotency_key()?;
+    let CreateWorkerRequest { name, queues, public_key } = call.body_of("a name").await?;
+    let request = WorkerRequest { name, queues, idempotency_key };
+    let made = match public_key.as_deref() {
+        Some(key) => call.engine().import_worker(call.caller()?, &request, key).await?,
+        None => call.engine().create_worker(call.caller()?, &request).await?,
+    };
+    let message = match &made.api_key {
+        Some(_) => format!("worker {} is made; its key is shown once", made.account.name),
+        None => format!("worker {} is made; it signs tokens with its private key", made.account.name),
+    };
+    Ok(answer::json(StatusCode::CREATED, &response(made, message)))
+}
+
+async fn rotate(call: Call) -> Result<Response<Body>, Fault> {
+    let key = call.idempotency_key()?;
+    let made = call.engine().rotate_worker(call.caller()?, call.params.get("name"), key.as_deref()).await?;
+    let message = format!("worker {} has another key, which is shown once; the one before works no longer", made.account.name);
+    Ok(answer::json(StatusCode::OK, &response(made, message)))
+}
+
+async fn revoke(call: Call) -> Result<Response<Body>, Fault> {
+    let account = call.engine().revoke_worker(call.caller()?, call.params.get("name")).await?;
+    let message = format!("the key of worker {} works no longer; what it runs is taken from it", account.name);
+    Ok(answer::json(StatusCode::OK, &RevokeWorkerResponse { name: account.name.to_string(), message }))
+}
+
+fn response(made: MadeWorker, message: String) -> CreateWorkerResponse {
+    CreateWorkerResponse { account: shown(&made.account, None), api_key: made.api_key.map(Into::into), message }
+}
+
+fn shown(account: &Account, last_used: Option<UnixMs>) -> WorkerAccount {
+    let (key_prefix, fingerprint) = match &account.key {
+        WorkerKey::Secret { prefix, .. } => (Some(prefix.clone()), None),
+        WorkerKey::Public(_) => (None, Some(account.key.shown())),
+    };
+    WorkerAccount {
+        name: account.name.to_string(),
+        id: account.id.to_string(),
+        queues: account.queues.iter().map(ToString::to_string).collect(),
+        key_prefix,
+        fingerprint,
+        created_by: account.created_by.clone(),
+        created_at: account.created_at.into(),
+        keyed_at: account.keyed_at.into(),
+        last_used: last_used.map(Into::into),
+        revoked: account.revoked_at.is_some(),
+    }
+}

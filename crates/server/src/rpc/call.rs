@@ -1,0 +1,125 @@
+//! One admitted call as its handler sees it, and how handlers are run: a change runs to its end whoever goes away, a refusal of one is kept in the trail.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use runvoy_engine::{Caller, Engine};
+use runvoy_model::name::Name;
+use runvoy_rpc::connectrpc::{ConnectError, RequestContext, Response, ServiceResult, ServiceStream};
+
+use super::error::RpcFault;
+use super::token::Task;
+use crate::app::State;
+use crate::fault::{Fault, shortened};
+
+/// Who calls, put into a request once that is known. Without it no handler runs.
+#[derive(Clone)]
+pub(super) struct Admitted {
+    pub(super) caller: Caller,
+    /// The HTTP status that comes nearest to what the call ended with, for the log; 0 where it ended well.
+    pub(super) ended: Arc<AtomicU16>,
+}
+
+/// One admitted call.
+pub(crate) struct Call {
+    pub(super) state: Arc<State>,
+    pub(super) caller: Caller,
+}
+
+impl Call {
+    /// The engine.
+    pub(super) fn engine(&self) -> &Arc<Engine> {
+        &self.state.engine
+    }
+
+    /// The lease that a token proves, if the caller may serve its queue.
+    pub(super) fn task(&self, token: &str) -> Result<Task, RpcFault> {
+        let task = self.state.tokens.read(token)?;
+        self.may_serve(&task.queue)?;
+        Ok(task)
+    }
+
+    /// Refuses a key that is limited to other queues.
+    pub(super) fn may_serve(&self, queue: &Name) -> Result<(), RpcFault> {
+        if self.caller.may_serve(queue) { Ok(()) } else { Err(RpcFault::OtherQueue(queue.to_string())) }
+    }
+}
+
+/// The services.
+pub(crate) struct Rpc {
+    state: Arc<State>,
+}
+
+impl Rpc {
+    /// Over this state.
+    pub(super) const fn new(state: Arc<State>) -> Self {
+        Self { state }
+    }
+
+    /// Answers a call that changes something: on a task of its own, so that a client that goes away does not leave it half done.
+    pub(super) async fn change<Q, M, F>(&self, context: RequestContext, request: Q, handler: impl FnOnce(Call, Q) -> F) -> ServiceResult<M>
+    where
+        F: Future<Output = Result<M, RpcFault>> + Send + 'static,
+        M: Send + 'static,
+    {
+        let admitted = admitted(&context)?;
+        let answering = handler(self.call(&admitted), request);
+        let answered = tokio::spawn(answering).await.unwrap_or_else(|_| Err(Fault::Panicked.into()));
+        let answered = match answered {
+            Err(fault) => Err(self.noted(&context, &admitted.caller, fault).await),
+            answered => answered,
+        };
+        told(&admitted, answered).map(Response::new)
+    }
+
+    /// Answers a call that only looks.
+    pub(super) async fn read<Q, M, F>(&self, context: RequestContext, request: Q, handler: impl FnOnce(Call, Q) -> F) -> ServiceResult<M>
+    where
+        F: Future<Output = Result<M, RpcFault>>,
+    {
+        let admitted = admitted(&context)?;
+        told(&admitted, handler(self.call(&admitted), request).await).map(Response::new)
+    }
+
+    /// Answers a call with a stream.
+    pub(super) async fn stream<Q, M, F>(
+        &self,
+        context: RequestContext,
+        request: Q,
+        handler: impl FnOnce(Call, Q) -> F,
+    ) -> ServiceResult<ServiceStream<M>>
+    where
+        F: Future<Output = Result<ServiceStream<M>, RpcFault>>,
+    {
+        self.read(context, request, handler).await
+    }
+
+    fn call(&self, admitted: &Admitted) -> Call {
+        Call { state: Arc::clone(&self.state), caller: admitted.caller.clone() }
+    }
+
+    /// Keeps a refusal in the trail, if it is one; where it cannot be kept, that is the answer.
+    async fn noted(&self, context: &RequestContext, caller: &Caller, fault: RpcFault) -> RpcFault {
+        let RpcFault::Edge(Fault::Engine(error)) = fault else { return fault };
+        let (why, fault) = (shortened(&error.to_string()), Fault::Engine(error));
+        let Some(code) = fault.to_be_noted() else { return fault.into() };
+        let action = format!("POST {}", context.path().unwrap_or_default());
+        match self.state.engine.note_refused(caller, &action, code.as_str(), &why).await {
+            Ok(()) => fault.into(),
+            Err(error) => error.into(),
+        }
+    }
+}
+
+fn admitted(context: &RequestContext) -> Result<Admitted, ConnectError> {
+    context.extensions().get::<Admitted>().cloned().ok_or_else(|| ConnectError::unauthenticated("no API key was sent"))
+}
+
+fn told<M>(admitted: &Admitted, answered: Result<M, RpcFault>) -> Result<M, ConnectError> {
+    answered.map_err(|fault| {
+        let status = fault.into_status(&admitted.caller.request_id);
+        admitted.ended.store(status.http_status().as_u16(), Ordering::Relaxed);
+        status
+    })
+}

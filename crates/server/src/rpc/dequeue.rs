@@ -1,0 +1,298 @@
+//! Leases, streamed to whoever waits for them. A lease is taken first and begun as it is sent: what a client does not wait for goes back to its place, uncounted.
+//!
+//! Every step runs on a task of its own and gives what it took to a [`Hand`]; wherever the stream is dropped, the hand that nobody holds any more gives
+//! it back. Only a stream that is dropped in the very moment of `begin` has an attempt that nobody runs: it ends as that of a worker that stopped.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream;
+use runvoy_engine::{Engine, LeaseAsk, Line, LineKey, Turn};
+use runvoy_model::command::{EndAttempt, Outcome};
+use runvoy_model::execution::Execution;
+use runvoy_model::name::Name;
+use runvoy_model::retry::Category;
+use runvoy_model::role::Action;
+use runvoy_model::spec::DEFAULT_QUEUE;
+use runvoy_ports::lease::LeaseError;
+use runvoy_rpc::connectrpc::ServiceStream;
+use runvoy_rpc::job::v1::{DequeueJobRequest, DequeueJobResponse};
+use tokio::time::Instant;
+
+use super::call::Call;
+use super::error::RpcFault;
+use super::lease::{json, ttl_ms};
+use super::token::Task;
+use super::{enqueue, job, worker};
+use crate::credential::Standing;
+use crate::fault::Fault;
+
+const MOST_JOBS: usize = 1_000;
+/// So many are leased at once, so that a client that takes its time does not keep them from others.
+const AT_ONCE: usize = 32;
+/// Whoever waits is looked at so often: their key may have been revoked.
+const LOOK_AT_CALLER: Duration = Duration::from_secs(5);
+
+pub(super) async fn dequeue(call: Call, request: DequeueJobRequest) -> Result<ServiceStream<DequeueJobResponse>, RpcFault> {
+    let dequeue = Dequeue::of(call, request).await?;
+    let leases = stream::try_unfold(dequeue, |mut dequeue| async move {
+        let next = dequeue.next().await;
+        let next = next.map_err(|fault| fault.into_status(&dequeue.call.caller.request_id))?;
+        Ok(next.map(|response| (response, dequeue)))
+    });
+    Ok(Box::pin(leases))
+}
+
+/// One client that waits.
+struct Dequeue {
+    call: Call,
+    standing: Standing,
+    ask: LeaseAsk,
+    line: Line,
+    turn: Option<Turn>,
+    two_step: bool,
+    deadline: Option<Instant>,
+    /// How many are still wanted.
+    left: usize,
+    hand: Option<Hand>,
+    asked_before: bool,
+    empty_handed: bool,
+}
+
+impl Dequeue {
+    async fn of(call: Call, request: DequeueJobRequest) -> Result<Self, RpcFault> {
+        let left = match usize::try_from(request.max_jobs) {
+            Ok(0) => 1,
+            Ok(max @ 1..=MOST_JOBS) => max,
+            _ => return Err(RpcFault::invalid("max_jobs", format!("must be from 0 to {MOST_JOBS}"))),
+        };
+        let info = request.worker.as_option();
+        let (worker, labels) = worker::identity(&call, info)?;
+        let queues = queues(&call, &request)?;
+        if info.is_none() {
+            // A worker that says who it is makes its queues known by that.
+            for queue in &queues {
+                enqueue::known(&call, queue).await?;
+            }
+        }
+        let wait = request.wait_ms.map(|ms| u64::try_from(ms).map_err(|_| RpcFault::invalid("wait_ms", "must not be negative")));
+        let deadline = wait.transpose()?.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
+        let lost_after_ms = u64::try_from(request.lost_after_ms).map_err(|_| RpcFault::invalid("lost_after_ms", "must not be negative"))?;
+        let ask = LeaseAsk {
+            worker: worker.clone(),
+            queues: queues.clone(),
+            max: AT_ONCE,
+            ttl_ms: ttl_ms(request.visibility_timeout_seconds, request.lease_ttl_ms)?,
+            begin: false,
+            lost_after_ms: Some(lost_after_ms).filter(|ms| *ms > 0),
+        };
+        let line = call.engine().stand_in_line(LineKey { queues, serves: worker.serves, labels });
+        let (standing, two_step) = (Standing::of(&call.caller), request.two_step);
+        Ok(Self { call, standing, ask, line, turn: None, two_step, deadline, left, hand: None, asked_before: false, empty_handed: false })
+    }
+
+    /// The next lease; `None` when the client has as many as it wanted, or has waited as long as it wanted.
+    async fn next(&mut self) -> Result<Option<DequeueJobResponse>, RpcFault> {
+        loop {
+            if let Some(response) = self.send().await? {
+                self.left -= 1;
+                return Ok(Some(response));
+            }
+            let is_served = self.two_step && self.asked_before && !self.empty_handed;
+            if self.left == 0 || is_served {
+                return Ok(None);
+            }
+            if self.empty_handed && !self.wait().await? {
+                return Ok(None);
+            }
+            self.lease().await?;
+        }
+    }
+
+    /// Takes what is there. Whoever waited is looked at again first: a key that was revoked gets nothing.
+    async fn lease(&mut self) -> Result<(), RpcFault> {
+        if std::mem::replace(&mut self.asked_before, true) {
+            self.standing.still_stands(&self.call.state, Action::Lease).await?;
+        }
+        let engine = Arc::clone(self.call.engine());
+        let ask = LeaseAsk { max: self.left.min(AT_ONCE), ..self.ask.clone() };
+        let most = ask.max.min(engine.ports().store.step_limits().leases);
+        let leasing = async move { engine.lease(ask).await.map(|leased| Hand { leased: leased.into(), engine }) };
+        let hand = tokio::spawn(leasing).await.map_err(|_| Fault::Panicked)??;
+        self.turn = None;
+        self.empty_handed = hand.leased.is_empty();
+        if hand.leased.len() >= most {
+            self.line.pass_on();
+        }
+        self.hand = Some(hand);
+        Ok(())
+    }
+
+    /// Waits for work; whether there may be some.
+    async fn wait(&mut self) -> Result<bool, RpcFault> {
+        loop {
+            let patience = self.deadline.unwrap_or_else(|| Instant::now() + LOOK_AT_CALLER);
+            let state = &self.call.state;
+            tokio::select! {
+                turn = state.engine.wait_for_work(&self.line, self.empty_handed) => {
+                    self.turn = Some(turn);
+                    return Ok(true);
+                }
+                () = tokio::time::sleep_until(patience.min(Instant::now() + LOOK_AT_CALLER)) => {}
+                () = state.stopping() => return Err(RpcFault::Stopping),
+            }
+            if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Ok(false);
+            }
+            self.standing.still_stands(state, Action::Lease).await?;
+        }
+    }
+
+    /// Sends one of those in hand, if there are any.
+    async fn send(&mut self) -> Result<Option<DequeueJobResponse>, RpcFault> {
+        while let Some(hand) = &mut self.hand {
+            if self.two_step {
+                let Some(execution) = hand.leased.pop_front() else { break };
+                return Ok(Some(self.response(&execution)));
+            }
+            let Some(one) = hand.take_one() else { break };
+            let sent = tokio::spawn(one.begin()).await.map_err(|_| Fault::Panicked)??;
+            if let Some(begun) = sent {
+                let response = self.response(&begun.execution);
+                return Ok(Some(begun.sent(response)));
+            }
+        }
+        self.hand = None;
+        Ok(None)
+    }
+
+    fn response(&self, execution: &Execution) -> DequeueJobResponse {
+        let engine = self.call.engine();
+        let task = Task::of(execution).expect("it was leased");
+        let mut job = job::job(engine, execution);
+        if let Some(params) = job.job_params.as_option_mut() {
+            params.environment = execution.spec.env.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+        }
+        let mut response = DequeueJobResponse {
+            job: job.into(),
+            task_token: self.call.state.tokens.issue(&task, engine.now()),
+            attempt: task.fence.attempt,
+            lease_ttl_ms: self.ask.ttl_ms,
+            ..DequeueJobResponse::default()
+        };
+        if self.two_step {
+            (response.execution, response.spec) = (json(execution), json(&execution.spec));
+        }
+        response
+    }
+}
+
+/// The queues that a request names; else those that the key is for, else the default one.
+fn queues(call: &Call, request: &DequeueJobRequest) -> Result<Vec<Name>, RpcFault> {
+    let mut queues = if request.queue.is_empty() { Vec::new() } else { worker::queues(call, "queue", std::slice::from_ref(&request.queue))? };
+    let more = worker::queues(call, "queues", &request.queues)?;
+    let more: Vec<Name> = more.into_iter().filter(|queue| !queues.contains(queue)).collect();
+    queues.extend(more);
+    if !queues.is_empty() {
+        return Ok(queues);
+    }
+    match &call.caller.queues {
+        Some(own) => Ok(own.clone()),
+        None => Ok(vec![Name::new(DEFAULT_QUEUE).expect("a constant name")]),
+    }
+}
+
+/// Leases that were taken and not sent; they go back when nobody holds the hand any more.
+struct Hand {
+    engine: Arc<Engine>,
+    leased: VecDeque<Execution>,
+}
+
+impl Hand {
+    fn take_one(&mut self) -> Option<Self> {
+        let leased = self.leased.pop_front()?;
+        Some(Self { engine: Arc::clone(&self.engine), leased: VecDeque::from([leased]) })
+    }
+
+    /// Begins the one attempt in hand; `None` where it cannot be begun any more.
+    async fn begin(mut self) -> Result<Option<Begun>, RpcFault> {
+        let Some(task) = self.leased.front().and_then(Task::of) else { return Ok(None) };
+        let execution = match self.engine.begin(task.worker, task.fence).await {
+            Ok(execution) => execution,
+            // Somebody ended it in the meantime.
+            Err(LeaseError::Lost(_)) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        self.leased.clear();
+        let mut begun = Begun { engine: Arc::clone(&self.engine), task, execution, is_sent: false };
+        Ok(begun.open_secrets().await?.then_some(begun))
+    }
+}
+
+impl Drop for Hand {
+    fn drop(&mut self) {
+        let tasks: Vec<Task> = self.leased.iter().filter_map(Task::of).collect();
+        if tasks.is_empty() {
+            return;
+        }
+        let engine = Arc::clone(&self.engine);
+        tokio::spawn(async move {
+            for task in tasks {
+                if let Err(error) = engine.give_back(task.worker, task.fence).await {
+                    tracing::debug!(%error, execution = %task.fence.execution, "a lease that nobody took lapses by itself");
+                }
+            }
+        });
+    }
+}
+
+/// An attempt that was begun for a client that has not been told.
+struct Begun {
+    engine: Arc<Engine>,
+    task: Task,
+    execution: Execution,
+    is_sent: bool,
+}
+
+impl Begun {
+    /// The values of its secrets, as part of its environment: whoever holds the lease may have them. An attempt that may not have them is over.
+    async fn open_secrets(&mut self) -> Result<bool, RpcFault> {
+        if self.execution.spec.secrets.is_empty() {
+            return Ok(true);
+        }
+        match self.engine.materials(self.task.fence).await {
+            Ok(materials) => {
+                let values = materials.secrets.into_iter().map(|secret| (secret.key_name, secret.value));
+                self.execution.spec.env.extend(values);
+                Ok(true)
+            }
+            Err(LeaseError::Refused(message)) => {
+                self.is_sent = true;
+                let outcome = Outcome::Refused { message, category: Category::Auth };
+                self.engine.finish(self.task.worker, EndAttempt::of(self.task.fence, outcome)).await?;
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn sent(mut self, response: DequeueJobResponse) -> DequeueJobResponse {
+        self.is_sent = true;
+        response
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        if self.is_sent {
+            return;
+        }
+        let (engine, task) = (Arc::clone(&self.engine), self.task.clone());
+        tokio::spawn(async move {
+            if let Err(error) = engine.release(task.worker, task.fence).await {
+                tracing::debug!(%error, execution = %task.fence.execution, "an attempt that nobody runs lapses by itself");
+            }
+        });
+    }
+}

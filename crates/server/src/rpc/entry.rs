@@ -1,0 +1,196 @@
+//! What every RPC goes through, in this order: id, address, origin, credential, rule, handler, headers, one log line, metrics: the same as the routes of the
+//! HTTP API. What is refused before its handler is answered in the caller's own protocol.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::Duration;
+
+use axum::body::Body;
+use futures_util::future::BoxFuture;
+use http::request::Parts;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use runvoy_engine::{Caller, Credential};
+use runvoy_rpc::connectrpc::{ConnectError, ConnectRpcService, DeadlinePolicy, Router};
+use tokio::time::timeout;
+use tower::Service as _;
+
+use super::call::Admitted;
+use super::error::RpcFault;
+use super::rule::{RULES, RpcRule};
+use crate::address::Reached;
+use crate::app::State;
+use crate::entry::secure;
+use crate::fault::{Fault, shortened};
+use crate::meter::Meter;
+use crate::peer::Connection;
+use crate::request_line::RequestLine;
+use crate::{credential, proxy, request_id};
+
+/// A call that takes longer than this to come in is given up; an upload may take as long as it likes.
+const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+const ALLOW: HeaderValue = HeaderValue::from_static("POST, OPTIONS");
+
+/// Every RPC.
+#[derive(Clone)]
+pub(crate) struct RpcEntry(Arc<Inner>);
+
+struct Inner {
+    state: Arc<State>,
+    service: ConnectRpcService<Router>,
+    methods: HashMap<&'static str, (RpcRule, Meter)>,
+    unknown: Meter,
+}
+
+impl RpcEntry {
+    /// The services over this state.
+    pub(crate) fn new(state: &Arc<State>) -> Self {
+        // A deadline that a client asks for holds for its stream too: what it does not wait for goes to others.
+        let deadlines = DeadlinePolicy::new().with_enforce_on_streams(true);
+        let service = ConnectRpcService::new(super::router(state)).with_deadline_policy(deadlines);
+        let methods = RULES.iter().map(|rule| (rule.path, (*rule, Meter::new(rule.path)))).collect();
+        Self(Arc::new(Inner { state: Arc::clone(state), service, methods, unknown: Meter::new("unknown") }))
+    }
+
+    /// The paths of the services, each with its methods as a parameter.
+    pub(crate) fn paths() -> Vec<String> {
+        let mut paths: Vec<String> = RULES.iter().filter_map(|rule| Some(format!("{}/{{method}}", rule.path.rsplit_once('/')?.0))).collect();
+        paths.dedup();
+        paths
+    }
+}
+
+impl Inner {
+    async fn serve(&self, request: Request<Body>) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        let state = &self.state;
+        let mut connection = parts.extensions.get::<Connection>().copied().unwrap_or_default();
+        connection.peer = proxy::client(connection.peer, &parts.headers, &state.config.trusted_proxies);
+        let request_id = request_id::of(&parts.headers, &*state.engine.ports().ids);
+        let reached = Reached::new(connection, &parts.headers);
+        let origin = parts.headers.get(header::ORIGIN).cloned();
+        let method = self.methods.get(parts.uri.path());
+        let meter = method.map_or(&self.unknown, |(_, meter)| meter);
+        let mut line = RequestLine::begin(state, meter, &parts.method, connection.peer, request_id);
+        let (mut response, status) = if parts.method == Method::OPTIONS {
+            (self.options(&parts), StatusCode::NO_CONTENT)
+        } else {
+            self.answer(method.map(|(rule, _)| rule), parts, body, &reached, &mut line).await
+        };
+        secure(&mut response);
+        response.headers_mut().insert(request_id::HEADER, request_id::value(line.request_id()));
+        if let Some(origin) = origin {
+            state.cors.admit(&origin, response.headers_mut());
+        }
+        line.end(status);
+        response
+    }
+
+    /// The answer, and the HTTP status that comes nearest to what it says: over gRPC the answer's own says nothing.
+    async fn answer(
+        &self,
+        rule: Option<&RpcRule>,
+        parts: Parts,
+        body: Body,
+        reached: &Reached,
+        line: &mut RequestLine<'_>,
+    ) -> (Response<Body>, StatusCode) {
+        let headers = parts.headers.clone();
+        match self.admit(rule, parts, body, reached, line).await {
+            Ok((request, ended)) => {
+                let response = match self.service.clone().call(request).await {
+                    Ok(response) => response.map(Body::new),
+                    Err(never) => match never {},
+                };
+                let status = StatusCode::from_u16(ended.load(Ordering::Relaxed)).unwrap_or(response.status());
+                (response, status)
+            }
+            Err(refused) => {
+                let status = refused.http_status();
+                (refused.into_http_response(&headers).map(Body::new), status)
+            }
+        }
+    }
+
+    async fn admit(
+        &self,
+        rule: Option<&RpcRule>,
+        mut parts: Parts,
+        body: Body,
+        reached: &Reached,
+        line: &mut RequestLine<'_>,
+    ) -> Result<(Request<Body>, Arc<AtomicU16>), ConnectError> {
+        let Some(rule) = rule else {
+            return Err(ConnectError::unimplemented(shortened(&format!("there is no method {}", parts.uri.path()))));
+        };
+        let request_id = line.request_id().to_owned();
+        let refused = |fault: RpcFault| fault.into_status(&request_id);
+        self.state.cors.guard(&parts.headers, reached.host()).map_err(|fault| refused(fault.into()))?;
+        let caller = self.identify(&parts, reached, &request_id).await.map_err(|fault| refused(fault.into()))?;
+        line.user(Some(&caller));
+        self.permit(rule, &caller).await.map_err(refused)?;
+        let body = if rule.is_upload { body } else { read(body, super::most_bytes(rule.path)).await? };
+        let ended = Arc::new(AtomicU16::new(0));
+        parts.extensions.insert(Admitted { caller, ended: Arc::clone(&ended) });
+        Ok((Request::from_parts(parts, body), ended))
+    }
+
+    /// Tells who calls. Whoever fails too often at that is told only to wait.
+    async fn identify(&self, parts: &Parts, reached: &Reached, request_id: &str) -> Result<Caller, Fault> {
+        let (state, peer) = (&self.state, reached.connection.peer);
+        let shown = credential::shown(&parts.headers, peer);
+        let key = if let Credential::Key(key) = &shown { Some(key.clone()) } else { None };
+        let caller = state.engine.authenticate(shown, peer.to_string(), request_id.to_owned()).await.map_err(Fault::from);
+        if caller.as_ref().is_err_and(Fault::is_guess) {
+            state.key_attempts.failed(peer, key.as_deref(), state.engine.ports().clock.monotonic())?;
+        }
+        caller
+    }
+
+    /// Applies the rule. That somebody tried what they may not is kept before they are told.
+    async fn permit(&self, rule: &RpcRule, caller: &Caller) -> Result<(), RpcFault> {
+        let Err(error) = caller.may(rule.action) else { return Ok(()) };
+        let (why, fault) = (error.to_string(), Fault::from(error));
+        if let Some(code) = fault.to_be_noted() {
+            self.state.engine.note_refused(caller, &format!("POST {}", rule.path), code.as_str(), &why).await?;
+        }
+        Err(fault.into())
+    }
+
+    fn options(&self, parts: &Parts) -> Response<Body> {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        response.headers_mut().insert(header::ALLOW, ALLOW);
+        self.state.cors.preflight(parts, response.headers_mut());
+        response
+    }
+}
+
+/// The whole of a call, before anything is done for it.
+async fn read(body: Body, most: usize) -> Result<Body, ConnectError> {
+    // What frames a message takes a few bytes too.
+    match timeout(BODY_TIMEOUT, Limited::new(body, most + 64).collect()).await {
+        Ok(Ok(body)) => Ok(Body::from(body.to_bytes())),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            Err(ConnectError::resource_exhausted(format!("the message is too large: at most {most} bytes")))
+        }
+        Ok(Err(_)) => Err(ConnectError::invalid_argument("the message broke off before its end")),
+        Err(_) => Err(ConnectError::deadline_exceeded(format!("the message did not come in within {} s", BODY_TIMEOUT.as_secs()))),
+    }
+}
+
+impl tower::Service<Request<Body>> for RpcEntry {
+    type Response = Response<Body>;
+    type Error = std::convert::Infallible;
+    type Future = BoxFuture<'static, Result<Response<Body>, Self::Error>>;
+
+    fn poll_ready(&mut self, _: &mut std::task::Context<'_>) -> std::task::Poll<Result<(), Self::Error>> {
+        std::task::Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let inner = Arc::clone(&self.0);
+        Box::pin(async move { Ok(inner.serve(request).await) })
+    }
+}

@@ -1,0 +1,151 @@
+//! What the holder of a lease does with it, but its end: begin, keep, hand back; what the attempt needs, and what it gives.
+
+use bytes::Bytes;
+use runvoy_model::command::Extend;
+use runvoy_model::execution::KillRequest;
+use runvoy_model::log::Block;
+use runvoy_model::time::UnixMs;
+use runvoy_ports::lease::{LeaseError, Material as Opened};
+use runvoy_rpc::job::v1::{
+    AppendOutputRequest, AppendOutputResponse, BeginJobRequest, BeginJobResponse, FetchMaterialsRequest, FetchMaterialsResponse, KillOrder,
+    Material, ReleaseJobRequest, ReleaseJobResponse, StoreBlobRequest, StoreBlobResponse, UpdateJobRequest, UpdateJobResponse,
+};
+
+use super::call::Call;
+use super::error::RpcFault;
+use super::token::Task;
+
+const DEFAULT_TTL_MS: u64 = 300_000;
+const MOST_TTL_SECONDS: i64 = 12 * 3600;
+const LEAST_TTL_MS: u64 = 1_000;
+
+/// How long a lease lasts, by what the client says in seconds, or more finely.
+pub(super) fn ttl_ms(seconds: i32, ms: i64) -> Result<u64, RpcFault> {
+    let most_ms = u64::try_from(MOST_TTL_SECONDS * 1000).expect("a constant");
+    match (u64::try_from(ms), u64::try_from(seconds)) {
+        (Ok(ms), _) if (LEAST_TTL_MS..=most_ms).contains(&ms) => Ok(ms),
+        (Ok(0), Ok(0)) => Ok(DEFAULT_TTL_MS),
+        (Ok(0), Ok(seconds)) if seconds * 1000 <= most_ms => Ok(seconds * 1000),
+        (Ok(0), _) => Err(RpcFault::invalid("visibility_timeout_seconds", format!("must be from 0 to {MOST_TTL_SECONDS}"))),
+        _ => Err(RpcFault::invalid("lease_ttl_ms", format!("must be 0, or from {LEAST_TTL_MS} to {most_ms}"))),
+    }
+}
+
+pub(super) async fn begin(call: Call, request: BeginJobRequest) -> Result<BeginJobResponse, RpcFault> {
+    let task = call.task(&request.task_token)?;
+    let execution = call.under(&task, call.engine().begin(task.worker, task.fence).await).await?;
+    Ok(BeginJobResponse { execution: json(&execution), ..BeginJobResponse::default() })
+}
+
+pub(super) async fn update(call: Call, request: UpdateJobRequest) -> Result<UpdateJobResponse, RpcFault> {
+    let task = call.task(&request.task_token)?;
+    if !request.queue.is_empty() && request.queue != task.queue.as_str() {
+        return Err(RpcFault::invalid("queue", "the token is for another one"));
+    }
+    let activity = Some(&request.activity_json).filter(|text| !text.is_empty()).map(|text| serde_json::from_str(text));
+    let extend = Extend {
+        fence: task.fence,
+        ttl_ms: ttl_ms(request.visibility_timeout_seconds, request.lease_ttl_ms)?,
+        process_id: request.process_id,
+        rss_bytes: request.rss_bytes,
+        last_output_at: request.last_output_at_ms.map(UnixMs),
+        activity: activity.transpose().map_err(|error| RpcFault::invalid("activity_json", error.to_string()))?,
+    };
+    let extended = call.under(&task, call.engine().extend(task.worker, extend).await).await?;
+    let kill = extended.kill.map(|KillRequest { by, at, force }| KillOrder { by, at_ms: at.0, force, ..KillOrder::default() });
+    Ok(UpdateJobResponse { kill: kill.into(), lease_ttl_ms: extended.ttl_ms, ..UpdateJobResponse::default() })
+}
+
+pub(super) async fn release(call: Call, request: ReleaseJobRequest) -> Result<ReleaseJobResponse, RpcFault> {
+    let task = call.task(&request.task_token)?;
+    call.under(&task, call.engine().release(task.worker, task.fence).await).await?;
+    Ok(ReleaseJobResponse::default())
+}
+
+pub(super) async fn materials(call: Call, request: FetchMaterialsRequest) -> Result<FetchMaterialsResponse, RpcFault> {
+    let task = call.task(&request.task_token)?;
+    match call.engine().materials(task.fence).await {
+        Err(LeaseError::Refused(why)) => Ok(FetchMaterialsResponse { refused: Some(why), ..FetchMaterialsResponse::default() }),
+        answered => {
+            let materials = call.under(&task, answered).await?;
+            Ok(FetchMaterialsResponse {
+                secrets: materials.secrets.into_iter().map(material).collect(),
+                git_token: materials.git_token.map(material).into(),
+                input: materials.input.map(Bytes::from),
+                ..FetchMaterialsResponse::default()
+            })
+        }
+    }
+}
+
+fn material(Opened { name, key_name, value }: Opened) -> Material {
+    Material { name: name.to_string(), key_name, value, ..Material::default() }
+}
+
+pub(super) async fn store_blob(call: Call, request: StoreBlobRequest) -> Result<StoreBlobResponse, RpcFault> {
+    let task = call.task(&request.task_token)?;
+    match call.engine().keep_output(task.fence, request.data.to_vec()).await {
+        Err(LeaseError::Refused(why)) => Ok(StoreBlobResponse { refused: Some(why), ..StoreBlobResponse::default() }),
+        answered => {
+            let payload = call.under(&task, answered).await?;
+            Ok(StoreBlobResponse { payload: json(&payload), ..StoreBlobResponse::default() })
+        }
+    }
+}
+
+pub(super) async fn append(call: Call, request: AppendOutputRequest) -> Result<AppendOutputResponse, RpcFault> {
+    let task = call.task(&request.task_token)?;
+    if request.first_sequence == 0 {
+        return Err(RpcFault::invalid("first_sequence", "must be 1 or more"));
+    }
+    let block = Block::decode(UnixMs(request.first_at_ms), request.records);
+    let block = block.map_err(|error| RpcFault::invalid("records", error.to_string()))?;
+    let late = call.under(&task, call.engine().is_late(task.fence).await).await?;
+    match call.engine().append(task.fence, request.first_sequence, block, late).await {
+        Err(LeaseError::Gap { expected }) => {
+            let stored_through = expected.saturating_sub(1);
+            Ok(AppendOutputResponse { stored_through, expected: Some(expected), ..AppendOutputResponse::default() })
+        }
+        Err(LeaseError::LogFull { limit_bytes }) => {
+            Ok(AppendOutputResponse { full_at_bytes: Some(limit_bytes), ..AppendOutputResponse::default() })
+        }
+        answered => {
+            let next = call.under(&task, answered).await?;
+            if request.sync {
+                call.under(&task, call.engine().sync_log(task.fence).await).await?;
+            }
+            Ok(AppendOutputResponse { stored_through: next.saturating_sub(1), ..AppendOutputResponse::default() })
+        }
+    }
+}
+
+impl Call {
+    /// What came of something under a lease; a lease that is lost because there is no such execution is told apart.
+    pub(super) async fn under<T>(&self, task: &Task, answered: Result<T, LeaseError>) -> Result<T, RpcFault> {
+        let error = match answered {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        let is_unknown = matches!(error, LeaseError::Lost(_))
+            && self.engine().ports().store.get(task.fence.execution).await.is_ok_and(|execution| execution.is_none());
+        Err(if is_unknown { RpcFault::NoJob(task.fence.execution.to_string()) } else { error.into() })
+    }
+}
+
+/// A model type as our own worker reads it.
+pub(super) fn json(value: &impl serde::Serialize) -> Bytes {
+    serde_json::to_vec(value).expect("model types are plain data").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_lasts_as_long_as_was_said_within_bounds() {
+        let ttl = |seconds, ms| ttl_ms(seconds, ms).ok();
+        assert_eq!((ttl(0, 0), ttl(7, 0), ttl(43_200, 0)), (Some(300_000), Some(7_000), Some(43_200_000)));
+        assert_eq!((ttl(7, 2_500), ttl(0, 43_200_000)), (Some(2_500), Some(43_200_000)));
+        assert_eq!((ttl(43_201, 0), ttl(-1, 0), ttl(0, 999), ttl(0, -1), ttl(0, 43_200_001)), (None, None, None, None, None));
+    }
+}

@@ -1,0 +1,47 @@
+//! Who may call which RPC: the one table. A method that is not in it is not there, and one that is registered without a row fails a test.
+
+use runvoy_model::role::Action;
+use runvoy_rpc::{job, principal};
+
+use job::v1 as j;
+use principal::v1 as p;
+
+/// One RPC and its rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RpcRule {
+    /// Its path: `/job.v1.JobService/EnqueueJob`.
+    pub path: &'static str,
+    /// The action that the caller's role must allow.
+    pub action: Action,
+    /// The client sends more than one message, for as long as it likes.
+    pub is_upload: bool,
+}
+
+const fn rule(spec: runvoy_rpc::connectrpc::Spec, action: Action) -> RpcRule {
+    RpcRule { path: spec.procedure, action, is_upload: false }
+}
+
+/// Every RPC there is.
+pub(crate) const RULES: [RpcRule; 21] = [
+    rule(j::JOB_SERVICE_ENQUEUE_JOB_SPEC, Action::Run),
+    rule(j::JOB_SERVICE_ENQUEUE_JOBS_SPEC, Action::Run),
+    rule(j::JOB_SERVICE_LIST_JOBS_SPEC, Action::Read),
+    rule(j::JOB_SERVICE_GET_JOB_SPEC, Action::Read),
+    rule(j::JOB_SERVICE_CANCEL_JOB_SPEC, Action::Kill),
+    rule(j::JOB_SERVICE_DEQUEUE_JOB_SPEC, Action::Lease),
+    rule(j::JOB_SERVICE_BEGIN_JOB_SPEC, Action::Lease),
+    rule(j::JOB_SERVICE_UPDATE_JOB_SPEC, Action::Lease),
+    rule(j::JOB_SERVICE_COMPLETE_JOB_SPEC, Action::Lease),
+    rule(j::JOB_SERVICE_COMPLETE_JOBS_SPEC, Action::Lease),
+    rule(j::JOB_SERVICE_RELEASE_JOB_SPEC, Action::Lease),
+    rule(j::JOB_SERVICE_FETCH_MATERIALS_SPEC, Action::Lease),
+    rule(j::JOB_SERVICE_STORE_BLOB_SPEC, Action::Lease),
+    rule(j::JOB_SERVICE_APPEND_OUTPUT_SPEC, Action::Lease),
+    rule(j::JOB_SERVICE_REPORT_WORKER_SPEC, Action::Lease),
+    rule(j::JOB_SERVICE_ATTEND_WORKER_SPEC, Action::Lease),
+    rule(j::JOB_EVENTS_SERVICE_STREAM_JOB_EVENTS_SPEC, Action::Read),
+    RpcRule { is_upload: true, ..rule(j::JOB_EVENTS_SERVICE_PUBLISH_JOB_EVENTS_SPEC, Action::Lease) },
+    rule(p::CREDENTIAL_SERVICE_IMPORT_CREDENTIAL_SPEC, Action::ManageWorkers),
+    rule(p::CREDENTIAL_SERVICE_LIST_CREDENTIALS_SPEC, Action::ManageWorkers),
+    rule(p::CREDENTIAL_SERVICE_REVOKE_CREDENTIAL_SPEC, Action::ManageWorkers),
+];

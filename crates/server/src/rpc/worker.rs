@@ -1,0 +1,138 @@
+//! Workers elsewhere: who they are, that they are there, and what they should look at.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream;
+use runvoy_model::command::Worker;
+use runvoy_model::id::{ExecutionId, WorkerId};
+use runvoy_model::name::Name;
+use runvoy_model::role::Action;
+use runvoy_model::spec::Needs;
+use runvoy_model::time::UnixMs;
+use runvoy_model::worker::Presence;
+use runvoy_rpc::connectrpc::{ConnectError, ServiceStream};
+use runvoy_rpc::job::v1::{
+    AttendWorkerRequest, AttendWorkerResponse, ReportWorkerRequest, ReportWorkerResponse, WorkerInfo, WorkerNeed,
+};
+use sha2::{Digest as _, Sha256};
+
+use super::call::Call;
+use super::error::RpcFault;
+use crate::credential::Standing;
+
+/// A worker that listens hears something at least so often, so that either side notices when the other is gone.
+const STILL_THERE: Duration = Duration::from_secs(15);
+const MOST_TEXT: usize = 256;
+const MOST_LABELS: usize = 64;
+const MOST_HELD: usize = 10_000;
+
+/// A worker as a lease knows it; whoever says nothing of itself is known by its key, and takes anything.
+pub(super) fn identity(call: &Call, info: Option<&WorkerInfo>) -> Result<(Worker, BTreeMap<String, String>), RpcFault> {
+    let Some(info) = info else {
+        let worker = Worker {
+            id: id_of(call),
+            host: call.caller.from.clone(),
+            runner: "rpc".into(),
+            in_process: false,
+            serves: Needs::ALL.to_vec(),
+        };
+        return Ok((worker, BTreeMap::new()));
+    };
+    let id = worker_id("worker.id", &info.id)?;
+    for (field, text) in [("name", &info.name), ("host", &info.host), ("runner", &info.runner), ("version", &info.version)] {
+        if text.len() > MOST_TEXT || text.chars().any(char::is_control) {
+            return Err(RpcFault::invalid(&format!("worker.{field}"), format!("at most {MOST_TEXT} printable characters")));
+        }
+    }
+    let is_label = |(key, value): (&String, &String)| Name::new(key.as_str()).is_ok() && value.len() <= MOST_TEXT && !value.chars().any(char::is_control);
+    if info.labels.len() > MOST_LABELS || !info.labels.iter().all(is_label) {
+        return Err(RpcFault::invalid("worker.labels", format!("at most {MOST_LABELS}, each a name and {MOST_TEXT} printable characters")));
+    }
+    let needs = |need: &runvoy_rpc::buffa::EnumValue<WorkerNeed>| match need.as_known() {
+        Some(WorkerNeed::Process) => Ok(Needs::Process),
+        Some(WorkerNeed::Image) => Ok(Needs::Image),
+        _ => Err(RpcFault::invalid("worker.serves", "names something that is not known here")),
+    };
+    let serves = info.serves.iter().map(needs).collect::<Result<Vec<_>, _>>()?;
+    let serves = if serves.is_empty() { Needs::ALL.to_vec() } else { serves };
+    let worker = Worker { id, host: info.host.clone(), runner: info.runner.clone(), in_process: false, serves };
+    Ok((worker, info.labels.iter().map(|(key, value)| (key.clone(), value.clone())).collect()))
+}
+
+/// Who shows the same key is the same worker.
+fn id_of(call: &Call) -> WorkerId {
+    let mut digest = Sha256::new();
+    digest.update(b"runvoy rpc worker\0");
+    digest.update(call.caller.key_hash.unwrap_or_default());
+    digest.update(call.caller.email.as_bytes());
+    let digest: [u8; 32] = digest.finalize().into();
+    WorkerId::from_bytes(*digest.first_chunk().expect("a digest is longer"))
+}
+
+fn worker_id(field: &str, text: &str) -> Result<WorkerId, RpcFault> {
+    text.parse().map_err(|_| RpcFault::invalid(field, "must be a UUID"))
+}
+
+/// The queues that a request names, if the caller may serve them.
+pub(super) fn queues(call: &Call, field: &str, texts: &[String]) -> Result<Vec<Name>, RpcFault> {
+    let mut queues = Vec::with_capacity(texts.len());
+    for text in texts {
+        let queue = Name::new(text.as_str()).map_err(|error| RpcFault::invalid(field, error.to_string()))?;
+        call.may_serve(&queue)?;
+        if !queues.contains(&queue) {
+            queues.push(queue);
+        }
+    }
+    Ok(queues)
+}
+
+pub(super) async fn report(call: Call, request: ReportWorkerRequest) -> Result<ReportWorkerResponse, RpcFault> {
+    let info = request.worker.as_option().ok_or_else(|| RpcFault::invalid("worker", "must be there"))?;
+    let (worker, labels) = identity(&call, Some(info))?;
+    if request.leaving {
+        call.engine().worker_left(worker.id).await?;
+        return Ok(ReportWorkerResponse::default());
+    }
+    if request.job_ids.len() > MOST_HELD {
+        return Err(RpcFault::invalid("job_ids", format!("at most {MOST_HELD}")));
+    }
+    let held = request.job_ids.iter().map(|id| id.parse()).collect::<Result<Vec<ExecutionId>, _>>();
+    let held = held.map_err(|_| RpcFault::invalid("job_ids", "names something that is no id of a job"))?;
+    let presence = Presence {
+        worker: worker.id,
+        account: call.caller.worker_account().and_then(|name| Name::new(name).ok()),
+        name: info.name.clone(),
+        host: worker.host,
+        version: info.version.clone(),
+        runner: worker.runner,
+        queues: queues(&call, "queues", &request.queues)?,
+        labels,
+        concurrency: info.concurrency,
+        running: u32::try_from(held.len()).unwrap_or(u32::MAX),
+        in_process: false,
+        draining: request.draining,
+        since: UnixMs(request.since_ms),
+        seen_at: call.engine().now(),
+    };
+    call.engine().note_worker(presence).await?;
+    let look_at = call.engine().to_look_at(worker.id, &held).await?;
+    Ok(ReportWorkerResponse { job_ids: look_at.iter().map(ToString::to_string).collect(), ..ReportWorkerResponse::default() })
+}
+
+pub(super) async fn attend(call: Call, request: AttendWorkerRequest) -> Result<ServiceStream<AttendWorkerResponse>, RpcFault> {
+    let ear = call.engine().listen(worker_id("worker_id", &request.worker_id)?);
+    let standing = Standing::of(&call.caller);
+    let calls = stream::try_unfold((call, ear, standing), |(call, ear, standing)| async move {
+        let state = Arc::clone(&call.state);
+        let job_ids = tokio::select! {
+            heard = ear.hear() => heard.iter().map(ToString::to_string).collect(),
+            () = tokio::time::sleep(STILL_THERE) => Vec::new(),
+            () = state.stopping() => return Err(RpcFault::Stopping.into_status(&call.caller.request_id)),
+        };
+        standing.still_stands(&state, Action::Lease).await.map_err(|fault| RpcFault::from(fault).into_status(&call.caller.request_id))?;
+        Ok::<_, ConnectError>(Some((AttendWorkerResponse { job_ids, ..AttendWorkerResponse::default() }, (call, ear, standing))))
+    });
+    Ok(Box::pin(calls))
+}

@@ -1,0 +1,116 @@
+//! Workers over the API: accounts, their keys, and who is there.
+
+use std::collections::BTreeMap;
+
+use http::StatusCode;
+use runvoy_model::id::WorkerId;
+use runvoy_model::name::Name;
+use runvoy_model::role::Role;
+use runvoy_model::time::UnixMs;
+use runvoy_model::worker::Presence;
+use serde_json::{Value, json};
+
+use crate::app::{NOW, ROLES, TestApp};
+
+const ACCOUNTS: &str = "/api/v1/workers/accounts";
+
+async fn create(app: &TestApp, body: Value) -> Value {
+    let answer = app.post(ACCOUNTS).admin().json(&body).send().await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text());
+    answer.json()
+}
+
+async fn whoami(app: &TestApp, key: &str) -> (u16, Value) {
+    let answer = app.get("/api/v1/whoami").header("x-api-key", key).send().await;
+    (answer.status.as_u16(), answer.json())
+}
+
+fn key_in(answer: &Value) -> String {
+    answer["api_key"].as_str().expect("a key").to_owned()
+}
+
+#[tokio::test]
+async fn an_account_is_made_rekeyed_and_revoked_and_its_key_shown_once() {
+    let app = TestApp::new().await;
+    let made = create(&app, json!({"name": "gpu/1", "queues": ["gpu", "default"]})).await;
+    let first = key_in(&made);
+    assert_eq!((&made["account"]["queues"], &made["account"]["revoked"]), (&json!(["default", "gpu"]), &json!(false)));
+    let (status, who) = whoami(&app, &first).await;
+    assert_eq!((status, &who["email"], &who["role"]), (200, &json!("worker:gpu/1"), &json!("worker")));
+    let taken = app.post(ACCOUNTS).admin().json(&json!({"name": "gpu/1"})).send().await;
+    assert_eq!(taken.code(), (409, "CONFLICT".into()));
+    let rotated = app.post(&format!("{ACCOUNTS}/gpu%2F1/rotate")).admin().send().await.json();
+    let second = key_in(&rotated);
+    assert_eq!((whoami(&app, &first).await.0, whoami(&app, &second).await.0), (401, 200));
+    let listed = app.get(ACCOUNTS).admin().send().await;
+    assert!(!listed.text().contains(&second[12..]), "only the beginning of a key is kept");
+    assert_eq!(listed.json()[0]["key_prefix"], second[..11]);
+    assert_eq!(app.ask(http::Method::DELETE, &format!("{ACCOUNTS}/gpu%2F1")).admin().send().await.status, StatusCode::OK);
+    assert_eq!(app.get("/api/v1/whoami").header("x-api-key", &second).send().await.code(), (401, "API_KEY_REVOKED".into()));
+    assert_eq!(app.get(ACCOUNTS).admin().send().await.json()[0]["revoked"], true);
+    for gone in ["gpu%2F1", "never", "a%20b"] {
+        assert_eq!(app.ask(http::Method::DELETE, &format!("{ACCOUNTS}/{gone}")).admin().send().await.code().0, 404, "{gone}");
+    }
+    let events = app.get("/api/v1/audit?action=workers").admin().send().await.text();
+    for action in ["workers.create", "workers.rotate", "workers.revoke"] {
+        assert!(events.contains(action), "{action}: {events}");
+    }
+    assert!(!events.contains(&first) && !events.contains(&second));
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_an_account_is_named_by_field() {
+    let app = TestApp::new().await;
+    for (body, field) in [
+        (json!({}), "name"),
+        (json!({"name": "a b"}), "name"),
+        (json!({"name": "a", "queues": ["x y"]}), "queues"),
+        (json!({"name": "a", "public_key": "nonsense"}), "public_key"),
+        (json!({"name": "a", "what": 1}), "what"),
+    ] {
+        let answer = app.post(ACCOUNTS).admin().json(&body).send().await;
+        assert_eq!(answer.code().0, 400, "{body}");
+        assert!(answer.text().contains(field), "{body}: {}", answer.text());
+    }
+    let keyed = async || app.post(ACCOUNTS).admin().header("idempotency-key", "k").json(&json!({"name": "once"})).send().await;
+    assert_eq!(keyed().await.status, StatusCode::CREATED);
+    assert_eq!(keyed().await.code().0, 409, "a key is shown once");
+}
+
+#[tokio::test]
+async fn workers_that_are_there_are_seen_by_everybody_but_workers() {
+    let app = TestApp::new().await;
+    app.with_worker().await;
+    let presence = Presence {
+        worker: WorkerId::from_bytes([7; 16]),
+        account: Some(Name::new("gpu-1").expect("a name")),
+        name: "gpu-1.a".into(),
+        host: "a".into(),
+        version: "0.1.0".into(),
+        runner: "process".into(),
+        queues: vec![Name::new("gpu").expect("a name")],
+        labels: BTreeMap::from([("zone".into(), "b".into())]),
+        concurrency: 4,
+        running: 1,
+        in_process: false,
+        draining: false,
+        since: UnixMs(NOW),
+        seen_at: UnixMs(NOW),
+    };
+    app.engine.note_worker(presence).await.expect("noted");
+    for role in ROLES {
+        let workers = app.get("/api/v1/workers").role(role).send().await.json();
+        assert_eq!((&workers[0]["account"], &workers[0]["live"], &workers[0]["labels"]["zone"]), (&json!("gpu-1"), &json!(true), &json!("b")));
+    }
+    assert_eq!(app.get("/api/v1/workers").role(Role::Worker).send().await.code(), (403, "FORBIDDEN".into()));
+    app.clock.advance(31_000);
+    assert_eq!(app.get("/api/v1/workers").admin().send().await.json()[0]["live"], false);
+}
+
+#[tokio::test]
+async fn the_status_of_what_waits_names_the_queue_that_nobody_serves() {
+    let app = TestApp::new().await;
+    let id = app.submit_as(Role::Developer, json!({"command": "true", "queue": "gpu"})).await;
+    let status = app.get(&format!("/api/v1/executions/{id}/status")).role(Role::Developer).send().await.json();
+    assert_eq!(status["waiting_for"], json!({"code": "worker", "message": "a worker: no worker serves queue gpu"}));
+}

@@ -1,0 +1,130 @@
+//! Workers: those that are there, and the accounts whose keys they show.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::null_is_empty;
+use crate::sensitive::Sensitive;
+use crate::time::Rfc3339;
+
+/// A worker as it was last heard of. An item of `GET /workers`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Worker {
+    /// One start of it: a worker that is started again is another one.
+    pub worker_id: String,
+    /// What it calls itself.
+    pub name: String,
+    /// The machine it is on.
+    #[serde(default)]
+    pub host: String,
+    /// The account whose key it showed; absent for one that lives inside a server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// The queues it serves.
+    #[serde(default, deserialize_with = "null_is_empty")]
+    pub queues: Vec<String>,
+    /// What executions can ask for.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// How it runs commands.
+    #[serde(default)]
+    pub runner: String,
+    /// How many executions it runs now.
+    #[serde(default)]
+    pub running: u32,
+    /// How many it runs at once.
+    #[serde(default)]
+    pub concurrency: u32,
+    /// It was heard of within the last 30 seconds.
+    #[serde(default)]
+    pub live: bool,
+    /// It takes nothing new, and goes when what it runs has ended.
+    #[serde(default)]
+    pub draining: bool,
+    /// It lives inside a server.
+    #[serde(default)]
+    pub in_process: bool,
+    /// The program's version.
+    #[serde(default)]
+    pub version: String,
+    /// When it started.
+    pub since: Rfc3339,
+    /// When it was last heard of.
+    pub seen_at: Rfc3339,
+}
+
+/// An account of workers. An item of `GET /workers/accounts`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct WorkerAccount {
+    /// Its name.
+    pub name: String,
+    /// Its id: another one when the name is used again.
+    pub id: String,
+    /// The queues it may serve; none means every queue.
+    #[serde(default, deserialize_with = "null_is_empty")]
+    pub queues: Vec<String>,
+    /// The first characters of its key; absent where it has a public key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_prefix: Option<String>,
+    /// The fingerprint of its public key: what `kid` of its tokens says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    /// Who made it.
+    #[serde(default)]
+    pub created_by: String,
+    /// When.
+    pub created_at: Rfc3339,
+    /// Since when it has this key.
+    pub keyed_at: Rfc3339,
+    /// When its key was last used, to the minute or so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_used: Option<Rfc3339>,
+    /// Its key is not accepted any more.
+    #[serde(default)]
+    pub revoked: bool,
+}
+
+/// Body of `POST /workers/accounts`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CreateWorkerRequest {
+    /// Its name. It may be left out with a public key: then it is what comes with the key, or the key's fingerprint.
+    #[serde(default)]
+    pub name: String,
+    /// The queues it may serve; none means every queue.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<String>,
+    /// A P-256 public key whose owner signs tokens with the private one: PEM, or base58 of such a key or of a JSON document with `name` and
+    /// `public_key`. Absent: a key is made, and shown once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public_key: Option<String>,
+}
+
+/// Answer to an account that was made or given another key. A key is given once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CreateWorkerResponse {
+    /// The account.
+    pub account: WorkerAccount,
+    /// The key. Nobody can ask for it again. Absent where a public key was brought.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_key: Option<Sensitive>,
+    /// What happened, for a person.
+    #[serde(default)]
+    pub message: String,
+}
+
+/// Answer to `DELETE /workers/accounts/{name}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RevokeWorkerResponse {
+    /// Which account.
+    pub name: String,
+    /// What happened, for a person.
+    #[serde(default)]
+    pub message: String,
+}
