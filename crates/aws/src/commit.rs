@@ -287,8 +287,10 @@ fn check_rest(transaction: &mut Transaction<'_>, desk: &Desk, step: &Step, comma
 }
 
 /// The record of whoever asks is read as it is when the step is decided. Checking it once more in the transaction would set all steps of one
-/// user against each other; only where people and what they manage change is that worth it.
+/// user against each other; only where people and what they manage change is that worth it. So it is with the terms of a queue and its leases; how
+/// many places are taken is checked with the record of those, which is written. And what a lease passes by need not stay as it was.
 fn is_checked(kind: Kind, name: &str, step: &Step, command: &Command) -> bool {
     let is_asker = step.authority.as_ref().is_some_and(|authority| owner_record(&authority.email) == (kind, name));
-    matches!(command, Command::Change(..)) || !is_asker
+    let is_passed_by = kind == Kind::Permits && matches!(command, Command::Lease(_) | Command::Submit(_));
+    matches!(command, Command::Change(..)) || !(is_asker || kind == Kind::Queue || is_passed_by)
 }

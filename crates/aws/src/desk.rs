@@ -17,7 +17,7 @@ use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
 use runvoy_model::time::UnixMs;
-use runvoy_model::view::{Standing, View};
+use runvoy_model::view::{PassOver, Standing, View};
 
 use crate::job::SeenJob;
 use crate::limit;
@@ -48,6 +48,7 @@ pub(crate) struct ReadyNeed {
     pub serves: Vec<Needs>,
     pub now: UnixMs,
     pub max: usize,
+    pub pass: PassOver,
 }
 
 /// What was found.
@@ -247,8 +248,8 @@ impl View for Desk {
         Ok(found!(self, Need::Submitted(user.to_owned(), key.to_owned()), Submitted).clone())
     }
 
-    fn ready(&mut self, queues: &[Name], serves: &[Needs], now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, Halt> {
-        let need = ReadyNeed { queues: queues.to_vec(), serves: serves.to_vec(), now, max };
+    fn ready(&mut self, queues: &[Name], serves: &[Needs], now: UnixMs, max: usize, pass: &PassOver) -> Result<Vec<ExecutionId>, Halt> {
+        let need = ReadyNeed { queues: queues.to_vec(), serves: serves.to_vec(), now, max, pass: pass.clone() };
         Ok(found!(self, Need::Ready(Box::new(need)), Ready).clone())
     }
 

@@ -104,7 +104,7 @@ impl DynamoStore {
     }
 
     async fn read_ready(&self, need: &ReadyNeed) -> Result<Vec<(Need, Found)>, Fault> {
-        let ready = self.lists.ready(&need.queues, &need.serves, need.now, need.max).await?;
+        let ready = self.lists.ready(&need.queues, &need.serves, need.now, need.max, Some(&need.pass)).await?;
         let ids = ready.iter().map(|execution| execution.id).collect();
         let seen = |execution| Found::Execution(Some(Box::new(SeenExecution { execution, ticket: None, step: None })));
         let mut found: Vec<_> = ready.into_iter().map(|execution| (Need::Execution(execution.id), seen(execution))).collect();

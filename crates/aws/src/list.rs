@@ -1,10 +1,11 @@
 //! Pages of executions, newest first by id. The narrowest index that serves one of the filters names the candidates, day by day from the
-//! newest; all filters are then applied to what is read.
+//! newest; all filters are then applied to what is read. A lock and, of what has ended, a queue have no index: those of others are read past.
 
 use std::collections::BTreeMap;
 
 use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
+use runvoy_model::name::Name;
 use runvoy_model::status::Status;
 use runvoy_ports::store::{ListQuery, StoreError};
 
@@ -57,7 +58,7 @@ impl Lists {
         statuses.sort_unstable();
         statuses.dedup();
         let only_open = !statuses.is_empty() && statuses.iter().all(|status| !status.is_terminal());
-        if only_open && let Some(open) = self.open(&statuses, most_open).await? {
+        if only_open && let Some(open) = self.open(&statuses, query.queue.as_ref(), most_open).await? {
             page.pick(open).await?;
             return Ok(page.found);
         }
@@ -71,12 +72,16 @@ impl Lists {
     }
 
     /// Candidates for these statuses, all of which are open; `None` where there are too many to look at all.
-    async fn open(&self, statuses: &[Status], most: usize) -> Result<Option<Vec<ExecutionId>>, StoreError> {
+    async fn open(&self, statuses: &[Status], queue: Option<&Name>, most: usize) -> Result<Option<Vec<ExecutionId>>, StoreError> {
         let pending = statuses.contains(&Status::Pending);
         let active = statuses.iter().any(|status| *status != Status::Pending);
         let wanted = |line: &Line| if *line == Line::Active { active } else { pending };
         let lines: Vec<Line> = Line::OPEN.into_iter().filter(wanted).collect();
-        let found = self.first_of(&lines, &known::queues(&self.dynamo).await?, most).await?;
+        let queues = match queue {
+            Some(queue) => vec![queue.clone()],
+            None => known::queues(&self.dynamo).await?,
+        };
+        let found = self.first_of(&lines, &queues, most).await?;
         Ok((found.len() <= most).then_some(found))
     }
 }
@@ -185,6 +190,7 @@ pub(crate) fn listed(query: &ListQuery, execution: &Execution) -> bool {
         && query.owner.as_ref().is_none_or(owned)
         && query.created_by.as_ref().is_none_or(|user| execution.created_by == *user)
         && query.lock.as_ref().is_none_or(|lock| execution.spec.lock.as_ref() == Some(lock))
+        && query.queue.as_ref().is_none_or(|queue| execution.spec.queue == *queue)
         && query.job.is_none_or(|job| execution.spec.task.as_ref().is_some_and(|task| task.job == job))
         && query.since.is_none_or(|since| execution.submitted_at >= since)
         && query.until.is_none_or(|until| execution.submitted_at < until)

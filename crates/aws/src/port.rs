@@ -230,7 +230,7 @@ impl RecordStore for DynamoStore {
 impl ReadySource for DynamoStore {
     async fn ready_since(&self, before: UnixMs, max: usize) -> Result<Vec<Waiting>, StoreError> {
         let queues = known::queues(&self.dynamo).await?;
-        let ready = self.lists.ready(&queues, &Needs::ALL, before, max).await?;
+        let ready = self.lists.ready(&queues, &Needs::ALL, before, max, None).await?;
         let waiting =
             |execution: Execution| Waiting { execution: execution.id, queue: execution.spec.queue.clone(), attempt: execution.attempt + 1 };
         Ok(ready.into_iter().map(waiting).collect())

@@ -1,5 +1,5 @@
-//! Who can be leased: the first of the lines asked for, by priority, then by since when they can be, then by id. What is in backoff is
-//! passed over, not waited for. Everything that is named here was read as it is now; a lease step still has its own condition on it.
+//! Who can be leased: the first of the lines asked for, by since when they can be with a head start for each priority, then by id. What is in
+//! backoff is passed over, not waited for; so is what a worker lacks the label for, or whose user has their share, at the price of a read each. Everything that is named here was read as it is now; a lease step still has its own condition on it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -9,6 +9,7 @@ use runvoy_model::id::ExecutionId;
 use runvoy_model::name::Name;
 use runvoy_model::spec::Needs;
 use runvoy_model::time::UnixMs;
+use runvoy_model::view::PassOver;
 use runvoy_ports::store::StoreError;
 
 use crate::dynamo::Dynamo;
@@ -26,10 +27,17 @@ const GLANCE: usize = 4;
 const MOST_READ: usize = 200;
 
 impl Lists {
-    /// The first executions that can be leased now by who serves this, `max` in all.
-    pub async fn ready(&self, queues: &[Name], serves: &[Needs], now: UnixMs, max: usize) -> Result<Vec<Execution>, StoreError> {
-        let asked = Asked { queues, serves };
-        let due = |execution: &Execution| asked.place(execution).filter(|(_, ready_at, _)| *ready_at <= now);
+    /// The first executions that can be leased now by who serves this, `max` in all, without those that are passed over.
+    pub async fn ready(
+        &self,
+        queues: &[Name],
+        serves: &[Needs],
+        now: UnixMs,
+        max: usize,
+        pass: Option<&PassOver>,
+    ) -> Result<Vec<Execution>, StoreError> {
+        let asked = Asked { queues, serves, pass };
+        let due = |execution: &Execution| asked.place(execution).filter(|place| place.ready_at <= now);
         let mut want = max;
         while want > 0 {
             let heads = self.heads(&asked, now, want).await?;
@@ -44,7 +52,7 @@ impl Lists {
             if found.len() >= max || end.is_none() {
                 return Ok(found.into_values().take(max).collect());
             }
-            // Too many of those that were named are gone.
+            // Too many of those that were named are gone, or passed over.
             want = want.saturating_mul(4);
         }
         Ok(Vec::new())
@@ -52,12 +60,12 @@ impl Lists {
 
     /// When the next execution of these queues can be leased by who serves this.
     pub async fn next_ready(&self, queues: &[Name], serves: &[Needs]) -> Result<Option<UnixMs>, StoreError> {
-        let asked = Asked { queues, serves };
+        let asked = Asked { queues, serves, pass: None };
         let written = self.recent.executions(|execution| asked.place(execution));
-        let written: Vec<ExecutionId> = written.into_iter().map(|(.., id)| id).collect();
+        let written: Vec<ExecutionId> = written.into_iter().map(|place| place.id).collect();
         let in_parts: Vec<_> = self.ready_parts(&asked).into_iter().map(|part| self.next_in(part, &asked)).collect();
         let (parts, written) = future::try_join(future::try_join_all(in_parts), self.read(&written)).await?;
-        let written = written.iter().filter_map(|execution| asked.place(execution)).map(|(_, ready_at, _)| ready_at);
+        let written = written.iter().filter_map(|execution| asked.place(execution)).map(|place| place.ready_at);
         Ok(parts.into_iter().flatten().chain(written).min())
     }
 
@@ -66,11 +74,11 @@ impl Lists {
         let (mut earliest, mut from) = (None, BEGINNING.to_owned());
         loop {
             let named = named_from(&self.dynamo, &part, &from, GLANCE).await?;
-            let Some((priority, ..)) = named.first().map(|(place, _)| *place) else { return Ok(earliest) };
-            let same: Vec<ReadyPlace> = named.iter().map(|(place, _)| *place).take_while(|place| place.0 == priority).collect();
-            let ids: Vec<ExecutionId> = same.iter().map(|(.., id)| *id).collect();
+            let Some(priority) = named.first().map(|(place, _)| place.priority) else { return Ok(earliest) };
+            let same: Vec<ReadyPlace> = named.iter().map(|(place, _)| *place).take_while(|place| place.priority == priority).collect();
+            let ids: Vec<ExecutionId> = same.iter().map(|place| place.id).collect();
             let places: Vec<ReadyPlace> = self.read(&ids).await?.iter().filter_map(|execution| asked.place(execution)).collect();
-            earliest = places.iter().map(|(_, ready_at, _)| *ready_at).chain(earliest).min();
+            earliest = places.iter().map(|place| place.ready_at).chain(earliest).min();
             let is_known = same.len() < named.len() || places.iter().any(|place| same.contains(place));
             from = match named.last() {
                 Some(_) if is_known => after_priority(priority),
@@ -80,11 +88,12 @@ impl Lists {
         }
     }
 
-    /// The first of every part that can be leased by now, as the index has them.
+    /// The first of every priority of every part that can be leased by now, as the index has them.
     async fn heads(&self, asked: &Asked<'_>, now: UnixMs, want: usize) -> Result<Vec<Head>, StoreError> {
         let parts = self.ready_parts(asked).into_iter();
-        let heads: Vec<_> = parts.map(|part| head(self.dynamo.clone(), part, now, want)).collect();
-        Ok(stream::iter(heads).buffer_unordered(AT_ONCE).try_collect().await?)
+        let heads: Vec<_> = parts.map(|part| heads_of(self.dynamo.clone(), part, now, want)).collect();
+        let heads: Vec<Vec<Head>> = stream::iter(heads).buffer_unordered(AT_ONCE).try_collect().await?;
+        Ok(heads.into_iter().flatten().collect())
     }
 
     /// Reads along a line until so many are found that stand no later than where it has come to.
@@ -95,8 +104,12 @@ impl Lists {
         max: usize,
     ) -> Result<BTreeMap<ReadyPlace, Execution>, StoreError> {
         let (mut found, mut seen) = (BTreeMap::new(), HashSet::new());
-        for chunk in line.chunks(max.clamp(1, MOST_READ)) {
-            let ids: Vec<ExecutionId> = chunk.iter().map(|(.., id)| *id).filter(|id| seen.insert(*id)).collect();
+        let (mut left, mut at_once) = (line, max.clamp(1, MOST_READ));
+        while !left.is_empty() {
+            let (chunk, later) = left.split_at(left.len().min(at_once));
+            // Where the first are passed over, so are perhaps many more.
+            (left, at_once) = (later, (2 * at_once).min(MOST_READ));
+            let ids: Vec<ExecutionId> = chunk.iter().map(|place| place.id).filter(|id| seen.insert(*id)).collect();
             let read = self.read(&ids).await?;
             found.extend(read.into_iter().filter_map(|execution| Some((due(&execution)?, execution))));
             // One that has moved back since it was named does not count before those in between.
@@ -117,39 +130,56 @@ impl Lists {
 struct Asked<'a> {
     queues: &'a [Name],
     serves: &'a [Needs],
+    pass: Option<&'a PassOver>,
 }
 
 impl Asked<'_> {
     /// The place of an execution, if it is asked for.
     fn place(&self, execution: &Execution) -> Option<ReadyPlace> {
         let key = execution.ready_key().filter(|key| self.queues.contains(&key.queue) && self.serves.contains(&key.needs))?;
-        Some((key.priority, key.ready_at, key.id))
+        let is_passed = self.pass.is_some_and(|pass| pass.passes(execution));
+        (!is_passed).then_some(ReadyPlace { priority: key.priority, ready_at: key.ready_at, id: key.id })
     }
 }
 
-/// The beginning of a part, without what is in backoff.
+/// The beginning of what a part has of one priority, without what is in backoff.
+#[derive(Default)]
 struct Head {
     places: Vec<ReadyPlace>,
     /// There may be more.
     is_cut: bool,
 }
 
-async fn head(dynamo: Dynamo, part: Part, now: UnixMs, want: usize) -> Result<Head, Fault> {
-    let (mut places, mut from) = (Vec::new(), BEGINNING.to_owned());
-    while places.len() < want {
-        let limit = want - places.len();
+/// The beginning of each priority of a part, up to `want` of each.
+async fn heads_of(dynamo: Dynamo, part: Part, now: UnixMs, want: usize) -> Result<Vec<Head>, Fault> {
+    let (mut heads, mut head, mut from) = (Vec::new(), Head::default(), BEGINNING.to_owned());
+    loop {
+        let limit = want - head.places.len();
         let named = named_from(&dynamo, &part, &from, limit).await?;
-        let due = named.iter().map(|(place, _)| *place).take_while(|(_, ready_at, _)| *ready_at <= now);
-        let before = places.len();
-        places.extend(due);
-        from = match (named.get(places.len() - before), named.last()) {
-            // The rest of this priority is in backoff.
-            (Some(((priority, ..), _)), _) => after_priority(*priority),
-            (None, Some((_, sort))) if named.len() >= limit => behind(sort),
-            _ => return Ok(Head { places, is_cut: false }),
-        };
+        let Some((last, sort)) = named.last().cloned() else { break };
+        for (place, _) in &named {
+            if head.places.first().is_some_and(|first| first.priority != place.priority) {
+                heads.push(std::mem::take(&mut head));
+            }
+            if place.ready_at <= now {
+                head.places.push(*place);
+            }
+        }
+        if named.len() < limit {
+            break;
+        }
+        let is_full = head.places.len() >= want;
+        // The rest of this priority is in backoff, or more than is wanted.
+        if last.ready_at > now || is_full {
+            head.is_cut = is_full;
+            heads.push(std::mem::take(&mut head));
+            from = after_priority(last.priority);
+        } else {
+            from = behind(&sort);
+        }
     }
-    Ok(Head { places, is_cut: true })
+    heads.push(head);
+    Ok(heads)
 }
 
 /// What a part has from a sort key on, each with its own.

@@ -1,7 +1,9 @@
 //! How an execution stands in its queue: it can be leased, waits for its lock, is with a worker, or is a dead letter; one of these or
 //! none. The standing index is written from here and read from here, so that nobody else knows the form of its keys.
 
-use runvoy_model::execution::{Execution, LockClaim};
+use std::cmp::Ordering;
+
+use runvoy_model::execution::{Execution, LockClaim, Place};
 use runvoy_model::id::ExecutionId;
 use runvoy_model::name::Name;
 use runvoy_model::spec::Needs;
@@ -71,7 +73,30 @@ impl Stand {
 }
 
 /// The place of one that can be leased: the smallest goes first.
-pub(crate) type ReadyPlace = (u8, UnixMs, ExecutionId);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ReadyPlace {
+    pub priority: u8,
+    pub ready_at: UnixMs,
+    pub id: ExecutionId,
+}
+
+impl ReadyPlace {
+    fn in_line(self) -> (Place, u8) {
+        (Place::new(self.priority, self.ready_at, self.id), self.priority)
+    }
+}
+
+impl Ord for ReadyPlace {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.in_line().cmp(&other.in_line())
+    }
+}
+
+impl PartialOrd for ReadyPlace {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 fn ready_sort(priority: u8, ready_at: UnixMs, id: ExecutionId) -> String {
     format!("{priority:03}#{}#{id}", sortable(ready_at))
@@ -82,7 +107,7 @@ pub(crate) fn ready_place(sort: &str) -> Option<ReadyPlace> {
     let mut parts = sort.split('#');
     let priority = parts.next()?.parse().ok()?;
     let ready_at = unsorted(parts.next()?)?;
-    Some((priority, ready_at, parts.next()?.parse().ok()?))
+    Some(ReadyPlace { priority, ready_at, id: parts.next()?.parse().ok()? })
 }
 
 /// Before everything of lower priority than this, and after everything of this one.
@@ -123,15 +148,16 @@ mod tests {
     }
 
     #[test]
-    fn ready_places_sort_by_priority_then_time_then_id() {
-        let id = |byte| ExecutionId::from_bytes([byte; 16]);
-        let places =
-            [(1, UnixMs(i64::MAX), id(9)), (2, UnixMs(-3), id(8)), (2, UnixMs(5), id(1)), (2, UnixMs(5), id(2)), (10, UnixMs(0), id(0))];
-        let texts: Vec<String> = places.iter().map(|(priority, at, id)| ready_sort(*priority, *at, *id)).collect();
+    fn sort_keys_go_by_priority_then_time_then_id() {
+        let place = |priority, at, byte| ReadyPlace { priority, ready_at: UnixMs(at), id: ExecutionId::from_bytes([byte; 16]) };
+        let places = [place(1, i64::MAX, 9), place(2, -3, 8), place(2, 5, 1), place(2, 5, 2), place(10, 0, 0)];
+        let texts: Vec<String> = places.iter().map(|place| ready_sort(place.priority, place.ready_at, place.id)).collect();
         assert!(texts.is_sorted());
+        assert!(places[1..4].is_sorted(), "those of one priority stand in line as they are sorted");
+        assert!(place(2, 0, 1) < place(1, 600_001, 1) && place(1, 599_999, 1) < place(2, 0, 1), "age makes up for priority");
         for (place, text) in places.iter().zip(&texts) {
             assert_eq!(ready_place(text), Some(*place));
-            assert!(*text < after_priority(place.0));
+            assert!(*text < after_priority(place.priority));
         }
         assert!(after_priority(1) <= texts[1]);
     }

@@ -99,7 +99,10 @@ impl DynamoStore {
         found.into_iter().flatten().for_each(|(need, found)| desk.put(need, found));
         let (mut writes, mut answer) = self.decide(&mut desk, &mut turn, |desk| decide(desk, step, command)).await?;
         if writes.is_empty() {
-            self.hold(&desk).await?;
+            // That nothing was given says nothing about what was looked at.
+            if !matches!(command, Command::Lease(_)) {
+                self.hold(&desk).await?;
+            }
             return Ok(answer);
         }
         writes.seal(&self.audit_key, &mut answer);
@@ -147,7 +150,7 @@ impl DynamoStore {
             match decision(desk) {
                 Ok(decided) => return Ok(decided),
                 Err(Halt::Need(need)) => {
-                    let busy = matches!(need, Need::Job(_) | Need::Lock(_) | Need::FirstWaiter(_));
+                    let busy = matches!(need, Need::Job(_) | Need::Lock(_) | Need::FirstWaiter(_) | Need::Record(Kind::Permits, _));
                     if busy && turn.is_none() {
                         *turn = Some(self.turns.take(need.clone()).await);
                     }
@@ -175,6 +178,7 @@ fn foreseen(step: &Step, command: &Command) -> Vec<Need> {
     match command {
         Command::Submit(submit) => {
             needs.push(Need::Execution(submit.id));
+            needs.extend(submit.lease_to.as_ref().map(|_| Need::Record(Kind::Queue, submit.spec.queue.as_str().to_owned())));
             needs.extend(submit.key.as_ref().map(|key| Need::Submitted(key.user.clone(), key.key.clone())));
         }
         Command::Begin(fence) | Command::GiveBack(fence) => needs.push(Need::Execution(fence.execution)),
@@ -182,7 +186,9 @@ fn foreseen(step: &Step, command: &Command) -> Vec<Need> {
         Command::EndAttempt(ended) => needs.push(Need::Execution(ended.fence.execution)),
         Command::Kill(kill) => needs.push(Need::Execution(kill.execution)),
         Command::Reap(reap) => needs.push(Need::Execution(reap.execution)),
-        Command::ConfirmKill(id) | Command::ExpireWait(id) | Command::NoteLink(id, _) => needs.push(Need::Execution(*id)),
+        Command::ConfirmKill(id) | Command::ExpireWait(id) | Command::NoteLink(id, _) | Command::FreePermit(_, id) => {
+            needs.push(Need::Execution(*id))
+        }
         Command::ReleaseLock(name) | Command::FreeLock(name, _) => needs.push(Need::Lock(name.clone())),
         Command::Change(Change::Checkpoint(_), _) => needs.push(Need::Record(Kind::Ledger, runvoy_model::record::ONLY.to_owned())),
         _ => {}

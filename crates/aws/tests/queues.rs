@@ -77,6 +77,7 @@ fn spec() -> Spec {
         queue: default(),
         priority: 3,
         labels: Default::default(),
+        worker_labels: Default::default(),
         retries: 0,
         secrets: Vec::new(),
         git: None,
@@ -144,9 +145,10 @@ impl Server {
             runner: "process".into(),
             in_process: false,
             serves: vec![Needs::Process],
+            labels: Default::default(),
         };
         let leases = (0..100).map(|_| LeaseId::from_bytes(self.fresh())).collect();
-        let request = LeaseRequest { worker, queues: vec![default()], leases, ttl_ms: 30_000, begin: false };
+        let request = LeaseRequest { worker, queues: vec![default()], leases, ttl_ms: 30_000, begin: false, lost_after_ms: None };
         self.store.lease(self.step(), request).await.expect("an answer").iter().map(|execution| execution.id).collect()
     }
 

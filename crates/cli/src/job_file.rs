@@ -49,6 +49,7 @@ struct TaskFile {
     queue: Option<String>,
     priority: Option<u8>,
     labels: BTreeMap<String, String>,
+    worker_labels: BTreeMap<String, String>,
     retries: Option<u32>,
 }
 
@@ -156,6 +157,7 @@ impl TaskFile {
             queue: self.queue,
             priority: self.priority,
             labels: self.labels,
+            worker_labels: self.worker_labels,
             retries: self.retries,
         }
     }
@@ -187,6 +189,7 @@ impl TaskFile {
             queue: terms.queue,
             priority: terms.priority,
             labels: terms.labels,
+            worker_labels: terms.worker_labels,
             retries: terms.retries,
         })
     }

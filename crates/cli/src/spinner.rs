@@ -88,6 +88,8 @@ mod tests {
             duration_seconds: None,
             cost_usd: None,
             attempt: 0,
+            worker_unreachable: false,
+            message: None,
         };
         spinner.status(&status);
         assert_eq!(spinner.turn(Duration::from_millis(1_200), None).as_deref(), Some("\r\x1b[K⠙ queued, waiting for lock prod 1.2s"));

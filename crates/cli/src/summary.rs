@@ -56,6 +56,8 @@ mod tests {
             duration_seconds: Some(1),
             cost_usd: None,
             attempt: 1,
+            worker_unreachable: false,
+            message: None,
         }
     }
 

@@ -21,6 +21,8 @@ pub struct ListQuery {
     pub user: Option<String>,
     /// Only those with this lock.
     pub lock: Option<String>,
+    /// Only those of this queue.
+    pub queue: Option<String>,
     /// Only those submitted at or after this RFC 3339 time.
     pub since: Option<String>,
     /// Only those submitted before this RFC 3339 time.
@@ -103,6 +105,7 @@ impl Client {
             .with_some("status", (!status.is_empty()).then_some(status))
             .with_some("user", query.user.as_ref())
             .with_some("lock", query.lock.as_ref())
+            .with_some("queue", query.queue.as_ref())
             .with_some("since", query.since.as_ref())
             .with_some("until", query.until.as_ref())
             .with_some("cursor", query.cursor.as_ref());

@@ -240,7 +240,14 @@ impl<'h> Play<'h> {
             // Longer than any backoff.
             self.yard.now = self.yard.now.plus_ms(400_000);
             let leases = (0..1 + self.chance.below(20)).map(|_| LeaseId::from_bytes(self.yard.fresh())).collect();
-            let request = LeaseRequest { worker: worker_of(1), queues: vec![name("default")], leases, ttl_ms: 30_000, begin: true };
+            let request = LeaseRequest {
+                worker: worker_of(1),
+                queues: vec![name("default")],
+                leases,
+                ttl_ms: 30_000,
+                begin: true,
+                lost_after_ms: None,
+            };
             self.yard.play(Command::Lease(request)).await;
             running = self.yard.store().list(query).await.expect("a list");
         }

@@ -6,7 +6,7 @@ use runvoy_model::command::{Answer, Command, EndAttempt, Extend, Fence, Kill, Le
 use runvoy_model::id::{ExecutionId, JobId, LeaseId, StepId};
 use runvoy_model::job::Payload;
 use runvoy_model::redrive::{Fate, Letter, Redrive};
-use runvoy_model::spec::{Needs, Spec};
+use runvoy_model::spec::{Labels, Needs, Spec};
 use runvoy_model::step::{Actor, Audit, Step};
 use runvoy_model::time::UnixMs;
 
@@ -218,6 +218,7 @@ impl History {
             timeout_ms: chance.percent(30).then_some(60_000),
             lock_wait_ms: chance.percent(80).then(|| [0, 5_000, 600_000][chance.below(3)]),
             queue: name(QUEUES[usize::from(chance.percent(20))]),
+            worker_labels: if chance.percent(15) { label(chance) } else { Default::default() },
             priority: 1 + u8::try_from(chance.below(5)).expect("small"),
             retries: u32::try_from(chance.below(3)).expect("small"),
             lock,
@@ -274,7 +275,11 @@ impl History {
         let leases = (0..=self.chance.below(4)).map(|_| LeaseId::from_bytes(self.fresh())).collect();
         let mut worker = worker_of(worker);
         worker.serves = [&[Needs::Process][..], &[Needs::Image], &Needs::ALL][self.chance.below(3)].to_vec();
-        Some(Command::Lease(LeaseRequest { worker, queues, leases, ttl_ms: 30_000, begin: self.chance.percent(40) }))
+        if self.chance.percent(50) {
+            worker.labels = label(&mut self.chance);
+        }
+        let lost_after_ms = self.chance.percent(20).then_some(3_600_000);
+        Some(Command::Lease(LeaseRequest { worker, queues, leases, ttl_ms: 30_000, begin: self.chance.percent(40), lost_after_ms }))
     }
 
     fn extend(&mut self) -> Option<Command> {
@@ -330,4 +335,9 @@ impl History {
             None => Next::Clock(1_000),
         }
     }
+}
+
+/// One of two labels of a worker.
+fn label(chance: &mut Chance) -> Labels {
+    [("zone".into(), ["a", "b"][chance.below(2)].into())].into()
 }

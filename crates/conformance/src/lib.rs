@@ -91,6 +91,17 @@ macro_rules! execution_store_conformance {
             a_submit_takes_only_a_slot_that_serves_it,
             a_clock_set_back_strands_nobody,
         });
+        $crate::promises!($harness; execution::gate {
+            a_paused_queue_hands_out_nothing,
+            a_limit_holds,
+            a_limit_holds_against_many_at_once,
+            a_user_has_no_more_than_their_share,
+            a_place_comes_back_however_an_attempt_ends,
+            a_worker_takes_what_its_labels_allow,
+            what_cannot_be_taken_starves_nobody,
+            age_makes_up_for_priority,
+            executions_are_listed_by_queue,
+        });
         $crate::promises!($harness; execution::end {
             a_terminal_status_is_final,
             an_end_is_recorded_whole,

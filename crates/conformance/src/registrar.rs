@@ -12,6 +12,7 @@ use runvoy_model::image::{ImageSettings, Reference, image_id};
 use runvoy_model::incident::{Incident, IncidentKind, Move, Told};
 use runvoy_model::name::Name;
 use runvoy_model::playbook::PlaybookBody;
+use runvoy_model::queue::QueueUpdate;
 use runvoy_model::role::Role;
 use runvoy_model::rule::{Effect, Rule};
 use runvoy_model::secret::Sealed;
@@ -20,6 +21,7 @@ use runvoy_model::user::CLAIM_LIVES_MS;
 use runvoy_model::worker::WorkerKey;
 
 use crate::chance::Chance;
+use crate::dump::QUEUES;
 use crate::stage::name;
 
 /// A change, sometimes with a client's own key.
@@ -59,7 +61,7 @@ fn of_people(chance: &mut Chance, now: UnixMs) -> Change {
 
 fn of_things(chance: &mut Chance) -> Change {
     let text = word(chance);
-    match chance.below(13) {
+    match chance.below(16) {
         0 => {
             let members = (0..chance.below(3)).map(|_| email(chance)).collect();
             Change::PutGroup(Group { name: text, members, created_at: UnixMs(1), created_by: "ann@x".into() })
@@ -90,8 +92,23 @@ fn of_things(chance: &mut Chance) -> Change {
         9 => Change::DeleteSecret(text),
         10 => Change::PushPlaybook(text, Box::new(PlaybookBody { command: format!("echo {}", chance.below(9)), ..Default::default() })),
         11 => Change::RemovePlaybook(text),
+        12 | 13 => {
+            let (all, each) = (1 + u32::try_from(chance.below(4)).expect("small"), 1 + u32::try_from(chance.below(2)).expect("small"));
+            Change::PutQueue(QueueUpdate {
+                name: queue(chance),
+                paused: chance.percent(60).then(|| chance.percent(30)),
+                reason: chance.percent(30).then(|| "é\n".into()),
+                concurrency: chance.percent(60).then(|| chance.percent(60).then_some(all)),
+                per_user: chance.percent(60).then(|| chance.percent(60).then_some(each)),
+            })
+        }
+        14 => Change::RemoveQueue(queue(chance)),
         _ => Change::Checkpoint(Checkpoint { up_to: 1, leaves: 1, root: [7; 32], peaks: vec!["07".into()] }),
     }
+}
+
+fn queue(chance: &mut Chance) -> Name {
+    name(QUEUES[chance.below(QUEUES.len())])
 }
 
 fn of_workers(chance: &mut Chance, now: UnixMs) -> Change {
@@ -101,7 +118,12 @@ fn of_workers(chance: &mut Chance, now: UnixMs) -> Change {
     match chance.below(4) {
         0..2 => {
             let queues = (0..chance.below(3)).map(|_| word(chance)).collect();
-            Change::CreateWorker(Box::new(NewWorker { name, id: WorkerAccountId::from_bytes([u8::try_from(chance.below(9)).expect("small"); 16]), queues, key }))
+            Change::CreateWorker(Box::new(NewWorker {
+                name,
+                id: WorkerAccountId::from_bytes([u8::try_from(chance.below(9)).expect("small"); 16]),
+                queues,
+                key,
+            }))
         }
         2 => Change::RotateWorker(name, Box::new(key)),
         _ => Change::RevokeWorker(name),

@@ -97,6 +97,7 @@ impl<'h> Stage<'h> {
             leases: (0..want).map(|_| LeaseId::from_bytes(self.fresh())).collect(),
             ttl_ms: 30_000,
             begin: false,
+            lost_after_ms: None,
         }
     }
 
@@ -252,6 +253,7 @@ pub(crate) fn worker_of(number: u8) -> Worker {
         runner: "process".into(),
         in_process: false,
         serves: vec![Needs::Process],
+        labels: Default::default(),
     }
 }
 
@@ -275,6 +277,7 @@ pub(crate) fn spec() -> Spec {
         queue: name("default"),
         priority: 3,
         labels: Default::default(),
+        worker_labels: Default::default(),
         retries: 0,
         secrets: Vec::new(),
         git: None,

@@ -239,9 +239,7 @@ impl Engine {
     async fn owner_by_key(&self, hash: [u8; 32]) -> Result<Arc<Owner>, EngineError> {
         let owner = self.owner(hash).await?.ok_or(EngineError::InvalidKey)?;
         let works = match &*owner {
-            Owner::Person(person) => {
-                person.user.revoked_at.is_none() && person.user.key(&hash).is_some_and(|key| key.works(self.now()))
-            }
+            Owner::Person(person) => person.user.revoked_at.is_none() && person.user.key(&hash).is_some_and(|key| key.works(self.now())),
             Owner::Worker(account) => account.has_key(&hash),
         };
         if works { Ok(owner) } else { Err(EngineError::RevokedKey) }

@@ -10,7 +10,7 @@ use runvoy_model::id::WorkerId;
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::role::Action;
-use runvoy_model::spec::{LOCAL_IMAGE, Needs};
+use runvoy_model::spec::{LOCAL_IMAGE, Needs, Spec};
 use runvoy_model::status::{WaitCode, WaitingFor};
 use runvoy_model::time::UnixMs;
 use runvoy_model::worker::Presence;
@@ -25,6 +25,16 @@ const EVERY: Duration = Duration::from_secs(5);
 const FORGOTTEN_AFTER_MS: i64 = 24 * 3600 * 1_000;
 /// That is looked for once in so many rounds: every ten minutes.
 const FORGET_EVERY: u32 = 120;
+
+/// Who takes an execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taker {
+    /// No worker serves its queue.
+    Nobody,
+    /// Those that serve its queue lack a label.
+    Unfit,
+    Somebody,
+}
 
 /// What is known of the workers: `None` until it was looked at.
 #[derive(Default)]
@@ -79,7 +89,7 @@ impl Engine {
 
     /// Whether anybody has heard of a queue: the worker of this server, an admin, an account of workers or a worker that is there.
     pub async fn knows_queue(&self, queue: &Name) -> Result<bool, EngineError> {
-        if self.config.queues.contains(queue) {
+        if self.config.queues.contains(queue) || self.ports.records.record(Kind::Queue, queue.as_str()).await?.is_some() {
             return Ok(true);
         }
         let serves = |account: &runvoy_model::worker::WorkerAccount| account.revoked_at.is_none() && account.queues.contains(queue);
@@ -102,25 +112,37 @@ impl Engine {
         let waiting = execution.waiting_for(self.now())?;
         let queue = &execution.spec.queue;
         let message = match waiting.code {
-            WaitCode::Image if self.takes(Needs::Image, queue) == Some(false) => {
+            WaitCode::Image if self.takes(Needs::Image, &execution.spec) == Some(Taker::Nobody) => {
                 format!("a worker that can run image {}: no worker here can, they run only image {LOCAL_IMAGE}", execution.spec.image)
             }
-            WaitCode::Worker if self.takes(Needs::Process, queue) == Some(false) => format!("a worker: no worker serves queue {queue}"),
+            WaitCode::Worker => match self.takes(Needs::Process, &execution.spec) {
+                Some(Taker::Nobody) => format!("a worker: no worker serves queue {queue}"),
+                Some(Taker::Unfit) => format!("{}: no worker of queue {queue} has them", waiting.message),
+                Some(Taker::Somebody) | None => return Some(waiting),
+            },
             _ => return Some(waiting),
         };
         Some(WaitingFor { code: waiting.code, message })
     }
 
-    /// Whether any worker takes executions of a queue with these needs; `None` where that is not known.
-    fn takes(&self, needs: Needs, queue: &Name) -> Option<bool> {
-        let own = self.config.concurrency > 0 && self.config.queues.contains(queue) && self.worker.serves.contains(&needs);
-        if own {
-            return Some(true);
+    /// Who takes executions like this one; `None` where that is not known.
+    fn takes(&self, needs: Needs, spec: &Spec) -> Option<Taker> {
+        let is_own = self.config.concurrency > 0 && self.config.queues.contains(&spec.queue) && self.worker.serves.contains(&needs);
+        let serves = |worker: &Presence| {
+            let able = needs == Needs::Process || worker.runner != self.worker.runner;
+            worker.worker != self.worker.id && worker.serves(&spec.queue) && able
+        };
+        let now = self.now();
+        let other = self.attendance.any(now, serves);
+        let fits = self.attendance.any(now, |worker| serves(worker) && spec.fits(&worker.labels));
+        if is_own && spec.fits(&self.worker.labels) || fits == Some(true) {
+            return Some(Taker::Somebody);
         }
-        let able = |worker: &Presence| needs == Needs::Process || worker.runner != self.worker.runner;
-        let other = self.attendance.any(self.now(), |worker| worker.worker != self.worker.id && worker.serves(queue) && able(worker));
         // Without a look at the others, what they do on a store that is shared is not known.
-        if other.is_none() && self.config.shares_store() { None } else { Some(other.unwrap_or(false)) }
+        if other.is_none() && self.config.shares_store() {
+            return None;
+        }
+        Some(if is_own || other == Some(true) { Taker::Unfit } else { Taker::Nobody })
     }
 
     /// What the worker of this server says of itself; `None` without one.
@@ -135,7 +157,7 @@ impl Engine {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             runner: self.worker.runner.clone(),
             queues: self.config.queues.clone(),
-            labels: std::collections::BTreeMap::new(),
+            labels: self.worker.labels.clone(),
             concurrency: small(self.config.concurrency),
             running: small(slots.running()),
             in_process: true,

@@ -110,7 +110,9 @@ impl Engine {
         let record = self.ports.records.record(Kind::Key, &hash_name(&hash)).await?;
         let Some(Body::Key(owner)) = record.and_then(|record| record.body) else { return Ok(None) };
         let owner = match account_of(&owner) {
-            Some(name) => self.ports.records.record(Kind::Worker, name).await?.as_ref().and_then(Record::worker).cloned().map(Owner::Worker),
+            Some(name) => {
+                self.ports.records.record(Kind::Worker, name).await?.as_ref().and_then(Record::worker).cloned().map(Owner::Worker)
+            }
             None => self.person(&owner).await?.map(Owner::Person),
         };
         let Some(owner) = owner.map(Arc::new) else { return Ok(None) };

@@ -39,6 +39,8 @@ pub struct ListFilter {
     pub user: Option<String>,
     /// Only those that asked for this lock.
     pub lock: Option<Name>,
+    /// Only those of this queue.
+    pub queue: Option<Name>,
     /// Only the tasks of this job.
     pub job: Option<JobId>,
     /// Only those submitted at this time or later.
@@ -186,6 +188,7 @@ impl Engine {
             owner,
             created_by: filter.user,
             lock: filter.lock,
+            queue: filter.queue,
             job: filter.job,
             since: filter.since,
             until: filter.until,
@@ -290,7 +293,8 @@ impl Engine {
         if execution.spec.task.is_some() {
             self.dispatcher.notify_one();
         }
-        if execution.spec.task.is_some() || execution.spec.lock.is_some() {
+        // Its place in a limited queue may be what others wait for.
+        if execution.spec.task.is_some() || execution.spec.lock.is_some() || self.hub.lines.is_barred() {
             self.hub.work();
         }
     }

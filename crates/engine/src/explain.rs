@@ -206,11 +206,12 @@ fn name(field: &str, text: &str) -> Result<Name, EngineError> {
 }
 
 /// Every action that can be asked about.
-const ACTIONS: [Action; 27] = [
+const ACTIONS: [Action; 28] = [
     Action::Run,
     Action::Read,
     Action::Kill,
     Action::Redrive,
+    Action::ManageQueues,
     Action::ShareLog,
     Action::ReadLocks,
     Action::ReleaseLock,
@@ -245,6 +246,7 @@ pub const fn action_word(action: Action) -> &'static str {
         Action::Read => "read",
         Action::Kill => "kill",
         Action::Redrive => "redrive",
+        Action::ManageQueues => "manage_queues",
         Action::ReadLocks => "read_locks",
         Action::ReleaseLock => "release_lock",
         Action::Diagnose => "diagnose",

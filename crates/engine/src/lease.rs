@@ -1,7 +1,6 @@
 //! Leases as workers use them, wherever they are: from the store, output to the log, ends to both, in the right order. The in-process worker has its own
 //! seam over the same functions.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -55,6 +54,7 @@ impl Engine {
             leases: (0..max).map(|_| self.lease_id()).collect(),
             ttl_ms: ask.ttl_ms,
             begin: ask.begin,
+            lost_after_ms: ask.lost_after_ms,
         };
         let mut leased = self.ports.store.lease(step.clone(), request.clone()).await;
         for _ in 0..REPEATS {
@@ -177,8 +177,8 @@ pub struct LocalLeases {
 impl LocalLeases {
     /// Work from this engine.
     pub fn new(engine: Arc<Engine>) -> Self {
-        let serves = engine.worker.serves.clone();
-        let line = engine.stand_in_line(LineKey { queues: engine.config.queues.clone(), serves, labels: BTreeMap::new() });
+        let Worker { serves, labels, .. } = engine.worker.clone();
+        let line = engine.stand_in_line(LineKey { queues: engine.config.queues.clone(), serves, labels });
         Self { engine, line, empty_handed: AtomicBool::new(false) }
     }
 }

@@ -42,6 +42,7 @@ mod repeat;
 mod request;
 mod rule;
 mod secret;
+mod terms;
 mod token;
 mod trace;
 mod wait;
@@ -95,6 +96,7 @@ pub use crate::reconcile::{Area, Finding, Reconciliation, Remedy};
 pub use crate::repeat::DigestKey;
 pub use crate::request::RunRequest;
 pub use crate::secret::{Rotation, SecretChange, SecretRequest};
+pub use crate::terms::QueueState;
 pub use crate::trace::Trace;
 pub use crate::worker::{KnownWorker, MadeWorker, WorkerRequest};
 

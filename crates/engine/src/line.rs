@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -40,6 +41,8 @@ struct Place {
     woken: Notify,
     /// Whoever holds this looks at the store for all of the line.
     watch: Arc<tokio::sync::Mutex<()>>,
+    /// Something stands in line that was not handed out when it was asked for.
+    barred: AtomicBool,
 }
 
 impl Lines {
@@ -50,6 +53,11 @@ impl Lines {
                 standing.place.woken.notify_one();
             }
         }
+    }
+
+    /// Whether something stands in a line that was not handed out when it was asked for: what ends may free its place.
+    pub(crate) fn is_barred(&self) -> bool {
+        self.0.lock().values().any(|standing| standing.place.barred.load(Ordering::Relaxed))
     }
 
     fn enter(&self, key: LineKey) -> Line {
@@ -105,7 +113,7 @@ impl Engine {
             watch = Arc::clone(&line.place.watch).lock_owned() => {
                 tokio::select! {
                     () = line.place.woken.notified() => {}
-                    () = self.look_for_work(&line.key, empty_handed) => {}
+                    () = self.look_for_work(line, empty_handed) => {}
                 }
                 Turn { _watch: Some(watch) }
             }
@@ -114,13 +122,16 @@ impl Engine {
 
     /// Comes back when the store has something to lease. What is there and cannot be had yet is asked for after every wait: only the step that leases
     /// knows what waits for a clock that was set back.
-    async fn look_for_work(&self, key: &LineKey, empty_handed: bool) {
+    async fn look_for_work(&self, line: &Line, empty_handed: bool) {
+        let key = &line.key;
         loop {
             let ready_at = self.ports.store.next_ready(&key.queues, &key.serves).await.unwrap_or_else(|error| {
                 tracing::warn!(%error, "the queue could not be looked at");
                 None
             });
-            let wait = match ready_at.map(|at| at.ms_since(self.now())) {
+            let ready_in_ms = ready_at.map(|at| at.ms_since(self.now()));
+            line.place.barred.store(empty_handed && ready_in_ms.is_some_and(|ms| ms <= 0), Ordering::Relaxed);
+            let wait = match ready_in_ms {
                 Some(..=0) if !empty_handed => return,
                 Some(ms @ 1..) => self.config.poll.min(Duration::from_millis(ms.unsigned_abs())),
                 Some(..=0) | None => self.config.poll,

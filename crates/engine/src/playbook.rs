@@ -153,6 +153,7 @@ fn request(steps: &PlaybookBody) -> RunRequest {
         queue: steps.queue.clone(),
         priority: steps.priority,
         labels: steps.labels.clone(),
+        worker_labels: steps.worker_labels.clone(),
         retries: steps.retries,
         secrets: steps.secrets.iter().map(ToString::to_string).collect(),
         git_repo: git.map(|git| git.repo.clone()),

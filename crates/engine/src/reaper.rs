@@ -202,7 +202,11 @@ impl Watch {
     }
 
     fn due(&self, monotonic: Duration, open: &OpenLease, seen: &Seen) -> Option<Due> {
-        if monotonic.saturating_sub(seen.since) > Duration::from_millis(open.lease.ttl_ms) + self.margin {
+        let lapses = Duration::from_millis(open.lease.ttl_ms) + self.margin;
+        // Whoever keeps what it could not tell may come back; a kill is waited for no longer than ever.
+        let patience =
+            open.lease.lost_after_ms.filter(|_| open.status != Status::Terminating).map_or(Duration::ZERO, Duration::from_millis);
+        if monotonic.saturating_sub(seen.since) > lapses.max(patience) {
             return Some(Due::Reap(Reap {
                 execution: open.execution,
                 lease: seen.lease,
@@ -238,6 +242,8 @@ mod tests {
                 extensions,
                 heartbeat_at: None,
                 heartbeats: 0,
+                permit: false,
+                lost_after_ms: None,
             },
         }
     }
@@ -254,6 +260,23 @@ mod tests {
     fn a_lease_is_reaped_after_its_length_and_the_margin() {
         let mut watch = Watch::new(10_000, 60_000);
         assert_eq!(look_through(&mut watch, 0..100, &open(0, Status::Running)), Some(41));
+    }
+
+    #[test]
+    fn a_worker_that_may_come_back_is_waited_for() {
+        let patient = |status| {
+            let mut open = open(0, status);
+            open.lease.lost_after_ms = Some(3_600_000);
+            open
+        };
+        let mut watch = Watch::new(10_000, 60_000);
+        assert_eq!(look_through(&mut watch, 0..4_000, &patient(Status::Running)), Some(3_601));
+        let mut watch = Watch::new(10_000, 60_000);
+        assert_eq!(look_through(&mut watch, 0..100, &patient(Status::Terminating)), Some(41), "somebody wants its end");
+        let mut short = open(0, Status::Running);
+        short.lease.lost_after_ms = Some(1_000);
+        let mut watch = Watch::new(10_000, 60_000);
+        assert_eq!(look_through(&mut watch, 0..100, &short), Some(41), "never before its lease has lapsed");
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! Looks for what should not be: executions that nobody runs, locks without a holder, people without a way in, secrets that do not open. What
+//! Looks for what should not be: executions that nobody runs, locks without a holder, places that nobody has, people without a way in, secrets that do not open. What
 //! can be repaired without a person is; the rest is told.
 
 use std::collections::BTreeSet;
 
 use runvoy_model::change::Change;
 use runvoy_model::command::Reap;
+use runvoy_model::name::Name;
 use runvoy_model::record::{Body, Kind, ONLY, Record};
 use runvoy_model::role::{Action, Role};
 use runvoy_model::user::User;
@@ -77,6 +78,7 @@ impl Engine {
         let mut seen = Reconciliation::default();
         self.reconcile_leases(&mut seen).await?;
         self.reconcile_locks(&mut seen).await?;
+        self.reconcile_permits(&mut seen).await?;
         self.expire_waits().await?;
         self.reconcile_people(&mut seen).await?;
         self.reconcile_secrets(&mut seen).await?;
@@ -120,6 +122,27 @@ impl Engine {
             self.hub.work();
             let message = format!("its holder, execution {}, has ended", holder.execution);
             seen.add(Area::Compute, "lock", name, message, Remedy::Repaired);
+        }
+        Ok(())
+    }
+
+    /// Places of limited queues that are taken by what is with no worker: a store that was put back from an older copy may have some.
+    async fn reconcile_permits(&self, seen: &mut Reconciliation) -> Result<(), EngineError> {
+        for record in self.ports.records.records(Kind::Permits).await? {
+            let Ok(queue) = Name::new(record.name.as_str()) else { continue };
+            for permit in record.permits() {
+                seen.compute += 1;
+                let holder = self.ports.store.get(permit.execution).await?;
+                if holder.is_some_and(|holder| holder.lease.is_some_and(|lease| lease.permit)) {
+                    continue;
+                }
+                // It may have been given back since; then there was nothing wrong.
+                if self.ports.store.free_permit(self.system_step("reconcile"), queue.clone(), permit.execution).await? {
+                    self.hub.work();
+                    let message = format!("one of its places is taken by execution {}, which is with no worker", permit.execution);
+                    seen.add(Area::Compute, "queue", &queue, message, Remedy::Repaired);
+                }
+            }
         }
         Ok(())
     }

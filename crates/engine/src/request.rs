@@ -33,6 +33,8 @@ pub struct RunRequest {
     pub priority: Option<i64>,
     /// Words to find it by.
     pub labels: BTreeMap<String, String>,
+    /// What a worker must have to take it.
+    pub worker_labels: BTreeMap<String, String>,
     /// Further attempts.
     pub retries: Option<i64>,
     /// Secrets to inject.
@@ -83,7 +85,8 @@ impl RunRequest {
             lock_wait_ms: lock_wait,
             queue: name("queue", self.queue.as_deref().unwrap_or(DEFAULT_QUEUE))?,
             priority: priority.unwrap_or(DEFAULT_PRIORITY),
-            labels: self.checked_labels()?,
+            labels: checked_labels("labels", &self.labels)?,
+            worker_labels: checked_labels("worker_labels", &self.worker_labels)?,
             retries: retries.unwrap_or(0),
             secrets: self.checked_secrets()?,
             git: self.checked_git(git)?,
@@ -151,19 +154,20 @@ impl RunRequest {
         source.check(reach).map_err(|error| EngineError::invalid(error.field(), error.to_string()))?;
         Ok(Some(source))
     }
+}
 
-    fn checked_labels(&self) -> Result<BTreeMap<String, String>, EngineError> {
-        if self.labels.len() > MAX_LABELS {
-            return Err(EngineError::invalid("labels", format!("at most {MAX_LABELS}")));
-        }
-        for (key, value) in &self.labels {
-            name(&format!("labels.{}", key.escape_default()), key)?;
-            if value.len() > 256 || value.chars().any(char::is_control) {
-                return Err(EngineError::invalid(format!("labels.{key}"), "at most 256 printable characters"));
-            }
-        }
-        Ok(self.labels.clone())
+/// Labels as they are kept, if they can be.
+fn checked_labels(field: &str, labels: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, EngineError> {
+    if labels.len() > MAX_LABELS {
+        return Err(EngineError::invalid(field, format!("at most {MAX_LABELS}")));
     }
+    for (key, value) in labels {
+        name(&format!("{field}.{}", key.escape_default()), key)?;
+        if value.len() > 256 || value.chars().any(char::is_control) {
+            return Err(EngineError::invalid(format!("{field}.{key}"), "at most 256 printable characters"));
+        }
+    }
+    Ok(labels.clone())
 }
 
 /// The client's own key, if it is one.
@@ -239,6 +243,8 @@ mod tests {
         assert_eq!(refused(|r| r.priority = Some(6)), "priority");
         assert_eq!(refused(|r| r.retries = Some(-1)), "retries");
         assert_eq!(refused(|r| r.secrets = vec!["a b".into()]), "secrets");
+        assert_eq!(refused(|r| drop(r.worker_labels.insert("gpu".into(), "a\nb".into()))), "worker_labels.gpu");
+        assert_eq!(refused(|r| drop(r.worker_labels.insert("a b".into(), "x".into()))), "worker_labels.a b");
         assert_eq!(refused(|r| r.git_repo = Some("ext::sh -c id".into())), "git_repo");
         assert_eq!(refused(|r| r.git_ref = Some("main".into())), "git_ref");
         assert_eq!(refused(|r| drop(r.env.insert("1A".into(), "x".into()))), "env.1A");

@@ -184,7 +184,10 @@ mod tests {
         ] {
             assert_eq!(judged(&signer, &signer.token(&claims)), Err(why), "{claims}");
         }
-        assert!(judged(&signer, &signer.token(&json!({"aud": "runvoy", "exp": 1_799_999_941, "nbf": 1_800_000_060}))).is_ok(), "clocks differ");
+        assert!(
+            judged(&signer, &signer.token(&json!({"aud": "runvoy", "exp": 1_799_999_941, "nbf": 1_800_000_060}))).is_ok(),
+            "clocks differ"
+        );
     }
 
     #[test]
@@ -203,7 +206,8 @@ mod tests {
         let (signed, signature) = good.rsplit_once('.').expect("three parts");
         let (header, _) = signed.split_once('.').expect("three parts");
         let swapped = URL_SAFE_NO_PAD.encode(json!({"aud": "runvoy", "exp": 1_900_000_000}).to_string());
-        for bad in [format!("{header}.{swapped}.{signature}"), format!("{signed}."), signed.to_owned(), format!("{good}a"), "a.b.c".into()] {
+        for bad in [format!("{header}.{swapped}.{signature}"), format!("{signed}."), signed.to_owned(), format!("{good}a"), "a.b.c".into()]
+        {
             assert!(judged(&signer, &bad).is_err(), "{bad}");
         }
         assert!(Token::read(&"e".repeat(MOST_BYTES + 1)).is_none());

@@ -9,7 +9,7 @@ use runvoy_model::change::Made;
 use runvoy_model::command::{Answer, Command, Receipt};
 use runvoy_model::decide::{decide, replay};
 use runvoy_model::event::Event;
-use runvoy_model::execution::{Execution, LockClaim};
+use runvoy_model::execution::{Execution, LockClaim, ReadyKey};
 use runvoy_model::id::{ExecutionId, JobId, StepId, WorkerId};
 use runvoy_model::job::{Job, Node, Phase};
 use runvoy_model::limit::StepLimits;
@@ -19,7 +19,7 @@ use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
-use runvoy_model::view::{Standing, View, Writes};
+use runvoy_model::view::{PassOver, Standing, View, Writes};
 use runvoy_model::worker::Presence;
 
 use crate::job::Jobs;
@@ -178,10 +178,17 @@ impl View for State {
         Ok(self.records.get(&(kind, name.to_owned())).cloned())
     }
 
-    fn ready(&mut self, queues: &[Name], serves: &[Needs], now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, Infallible> {
-        let mut keys: Vec<_> = self.executions.values().filter_map(Execution::ready_key).collect();
+    fn ready(
+        &mut self,
+        queues: &[Name],
+        serves: &[Needs],
+        now: UnixMs,
+        max: usize,
+        pass: &PassOver,
+    ) -> Result<Vec<ExecutionId>, Infallible> {
+        let mut keys: Vec<_> = self.executions.values().filter(|one| !pass.passes(one)).filter_map(Execution::ready_key).collect();
         keys.retain(|key| queues.contains(&key.queue) && serves.contains(&key.needs) && key.ready_at <= now);
-        keys.sort_by_key(|key| (key.priority, key.ready_at, key.id));
+        keys.sort_by_key(ReadyKey::place);
         Ok(keys.into_iter().take(max).map(|key| key.id).collect())
     }
 }

@@ -176,6 +176,7 @@ fn listed(query: &ListQuery, execution: &Execution) -> bool {
         && query.owner.as_ref().is_none_or(owned)
         && query.created_by.as_ref().is_none_or(|user| execution.created_by == *user)
         && query.lock.as_ref().is_none_or(|lock| execution.spec.lock.as_ref() == Some(lock))
+        && query.queue.as_ref().is_none_or(|queue| execution.spec.queue == *queue)
         && query.job.is_none_or(|job| execution.spec.task.as_ref().is_some_and(|task| task.job == job))
         && query.since.is_none_or(|since| execution.submitted_at >= since)
         && query.until.is_none_or(|until| execution.submitted_at < until)

@@ -1,4 +1,4 @@
-//! The verbs by which people manage what they manage: users, keys, groups, rules, images, secrets, playbooks. Each is one atomic step.
+//! The verbs by which people manage what they manage: users, keys, groups, rules, images, secrets, playbooks, queues. Each is one atomic step.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +9,7 @@ use crate::image::{ImageSettings, Reference};
 use crate::incident::Move;
 use crate::name::Name;
 use crate::playbook::PlaybookBody;
+use crate::queue::QueueUpdate;
 use crate::record::Kind;
 use crate::redrive::Redriven;
 use crate::role::Role;
@@ -64,6 +65,10 @@ pub enum Change {
     PushPlaybook(Name, Box<PlaybookBody>),
     /// No such playbook any more.
     RemovePlaybook(Name),
+    /// The terms of a queue change.
+    PutQueue(QueueUpdate),
+    /// A queue has no terms any more: it hands out whatever it has.
+    RemoveQueue(Name),
     /// A new account of workers.
     CreateWorker(Box<NewWorker>),
     /// A new key of an account; the old one works no longer.

@@ -10,7 +10,7 @@ use crate::job::{Job, Node, Payload};
 use crate::name::Name;
 use crate::redrive::Redrive;
 use crate::retry::Category;
-use crate::spec::{Needs, Spec};
+use crate::spec::{Labels, Needs, Spec};
 use crate::time::UnixMs;
 
 /// One atomic step.
@@ -57,6 +57,8 @@ pub enum Command {
     Redrive(Redrive),
     /// A lock that an execution holds which has ended, or is not there, goes to the first in line.
     FreeLock(Name, ExecutionId),
+    /// A permit of this queue that an execution holds which is with no worker is free.
+    FreePermit(Name, ExecutionId),
     /// Somebody made a link to its log, good until then.
     NoteLink(ExecutionId, UnixMs),
     /// What people manage changes; with the client's own key for it, if there is one.
@@ -174,6 +176,8 @@ pub struct Worker {
     pub in_process: bool,
     /// What it can serve.
     pub serves: Vec<Needs>,
+    /// What it has: an execution that asks for something else is not for it.
+    pub labels: Labels,
 }
 
 /// Reserve ready executions.
@@ -189,6 +193,8 @@ pub struct LeaseRequest {
     pub ttl_ms: u64,
     /// Begin in the same step: only the in-process worker may, for nothing can be lost between the two.
     pub begin: bool,
+    /// A worker that keeps what it could not tell is given so long to come back, where nobody waits for the end: see [`crate::execution::Lease`].
+    pub lost_after_ms: Option<u64>,
 }
 
 /// What proves a lease.

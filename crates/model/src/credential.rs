@@ -9,8 +9,8 @@ use crate::hex::{hex, unhex};
 
 /// What stands before the point of every P-256 key in the form that keys are exchanged in (SPKI, DER).
 const SPKI_HEAD: [u8; 26] = [
-    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42,
-    0x00,
+    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01,
+    0x07, 0x03, 0x42, 0x00,
 ];
 const SPKI_BYTES: usize = 91;
 /// The first byte of a point that is written with both coordinates.
@@ -29,7 +29,9 @@ pub struct PublicKey {
 
 /// A text that holds no public key of the one kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("holds no P-256 public key: give a PEM text ({PEM_BEGIN} …), or base58 of such a key or of a JSON document with name and public_key")]
+#[error(
+    "holds no P-256 public key: give a PEM text ({PEM_BEGIN} …), or base58 of such a key or of a JSON document with name and public_key"
+)]
 pub struct InvalidKey;
 
 /// What somebody gave to register a worker with.
@@ -119,11 +121,7 @@ fn read_plain(text: &str) -> Result<Credential, InvalidKey> {
     }
     let document: Document = serde_json::from_str(text).map_err(|_| InvalidKey)?;
     let inner = document.public_key.trim();
-    let key = if inner.starts_with("-----") {
-        read_pem(inner)?
-    } else {
-        PublicKey::new(&base58::decode(inner).ok_or(InvalidKey)?)?
-    };
+    let key = if inner.starts_with("-----") { read_pem(inner)? } else { PublicKey::new(&base58::decode(inner).ok_or(InvalidKey)?)? };
     Ok(Credential { key, name: document.name.filter(|name| !name.is_empty()) })
 }
 

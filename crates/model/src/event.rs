@@ -34,13 +34,15 @@ pub enum EntityType {
     Ledger,
     /// The looks at what runs.
     Health,
+    /// The terms of a queue.
+    Queue,
     /// An account of workers.
     Worker,
 }
 
 impl EntityType {
     /// Every kind.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Task,
         Self::Job,
         Self::User,
@@ -51,6 +53,7 @@ impl EntityType {
         Self::Playbook,
         Self::Ledger,
         Self::Health,
+        Self::Queue,
         Self::Worker,
     ];
 
@@ -67,6 +70,7 @@ impl EntityType {
             Self::Playbook => "PLAYBOOK",
             Self::Ledger => "LEDGER",
             Self::Health => "HEALTH",
+            Self::Queue => "QUEUE",
             Self::Worker => "WORKER",
         }
     }

@@ -95,6 +95,7 @@ fn missing_spec() -> Spec {
         queue: Name::new(crate::spec::DEFAULT_QUEUE).expect("a constant name"),
         priority: crate::spec::DEFAULT_PRIORITY,
         labels: std::collections::BTreeMap::new(),
+        worker_labels: std::collections::BTreeMap::new(),
         retries: 0,
         secrets: Vec::new(),
         git: None,
@@ -127,6 +128,13 @@ pub struct Lease {
     pub heartbeat_at: Option<UnixMs>,
     /// How many heartbeat events were written.
     pub heartbeats: u64,
+    /// It holds a permit of its queue, which was limited when it was given.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub permit: bool,
+    /// How long its worker may be silent before it counts as lost; absent: as long as it lasts. Only where nothing waits for its end: it has no lock,
+    /// and no attempt is left that another worker could begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_after_ms: Option<u64>,
 }
 
 /// Where an attempt ran.
@@ -177,8 +185,13 @@ impl LockClaim {
     }
 }
 
-/// The place of an execution that can be leased: the smallest of a queue goes first.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+/// So much sooner counts as ready who has one priority more: nobody is passed by for longer than four times this.
+pub const AGE_PER_PRIORITY_MS: i64 = 10 * 60 * 1_000;
+/// A worker that has said nothing for so long after its lease should have been extended is out of reach.
+pub const UNREACHABLE_AFTER_MS: i64 = 10_000;
+
+/// What an execution that can be leased is found by. The smallest [`Place`] goes first.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadyKey {
     /// Its queue.
     pub queue: Name,
@@ -192,6 +205,29 @@ pub struct ReadyKey {
     pub id: ExecutionId,
 }
 
+/// A place in the line: by since when it can be leased, with [`AGE_PER_PRIORITY_MS`] for each priority; then by id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// When it would count as ready with the highest priority.
+    pub rank: UnixMs,
+    /// Which.
+    pub id: ExecutionId,
+}
+
+impl Place {
+    /// The place of an execution of this priority, which can be leased since then.
+    pub fn new(priority: u8, ready_at: UnixMs, id: ExecutionId) -> Self {
+        Self { rank: ready_at.plus_ms(AGE_PER_PRIORITY_MS * i64::from(priority.saturating_sub(1))), id }
+    }
+}
+
+impl ReadyKey {
+    /// Its place in the line.
+    pub fn place(&self) -> Place {
+        Place::new(self.priority, self.ready_at, self.id)
+    }
+}
+
 impl Execution {
     /// Its place among those that can be leased, if it can be: stores keep an index of exactly these.
     pub fn ready_key(&self) -> Option<ReadyKey> {
@@ -203,6 +239,12 @@ impl Execution {
             ready_at: self.ready_at,
             id: self.id,
         })
+    }
+
+    /// Since when its worker is out of reach, if it is. It may still run: only its worker knows.
+    pub fn worker_unreachable(&self, now: UnixMs) -> Option<UnixMs> {
+        let lease = self.lease.as_ref().filter(|_| !self.status.is_terminal())?;
+        (lease.deadline.plus_ms(UNREACHABLE_AFTER_MS) < now).then_some(lease.deadline)
     }
 
     /// Since when it is a dead letter, if it is one: stores keep an index of exactly these, by queue, this and the id.
@@ -229,6 +271,10 @@ impl Execution {
             }
             _ if self.spec.needs() == Needs::Image => {
                 (WaitCode::Image, format!("a worker of queue {} that can run image {}", self.spec.queue, self.spec.image))
+            }
+            _ if !self.spec.worker_labels.is_empty() => {
+                let labels: Vec<String> = self.spec.worker_labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+                (WaitCode::Worker, format!("a free worker of queue {} with {}", self.spec.queue, labels.join(", ")))
             }
             _ => (WaitCode::Worker, format!("a free worker of queue {}", self.spec.queue)),
         };

@@ -30,6 +30,7 @@ pub mod merkle;
 pub mod name;
 pub mod pattern;
 pub mod playbook;
+pub mod queue;
 pub mod record;
 pub mod redrive;
 pub mod retry;

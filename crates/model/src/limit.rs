@@ -23,7 +23,7 @@ pub struct StepLimits {
 impl StepLimits {
     /// What a store with one writer takes: with a hundred new tasks and what comes with them a step stays below five hundred rows.
     pub const ONE_WRITER: Self =
-        Self { rows: 240, tasks: 100, bytes: 1 << 20, leases: 400, letters: crate::redrive::MOST_REDRIVEN, moves: 100, forgotten: 200 };
+        Self { rows: 240, tasks: 100, bytes: 1 << 20, leases: 200, letters: crate::redrive::MOST_REDRIVEN, moves: 100, forgotten: 200 };
 }
 
 impl Default for StepLimits {

@@ -113,6 +113,9 @@ pub struct PlaybookBody {
     /// Words to find its executions by.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// What a worker must have to take them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub worker_labels: BTreeMap<String, String>,
     /// What a run may be told, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, Parameter>,

@@ -10,6 +10,7 @@ use crate::hex::hex;
 use crate::image::Image;
 use crate::incident::Incident;
 use crate::playbook::Playbook;
+use crate::queue::{Permit, QueueTerms};
 use crate::rule::Rule;
 use crate::secret::Secret;
 use crate::user::{Claim, User};
@@ -47,6 +48,10 @@ pub enum Kind {
     Health,
     /// Something that people are told of until it is over, by what it is about.
     Incident,
+    /// The terms of a queue, by its name.
+    Queue,
+    /// What of a limited queue is with workers, by its name.
+    Permits,
     /// An account of workers, by name.
     Worker,
     /// A job, which is kept elsewhere: a word for refusals.
@@ -60,7 +65,7 @@ pub const ONLY: &str = "only";
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::User,
         Self::Key,
         Self::Claim,
@@ -75,6 +80,8 @@ impl Kind {
         Self::Ledger,
         Self::Health,
         Self::Incident,
+        Self::Queue,
+        Self::Permits,
         Self::Worker,
     ];
 
@@ -95,6 +102,8 @@ impl Kind {
             Self::Ledger => "ledger",
             Self::Health => "health",
             Self::Incident => "incident",
+            Self::Queue => "queue",
+            Self::Permits => "permits",
             Self::Worker => "worker",
             Self::Job => "job",
             Self::Task => "task",
@@ -112,6 +121,7 @@ impl Kind {
             Self::Playbook => Some(EntityType::Playbook),
             Self::Ledger => Some(EntityType::Ledger),
             Self::Health => Some(EntityType::Health),
+            Self::Queue => Some(EntityType::Queue),
             Self::Worker => Some(EntityType::Worker),
             Self::Key
             | Self::Claim
@@ -119,6 +129,7 @@ impl Kind {
             | Self::DefaultImage
             | Self::PlaybookVersion
             | Self::Incident
+            | Self::Permits
             | Self::Job
             | Self::Task => None,
         }
@@ -180,6 +191,10 @@ pub enum Body {
     Health(u64),
     /// See [`Kind::Incident`].
     Incident(Incident),
+    /// See [`Kind::Queue`].
+    Queue(QueueTerms),
+    /// See [`Kind::Permits`], in the order in which they were taken.
+    Permits(Vec<Permit>),
     /// See [`Kind::Worker`].
     Worker(Box<WorkerAccount>),
 }
@@ -248,6 +263,22 @@ impl Record {
         match &self.body {
             Some(Body::Worker(account)) => Some(account),
             _ => None,
+        }
+    }
+
+    /// The terms of a queue that it is.
+    pub fn queue(&self) -> Option<&QueueTerms> {
+        match &self.body {
+            Some(Body::Queue(terms)) => Some(terms),
+            _ => None,
+        }
+    }
+
+    /// The permits that are taken, of a limited queue.
+    pub fn permits(&self) -> &[Permit] {
+        match &self.body {
+            Some(Body::Permits(permits)) => permits,
+            _ => &[],
         }
     }
 

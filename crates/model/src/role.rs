@@ -57,6 +57,8 @@ pub enum Action {
     Kill,
     /// Run what was given up again, whosever it is.
     Redrive,
+    /// Pause queues and limit them.
+    ManageQueues,
     /// List locks.
     ReadLocks,
     /// Take a lock from its holder.
@@ -126,7 +128,7 @@ pub const fn reach(role: Role, action: Action) -> Reach {
             [All, All, All, All, None]
         }
         Action::Metrics => [All, All, None, All, None],
-        Action::ManageImages | Action::Redrive => [All, All, None, None, None],
+        Action::ManageImages | Action::Redrive | Action::ManageQueues => [All, All, None, None, None],
         Action::WriteSecrets => [All, All, Own, None, None],
         Action::ManageKeys | Action::ExplainAccess => [All, Own, Own, Own, None],
         Action::Lease => [All, None, None, None, All],

@@ -12,6 +12,9 @@ use crate::name::Name;
 pub const DEFAULT_QUEUE: &str = "default";
 /// The image of the process runner's own environment.
 pub const LOCAL_IMAGE: &str = "local";
+/// Words and their values.
+pub type Labels = BTreeMap<String, String>;
+
 /// The middle of the five priorities; 1 goes first.
 pub const DEFAULT_PRIORITY: u8 = 3;
 
@@ -44,6 +47,9 @@ pub struct Spec {
     /// Free words to find it by.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// What a worker must have to take it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub worker_labels: Labels,
     /// How many further attempts it may have.
     pub retries: u32,
     /// Secrets that its environment gets when an attempt begins. Names only: no value is ever kept here.
@@ -87,6 +93,11 @@ impl Spec {
     /// What it asks of a worker.
     pub fn needs(&self) -> Needs {
         if self.image == LOCAL_IMAGE { Needs::Process } else { Needs::Image }
+    }
+
+    /// Whether a worker with these labels may take it.
+    pub fn fits(&self, labels: &Labels) -> bool {
+        self.worker_labels.iter().all(|(key, value)| labels.get(key) == Some(value))
     }
 
     /// The program and its arguments: the shell text stays one argument.

@@ -116,6 +116,8 @@ pub enum WaitCode {
     Image,
     /// A limit on how many may run.
     Limit,
+    /// A queue that somebody has paused.
+    Paused,
     /// The time before its next attempt.
     Backoff,
     /// The tasks it depends on.
@@ -132,6 +134,7 @@ impl WaitCode {
             Self::Worker => "worker",
             Self::Image => "image",
             Self::Limit => "limit",
+            Self::Paused => "paused",
             Self::Backoff => "backoff",
             Self::Dependency => "dependency",
             Self::Approval => "approval",

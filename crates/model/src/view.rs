@@ -13,7 +13,7 @@ use crate::limit::StepLimits;
 use crate::lock::Lock;
 use crate::name::Name;
 use crate::record::{Kind, Record};
-use crate::spec::Needs;
+use crate::spec::{Labels, Needs};
 use crate::step::Step;
 use crate::time::UnixMs;
 
@@ -39,8 +39,16 @@ pub trait View {
     /// What a user's key was used for before: what it made and the fingerprint of the request.
     fn submitted(&mut self, user: &str, key: &str) -> Result<Option<(Made, [u8; 32])>, Self::Error>;
 
-    /// The first executions that can be leased now by who serves this, by [`crate::execution::ReadyKey`], `max` in all.
-    fn ready(&mut self, queues: &[Name], serves: &[Needs], now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, Self::Error>;
+    /// The first executions that can be leased now by who serves this, by [`crate::execution::Place`], `max` in all. Those that are passed over are
+    /// not among them, however many they are: a store walks past them, which costs it a look at each.
+    fn ready(
+        &mut self,
+        queues: &[Name],
+        serves: &[Needs],
+        now: UnixMs,
+        max: usize,
+        pass: &PassOver,
+    ) -> Result<Vec<ExecutionId>, Self::Error>;
 
     /// One job.
     fn job(&mut self, id: JobId) -> Result<Option<Job>, Self::Error>;
@@ -68,6 +76,27 @@ pub trait View {
 
     /// One record, also after it was removed.
     fn record(&mut self, kind: Kind, name: &str) -> Result<Option<Record>, Self::Error>;
+}
+
+/// What a look at the line passes over: what this worker cannot take stands in nobody's way.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct PassOver {
+    /// What the worker has: whoever asks for something else is passed over.
+    pub labels: Labels,
+    /// Users who may have no more of a queue.
+    pub users: Vec<(Name, String)>,
+}
+
+impl PassOver {
+    /// Whether an execution is passed over.
+    pub fn passes(&self, execution: &Execution) -> bool {
+        !execution.spec.fits(&self.labels) || self.has_user(&execution.spec.queue, &execution.created_by)
+    }
+
+    /// Whether everything of a user in a queue is passed over.
+    pub fn has_user(&self, queue: &Name, user: &str) -> bool {
+        self.users.iter().any(|(of, who)| of == queue && who == user)
+    }
 }
 
 /// How tasks of a job stand, for a look at those that have something to do.

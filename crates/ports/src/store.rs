@@ -66,6 +66,8 @@ pub struct ListQuery {
     pub created_by: Option<String>,
     /// Only those that asked for this lock.
     pub lock: Option<Name>,
+    /// Only those of this queue.
+    pub queue: Option<Name>,
     /// Only the tasks of this job.
     pub job: Option<JobId>,
     /// Only those submitted at this time or later.
@@ -153,7 +155,8 @@ pub trait ExecutionStore: Send + Sync {
     /// Executions whose wait for a lock ends at or before this time.
     async fn waits_ended(&self, at: UnixMs) -> Result<Vec<ExecutionId>, StoreError>;
 
-    /// When the next execution of these queues can be leased by who serves this; at or before now if one can be already.
+    /// When the next execution of these queues can be leased by who serves this; at or before now if one can be already. Whether it is handed out then
+    /// is for the lease to say: a queue may be paused or full, or the worker lack a label. Whoever was given nothing waits before it asks again.
     async fn next_ready(&self, queues: &[Name], serves: &[Needs]) -> Result<Option<UnixMs>, StoreError>;
 
     /// Every lock that is held.
@@ -267,6 +270,15 @@ pub trait ExecutionStore: Send + Sync {
         match self.apply(step, Command::FreeLock(name, holder)).await? {
             Answer::Lock(lock) => Ok(Some(lock)),
             Answer::Unchanged => Ok(None),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Frees a permit of a queue whose holder is with no worker; whether it was there and nobody's.
+    async fn free_permit(&self, step: Step, queue: Name, holder: ExecutionId) -> Result<bool, StoreError> {
+        match self.apply(step, Command::FreePermit(queue, holder)).await? {
+            Answer::Record { .. } => Ok(true),
+            Answer::Unchanged => Ok(false),
             other => Err(unexpected(other)),
         }
     }

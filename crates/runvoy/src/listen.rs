@@ -110,7 +110,14 @@ mod tests {
         let (clock, ids) = (Arc::new(SystemClock::new()), Arc::new(UuidSource));
         crate::admin::ensure_admin(data, "ana@localhost", &backend, &*clock, &*ids).await.expect("an admin");
         let serves = vec![Needs::Process];
-        let worker = Worker { id: WorkerId(ids.next_id()), host: "here".into(), runner: "process".into(), in_process: true, serves };
+        let worker = Worker {
+            id: WorkerId(ids.next_id()),
+            host: "here".into(),
+            runner: "process".into(),
+            in_process: true,
+            serves,
+            labels: Default::default(),
+        };
         let ports = crate::stack::ports(&backend, clock, ids);
         let engine = Engine::new(ports, runvoy_engine::Config::default(), worker);
         let host = Arc::new(Machine { data: data.clone(), disk_reserve_bytes: 0, upkeep: backend.upkeep, runner: None });

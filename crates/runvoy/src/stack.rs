@@ -73,8 +73,14 @@ impl Stack {
         ensure_admin(data, &settings.admin_email, &backend, &*clock, &*ids).await?;
         // Also without a worker: what an earlier start left running is ended before it is recorded as ended.
         let runner = Some(start_runner(data, &settings, open_files).await?).filter(|_| settings.worker);
-        let identity =
-            WorkerIdentity { id: worker_id, host: host(), runner: "process".to_owned(), in_process: true, serves: vec![Needs::Process] };
+        let identity = WorkerIdentity {
+            id: worker_id,
+            host: host(),
+            runner: "process".to_owned(),
+            in_process: true,
+            serves: vec![Needs::Process],
+            labels: Default::default(),
+        };
         let line = backend.is_shared.then(|| Line::join(data, identity.id, &identity.host)).transpose()?;
         let mut config = engine_config(&settings, url);
         if let Some(line) = &line {

@@ -143,7 +143,7 @@ mod history {
         };
         let at = UnixMs(1_700_000_000_000 + i64::try_from(n).expect("small"));
         let (host, runner, serves) = ("earlier".into(), "process".into(), vec![Needs::Process]);
-        let worker = Worker { id: WorkerId::from_bytes([9; 16]), host, runner, in_process: true, serves };
+        let worker = Worker { id: WorkerId::from_bytes([9; 16]), host, runner, in_process: true, serves, labels: Default::default() };
         let spec = Spec {
             command: "true".into(),
             args: None,
@@ -155,6 +155,7 @@ mod history {
             queue: Name::new("default").expect("a name"),
             priority: 3,
             labels: std::collections::BTreeMap::new(),
+            worker_labels: Default::default(),
             retries: 0,
             secrets: Vec::new(),
             git: None,

@@ -106,3 +106,26 @@ fn the_worker_of_a_server_is_there_until_the_server_stops() {
     let waiting = again.status(&id)["waiting_for"].clone();
     assert_eq!(waiting["message"], "a worker: no worker serves queue default");
 }
+
+#[test]
+fn a_queue_is_stopped_limited_shown_and_goes_on() {
+    let server = Server::start();
+    let told = server.cli(&["queues", "pause", "default", "--reason", "a new driver"]);
+    assert!(text(&told.stderr).contains("hands nothing out"), "{}", text(&told.stderr));
+    let id = server.run("true");
+    eventually("it says why it waits", || {
+        server.status(&id)["waiting_for"]["message"].as_str().is_some_and(|why| why.contains("a new driver"))
+    });
+    done(&server.cli(&["queues", "set", "default", "--concurrency", "2", "--per-user", "1"]));
+    let shown = done(&server.cli(&["queues", "show", "default"]));
+    assert!(shown.contains("a new driver") && shown.contains("of each user  1"), "{shown}");
+    assert!(done(&server.cli(&["queues", "list"])).contains("paused, at most 2, 1 a user"));
+    let shown = json_of(&server.cli(&["queues", "show", "default", "--json"]));
+    assert_eq!((&shown["concurrency"], &shown["depth"]), (&2.into(), &1.into()));
+    assert_eq!(server.cli(&["queues", "set", "default"]).status.code(), Some(2), "a limit is needed");
+    assert_eq!(server.cli(&["queues", "show", "never"]).status.code(), Some(1));
+    done(&server.cli(&["queues", "resume", "default"]));
+    assert_eq!(server.wait(&id)["status"], "SUCCEEDED");
+    done(&server.cli(&["queues", "reset", "default", "--yes"]));
+    assert!(json_of(&server.cli(&["queues", "show", "default", "--json"])).get("concurrency").is_none());
+}

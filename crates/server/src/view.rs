@@ -6,7 +6,7 @@ use runvoy_engine::Engine;
 use runvoy_model::execution::Execution;
 use runvoy_model::id::{ExecutionId, JobId, WorkerId};
 use runvoy_model::name::Name;
-use runvoy_model::status::{EndReason, Status};
+use runvoy_model::status::{EndReason, Status, WaitingFor};
 use runvoy_ports::store::LockLine;
 use runvoy_wire::{self as wire, Rfc3339};
 use serde::Serialize;
@@ -45,6 +45,8 @@ pub(crate) struct Shown<'a> {
     cost_usd: Option<f64>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     labels: &'a BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    worker_labels: &'a BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     job_id: Option<JobId>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,9 +58,19 @@ pub(crate) struct Shown<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<&'a str>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
+    worker_unreachable: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     dead: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     redriven_as: Option<ExecutionId>,
+}
+
+impl Shown<'_> {
+    /// The same, waiting for this.
+    pub(crate) fn because(mut self, waiting: Option<WaitingFor>) -> Self {
+        self.waiting_for = waiting.map(reason);
+        self
+    }
 }
 
 #[derive(Serialize)]
@@ -69,10 +81,10 @@ struct ShownReason<'a> {
 
 /// The whole record.
 pub(crate) fn execution<'a>(engine: &Engine, execution: &'a Execution, cloud: &'a str) -> Shown<'a> {
-    shown(execution, cloud, waiting_for(engine, execution))
+    shown(execution, cloud, waiting_for(engine, execution), execution.worker_unreachable(engine.now()).is_some())
 }
 
-fn shown<'a>(execution: &'a Execution, cloud: &'a str, waiting_for: Option<wire::Reason>) -> Shown<'a> {
+fn shown<'a>(execution: &'a Execution, cloud: &'a str, waiting_for: Option<wire::Reason>, worker_unreachable: bool) -> Shown<'a> {
     let (spec, ran_on) = (&execution.spec, execution.ran_on.as_ref());
     Shown {
         execution_id: execution.id,
@@ -97,11 +109,13 @@ fn shown<'a>(execution: &'a Execution, cloud: &'a str, waiting_for: Option<wire:
         waiting_for,
         cost_usd: cost_usd(execution),
         labels: &spec.labels,
+        worker_labels: &spec.worker_labels,
         job_id: spec.task.as_ref().map(|task| task.job),
         task_id: spec.task.as_ref().map(|task| task.task.as_str()),
         runner: ran_on.map(|ran_on| ran_on.runner.as_str()),
         worker_id: ran_on.map(|ran_on| ran_on.worker),
         host: ran_on.map(|ran_on| ran_on.host.as_str()),
+        worker_unreachable,
         dead: execution.dead,
         redriven_as: execution.redriven.as_ref().and_then(|again| again.execution),
     }
@@ -109,6 +123,7 @@ fn shown<'a>(execution: &'a Execution, cloud: &'a str, waiting_for: Option<wire:
 
 /// Where it is.
 pub(crate) fn status(engine: &Engine, execution: &Execution) -> wire::StatusResponse {
+    let unreachable = execution.worker_unreachable(engine.now());
     wire::StatusResponse {
         execution_id: execution.id.to_string(),
         status: status_word(execution.status),
@@ -123,6 +138,8 @@ pub(crate) fn status(engine: &Engine, execution: &Execution) -> wire::StatusResp
         duration_seconds: duration_seconds(execution),
         cost_usd: cost_usd(execution),
         attempt: execution.attempt,
+        worker_unreachable: unreachable.is_some(),
+        message: unreachable.map(|since| format!("worker unreachable since {}", Rfc3339::from(since))),
     }
 }
 
@@ -176,8 +193,11 @@ pub(crate) fn end_reason(execution: &Execution) -> Option<wire::Reason> {
 }
 
 pub(crate) fn waiting_for(engine: &Engine, execution: &Execution) -> Option<wire::Reason> {
-    let waiting = engine.waiting_for(execution)?;
-    Some(wire::Reason { code: waiting.code.as_str().to_owned(), message: waiting.message })
+    engine.waiting_for(execution).map(reason)
+}
+
+pub(crate) fn reason(waiting: WaitingFor) -> wire::Reason {
+    wire::Reason { code: waiting.code.as_str().to_owned(), message: waiting.message }
 }
 
 #[cfg(test)]
@@ -205,6 +225,7 @@ mod tests {
             queue: name("default"),
             priority: 3,
             labels: BTreeMap::from([("team".into(), "x".into())]),
+            worker_labels: BTreeMap::from([("gpu".into(), "a100".into())]),
             retries: 0,
             secrets: Vec::new(),
             git: None,
@@ -245,6 +266,7 @@ mod tests {
         };
         let mut bare = full.clone();
         (bare.spec.args, bare.spec.lock, bare.spec.labels) = (None, None, BTreeMap::new());
+        bare.spec.worker_labels.clear();
         (bare.status, bare.started_at, bare.completed_at) = (Status::Pending, None, None);
         (bare.ran_on, bare.cost_micro_usd, bare.owned_by) = (None, None, Vec::new());
         (bare.dead, bare.redriven) = (false, None);
@@ -255,7 +277,7 @@ mod tests {
     fn what_is_shown_is_the_wire_s_own_type() {
         for execution in executions() {
             let waiting = (execution.status == Status::Pending).then(|| wire::Reason { code: "worker".into(), message: "a worker".into() });
-            let text = serde_json::to_string(&shown(&execution, "LOCAL", waiting)).expect("plain data");
+            let text = serde_json::to_string(&shown(&execution, "LOCAL", waiting, execution.dead)).expect("plain data");
             let read: wire::Execution = serde_json::from_str(&text).expect("the wire's type");
             assert_eq!(serde_json::to_string(&read).expect("plain data"), text);
         }

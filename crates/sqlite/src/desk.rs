@@ -15,7 +15,7 @@ use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
-use runvoy_model::view::{Standing, View, Writes};
+use runvoy_model::view::{PassOver, Standing, View, Writes};
 use rusqlite::Connection;
 
 use crate::fault::Fault;
@@ -216,7 +216,7 @@ impl View for Desk<'_> {
         Ok(registry::find(self.conn, kind, name)?.map(|(_, record)| record))
     }
 
-    fn ready(&mut self, queues: &[Name], serves: &[Needs], now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, Fault> {
-        ready::first(self.conn, queues, serves, now, max)
+    fn ready(&mut self, queues: &[Name], serves: &[Needs], now: UnixMs, max: usize, pass: &PassOver) -> Result<Vec<ExecutionId>, Fault> {
+        ready::first(self.conn, queues, serves, now, max, pass)
     }
 }

@@ -189,7 +189,7 @@ pub(crate) const fn entity_code(kind: EntityType) -> i64 {
         EntityType::Ledger => 7,
         EntityType::Job => 8,
         EntityType::Health => 9,
-        // 10 is taken by queues.
+        EntityType::Queue => 10,
         EntityType::Worker => 11,
     }
 }

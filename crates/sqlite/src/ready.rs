@@ -1,35 +1,46 @@
-//! The line of executions that can be leased: by priority, then by since when they can be, over all queues asked for.
+//! The line of executions that can be leased, over all queues asked for: by since when they can be, with a head start for each priority.
+//!
+//! Those who ask for labels of a worker stand in lines of their own, so that a worker without labels never meets them; one that has labels looks at
+//! each of them until it has enough. So does whoever passes over users. Both cost a row each, a few microseconds.
 
+use runvoy_model::execution::Place;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::name::Name;
-use runvoy_model::spec::Needs;
+use runvoy_model::spec::{Needs, Spec};
 use runvoy_model::time::UnixMs;
+use runvoy_model::view::PassOver;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::fault::Fault;
-use crate::record::id_column;
-
-/// No lease step takes more than this, so that none writes more than 500 rows.
-const MAX_LEASES: usize = 200;
+use crate::record::{id_column, text};
 
 /// The first executions that can be leased now. What is in backoff is passed over, not waited for.
-pub(crate) fn first(conn: &Connection, queues: &[Name], serves: &[Needs], now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, Fault> {
-    let max = max.min(MAX_LEASES);
+pub(crate) fn first(
+    conn: &Connection,
+    queues: &[Name],
+    serves: &[Needs],
+    now: UnixMs,
+    max: usize,
+    pass: &PassOver,
+) -> Result<Vec<ExecutionId>, Fault> {
     let mut found = Vec::new();
     for queue in distinct(queues) {
-        for needs in Needs::ALL.into_iter().filter(|needs| serves.contains(needs)) {
-            let mut of_queue = 0;
-            let mut after = rank(needs, 0);
-            while of_queue < max {
-                let Some(next) = next_rank(conn, queue, after, needs)? else { break };
+        for line in Line::ALL.into_iter().filter(|line| serves.contains(&line.needs) && !(line.labelled && pass.labels.is_empty())) {
+            let mut after = line.number(0);
+            while let Some(next) = next_number(conn, queue, after, line)? {
                 after = next;
-                of_queue += take(conn, queue, next, now, max - of_queue, &mut found)?;
+                let look = Look { queue, line, number: next, now, max };
+                if line.labelled || pass.users.iter().any(|(of, _)| of == queue) {
+                    look.take_fitting(conn, pass, &mut found)?;
+                } else {
+                    look.take(conn, &mut found)?;
+                }
             }
         }
     }
     found.sort_unstable();
     found.truncate(max);
-    Ok(found.into_iter().map(|(_, _, id)| id).collect())
+    Ok(found.into_iter().map(|place| place.id).collect())
 }
 
 /// When the next execution of these queues can be leased.
@@ -37,9 +48,9 @@ pub(crate) fn next(conn: &Connection, queues: &[Name], serves: &[Needs]) -> Resu
     let snapshot = conn.unchecked_transaction()?;
     let mut earliest = None;
     for queue in distinct(queues) {
-        for needs in Needs::ALL.into_iter().filter(|needs| serves.contains(needs)) {
-            let mut after = rank(needs, 0);
-            while let Some(next) = next_rank(&snapshot, queue, after, needs)? {
+        for line in Line::ALL.into_iter().filter(|line| serves.contains(&line.needs)) {
+            let mut after = line.number(0);
+            while let Some(next) = next_number(&snapshot, queue, after, line)? {
                 after = next;
                 let mut statement = snapshot.prepare_cached(
                     "SELECT min(ready_at) FROM executions INDEXED BY executions_ready \
@@ -53,45 +64,100 @@ pub(crate) fn next(conn: &Connection, queues: &[Name], serves: &[Needs]) -> Resu
     Ok(earliest.map(UnixMs))
 }
 
-fn take(
-    conn: &Connection,
-    queue: &Name,
-    rank: i64,
+/// A look at those of one priority in a line.
+struct Look<'q> {
+    queue: &'q Name,
+    line: Line,
+    number: i64,
     now: UnixMs,
     max: usize,
-    found: &mut Vec<(i64, i64, ExecutionId)>,
-) -> Result<usize, Fault> {
-    let mut statement = conn.prepare_cached(
-        "SELECT id, ready_at FROM executions INDEXED BY executions_ready \
-         WHERE queue = ?1 AND priority = ?2 AND ready_at <= ?3 ORDER BY ready_at, id LIMIT ?4",
-    )?;
-    let limit = i64::try_from(max).unwrap_or(i64::MAX);
-    let mut rows = statement.query(params![queue.as_str(), rank, now.0, limit])?;
-    let before = found.len();
-    while let Some(row) = rows.next()? {
-        found.push((rank % RANKS, row.get(1)?, id_column(row, 0)?));
+}
+
+impl Look<'_> {
+    fn place(&self, ready_at: i64, id: ExecutionId) -> Place {
+        let priority = u8::try_from(self.number - self.line.number(0)).unwrap_or(u8::MAX);
+        Place::new(priority, UnixMs(ready_at), id)
     }
-    Ok(found.len() - before)
+
+    fn take(&self, conn: &Connection, found: &mut Vec<Place>) -> Result<(), Fault> {
+        let mut statement = conn.prepare_cached(
+            "SELECT id, ready_at FROM executions INDEXED BY executions_ready \
+             WHERE queue = ?1 AND priority = ?2 AND ready_at <= ?3 ORDER BY ready_at, id LIMIT ?4",
+        )?;
+        let limit = i64::try_from(self.max).unwrap_or(i64::MAX);
+        let mut rows = statement.query(params![self.queue.as_str(), self.number, self.now.0, limit])?;
+        while let Some(row) = rows.next()? {
+            found.push(self.place(row.get(1)?, id_column(row, 0)?));
+        }
+        Ok(())
+    }
+
+    /// The same, of those that are not passed over.
+    fn take_fitting(&self, conn: &Connection, pass: &PassOver, found: &mut Vec<Place>) -> Result<(), Fault> {
+        let mut statement = conn.prepare_cached(
+            "SELECT id, ready_at, created_by, spec FROM executions INDEXED BY executions_ready \
+             WHERE queue = ?1 AND priority = ?2 AND ready_at <= ?3 ORDER BY ready_at, id",
+        )?;
+        let mut rows = statement.query(params![self.queue.as_str(), self.number, self.now.0])?;
+        let mut left = self.max;
+        while left > 0 {
+            let Some(row) = rows.next()? else { break };
+            let user = std::str::from_utf8(text(row, 2)?).unwrap_or_default();
+            if pass.has_user(self.queue, user) || (self.line.labelled && !fits(text(row, 3)?, pass)?) {
+                continue;
+            }
+            found.push(self.place(row.get(1)?, id_column(row, 0)?));
+            left -= 1;
+        }
+        Ok(())
+    }
 }
 
-/// Ranks of one need.
-const RANKS: i64 = 16;
-
-/// What the `priority` column holds: those who need the same stand together, in the order of their priority.
-pub(crate) const fn rank(needs: Needs, priority: u8) -> i64 {
-    let class = match needs {
-        Needs::Process => 0,
-        Needs::Image => 1,
-    };
-    class * RANKS + priority as i64
+fn fits(spec: &[u8], pass: &PassOver) -> Result<bool, Fault> {
+    let spec: Spec =
+        serde_json::from_slice(spec).map_err(|error| Fault::Damaged(format!("what stands in line cannot be read: {error}")))?;
+    Ok(spec.fits(&pass.labels))
 }
 
-fn next_rank(conn: &Connection, queue: &Name, after: i64, needs: Needs) -> Result<Option<i64>, Fault> {
+/// Those who ask the same of a worker.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    needs: Needs,
+    /// They ask for labels.
+    labelled: bool,
+}
+
+/// Numbers of one line.
+const PRIORITIES: i64 = 16;
+
+impl Line {
+    const ALL: [Self; 4] = [
+        Self { needs: Needs::Process, labelled: false },
+        Self { needs: Needs::Image, labelled: false },
+        Self { needs: Needs::Process, labelled: true },
+        Self { needs: Needs::Image, labelled: true },
+    ];
+
+    const fn number(self, priority: u8) -> i64 {
+        let line = match self.needs {
+            Needs::Process => 0,
+            Needs::Image => 1,
+        };
+        (line + if self.labelled { 2 } else { 0 }) * PRIORITIES + priority as i64
+    }
+}
+
+/// What the `priority` column holds: those of one line stand together, by their priority. Part of the format.
+pub(crate) fn class(spec: &Spec) -> i64 {
+    Line { needs: spec.needs(), labelled: !spec.worker_labels.is_empty() }.number(spec.priority)
+}
+
+fn next_number(conn: &Connection, queue: &Name, after: i64, line: Line) -> Result<Option<i64>, Fault> {
     let mut statement = conn.prepare_cached(
         "SELECT priority FROM executions INDEXED BY executions_ready \
          WHERE queue = ?1 AND priority > ?2 AND priority < ?3 AND ready_at IS NOT NULL ORDER BY priority LIMIT 1",
     )?;
-    let end = rank(needs, 0) + RANKS;
+    let end = line.number(0) + PRIORITIES;
     Ok(statement.query_row(params![queue.as_str(), after, end], |row| row.get(0)).optional()?)
 }
 

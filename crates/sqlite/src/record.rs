@@ -75,7 +75,7 @@ pub(crate) fn insert(conn: &Connection, execution: &Execution, job: Option<i64>)
     statement.execute(params![
         execution.id.as_bytes(),
         columns.status,
-        crate::ready::rank(execution.spec.needs(), execution.spec.priority),
+        crate::ready::class(&execution.spec),
         execution.submitted_at.0,
         columns.ready_at,
         columns.waiting_until,

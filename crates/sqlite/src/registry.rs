@@ -103,10 +103,11 @@ pub(crate) const fn kind_code(kind: Kind) -> i64 {
         Kind::Ledger => 11,
         Kind::Health => 12,
         Kind::Incident => 13,
+        Kind::Queue => 16,
+        Kind::Permits => 17,
         // Kept elsewhere, and never written here.
         Kind::Job => 14,
         Kind::Task => 15,
-        // 16 and 17 are taken by what belongs to queues.
         Kind::Worker => 18,
     }
 }

@@ -75,7 +75,7 @@ macro_rules! page_sql {
             $driver,
             " AND seq BETWEEN ?1 AND ?2 ",
             "AND submitted_at >= ?3 AND submitted_at < ?4 AND (?5 IS NULL OR created_by = ?5) AND (?6 IS NULL OR lock = ?6) ",
-            "AND (?9 IS NULL OR job = ?9) AND ",
+            "AND (?9 IS NULL OR job = ?9) AND (?10 IS NULL OR queue = ?10) AND ",
             $statuses,
             " ORDER BY seq DESC LIMIT ?8"
         )
@@ -86,6 +86,7 @@ const EVERY: &str = page_sql!("NOT INDEXED", "1", "(?7 >> status) & 1");
 const BY_USER: &str = page_sql!("INDEXED BY executions_created_by", "created_by = ?5", "(?7 >> status) & 1");
 const BY_LOCK: &str = page_sql!("INDEXED BY executions_lock", "lock = ?6", "(?7 >> status) & 1");
 const BY_JOB: &str = page_sql!("INDEXED BY executions_job", "job = ?9", "(?7 >> status) & 1");
+const BY_QUEUE: &str = page_sql!("INDEXED BY executions_queue", "queue = ?10", "(?7 >> status) & 1");
 const BY_STATUS: &str = page_sql!("INDEXED BY executions_status", "status = ?7", "1");
 
 /// Room for no more records than this is made before they are found.
@@ -94,9 +95,8 @@ const MOST_RESERVED: usize = 32;
 /// Whether a page takes no longer than a few single rows do: it is small, and its one filter, if any, is served by an index.
 pub(crate) fn is_short(query: &ListQuery) -> bool {
     let user = query.owner.is_some() || query.created_by.is_some();
-    let filters =
-        usize::from(user) + usize::from(query.lock.is_some()) + usize::from(query.job.is_some()) + usize::from(!query.statuses.is_empty());
-    query.limit <= 20 && filters <= 1 && query.since.is_none() && query.until.is_none()
+    let filters = [user, query.lock.is_some(), query.job.is_some(), query.queue.is_some(), !query.statuses.is_empty()];
+    query.limit <= 20 && filters.into_iter().filter(|is_set| *is_set).count() <= 1 && query.since.is_none() && query.until.is_none()
 }
 
 /// A page of executions, newest first. One filter is served by its index, the others are applied to what it finds.
@@ -122,7 +122,8 @@ pub(crate) fn list(conn: &Connection, query: &ListQuery) -> Result<Vec<Execution
     };
     let page = Page { conn, query, user, job, first, last };
     let only_open = query.statuses.iter().all(|status| !status.is_terminal());
-    let by_status = job.is_none() && !query.statuses.is_empty() && (only_open || (user.is_none() && query.lock.is_none()));
+    let by_status =
+        job.is_none() && !query.statuses.is_empty() && (only_open || (user.is_none() && query.lock.is_none() && query.queue.is_none()));
     let mut executions = Vec::with_capacity(query.limit.min(MOST_RESERVED));
     if by_status && query.statuses.len() > 1 {
         let mut records = Vec::new();
@@ -137,6 +138,7 @@ pub(crate) fn list(conn: &Connection, query: &ListQuery) -> Result<Vec<Execution
             (statuses, ..) if job.is_some() => (BY_JOB, mask(statuses)),
             (statuses, Some(_), _) => (BY_LOCK, mask(statuses)),
             (statuses, None, Some(_)) => (BY_USER, mask(statuses)),
+            (statuses, None, None) if query.queue.is_some() => (BY_QUEUE, mask(statuses)),
             (statuses, None, None) => (EVERY, mask(statuses)),
         };
         page.read(sql, statuses, |record| executions.push(record.execution))?;
@@ -170,6 +172,7 @@ impl Page<'_> {
             statuses,
             i64::try_from(self.query.limit).unwrap_or(i64::MAX),
             self.job,
+            self.query.queue.as_ref().map(Name::as_str),
         ])?;
         while let Some(row) = rows.next()? {
             found(record::decode(row)?);

@@ -77,6 +77,9 @@ pub struct Execution {
     /// Words of the user's own.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// What a worker must have to take it.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
+    pub worker_labels: BTreeMap<String, String>,
     /// The job it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_id: Option<String>,
@@ -95,6 +98,9 @@ pub struct Execution {
     /// The ECS task it ran as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_arn: Option<String>,
+    /// Its worker has not been heard of for longer than its lease lasts; the command may still run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub worker_unreachable: bool,
     /// It was given up after its last attempt, and was not run again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dead: bool,

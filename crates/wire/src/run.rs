@@ -55,6 +55,9 @@ pub struct RunRequest {
     /// Words of the user's own to find it by.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// What a worker must have to take it, beside serving its queue.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
+    pub worker_labels: BTreeMap<String, String>,
     /// Further attempts after one that failed retryably.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,

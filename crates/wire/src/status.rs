@@ -120,6 +120,12 @@ pub struct StatusResponse {
     /// How many attempts began.
     #[serde(default)]
     pub attempt: u32,
+    /// Its worker has not been heard of for longer than its lease lasts; the command may still run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub worker_unreachable: bool,
+    /// What there is to say about that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 /// Answer to `GET /executions/{id}/wait`: the status when it ended, or when the wait was over.
@@ -145,6 +151,8 @@ mod tests {
             duration_seconds: None,
             cost_usd: None,
             attempt: 0,
+            worker_unreachable: false,
+            message: None,
         };
         insta::assert_json_snapshot!(status, @r#"
         {

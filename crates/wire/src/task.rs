@@ -67,6 +67,9 @@ macro_rules! with_terms {
             /// Words of the user's own to find it by; those of a task are added to those of the defaults.
             #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
             pub labels: BTreeMap<String, String>,
+            /// What a worker must have to take it; those of a task are added to those of the defaults.
+            #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
+            pub worker_labels: BTreeMap<String, String>,
             /// Further attempts after one that failed retryably; absent: 2.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub retries: Option<u32>,
@@ -126,6 +129,7 @@ impl TaskRequest {
             queue: text(&self.queue, &otherwise.queue),
             priority: self.priority.or(otherwise.priority),
             labels: joined(&self.labels, &otherwise.labels),
+            worker_labels: joined(&self.worker_labels, &otherwise.worker_labels),
             retries: self.retries.or(otherwise.retries),
         })
     }
@@ -237,7 +241,7 @@ mod tests {
     #[test]
     fn a_task_takes_every_field_of_a_run_and_refuses_others() {
         let text = r#"{"taskId":"b","dependsOn":["a"],"input":{"n":1},"command":"ls","args":["-l"],"env":{"A":"1"},"timeout":5,"secrets":["s"],
-            "git_repo":"https://x/y.git","git_ref":"m","git_path":"p","git_token":"t","lock":"l","lock_wait":9,"queue":"q","priority":1,"labels":{"k":"v"},
+            "git_repo":"https://x/y.git","git_ref":"m","git_path":"p","git_token":"t","lock":"l","lock_wait":9,"queue":"q","priority":1,"labels":{"k":"v"},"worker_labels":{"gpu":"a100"},
             "retries":0,"image":"i"}"#;
         let task: TaskRequest = serde_json::from_str(text).expect("known fields");
         let run = task.run_request(None).expect("a command");

@@ -53,6 +53,7 @@ fn random_list(chance: &mut Chance, world: &World) -> ListQuery {
         owner: maybe(chance, 20, user),
         created_by: maybe(chance, 20, user),
         lock: maybe(chance, 10, |_| world::name("prod")),
+        queue: maybe(chance, 20, |chance| world::name(QUEUES[chance.below(QUEUES.len())])),
         job: maybe(chance, 15, world::job),
         since: maybe(chance, 25, world::time),
         until: maybe(chance, 25, world::time),
@@ -115,8 +116,9 @@ fn the_first_in_line_are_leased_first() {
             let serves: Vec<_> = Needs::ALL.into_iter().filter(|_| chance.percent(70)).collect();
             let now = world::time(chance);
             let max = [0, 1, 3, 10, 1_000][chance.below(5)];
-            let (expected, earliest) = oracle::ready(&world.all, &queues, &serves, now, max);
-            let found = world.lists.ready(&queues, &serves, now, max).await.expect("candidates");
+            let pass = maybe(chance, 60, |chance| world::pass(chance));
+            let (expected, earliest) = oracle::ready(&world.all, &queues, &serves, now, max, pass.as_ref());
+            let found = world.lists.ready(&queues, &serves, now, max, pass.as_ref()).await.expect("candidates");
             assert_eq!(ids(&found), ids(&expected), "{queues:?} {serves:?} {now:?} {max}");
             assert_eq!(found, expected);
             assert_eq!(world.lists.next_ready(&queues, &serves).await.expect("a time"), earliest, "{queues:?} {serves:?}");
@@ -204,8 +206,8 @@ fn an_index_that_lags_behind_others_never_makes_a_list_lie() {
         assert!(missing > 0, "the indexes do not lag: the other tests would prove nothing");
         let queues: Vec<_> = QUEUES.iter().map(|queue| world::name(queue)).collect();
         let now = BEGINNING.plus_ms(3 * DAY_MS);
-        let (due, _) = oracle::ready(&world.all, &queues, &Needs::ALL, now, usize::MAX);
-        let found = stranger.ready(&queues, &Needs::ALL, now, 5).await.expect("candidates");
+        let (due, _) = oracle::ready(&world.all, &queues, &Needs::ALL, now, usize::MAX, None);
+        let found = stranger.ready(&queues, &Needs::ALL, now, 5, None).await.expect("candidates");
         assert!(!found.is_empty() && found.iter().all(|execution| due.contains(execution)));
         let leases = oracle::open_leases(&world.all);
         assert!(stranger.open_leases().await.expect("leases").iter().all(|lease| leases.contains(lease)));
@@ -233,7 +235,7 @@ fn what_looks_can_be_sent_to_another_thread() {
     fn all(lists: &super::Lists, execution: &Execution, list: &ListQuery, dead: &DeadQuery) {
         sent(lists.list(list));
         sent(lists.find("00", 1));
-        sent(lists.ready(&[], &[], UnixMs(0), 1));
+        sent(lists.ready(&[], &[], UnixMs(0), 1, None));
         sent(lists.next_ready(&[], &[]));
         sent((lists.open_leases(), lists.waits_ended(UnixMs(0)), lists.queues(), lists.counts()));
         sent((lists.dead(dead), lists.dead_count(dead), lists.note_new(execution)));

@@ -155,7 +155,8 @@ impl Play {
     /// Leases one as a server does that did not submit it.
     pub async fn lease(&mut self) -> Fence {
         let leases = vec![LeaseId::from_bytes(self.fresh())];
-        let request = LeaseRequest { worker: worker(), queues: vec![name("default")], leases, ttl_ms: 30_000, begin: false };
+        let request =
+            LeaseRequest { worker: worker(), queues: vec![name("default")], leases, ttl_ms: 30_000, begin: false, lost_after_ms: None };
         let step = Step::worker(StepId::from_bytes(self.fresh()), NOW, worker().id);
         match self.other().apply(step, Command::Lease(request)).await.expect("an answer") {
             Answer::Leased(leased) => fence(leased.first().expect("something to lease")),
@@ -206,7 +207,8 @@ impl Play {
         self.end(running).await;
         self.begin();
         let leases = vec![LeaseId::from_bytes(self.fresh())];
-        let request = LeaseRequest { worker: worker(), queues: vec![name("default")], leases, ttl_ms: 30_000, begin: false };
+        let request =
+            LeaseRequest { worker: worker(), queues: vec![name("default")], leases, ttl_ms: 30_000, begin: false, lost_after_ms: None };
         let step = Step::worker(StepId::from_bytes(self.fresh()), NOW, worker().id);
         let found = self.other().apply(step, Command::Lease(request)).await.expect("an answer");
         assert_eq!(found, Answer::Leased(Vec::new()));
@@ -320,7 +322,14 @@ fn name(text: &str) -> Name {
 
 fn worker() -> Worker {
     let serves = vec![Needs::Process];
-    Worker { id: WorkerId::from_bytes([1; 16]), host: "ip-10-0-0-1".into(), runner: "process".into(), in_process: false, serves }
+    Worker {
+        id: WorkerId::from_bytes([1; 16]),
+        host: "ip-10-0-0-1".into(),
+        runner: "process".into(),
+        in_process: false,
+        serves,
+        labels: Default::default(),
+    }
 }
 
 /// What somebody runs: a command of some length and a few names.
@@ -337,6 +346,7 @@ fn spec() -> Spec {
         queue: name("default"),
         priority: 3,
         labels: pairs([("team", "billing"), ("stage", "prod")]),
+        worker_labels: Default::default(),
         retries: 0,
         secrets: Vec::new(),
         git: None,

@@ -18,7 +18,7 @@ Examples:
   runvoy access explain ana@example.com run --playbook deploy --json";
 
 /// Every action that can be asked about, in the words of the server.
-pub const ACTIONS: [&str; 27] = [
+pub const ACTIONS: [&str; 28] = [
     "run",
     "read",
     "kill",
@@ -40,6 +40,7 @@ pub const ACTIONS: [&str; 27] = [
     "trace",
     "reconcile",
     "read_queues",
+    "manage_queues",
     "manage_workers",
     "lease",
     "diagnose",
@@ -75,7 +76,7 @@ struct ExplainArgs {
     user: String,
     /// What they would do: run, read, kill, redrive, share_log, read_locks, release_lock, read_images, manage_images, read_secrets, write_secrets,
     /// rotate_sealing_key, read_playbooks, manage_playbooks, manage_users, manage_keys, explain_access, read_audit, trace, reconcile,
-    /// read_queues, manage_workers, lease, diagnose, metrics, backup or know_self
+    /// read_queues, manage_queues, manage_workers, lease, diagnose, metrics, backup or know_self
     #[arg(add = ArgValueCompleter::new(complete::actions))]
     action: String,
     /// With this command

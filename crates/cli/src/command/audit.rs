@@ -26,7 +26,7 @@ Examples:
   runvoy audit export --since 30d > audit.ndjson";
 
 /// What events are called. A server may know more.
-pub(crate) const ACTIONS: [&str; 32] = [
+pub(crate) const ACTIONS: [&str; 34] = [
     "admin.recover",
     "backup.create",
     "executions.kill",
@@ -45,6 +45,8 @@ pub(crate) const ACTIONS: [&str; 32] = [
     "playbooks.push",
     "playbooks.remove",
     "playbooks.run",
+    "queues.put",
+    "queues.remove",
     "rules.put",
     "rules.remove",
     "secrets.create",

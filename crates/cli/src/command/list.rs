@@ -36,6 +36,9 @@ pub struct ListArgs {
     /// Only those with this lock
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::locks))]
     lock: Option<String>,
+    /// Only those of this queue
+    #[arg(long, value_name = "NAME")]
+    queue: Option<String>,
     /// Only those submitted in this time before now
     #[arg(long, value_name = "DURATION")]
     since: Option<Seconds>,
@@ -65,6 +68,7 @@ impl ListArgs {
             status: self.status.clone(),
             user: self.user.clone(),
             lock: self.lock.clone(),
+            queue: self.queue.clone(),
             since: since_ms.map(|ms| Rfc3339(now.0.saturating_sub(ms).max(0)).to_string()),
             until: None,
             cursor: None,

@@ -65,7 +65,9 @@ enum QueuesCommand {
         queue: QueueName,
     },
     /// Limit how much of a queue is with workers at once
-    #[command(before_help = "Examples:\n  runvoy queues set gpu --concurrency 4 --per-user 1\n  runvoy queues set gpu --concurrency 0   # no limit")]
+    #[command(
+        before_help = "Examples:\n  runvoy queues set gpu --concurrency 4 --per-user 1\n  runvoy queues set gpu --concurrency 0   # no limit"
+    )]
     Set(SetArgs),
     /// Take all terms of a queue away
     #[command(before_help = "Examples:\n  runvoy queues reset gpu")]

@@ -1,5 +1,7 @@
 //! `status`: where an execution is, and why.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use runvoy_wire::{Execution, Rfc3339, Status};
@@ -70,7 +72,8 @@ fn describe(execution: &Execution, colour: bool) -> String {
     let time = |at: Option<Rfc3339>| at.map(|at| at.to_string());
     let started = (execution.attempt > 0).then_some(execution.started_at);
     let duration = execution.completed_at.map(|ended| Human::from_ms(ended.ms_since(execution.started_at)).to_string());
-    let labels = execution.labels.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
+    let pairs =
+        |labels: &BTreeMap<String, String>| labels.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
     let facts = [
         ("execution", Some(execution.execution_id.clone())),
         ("status", Some(execution.status.to_string())),
@@ -87,9 +90,11 @@ fn describe(execution: &Execution, colour: bool) -> String {
         ("lock", execution.lock_name.clone()),
         ("queue", Some(execution.queue.clone())),
         ("image", Some(execution.image_id.clone())),
-        ("labels", Some(labels)),
+        ("labels", Some(pairs(&execution.labels))),
+        ("worker labels", Some(pairs(&execution.worker_labels))),
         ("cost", execution.cost_usd.filter(|cost| *cost > 0.0).map(|cost| format!("${cost:.4}"))),
         ("host", execution.host.clone()),
+        ("worker", execution.worker_unreachable.then(|| "out of reach; the command may still run".to_owned())),
     ];
     let rows: Vec<Vec<Cell>> = facts
         .into_iter()

@@ -39,6 +39,9 @@ pub struct TermsArgs {
     /// Mark it with words of your own
     #[arg(short, long, value_name = "NAME=VALUE")]
     label: Vec<String>,
+    /// Run it only where the worker has this label; may be repeated
+    #[arg(long, value_name = "NAME=VALUE")]
+    worker_label: Vec<String>,
     /// From 1 (first) to 5 (last)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=5))]
     priority: Option<u8>,
@@ -80,6 +83,7 @@ impl TermsArgs {
         request.priority = self.priority.or(request.priority);
         request.env.extend(variables(&self.env, environment)?);
         request.labels.extend(pairs("--label", &self.label)?);
+        request.worker_labels.extend(pairs("--worker-label", &self.worker_label)?);
         for secret in &self.secret {
             if !request.secrets.contains(secret) {
                 request.secrets.push(secret.clone());

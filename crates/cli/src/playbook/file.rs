@@ -36,6 +36,7 @@ pub(crate) struct PlaybookFile {
     priority: Option<u8>,
     retries: Option<u32>,
     labels: BTreeMap<String, String>,
+    worker_labels: BTreeMap<String, String>,
     parameters: BTreeMap<String, ParameterFile>,
 }
 
@@ -98,6 +99,7 @@ impl PlaybookFile {
             queue: self.queue,
             priority: self.priority,
             labels: self.labels,
+            worker_labels: self.worker_labels,
             retries: self.retries,
         })
     }
@@ -126,6 +128,7 @@ impl PlaybookFile {
             priority: self.priority,
             retries: self.retries,
             labels: self.labels,
+            worker_labels: self.worker_labels,
             parameters: self.parameters.into_iter().map(parameter).collect(),
         }
     }

@@ -2,6 +2,7 @@
 
 pub mod end;
 pub mod event;
+pub mod gate;
 pub mod kill;
 pub mod lease;
 pub mod list;

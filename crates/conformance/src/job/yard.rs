@@ -173,7 +173,14 @@ impl<'h> Yard<'h> {
         loop {
             let leases: Vec<_> = (0..300).map(|_| LeaseId::from_bytes(self.fresh())).collect();
             let most = leases.len().min(self.store().step_limits().leases);
-            let request = LeaseRequest { worker: worker_of(1), queues: vec![name("default")], leases, ttl_ms: 30_000, begin: true };
+            let request = LeaseRequest {
+                worker: worker_of(1),
+                queues: vec![name("default")],
+                leases,
+                ttl_ms: 30_000,
+                begin: true,
+                lost_after_ms: None,
+            };
             match self.play(Command::Lease(request)).await {
                 Answer::Leased(leased) if leased.len() < most => return,
                 Answer::Leased(_) => {}

@@ -80,10 +80,16 @@ pub async fn a_worker_that_was_revoked_since_it_was_admitted_leases_nothing(harn
     let mut step = || Step { actor: Actor::Worker(worker), authority: Some(authority.clone()), ..office.step() };
     let (before, change, after) = (step(), step(), step());
     let lease = |number: u8| {
-        let worker =
-            Worker { id: worker, host: "a".into(), runner: "process".into(), in_process: false, serves: vec![Needs::Process] };
+        let worker = Worker {
+            id: worker,
+            host: "a".into(),
+            runner: "process".into(),
+            in_process: false,
+            serves: vec![Needs::Process],
+            labels: Default::default(),
+        };
         let leases = vec![LeaseId::from_bytes([number; 16])];
-        Command::Lease(LeaseRequest { worker, queues: vec![name("default")], leases, ttl_ms: 30_000, begin: false })
+        Command::Lease(LeaseRequest { worker, queues: vec![name("default")], leases, ttl_ms: 30_000, begin: false, lost_after_ms: None })
     };
     assert_eq!(answered(office.store().apply(before, lease(1)).await), Answer::Leased(Vec::new()));
     assert_eq!(refusal(office.apply(&change, create("two", 11), None).await), Refusal::NotAllowed(Role::Worker));

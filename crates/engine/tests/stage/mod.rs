@@ -130,6 +130,7 @@ impl Stage {
             leases: vec![LeaseId(self.ids.next_id())],
             ttl_ms,
             begin: true,
+            lost_after_ms: None,
         };
         self.store.lease(self.step(by), request).await.expect("the store answers").pop()
     }
@@ -177,6 +178,7 @@ pub fn worker(number: u8, in_process: bool) -> Worker {
         runner: "process".into(),
         in_process,
         serves: vec![Needs::Process],
+        labels: Default::default(),
     }
 }
 

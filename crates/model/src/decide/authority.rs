@@ -56,7 +56,8 @@ const fn needed(command: &Command) -> Option<Action> {
         | Command::ExpireWait(_)
         | Command::AdvanceJob(_)
         | Command::ForgetStaged(_)
-        | Command::FreeLock(..) => return None,
+        | Command::FreeLock(..)
+        | Command::FreePermit(..) => return None,
     })
 }
 
@@ -70,6 +71,7 @@ const fn needed_for_change(change: &Change) -> Option<Action> {
         | Change::PutRule(_)
         | Change::RemoveRule(_) => Action::ManageUsers,
         Change::AddKey(..) | Change::RevokeKey(..) | Change::RotateKey(..) => Action::ManageKeys,
+        Change::PutQueue(_) | Change::RemoveQueue(_) => Action::ManageQueues,
         Change::RegisterImage(_) | Change::UnregisterImage(_) => Action::ManageImages,
         Change::CreateSecret(_) | Change::UpdateSecret(_) | Change::DeleteSecret(_) => Action::WriteSecrets,
         Change::NoteRevealed(_) => Action::ReadSecrets,

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::lease::{Fenced, fenced, return_to_line, too_late};
-use super::{Decision, incident, job, lock, properties, refuse};
+use super::{Decision, gate, incident, job, lock, properties, refuse};
 use crate::bound::{self, clipped};
 use crate::command::{Answer, EndAttempt, ErrorMark, Outcome, Reap, Refusal};
 use crate::event::EventType;
@@ -89,7 +89,7 @@ pub(super) fn reap<V: View>(view: &mut V, step: &Step, reap: &Reap) -> Decision<
         return Ok((Writes::default(), Answer::Unchanged));
     };
     if !lease.begun {
-        return Ok(return_to_line(step, execution));
+        return return_to_line(view, step, execution);
     }
     let outcome = Outcome::Lost { message: reap.message.clone() };
     let verdict = judge(&outcome, execution.kill.as_ref());
@@ -179,19 +179,19 @@ fn conclude<V: View>(
     // An admin may have taken its lock away while it ran: another attempt would run without it.
     let lost_its_lock = execution.spec.lock.is_some() && execution.lock.is_none();
     if retryable && !lost_its_lock && execution.attempt <= execution.spec.retries {
-        return Ok(retry(step, execution, &verdict, facts));
+        return retry(view, step, execution, &verdict, facts);
     }
     execution.dead = retryable && execution.spec.retries > 0;
     finish(view, step, execution, outcome, verdict, facts)
 }
 
-fn retry(step: &Step, mut execution: Execution, verdict: &Verdict, facts: Facts) -> (Writes, Answer) {
+fn retry<V: View>(view: &mut V, step: &Step, mut execution: Execution, verdict: &Verdict, facts: Facts) -> Decision<V::Error> {
     let mut writes = Writes::default();
     attempt_failed(step, &execution, verdict, &mut writes);
     let asked_ms = facts.said.as_ref().and_then(|said| said.retry_after_ms).unwrap_or(0).min(LONGEST_BACKOFF_MS);
     let wait_ms = backoff_ms(execution.id, execution.attempt).max(asked_ms);
     execution.status = Status::Pending;
-    execution.lease = None;
+    gate::end_lease(view, &mut execution, &mut writes)?;
     execution.ready_at = step.at.plus_ms(i64::try_from(wait_ms).unwrap_or(i64::MAX));
     execution.cost_micro_usd = Some(execution.cost_micro_usd.unwrap_or(0).saturating_add(facts.cost_micro_usd));
     let again = json!({
@@ -202,7 +202,7 @@ fn retry(step: &Step, mut execution: Execution, verdict: &Verdict, facts: Facts)
     });
     writes.event(step, execution.id, EventType::TaskPending, properties(&execution, again));
     let execution = writes.put(execution, step);
-    (writes, Answer::Ended(execution))
+    Ok((writes, Answer::Ended(execution)))
 }
 
 /// An attempt failed of something that another one could have cured, whether there is another or not.
@@ -215,7 +215,7 @@ fn attempt_failed(step: &Step, execution: &Execution, verdict: &Verdict, writes:
     writes.event(step, execution.id, EventType::TaskProcessingFailed, properties(execution, failed));
 }
 
-/// Writes the end of an execution and gives its lock to the next in line.
+/// Writes the end of an execution, gives its lock to the next in line and its permit back to its queue.
 pub(super) fn finish<V: View>(
     view: &mut V,
     step: &Step,
@@ -236,7 +236,7 @@ pub(super) fn finish<V: View>(
     execution.error_category = verdict.category;
     execution.end_reason = Some(verdict.reason);
     execution.completed_at = Some(ended_at(&execution, step, &facts));
-    execution.lease = None;
+    gate::end_lease(view, &mut execution, &mut writes)?;
     execution.log_end = facts.log_end.or(execution.log_end);
     execution.cost_micro_usd = Some(execution.cost_micro_usd.unwrap_or(0).saturating_add(facts.cost_micro_usd));
     // Its job was cancelled while it ran: its retries were used up, and nobody can run it again.

@@ -3,16 +3,18 @@
 use serde_json::{Value, json};
 
 use super::end::task_name;
-use super::{Decision, job, properties, refuse};
+use super::gate::Gate;
+use super::{Decision, gate, job, properties, refuse};
 use crate::bound;
 use crate::command::{Answer, Extend, Extended, Fence, LeaseRequest, Refusal, Worker};
 use crate::event::EventType;
 use crate::execution::{Execution, Lease};
-use crate::id::{JobId, LeaseId};
+use crate::id::{ExecutionId, JobId, LeaseId};
+use crate::name::Name;
 use crate::status::Status;
 use crate::step::Step;
 use crate::time::UnixMs;
-use crate::view::{View, Writes};
+use crate::view::{PassOver, View, Writes};
 
 /// Heartbeat events are written no more often than this.
 const HEARTBEAT_EVERY_MS: i64 = 60_000;
@@ -25,9 +27,13 @@ pub(super) fn lease<V: View>(view: &mut V, step: &Step, request: &LeaseRequest) 
     let mut writes = Writes::default();
     let mut leased = Vec::new();
     let most = request.leases.len().min(view.limits().leases);
-    let ready = ready(view, step, request, most)?;
-    for (mut execution, lease) in ready.into_iter().zip(&request.leases) {
-        grant(&mut execution, step, *lease, &request.worker, request.ttl_ms);
+    let mut choice = Choice::new(step, request, most);
+    choice.in_line(view)?;
+    choice.stranded(view)?;
+    choice.gate.write(&mut writes);
+    for ((mut execution, permit), lease) in choice.taken.into_iter().zip(&request.leases) {
+        let given = Grant { lease: *lease, ttl_ms: request.ttl_ms, lost_after_ms: request.lost_after_ms, permit };
+        grant(&mut execution, step, &request.worker, &given);
         if request.begin {
             start_attempt(&mut execution, step, &mut writes);
         }
@@ -36,43 +42,98 @@ pub(super) fn lease<V: View>(view: &mut V, step: &Step, request: &LeaseRequest) 
     Ok((writes, Answer::Leased(leased)))
 }
 
-/// The executions to lease, first in line first. What a clock that was set back has left in the future is not kept waiting for that
-/// clock: an execution that was never tried has nothing to wait for, and no backoff is longer than the longest.
-fn ready<V: View>(view: &mut V, step: &Step, request: &LeaseRequest, max: usize) -> Result<Vec<Execution>, V::Error> {
-    let mut ready = in_line(view, step, request, max)?;
-    if ready.len() < max {
-        let beyond_backoff = step.at.plus_ms(BEYOND_BACKOFF_MS);
-        let stranded =
-            |execution: &Execution| execution.ready_at > step.at && (execution.attempt == 0 || execution.ready_at > beyond_backoff);
-        for id in view.ready(&request.queues, &request.worker.serves, UnixMs(i64::MAX), max)? {
-            let execution = view.execution(id)?.filter(|execution| execution.ready_key().is_some() && stranded(execution));
-            if let Some(execution) = execution
-                && !job::is_over(view, &execution)?
-            {
-                ready.push(execution);
-            }
-        }
-    }
-    Ok(ready)
+/// What a worker is given of what stands in line. What it cannot have keeps nobody waiting: a queue that hands nothing out is not looked at again, and
+/// users who have their share and labels that the worker lacks are passed over by the store itself, however many executions that are.
+struct Choice<'r> {
+    step: &'r Step,
+    request: &'r LeaseRequest,
+    most: usize,
+    gate: Gate,
+    queues: Vec<Name>,
+    pass: PassOver,
+    /// Jobs that were looked at, and whether nothing of them runs again.
+    jobs: Vec<(JobId, bool)>,
+    /// In order, each with whether it holds a permit.
+    taken: Vec<(Execution, bool)>,
 }
 
-/// Those whose time has come. What belongs to a job of which nothing runs again is passed by: an agent ends it, and until then it keeps nobody waiting.
-fn in_line<V: View>(view: &mut V, step: &Step, request: &LeaseRequest, max: usize) -> Result<Vec<Execution>, V::Error> {
-    let mut look_at = max;
-    loop {
-        let ids = view.ready(&request.queues, &request.worker.serves, step.at, look_at)?;
-        let (found, mut over) = (ids.len(), Vec::new());
-        let mut ready = Vec::with_capacity(max.min(64));
-        for id in ids {
-            let Some(execution) = view.execution(id)?.filter(|execution| execution.ready_key().is_some()) else { continue };
-            if !is_over(view, &execution, &mut over)? && ready.len() < max {
-                ready.push(execution);
+impl<'r> Choice<'r> {
+    fn new(step: &'r Step, request: &'r LeaseRequest, most: usize) -> Self {
+        let pass = PassOver { labels: request.worker.labels.clone(), users: Vec::new() };
+        let queues = request.queues.clone();
+        Self { step, request, most, gate: Gate::default(), queues, pass, jobs: Vec::new(), taken: Vec::new() }
+    }
+
+    fn is_full(&self) -> bool {
+        self.taken.len() >= self.most
+    }
+
+    fn look<V: View>(&self, view: &mut V, now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, V::Error> {
+        view.ready(&self.queues, &self.request.worker.serves, now, max, &self.pass)
+    }
+
+    /// Those whose time has come. What belongs to a job of which nothing runs again is passed by: an agent ends it, and until then it keeps nobody waiting.
+    fn in_line<V: View>(&mut self, view: &mut V) -> Result<(), V::Error> {
+        let mut look_at = self.most;
+        while !self.is_full() {
+            let ids = self.look(view, self.step.at, look_at)?;
+            let is_all = ids.len() < look_at;
+            for id in ids {
+                self.consider(view, id, |_| true)?;
+            }
+            if is_all {
+                break;
+            }
+            // Who is barred is out of the way in the next look, so that it need not look further.
+            if !self.narrow() {
+                if look_at >= MOST_LOOKED_AT {
+                    break;
+                }
+                look_at = (4 * look_at).min(MOST_LOOKED_AT);
             }
         }
-        if ready.len() == max || found < look_at || look_at >= MOST_LOOKED_AT {
-            return Ok(ready);
+        Ok(())
+    }
+
+    /// What a clock that was set back has left in the future is not kept waiting for that clock: an execution that was never tried has nothing to wait
+    /// for, and no backoff is longer than the longest.
+    fn stranded<V: View>(&mut self, view: &mut V) -> Result<(), V::Error> {
+        if self.is_full() {
+            return Ok(());
         }
-        look_at = (4 * look_at).min(MOST_LOOKED_AT);
+        self.narrow();
+        let (now, beyond_backoff) = (self.step.at, self.step.at.plus_ms(BEYOND_BACKOFF_MS));
+        for id in self.look(view, UnixMs(i64::MAX), self.most)? {
+            self.consider(view, id, |execution| {
+                execution.ready_at > now && (execution.attempt == 0 || execution.ready_at > beyond_backoff)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Takes an execution if it can be had and is asked for.
+    fn consider<V: View>(&mut self, view: &mut V, id: ExecutionId, is_asked: impl Fn(&Execution) -> bool) -> Result<(), V::Error> {
+        if self.is_full() || self.taken.iter().any(|(taken, _)| taken.id == id) {
+            return Ok(());
+        }
+        let Some(execution) = view.execution(id)?.filter(|execution| execution.ready_key().is_some() && is_asked(execution)) else {
+            return Ok(());
+        };
+        // A store may have looked before somebody else took the last place.
+        if self.pass.passes(&execution) || self.gate.bar(view, &execution)?.is_some() || is_over(view, &execution, &mut self.jobs)? {
+            return Ok(());
+        }
+        let permit = self.gate.enter(view, &execution)?;
+        self.taken.push((execution, permit));
+        Ok(())
+    }
+
+    /// Leaves out what turned out to be barred; whether there is less to look at now.
+    fn narrow(&mut self) -> bool {
+        let queues = self.queues.len();
+        let gate = &self.gate;
+        self.queues.retain(|queue| !gate.is_closed(queue));
+        self.gate.pass_users(&mut self.pass) || self.queues.len() < queues
     }
 }
 
@@ -87,20 +148,33 @@ fn is_over<V: View>(view: &mut V, execution: &Execution, seen: &mut Vec<(JobId, 
     Ok(is_over)
 }
 
-pub(super) fn grant(execution: &mut Execution, step: &Step, lease: LeaseId, worker: &Worker, ttl_ms: u64) {
+/// A lease as it is given.
+pub(super) struct Grant {
+    pub lease: LeaseId,
+    pub ttl_ms: u64,
+    pub lost_after_ms: Option<u64>,
+    pub permit: bool,
+}
+
+pub(super) fn grant(execution: &mut Execution, step: &Step, worker: &Worker, given: &Grant) {
     execution.status = Status::Starting;
     execution.ran_on = Some(worker.ran_on());
+    let attempt = execution.attempt + 1;
+    // Nobody waits for a worker that may come back, but where something depends on knowing: a lock, or an attempt that could begin elsewhere.
+    let is_last = execution.spec.lock.is_none() && attempt > execution.spec.retries;
     execution.lease = Some(Lease {
-        id: lease,
-        attempt: execution.attempt + 1,
+        id: given.lease,
+        attempt,
         worker: worker.id,
         in_process: worker.in_process,
-        ttl_ms,
-        deadline: deadline(step, ttl_ms),
+        ttl_ms: given.ttl_ms,
+        deadline: deadline(step, given.ttl_ms),
         begun: false,
         extensions: 0,
         heartbeat_at: None,
         heartbeats: 0,
+        permit: given.permit,
+        lost_after_ms: given.lost_after_ms.filter(|_| is_last),
     });
 }
 
@@ -227,19 +301,19 @@ fn last_activity(step: &Step, extend: &Extend) -> Option<Value> {
 pub(super) fn give_back<V: View>(view: &mut V, step: &Step, fence: Fence) -> Decision<V::Error> {
     match fenced(view, fence)? {
         Fenced::Unknown => refuse(Refusal::NotFound),
-        Fenced::Valid(execution, lease) if !lease.begun => Ok(return_to_line(step, *execution)),
+        Fenced::Valid(execution, lease) if !lease.begun => return_to_line(view, step, *execution),
         Fenced::Valid(execution, _) | Fenced::Lapsed(execution) => refuse(too_late(&execution)),
     }
 }
 
 /// An attempt that never began is not counted: the execution goes back to its place.
-pub(super) fn return_to_line(step: &Step, mut execution: Execution) -> (Writes, Answer) {
+pub(super) fn return_to_line<V: View>(view: &mut V, step: &Step, mut execution: Execution) -> Decision<V::Error> {
     let mut writes = Writes::default();
     execution.status = Status::Pending;
-    execution.lease = None;
+    gate::end_lease(view, &mut execution, &mut writes)?;
     execution.ran_on = None;
     let again = json!({"name": task_name(&execution), "attempt": execution.attempt + 1, "queue": execution.spec.queue, "handedBack": true});
     writes.event(step, execution.id, EventType::TaskPending, properties(&execution, again));
     let execution = writes.put(execution, step);
-    (writes, Answer::Changed(execution))
+    Ok((writes, Answer::Changed(execution)))
 }

@@ -6,6 +6,7 @@
 
 mod authority;
 mod end;
+mod gate;
 mod identity;
 mod incident;
 mod job;
@@ -56,6 +57,7 @@ pub fn decide<V: View>(view: &mut V, step: &Step, command: &Command) -> Decision
         Command::ForgetStaged(id) => job::forget_staged(view, *id),
         Command::Redrive(redrive) => redrive::redrive(view, step, redrive),
         Command::FreeLock(name, holder) => lock::free(view, step, name, *holder),
+        Command::FreePermit(queue, holder) => gate::free(view, queue, *holder),
         Command::NoteLink(id, until) => note_link(view, step, *id, *until),
         Command::Change(change, key) => registry::change(view, step, change, key.as_ref()),
     }

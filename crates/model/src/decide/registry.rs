@@ -1,5 +1,5 @@
-//! What people manage changes here: the one door for every [`Change`], and the decisions about groups, rules, images, secrets, playbooks and
-//! checkpoints. Each change leaves one event in the chain of what it is about, which says who did what and never holds a value that is secret.
+//! What people manage changes here: the one door for every [`Change`], and the decisions about groups, rules, images, secrets, playbooks, queues
+//! and checkpoints. Each change leaves one event in the chain of what it is about, which says who did what and never holds a value that is secret.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -13,6 +13,7 @@ use crate::hex::hex;
 use crate::image::{Image, image_id};
 use crate::name::Name;
 use crate::playbook::{Grant, Playbook, PlaybookBody};
+use crate::queue::{Pause, QueueTerms, QueueUpdate};
 use crate::record::{Body, Kind, ONLY, Record, owner_record};
 use crate::rule::Rule;
 use crate::secret::{Sealed, Secret};
@@ -64,6 +65,8 @@ fn decide<V: View>(view: &mut V, step: &Step, change: &Change) -> Decision<V::Er
         Change::DeleteSecret(name) => remove(view, step, Kind::Secret, name.as_str()),
         Change::PushPlaybook(name, body) => push_playbook(view, step, name, body),
         Change::RemovePlaybook(name) => remove(view, step, Kind::Playbook, name.as_str()),
+        Change::PutQueue(update) => put_queue(view, step, update),
+        Change::RemoveQueue(name) => remove(view, step, Kind::Queue, name.as_str()),
         Change::CreateWorker(new) => worker::create(view, step, new),
         Change::RotateWorker(name, key) => worker::rotate(view, step, name, key),
         Change::RevokeWorker(name) => worker::revoke(view, step, name),
@@ -265,6 +268,27 @@ fn push_playbook<V: View>(view: &mut V, step: &Step, name: &Name, body: &Playboo
     let change = json!({"version": version, "sha256": hex(&digest)});
     record.body = Some(Body::Playbook(Box::new(playbook)));
     commit(writes, step, record, &change)
+}
+
+/// What was paused before stays paused by whoever did it, unless there is another reason for it now.
+fn put_queue<V: View>(view: &mut V, step: &Step, update: &QueueUpdate) -> Decision<V::Error> {
+    let mut record = look(view, Kind::Queue, update.name.as_str())?;
+    let mut terms = record.queue().cloned().unwrap_or_else(|| QueueTerms::none(update.name.clone()));
+    match update.paused {
+        Some(true) => {
+            let is_same = |pause: &Pause| update.reason.is_none() || pause.reason == update.reason;
+            let now = || Pause { by: step.actor.name(), at: step.at, reason: update.reason.clone() };
+            terms.paused = Some(terms.paused.filter(is_same).unwrap_or_else(now));
+        }
+        Some(false) => terms.paused = None,
+        None => {}
+    }
+    terms.concurrency = update.concurrency.unwrap_or(terms.concurrency);
+    terms.per_user = update.per_user.unwrap_or(terms.per_user);
+    let reason = terms.paused.as_ref().and_then(|pause| pause.reason.as_ref());
+    let change = json!({"paused": terms.paused.is_some(), "reason": reason, "concurrency": terms.concurrency, "perUser": terms.per_user});
+    record.body = Some(Body::Queue(terms));
+    commit(Writes::default(), step, record, &change)
 }
 
 fn write_checkpoint<V: View>(view: &mut V, step: &Step, checkpoint: &Checkpoint) -> Decision<V::Error> {

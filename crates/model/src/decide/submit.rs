@@ -3,17 +3,18 @@
 
 use serde_json::json;
 
-use super::lease::{grant, start_attempt};
+use super::gate::Gate;
+use super::lease::{Grant, grant, start_attempt};
 use super::{Decision, audit, properties, refuse};
 use crate::chain::ChainHead;
 use crate::change::Made;
-use crate::command::{Answer, LockHeld, Refusal, Submit};
+use crate::command::{Answer, LockHeld, Refusal, Submit, Worker};
 use crate::event::EventType;
 use crate::execution::{Execution, LockClaim};
 use crate::lock::{Holder, Lock};
 use crate::status::Status;
 use crate::step::Step;
-use crate::view::{View, Writes};
+use crate::view::{PassOver, View, Writes};
 
 pub(super) fn submit<V: View>(view: &mut V, step: &Step, submit: &Submit) -> Decision<V::Error> {
     if let Some(key) = &submit.key
@@ -43,15 +44,33 @@ pub(super) fn submit<V: View>(view: &mut V, step: &Step, submit: &Submit) -> Dec
     audit(&mut writes, step, &execution);
     let pending = json!({"name": "run", "attempt": 1, "queue": execution.spec.queue});
     writes.event(step, execution.id, EventType::TaskPending, properties(&execution, pending));
-    if let Some(to) = &submit.lease_to
-        && execution.ready_key().is_some_and(|key| to.worker.serves.contains(&key.needs))
-    {
-        grant(&mut execution, step, to.lease, &to.worker, to.ttl_ms);
-        start_attempt(&mut execution, step, &mut writes);
+    if let Some(to) = &submit.lease_to {
+        let mut gate = Gate::default();
+        if is_open(view, step, &mut gate, &execution, &to.worker)? {
+            let permit = gate.enter(view, &execution)?;
+            gate.write(&mut writes);
+            grant(&mut execution, step, &to.worker, &Grant { lease: to.lease, ttl_ms: to.ttl_ms, lost_after_ms: None, permit });
+            start_attempt(&mut execution, step, &mut writes);
+        }
     }
     writes.key = submit.key.clone().map(|key| (key, Made::Execution(execution.id)));
     let execution = writes.put(execution, step);
     Ok((writes, Answer::Submitted { execution, repeated: false }))
+}
+
+/// Whether a new execution may begin at once. Where places are few, it does not go before those who wait for one.
+fn is_open<V: View>(view: &mut V, step: &Step, gate: &mut Gate, execution: &Execution, worker: &Worker) -> Result<bool, V::Error> {
+    let can = execution.ready_key().is_some_and(|key| worker.serves.contains(&key.needs)) && execution.spec.fits(&worker.labels);
+    if !can || gate.bar(view, execution)?.is_some() {
+        return Ok(false);
+    }
+    let queue = &execution.spec.queue;
+    if !gate.is_limited(view, queue)? {
+        return Ok(true);
+    }
+    let mut pass = PassOver { labels: worker.labels.clone(), users: Vec::new() };
+    gate.pass_users(&mut pass);
+    Ok(view.ready(std::slice::from_ref(queue), &worker.serves, step.at, 1, &pass)?.is_empty())
 }
 
 pub(super) fn new_execution(step: &Step, submit: &Submit) -> Execution {

@@ -4,6 +4,7 @@ mod authority;
 mod bound;
 mod cast;
 mod dag;
+mod gate;
 mod health;
 mod identity;
 mod job;
@@ -342,7 +343,8 @@ fn a_repeated_lease_gives_the_same_executions_and_no_others() {
     let mut world = World::new();
     let ids = [world.submit(|_| ()), world.submit(|_| ()), world.submit(|_| ())];
     let leases = vec![LeaseId::from_bytes([1; 16]), LeaseId::from_bytes([2; 16])];
-    let request = LeaseRequest { worker: worker(1), queues: vec![name("default")], leases, ttl_ms: 30_000, begin: true };
+    let request =
+        LeaseRequest { worker: worker(1), queues: vec![name("default")], leases, ttl_ms: 30_000, begin: true, lost_after_ms: None };
     let (step, command) = (world.step(), Command::Lease(request));
     let Answer::Leased(first) = world.apply(&step, &command) else { panic!("leased") };
     assert_eq!(first.iter().map(|execution| execution.id).collect::<Vec<_>>(), ids[..2]);

@@ -33,12 +33,15 @@ pub(super) fn add(routes: &mut Routes) {
 
 async fn record(call: Call) -> Result<Response<Body>, Fault> {
     let execution = call.execution().await?;
-    Ok(answer::json(StatusCode::OK, &view::execution(call.engine(), &execution, &cloud(&call.state))))
+    let waiting = call.engine().waits_for(&execution).await?;
+    Ok(answer::json(StatusCode::OK, &view::execution(call.engine(), &execution, &cloud(&call.state)).because(waiting)))
 }
 
 async fn status(call: Call) -> Result<Response<Body>, Fault> {
     let execution = call.execution().await?;
-    Ok(answer::json(StatusCode::OK, &view::status(call.engine(), &execution)))
+    let waiting_for = call.engine().waits_for(&execution).await?.map(view::reason);
+    let status = StatusResponse { waiting_for, ..view::status(call.engine(), &execution) };
+    Ok(answer::json(StatusCode::OK, &status))
 }
 
 async fn wait(call: Call) -> Result<Response<Body>, Fault> {

@@ -37,6 +37,7 @@ pub(super) fn add(routes: &mut Routes) {
         .query("status", text(), "Only these statuses, with commas between them")
         .query("user", text(), "Only those that this user submitted")
         .query("lock", text(), "Only those that asked for this lock")
+        .query("queue", text(), "Only those of this queue")
         .query("job", text(), "Only those of this job")
         .query("since", time(), "Only those submitted at this time or later")
         .query("until", time(), "Only those submitted before this time")
@@ -84,11 +85,14 @@ pub(super) fn cloud(state: &State) -> String {
 fn filter(query: &Query) -> Result<ListFilter, Fault> {
     let statuses = query.text("status")?.into_iter().flat_map(|words| words.split(','));
     let statuses = statuses.map(|word| Status::parse(word.trim()).ok_or_else(unknown_status)).collect::<Result<Vec<_>, _>>()?;
-    let lock = query.text("lock")?.map(|lock| Name::new(lock).map_err(|error| Fault::invalid("lock", error.to_string())));
+    let name = |field: &str| -> Result<Option<Name>, Fault> {
+        query.text(field)?.map(|text| Name::new(text).map_err(|error| Fault::invalid(field, error.to_string()))).transpose()
+    };
     Ok(ListFilter {
         statuses,
         user: query.text("user")?.map(str::to_owned),
-        lock: lock.transpose()?,
+        lock: name("lock")?,
+        queue: name("queue")?,
         job: query.parsed("job")?,
         since: query.parsed::<Rfc3339>("since")?.map(Into::into),
         until: query.parsed::<Rfc3339>("until")?.map(Into::into),

@@ -22,10 +22,11 @@ pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("listWorkerAccounts", "Every account of workers, by name; also those that were revoked")
         .gives_array::<WorkerAccount>(200, "The accounts");
     routes.get("/api/v1/workers/accounts", rule, operation, accounts);
-    let operation = Operation::new("createWorker", "Make an account of workers, with a key of its own or with a public key that is brought")
-        .idempotent()
-        .takes::<CreateWorkerRequest>(true)
-        .gives::<CreateWorkerResponse>(201, "It is made; a key is shown only here");
+    let operation =
+        Operation::new("createWorker", "Make an account of workers, with a key of its own or with a public key that is brought")
+            .idempotent()
+            .takes::<CreateWorkerRequest>(true)
+            .gives::<CreateWorkerResponse>(201, "It is made; a key is shown only here");
     routes.post("/api/v1/workers/accounts", rule, operation, create);
     let operation = Operation::new("revokeWorker", "End the key of an account of workers")
         .path("name", text(), "The account")

@@ -68,7 +68,7 @@ impl Dequeue {
             _ => return Err(RpcFault::invalid("max_jobs", format!("must be from 0 to {MOST_JOBS}"))),
         };
         let info = request.worker.as_option();
-        let (worker, labels) = worker::identity(&call, info)?;
+        let worker = worker::identity(&call, info)?;
         let queues = queues(&call, &request)?;
         if info.is_none() {
             // A worker that says who it is makes its queues known by that.
@@ -87,7 +87,7 @@ impl Dequeue {
             begin: false,
             lost_after_ms: Some(lost_after_ms).filter(|ms| *ms > 0),
         };
-        let line = call.engine().stand_in_line(LineKey { queues, serves: worker.serves, labels });
+        let line = call.engine().stand_in_line(LineKey { queues, serves: worker.serves, labels: worker.labels });
         let (standing, two_step) = (Standing::of(&call.caller), request.two_step);
         Ok(Self { call, standing, ask, line, turn: None, two_step, deadline, left, hand: None, asked_before: false, empty_handed: false })
     }

@@ -115,6 +115,7 @@ fn params(execution: &Execution) -> JobParams {
         lock: spec.lock.as_ref().map(ToString::to_string).unwrap_or_default(),
         lock_wait_seconds: spec.lock_wait_ms.map_or(0, |ms| u32::try_from(ms / 1000).unwrap_or(u32::MAX)),
         secrets: spec.secrets.iter().map(ToString::to_string).collect(),
+        worker_labels: spec.worker_labels.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
         ..JobParams::default()
     };
     show_git(spec, &mut params);
@@ -161,6 +162,7 @@ pub(super) fn run_request(request: EnqueueJobRequest) -> Result<RunRequest, RpcF
         queue: given(request.queue),
         priority: Some(i64::from(params.priority)).filter(|priority| *priority != 0),
         labels,
+        worker_labels: params.worker_labels.into_iter().collect(),
         retries: Some(i64::from(params.retries)),
         secrets: params.secrets,
         git_repo: given(params.repository).filter(|_| clones),

@@ -4,7 +4,7 @@ use runvoy_engine::ListFilter;
 use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::name::Name;
-use runvoy_rpc::job::v1::{JobState, ListJobsRequest, ListJobsResponse};
+use runvoy_rpc::job::v1::{ListJobsRequest, ListJobsResponse};
 
 use super::call::Call;
 use super::error::RpcFault;
@@ -54,7 +54,6 @@ pub(super) async fn list(call: Call, request: ListJobsRequest) -> Result<ListJob
 struct Reading<'a> {
     call: &'a Call,
     filter: ListFilter,
-    queue: Option<Name>,
     is_more: bool,
 }
 
@@ -63,8 +62,8 @@ impl<'a> Reading<'a> {
         let queue = Some(&request.queue).filter(|queue| !queue.is_empty()).map(|queue| Name::new(queue.as_str()));
         let queue = queue.transpose().map_err(|error| RpcFault::invalid("queue", error.to_string()))?;
         let state = request.state.as_known().ok_or_else(|| RpcFault::invalid("state", "is none that is known here"))?;
-        let statuses = job::statuses(if state == JobState::Unspecified { JobState::Unspecified } else { state });
-        Ok(Self { call, filter: ListFilter { statuses, ..ListFilter::default() }, queue, is_more: true })
+        let statuses = job::statuses(state);
+        Ok(Self { call, filter: ListFilter { statuses, queue, ..ListFilter::default() }, is_more: true })
     }
 
     /// The next `most`, or fewer at the end.
@@ -75,7 +74,7 @@ impl<'a> Reading<'a> {
             let executions = self.call.engine().list(&self.call.caller, ListFilter { limit, ..self.filter.clone() }).await?;
             self.is_more = executions.len() == limit;
             self.filter.after = executions.last().map(|execution| execution.id).or(self.filter.after);
-            found.extend(executions.into_iter().filter(|execution| self.queue.as_ref().is_none_or(|queue| execution.spec.queue == *queue)));
+            found.extend(executions);
         }
         Ok(found)
     }

@@ -29,16 +29,16 @@ const MOST_LABELS: usize = 64;
 const MOST_HELD: usize = 10_000;
 
 /// A worker as a lease knows it; whoever says nothing of itself is known by its key, and takes anything.
-pub(super) fn identity(call: &Call, info: Option<&WorkerInfo>) -> Result<(Worker, BTreeMap<String, String>), RpcFault> {
+pub(super) fn identity(call: &Call, info: Option<&WorkerInfo>) -> Result<Worker, RpcFault> {
     let Some(info) = info else {
-        let worker = Worker {
+        return Ok(Worker {
             id: id_of(call),
             host: call.caller.from.clone(),
             runner: "rpc".into(),
             in_process: false,
             serves: Needs::ALL.to_vec(),
-        };
-        return Ok((worker, BTreeMap::new()));
+            labels: BTreeMap::new(),
+        });
     };
     let id = worker_id("worker.id", &info.id)?;
     for (field, text) in [("name", &info.name), ("host", &info.host), ("runner", &info.runner), ("version", &info.version)] {
@@ -57,8 +57,8 @@ pub(super) fn identity(call: &Call, info: Option<&WorkerInfo>) -> Result<(Worker
     };
     let serves = info.serves.iter().map(needs).collect::<Result<Vec<_>, _>>()?;
     let serves = if serves.is_empty() { Needs::ALL.to_vec() } else { serves };
-    let worker = Worker { id, host: info.host.clone(), runner: info.runner.clone(), in_process: false, serves };
-    Ok((worker, info.labels.iter().map(|(key, value)| (key.clone(), value.clone())).collect()))
+    let labels = info.labels.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+    Ok(Worker { id, host: info.host.clone(), runner: info.runner.clone(), in_process: false, serves, labels })
 }
 
 /// Who shows the same key is the same worker.
@@ -90,7 +90,7 @@ pub(super) fn queues(call: &Call, field: &str, texts: &[String]) -> Result<Vec<N
 
 pub(super) async fn report(call: Call, request: ReportWorkerRequest) -> Result<ReportWorkerResponse, RpcFault> {
     let info = request.worker.as_option().ok_or_else(|| RpcFault::invalid("worker", "must be there"))?;
-    let (worker, labels) = identity(&call, Some(info))?;
+    let worker = identity(&call, Some(info))?;
     if request.leaving {
         call.engine().worker_left(worker.id).await?;
         return Ok(ReportWorkerResponse::default());
@@ -108,7 +108,7 @@ pub(super) async fn report(call: Call, request: ReportWorkerRequest) -> Result<R
         version: info.version.clone(),
         runner: worker.runner,
         queues: queues(&call, "queues", &request.queues)?,
-        labels,
+        labels: worker.labels,
         concurrency: info.concurrency,
         running: u32::try_from(held.len()).unwrap_or(u32::MAX),
         in_process: false,

@@ -40,7 +40,11 @@ async fn execution(app: &TestApp, id: &Value) -> Value {
 async fn queues_are_listed_with_their_numbers() {
     let app = TestApp::new().await;
     let empty = app.get("/api/v1/queues").role(Role::Viewer).send().await;
-    assert_eq!(empty.json(), json!([{"name": "default", "depth": 0, "in_flight": 0, "dead": 0}]), "what is served here is shown");
+    assert_eq!(
+        empty.json(),
+        json!([{"name": "default", "depth": 0, "in_flight": 0, "dead": 0, "workers": 0}]),
+        "what is served here is shown"
+    );
     app.given_up(Role::Developer, json!({"command": "true"})).await;
     app.submit("sleep 1").await;
     let running = app.play().await;
@@ -51,12 +55,47 @@ async fn queues_are_listed_with_their_numbers() {
     for role in ROLES {
         let queues = app.get("/api/v1/queues").role(role).send().await.json();
         let expected = json!([
-            {"name": "a/b", "depth": 1, "oldest": since, "in_flight": 0, "dead": 0},
-            {"name": "default", "depth": 1, "oldest": since, "in_flight": 1, "dead": 1},
+            {"name": "a/b", "depth": 1, "oldest": since, "in_flight": 0, "dead": 0, "workers": 0},
+            {"name": "default", "depth": 1, "oldest": since, "in_flight": 1, "dead": 1, "workers": 0},
         ]);
         assert_eq!(queues, expected, "{role:?}");
     }
     running.exit(0).await;
+}
+
+#[tokio::test]
+async fn a_queue_is_stopped_limited_and_goes_on() {
+    let app = TestApp::new().await;
+    let put = async |role: Role, body: Value| app.ask(http::Method::PUT, "/api/v1/queues/gpu").role(role).json(&body).send().await;
+    let stopped = put(Role::Operator, json!({"paused": true, "reason": "a new driver"})).await.json();
+    assert_eq!((&stopped["paused"]["by"], &stopped["paused"]["reason"]), (&json!(email_of(Role::Operator)), &json!("a new driver")));
+    assert_eq!(stopped["message"], "queue gpu hands nothing out; what runs goes on");
+    let limited = put(Role::Admin, json!({"concurrency": 2, "per_user": 1})).await.json();
+    assert_eq!(
+        (&limited["concurrency"], &limited["per_user"], limited["paused"].is_object()),
+        (&json!(2), &json!(1), true),
+        "what is absent stays"
+    );
+    let id = app.submit_as(Role::Developer, json!({"command": "true", "queue": "gpu"})).await;
+    let status = app.get(&format!("/api/v1/executions/{id}/status")).role(Role::Developer).send().await.json();
+    assert!(status["waiting_for"]["message"].as_str().is_some_and(|why| why.contains("a new driver")), "{status}");
+    let queues = app.get("/api/v1/queues").role(Role::Viewer).send().await.json();
+    let gpu = queues.as_array().and_then(|all| all.iter().find(|queue| queue["name"] == "gpu")).expect("the queue").clone();
+    assert_eq!(
+        (&gpu["depth"], &gpu["concurrency"], &gpu["places_taken"], &gpu["paused"]["reason"]),
+        (&json!(1), &json!(2), &json!(0), &json!("a new driver"))
+    );
+    let goes_on = put(Role::Operator, json!({"paused": false, "concurrency": 0})).await.json();
+    assert_eq!((goes_on.get("paused"), goes_on.get("concurrency"), &goes_on["per_user"]), (None, None, &json!(1)));
+    let delete = async || app.ask(http::Method::DELETE, "/api/v1/queues/gpu").admin().send().await;
+    assert_eq!(delete().await.json()["message"], "queue gpu hands out what it has");
+    assert_eq!(delete().await.code().0, 404);
+    for role in [Role::Developer, Role::Viewer] {
+        assert_eq!(put(role, json!({"paused": true})).await.code().0, 403, "{role:?}");
+    }
+    for bad in [json!({"concurrency": 1001}), json!({"concurrency": -1}), json!({"reason": "why"}), json!({"what": 1})] {
+        assert_eq!(put(Role::Admin, bad.clone()).await.code().0, 400, "{bad}");
+    }
 }
 
 #[tokio::test]

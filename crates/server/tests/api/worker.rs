@@ -100,7 +100,10 @@ async fn workers_that_are_there_are_seen_by_everybody_but_workers() {
     app.engine.note_worker(presence).await.expect("noted");
     for role in ROLES {
         let workers = app.get("/api/v1/workers").role(role).send().await.json();
-        assert_eq!((&workers[0]["account"], &workers[0]["live"], &workers[0]["labels"]["zone"]), (&json!("gpu-1"), &json!(true), &json!("b")));
+        assert_eq!(
+            (&workers[0]["account"], &workers[0]["live"], &workers[0]["labels"]["zone"]),
+            (&json!("gpu-1"), &json!(true), &json!("b"))
+        );
     }
     assert_eq!(app.get("/api/v1/workers").role(Role::Worker).send().await.code(), (403, "FORBIDDEN".into()));
     app.clock.advance(31_000);

@@ -60,6 +60,7 @@ pub fn spec(command: &str) -> Spec {
         queue: Name::new("default").expect("a name"),
         priority: 3,
         labels: BTreeMap::new(),
+        worker_labels: Default::default(),
         retries: 0,
         secrets: Vec::new(),
         git: None,
@@ -79,6 +80,7 @@ pub fn worker() -> Worker {
         runner: "process".into(),
         in_process: true,
         serves: vec![Needs::Process],
+        labels: Default::default(),
     }
 }
 

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use runvoy_model::chain::ChainHead;
 use runvoy_model::change::{Change, Invitation, InvitedBy, NewKey, NewSecret, NewUser};
-use runvoy_model::command::{Answer, Command, EndAttempt, LeaseRequest, LeaseTo, OpenJob, Outcome, StageTasks, Submit, SubmitKey};
-use runvoy_model::execution::Execution;
+use runvoy_model::command::{Answer, Command, LeaseRequest, LeaseTo, OpenJob, Submit, SubmitKey};
 use runvoy_model::id::{ExecutionId, JobId, StepId};
 use runvoy_model::incident::{IncidentKind, name_for};
 use runvoy_model::job::{Counts as JobCounts, Job, JobStatus, Node, Payload, Phase};
@@ -29,14 +28,14 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::batch::{read, spoil};
-use crate::fixture::{START, bytes, cycle, end_of, lease_to, open, options, spec, step, step_at, submit};
+use crate::fixture::{START, bytes, cycle, end_of, lease_to, open, options, spec, step, submit};
 use crate::invariant;
 
-fn golden(version: u32) -> PathBuf {
+pub fn golden(version: u32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/store_v{version}.sqlite"))
 }
 
-fn copy(version: u32) -> (TempDir, PathBuf) {
+pub fn copy(version: u32) -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     std::fs::copy(golden(version), &path).expect("the golden store");
@@ -203,9 +202,6 @@ async fn a_store_of_version_2_is_read_and_goes_on() {
 /// A job whose first task is done, whose second runs, whose third waits for both and whose fourth failed; and one that was never opened.
 #[tokio::test]
 async fn a_store_of_version_3_is_read_and_goes_on() {
-    if std::env::var_os("RUNVOY_WRITE_GOLDEN").is_some() {
-        write_version_3().await;
-    }
     let (_directory, path) = copy(3);
     assert_eq!(read(&path, "PRAGMA user_version"), 3);
     let store = open(&path);
@@ -271,7 +267,7 @@ async fn a_dead_letter_of_version_2_is_found_afterwards() {
 
 fn lease_one() -> LeaseRequest {
     let LeaseTo { lease, worker, ttl_ms } = lease_to();
-    LeaseRequest { worker, queues: vec![name("default")], leases: vec![lease], ttl_ms, begin: true }
+    LeaseRequest { worker, queues: vec![name("default")], leases: vec![lease], ttl_ms, begin: true, lost_after_ms: None }
 }
 
 fn golden_job(id: JobId) -> OpenJob {
@@ -327,49 +323,6 @@ fn golden_task(job: JobId, task: &str, depends_on: &[&str]) -> Node {
         generation: 0,
         execution: None,
         output: None,
-    }
-}
-
-/// Only for a version that has not been published yet: what is published stays as it is.
-async fn write_version_3() {
-    let path = golden(3);
-    let _ = std::fs::remove_file(&path);
-    let store = open(&path);
-    store.change(step(), first_admin(), None).await.expect("taken");
-    let id = JobId::from_bytes(bytes());
-    store.open_job(step(), golden_job(id)).await.expect("opened");
-    for (code, output) in [(0, Some(Payload::Inline(json!({"rows": 3})))), (64, None)] {
-        let leased = store.lease(step(), lease_one()).await.expect("a lease");
-        let outcome = Outcome::Exited { code, after_kill: false };
-        store.end_attempt(step(), EndAttempt { outcome, output, ..end_of(&leased[0]) }).await.expect("an end");
-    }
-    assert_eq!(store.lease(step(), lease_one()).await.expect("a lease").len(), 1);
-    give_up_golden(&store).await;
-    let staged = JobId::from_bytes(bytes());
-    let stage = StageTasks { job: staged, begins: Some(Box::new(golden_begin(staged))), nodes: vec![golden_task(staged, "never", &[])] };
-    store.stage_tasks(step(), stage).await.expect("staged");
-    close_golden(store, &path).await;
-}
-
-async fn give_up_golden(store: &SqliteStore) {
-    let mut asked = Submit { lease_to: Some(lease_to()), ..submit("make flaky") };
-    (asked.spec.queue, asked.spec.retries) = (name("flaky"), 1);
-    let (first, _) = store.submit(step(), asked).await.expect("taken");
-    let failed = |execution: &Execution| EndAttempt { outcome: Outcome::Exited { code: 69, after_kill: false }, ..end_of(execution) };
-    store.end_attempt(step(), failed(&first)).await.expect("an end");
-    let later = START + 600_000;
-    let second = LeaseRequest { queues: vec![name("flaky")], ..lease_one() };
-    let leased = store.lease(step_at(later), second).await.expect("a lease");
-    let given_up = store.end_attempt(step_at(later), failed(&leased[0])).await.expect("an end");
-    assert!(given_up.dead);
-}
-
-async fn close_golden(store: SqliteStore, path: &Path) {
-    store.close().await.expect("a clean end");
-    drop(store);
-    for beside in ["-wal", "-shm"] {
-        // Empty by now; only the one file is kept.
-        let _ = std::fs::remove_file(format!("{}{beside}", path.display()));
     }
 }
 

@@ -8,7 +8,7 @@ use runvoy_model::event::Entity;
 use runvoy_model::execution::LockClaim;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::job::{JobStatus, Phase};
-use runvoy_model::record::{Body, Kind};
+use runvoy_model::record::{Body, Kind, owner_record};
 use runvoy_ports::job::{JobQuery, JobStore};
 use runvoy_ports::record::RecordStore;
 use runvoy_ports::store::{EventQuery, ExecutionStore, ListQuery};
@@ -45,7 +45,8 @@ async fn check_records(store: &SqliteStore, key: &AuditKey) {
                 check_chain(store, key, entity, record.chain).await;
             }
             if let Some(Body::Key(owner)) = &record.body {
-                assert!(store.record(Kind::User, owner).await.expect("a read").is_some(), "key {} is nobody's", record.name);
+                let (kind, owner) = owner_record(owner);
+                assert!(store.record(kind, owner).await.expect("a read").is_some(), "key {} is nobody's", record.name);
             }
         }
     }

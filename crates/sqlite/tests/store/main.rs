@@ -8,6 +8,7 @@ mod fixture;
 mod flip;
 mod golden;
 mod invariant;
+mod limited;
 mod opening;
 mod retention;
 mod search;

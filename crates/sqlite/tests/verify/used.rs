@@ -169,6 +169,7 @@ fn worker() -> Worker {
         runner: "process".into(),
         in_process: true,
         serves: vec![Needs::Process],
+        labels: Default::default(),
     }
 }
 
@@ -184,6 +185,7 @@ fn spec() -> Spec {
         queue: Name::new("default").expect("a name"),
         priority: 3,
         labels: BTreeMap::new(),
+        worker_labels: Default::default(),
         retries: 0,
         secrets: Vec::new(),
         git: None,

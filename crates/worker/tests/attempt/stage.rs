@@ -94,6 +94,7 @@ impl Stage {
             queue: name("default"),
             priority: DEFAULT_PRIORITY,
             labels: BTreeMap::new(),
+            worker_labels: Default::default(),
             retries: 0,
             secrets: Vec::new(),
             git: None,
@@ -335,6 +336,8 @@ fn execution(spec: Spec) -> Execution {
         extensions: 0,
         heartbeat_at: None,
         heartbeats: 0,
+        permit: false,
+        lost_after_ms: None,
     };
     Execution {
         id: ExecutionId::from_bytes([1; 16]),

@@ -9,6 +9,7 @@ use runvoy_model::name::Name;
 use runvoy_model::spec::Needs;
 use runvoy_model::status::Status;
 use runvoy_model::time::UnixMs;
+use runvoy_model::view::PassOver;
 use runvoy_ports::queue::{DeadQuery, QueueCounts};
 use runvoy_ports::store::{ListQuery, OpenLease};
 
@@ -20,6 +21,7 @@ pub(super) fn list(all: &[Execution], query: &ListQuery) -> Vec<Execution> {
         .filter(|execution| query.owner.as_ref().is_none_or(|owner| owned(execution, owner)))
         .filter(|execution| query.created_by.as_ref().is_none_or(|user| execution.created_by == *user))
         .filter(|execution| query.lock.as_ref().is_none_or(|lock| execution.spec.lock.as_ref() == Some(lock)))
+        .filter(|execution| query.queue.as_ref().is_none_or(|queue| execution.spec.queue == *queue))
         .filter(|execution| query.job.is_none_or(|job| execution.spec.task.as_ref().is_some_and(|task| task.job == job)))
         .filter(|execution| query.since.is_none_or(|since| execution.submitted_at >= since))
         .filter(|execution| query.until.is_none_or(|until| execution.submitted_at < until));
@@ -36,12 +38,19 @@ pub(super) fn find(all: &[Execution], digits: &str, max: usize) -> Vec<Execution
 }
 
 /// Those that can be leased, and when the next one can be.
-pub(super) fn ready(all: &[Execution], queues: &[Name], serves: &[Needs], now: UnixMs, max: usize) -> (Vec<Execution>, Option<UnixMs>) {
+pub(super) fn ready(
+    all: &[Execution],
+    queues: &[Name],
+    serves: &[Needs],
+    now: UnixMs,
+    max: usize,
+    pass: Option<&PassOver>,
+) -> (Vec<Execution>, Option<UnixMs>) {
     let ready = all.iter().filter_map(|execution| Some((execution.ready_key()?, execution)));
     let mut mine: Vec<_> = ready.filter(|(key, _)| queues.contains(&key.queue) && serves.contains(&key.needs)).collect();
     let earliest = mine.iter().map(|(key, _)| key.ready_at).min();
-    mine.retain(|(key, _)| key.ready_at <= now);
-    mine.sort_by_key(|(key, _)| (key.priority, key.ready_at, key.id));
+    mine.retain(|(key, execution)| key.ready_at <= now && !pass.is_some_and(|pass| pass.passes(execution)));
+    mine.sort_by_key(|(key, _)| key.place());
     (mine.into_iter().take(max).map(|(_, execution)| execution.clone()).collect(), earliest)
 }
 

@@ -11,8 +11,10 @@ use runvoy_model::execution::{Execution, Lease, LockClaim, RanOn};
 use runvoy_model::id::{ExecutionId, JobId, LeaseId, WorkerId};
 use runvoy_model::job::TaskRef;
 use runvoy_model::name::Name;
+use runvoy_model::spec::Labels;
 use runvoy_model::status::Status;
 use runvoy_model::time::UnixMs;
+use runvoy_model::view::PassOver;
 
 use super::super::Lists;
 use super::emulator::Emulator;
@@ -156,10 +158,24 @@ pub(super) fn execution(chance: &mut Chance, number: u64) -> Execution {
     spec.image = if chance.percent(70) { "local".into() } else { "alpine:3.20-0123456789ab".into() };
     spec.queue = name(QUEUES[chance.below(QUEUES.len())]);
     spec.priority = 1 + below(chance, 5);
+    if chance.percent(30) {
+        spec.worker_labels = label(chance);
+    }
     spec.lock = chance.percent(40).then(|| name(if chance.percent(50) { "prod" } else { "other" }));
     spec.task = chance.percent(30).then(|| TaskRef { job: job(chance), task: name("t"), generation: 0, name: None });
     stand(chance, &mut execution);
     execution
+}
+
+fn label(chance: &mut Chance) -> Labels {
+    [("zone".to_owned(), ["a", "b"][chance.below(2)].to_owned())].into()
+}
+
+/// What a worker passes over.
+pub(super) fn pass(chance: &mut Chance) -> PassOver {
+    let labels = if chance.percent(50) { label(chance) } else { Labels::new() };
+    let one = |chance: &mut Chance| (name(QUEUES[chance.below(QUEUES.len())]), USERS[chance.below(USERS.len())].to_owned());
+    PassOver { labels, users: (0..chance.below(4)).map(|_| one(chance)).collect() }
 }
 
 /// The same one later.
@@ -211,5 +227,7 @@ fn lease(chance: &mut Chance) -> Lease {
         extensions: chance.number() % 9,
         heartbeat_at: None,
         heartbeats: 0,
+        permit: false,
+        lost_after_ms: None,
     }
 }

@@ -133,6 +133,7 @@ fn describe(heading: [(&'static str, Option<String>); 3], terms: &PlaybookTerms,
         ("priority", terms.priority.map(|priority| priority.to_string())),
         ("retries", terms.retries.map(|retries| retries.to_string())),
         ("labels", pairs(&terms.labels)),
+        ("worker labels", pairs(&terms.worker_labels)),
         ("command", Some(quoted(&terms.command, terms.args.as_deref()))),
         ("parameters", Some(render(&[], &rows, None, false))),
     ];

@@ -128,7 +128,14 @@ fn nobody_else_begins_what_is_leased_until_then() {
     let until = world.get(fence.execution).lease.as_ref().expect("a lease").deadline;
     world.now = until.plus_ms(-1);
     let other = LeaseId::from_bytes([9; 16]);
-    let request = |begin| LeaseRequest { worker: worker(2), queues: vec![name("default")], leases: vec![other], ttl_ms: 30_000, begin };
+    let request = |begin| LeaseRequest {
+        worker: worker(2),
+        queues: vec![name("default")],
+        leases: vec![other],
+        ttl_ms: 30_000,
+        begin,
+        lost_after_ms: None,
+    };
     for begin in [false, true] {
         assert_eq!(world.play(Command::Lease(request(begin))), Answer::Leased(Vec::new()));
     }

@@ -103,7 +103,8 @@ pub fn begin_all(world: &mut World) {
 /// Leases and begins up to so many; gives how many there were.
 fn lease(world: &mut World, most: usize) -> usize {
     let leases = (0..most).map(|_| LeaseId::from_bytes(world.fresh())).collect();
-    let request = LeaseRequest { worker: worker(1), queues: vec![name("default")], leases, ttl_ms: 30_000, begin: true };
+    let request =
+        LeaseRequest { worker: worker(1), queues: vec![name("default")], leases, ttl_ms: 30_000, begin: true, lost_after_ms: None };
     match world.play(Command::Lease(request)) {
         Answer::Leased(leased) => leased.len(),
         other => panic!("nothing is leased: {other:?}"),

@@ -1,4 +1,4 @@
-//! Random histories: two workers, three locks, a clock that jumps both ways. After every step every invariant holds.
+//! Random histories: two workers, three locks, two queues of which one is limited and paused at times, a clock that jumps both ways. After every step every invariant holds.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,15 @@ use proptest::prelude::*;
 
 use super::world::{KEY, World, ended, fence_of, name, reap_of, worker};
 use crate::chain::ChainHead;
-use crate::command::{Answer, Command, Extend, Fence, Kill, LeaseRequest, Outcome, Submit, SubmitKey};
+use crate::change::Change;
+use crate::command::{Answer, Command, Extend, Fence, Kill, LeaseRequest, Outcome, Submit, SubmitKey, Worker};
 use crate::event::EventType;
 use crate::execution::{Execution, LockClaim};
 use crate::fold::{expected, fold};
 use crate::id::{ExecutionId, LeaseId};
 use crate::name::Name;
+use crate::queue::{Permit, QueueUpdate};
+use crate::record::{Kind, Record};
 use crate::retry::Category;
 use crate::status::Status;
 use crate::step::Step;
@@ -19,7 +22,7 @@ use crate::step::Step;
 /// One move; numbers pick among what exists when it is played.
 #[derive(Debug, Clone)]
 enum Move {
-    Submit { lock: Option<u8>, wait: bool, retries: u32, priority: u8, key: Option<u8> },
+    Submit { lock: Option<u8>, wait: bool, retries: u32, priority: u8, key: Option<u8>, user: u8, limited: bool, labelled: bool },
     Lease { worker: u8, want: usize, begin: bool },
     Begin(usize),
     Extend(usize),
@@ -30,6 +33,7 @@ enum Move {
     Confirm(usize),
     Expire(usize),
     Release(u8),
+    Terms { paused: bool, concurrency: Option<u32>, per_user: Option<u32> },
     Repeat(usize),
     Clock(i64),
 }
@@ -50,8 +54,8 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 fn moves() -> impl Strategy<Value = Move> {
     let some = 0..64usize;
     prop_oneof![
-        6 => (prop::option::of(0..3u8), any::<bool>(), 0..3u32, 1..=5u8, prop::option::weighted(0.2, 0..4u8))
-            .prop_map(|(lock, wait, retries, priority, key)| Move::Submit { lock, wait, retries, priority, key }),
+        8 => (prop::option::weighted(0.4, 0..3u8), any::<bool>(), 0..3u32, 1..=5u8, prop::option::weighted(0.2, 0..4u8), 0..3u8, any::<bool>(), prop::bool::weighted(0.2))
+            .prop_map(|(lock, wait, retries, priority, key, user, limited, labelled)| Move::Submit { lock, wait, retries, priority, key, user, limited, labelled }),
         6 => (1..=2u8, 1..4usize, any::<bool>()).prop_map(|(worker, want, begin)| Move::Lease { worker, want, begin }),
         4 => some.clone().prop_map(Move::Begin),
         2 => some.clone().prop_map(Move::Extend),
@@ -62,6 +66,8 @@ fn moves() -> impl Strategy<Value = Move> {
         1 => some.clone().prop_map(Move::Confirm),
         2 => some.clone().prop_map(Move::Expire),
         1 => (0..3u8).prop_map(Move::Release),
+        1 => (prop::bool::weighted(0.3), prop::option::of(1..4u32), prop::option::of(1..3u32))
+            .prop_map(|(paused, concurrency, per_user)| Move::Terms { paused, concurrency, per_user }),
         3 => some.prop_map(Move::Repeat),
         3 => prop::sample::select(vec![1_000, 30_000, 400_000, 86_400_000, -3_600_000, -86_400_000]).prop_map(Move::Clock),
     ]
@@ -74,6 +80,16 @@ struct Play {
     steps: Vec<(Step, Command)>,
     ended: HashMap<ExecutionId, Execution>,
     holders: HashMap<Name, (u64, Option<ExecutionId>)>,
+    permits: Vec<Permit>,
+}
+
+/// The second worker has a label.
+fn labelled(number: u8) -> Worker {
+    let mut one = worker(number);
+    if number == 2 {
+        one.labels.insert("worker".into(), "2".into());
+    }
+    one
 }
 
 impl Play {
@@ -81,21 +97,29 @@ impl Play {
         let execution = |at: usize| (!self.executions.is_empty()).then(|| self.executions[at % self.executions.len()]);
         let fence = |at: usize| (!self.fences.is_empty()).then(|| self.fences[at % self.fences.len()]);
         Some(match play {
-            Move::Submit { lock, wait, retries, priority, key } => {
+            Move::Submit { lock, wait, retries, priority, key, user, limited, labelled } => {
                 let mut spec = super::world::spec();
                 spec.lock = lock.map(|lock| name(&format!("lock-{lock}")));
                 spec.lock_wait_ms = wait.then_some(60_000);
                 (spec.retries, spec.priority) = (*retries, *priority);
+                if *limited {
+                    spec.queue = name("limited");
+                }
+                if *labelled {
+                    spec.worker_labels.insert("worker".into(), "2".into());
+                }
+                let created_by = format!("user-{user}@x");
                 let key = key.map(|key| SubmitKey { user: "ann@x".into(), key: format!("key-{}", key / 2), fingerprint: [key; 32] });
                 let id = ExecutionId::from_bytes(world.fresh());
-                Command::Submit(Submit { id, spec, created_by: "ann@x".into(), key, lease_to: None })
+                Command::Submit(Submit { id, spec, created_by, key, lease_to: None })
             }
             Move::Lease { worker: number, want, begin } => Command::Lease(LeaseRequest {
-                worker: worker(*number),
-                queues: vec![name("default")],
+                worker: labelled(*number),
+                queues: vec![name("default"), name("limited")],
                 leases: (0..*want).map(|_| LeaseId::from_bytes(world.fresh())).collect(),
                 ttl_ms: 30_000,
                 begin: *begin,
+                lost_after_ms: None,
             }),
             Move::Begin(at) => Command::Begin(fence(*at)?),
             Move::Extend(at) => Command::Extend(Extend {
@@ -117,8 +141,65 @@ impl Play {
             Move::Confirm(at) => Command::ConfirmKill(execution(*at)?),
             Move::Expire(at) => Command::ExpireWait(execution(*at)?),
             Move::Release(lock) => Command::ReleaseLock(name(&format!("lock-{lock}"))),
+            Move::Terms { paused, concurrency, per_user } => Command::Change(
+                Change::PutQueue(QueueUpdate {
+                    name: name("limited"),
+                    paused: Some(*paused),
+                    reason: None,
+                    concurrency: Some(*concurrency),
+                    per_user: Some(*per_user),
+                }),
+                None,
+            ),
             Move::Repeat(_) | Move::Clock(_) => return None,
         })
+    }
+
+    /// A step may leave more holders than the limit only where there were as many before: the limit was lowered under them.
+    fn check_permits(&mut self, world: &World) {
+        let permits = world.records.get(&(Kind::Permits, "limited".to_owned())).map(|record| record.permits().to_vec()).unwrap_or_default();
+        for permit in &permits {
+            let holder = world.get(permit.execution);
+            assert!(holder.lease.as_ref().is_some_and(|lease| lease.permit), "a permit is held by who is with no worker");
+            assert_eq!((holder.spec.queue.as_str(), &holder.created_by), ("limited", &permit.user));
+        }
+        let holders = world.executions.values().filter(|one| one.lease.as_ref().is_some_and(|lease| lease.permit)).count();
+        assert_eq!(holders, permits.len(), "each holds one permit");
+        let of = |permits: &[Permit], user: &str| permits.iter().filter(|permit| permit.user == user).count();
+        if let Some(terms) = world.live(Kind::Queue, "limited").and_then(Record::queue) {
+            let within = |now: usize, before: usize, limit: Option<u32>| limit.is_none_or(|limit| now <= before.max(limit as usize));
+            assert!(within(permits.len(), self.permits.len(), terms.concurrency), "more holders than the limit");
+            for permit in &permits {
+                assert!(
+                    within(of(&permits, &permit.user), of(&self.permits, &permit.user), terms.per_user),
+                    "more of one user than the limit"
+                );
+            }
+            let taken = permits.iter().any(|permit| !self.permits.contains(permit));
+            assert!(terms.paused.is_none() || !taken, "a paused queue hands nothing out");
+        }
+        self.permits = permits;
+    }
+
+    /// Whoever can be had is had by who asks for everything.
+    fn check_nobody_starves(world: &mut World) {
+        world.changed(Change::RemoveQueue(name("limited")));
+        world.now = world.now.plus_ms(100 * 86_400_000);
+        loop {
+            let fences = world.lease_for(&labelled(2), &["default", "limited"], 3);
+            if fences.is_empty() {
+                break;
+            }
+            for fence in fences {
+                world.play(Command::Begin(fence));
+                world.end(fence, Outcome::Exited { code: 0, after_kill: false });
+            }
+        }
+        let left = world.executions.values().find(|one| one.ready_key().is_some());
+        assert!(left.is_none(), "nobody takes {left:?}");
+        let permits = world.records.get(&(Kind::Permits, "limited".to_owned())).map_or(0, |record| record.permits().len());
+        let with_workers = world.executions.values().filter(|one| one.lease.as_ref().is_some_and(|lease| lease.permit)).count();
+        assert_eq!(permits, with_workers);
     }
 
     fn remember(&mut self, answer: &Answer) {
@@ -146,6 +227,7 @@ impl Play {
                 self.ended.insert(execution.id, execution.clone());
             }
         }
+        self.check_permits(world);
         for (name, lock) in &world.locks {
             let holder = lock.holder.as_ref().map(|holder| holder.execution);
             let (fence, before) = self.holders.insert(name.clone(), (lock.fence, holder)).unwrap_or_default();
@@ -234,5 +316,7 @@ proptest! {
             }
             play.check(&world);
         }
+        world.changed(Change::PutQueue(QueueUpdate { name: name("limited"), paused: None, reason: None, concurrency: None, per_user: None }));
+        Play::check_nobody_starves(&mut world);
     }
 }

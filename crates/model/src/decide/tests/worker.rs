@@ -34,11 +34,19 @@ fn step_of(world: &mut World, number: u8) -> Step {
 
 fn lease(world: &mut World) -> Command {
     Command::Lease(LeaseRequest {
-        worker: Worker { id: WorkerId::from_bytes([3; 16]), host: "a".into(), runner: "process".into(), in_process: false, serves: vec![Needs::Process] },
+        worker: Worker {
+            id: WorkerId::from_bytes([3; 16]),
+            host: "a".into(),
+            runner: "process".into(),
+            in_process: false,
+            serves: vec![Needs::Process],
+            labels: Default::default(),
+        },
         queues: vec![name("default")],
         leases: vec![LeaseId::from_bytes(world.fresh())],
         ttl_ms: 30_000,
         begin: false,
+        lost_after_ms: None,
     })
 }
 
@@ -103,7 +111,8 @@ fn a_worker_leases_while_its_key_works_and_does_nothing_else() {
     world.changed(create("one", secret(20)));
     let (step, ask) = (step_of(&mut world, 20), lease(&mut world));
     assert!(matches!(world.apply(&step, &ask), Answer::Leased(_)));
-    let submit = Submit { id: ExecutionId::from_bytes(world.fresh()), spec: spec(), created_by: "worker:one".into(), key: None, lease_to: None };
+    let submit =
+        Submit { id: ExecutionId::from_bytes(world.fresh()), spec: spec(), created_by: "worker:one".into(), key: None, lease_to: None };
     for command in [Command::Submit(submit), Command::Change(create("two", secret(30)), None), Command::ReleaseLock(name("prod"))] {
         let step = step_of(&mut world, 20);
         assert_eq!(refusal(world.apply(&step, &command)), Refusal::NotAllowed(Role::Worker), "{command:?}");
@@ -120,7 +129,11 @@ fn a_worker_leases_while_its_key_works_and_does_nothing_else() {
 fn what_a_worker_was_refused_is_kept_with_its_account() {
     let mut world = founded();
     world.changed(create("one", secret(20)));
-    world.changed(Change::NoteDenied(Denied { email: "worker:one".into(), code: "FORBIDDEN".into(), why: "role worker may not do this".into() }));
+    world.changed(Change::NoteDenied(Denied {
+        email: "worker:one".into(),
+        code: "FORBIDDEN".into(),
+        why: "role worker may not do this".into(),
+    }));
     assert_eq!(world.events_about(Kind::Worker, "one")[1].properties["result"], "denied: FORBIDDEN");
 }
 

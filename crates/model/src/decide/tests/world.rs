@@ -10,7 +10,7 @@ use crate::command::{
 };
 use crate::decide::{decide, replay};
 use crate::event::{Entity, Event, EventType};
-use crate::execution::{Execution, LockClaim};
+use crate::execution::{Execution, LockClaim, ReadyKey};
 use crate::id::{ExecutionId, JobId, LeaseId, StepId, WorkerId};
 use crate::job::{Job, Node, Phase};
 use crate::lock::Lock;
@@ -20,7 +20,7 @@ use crate::spec::{Needs, Spec};
 use crate::step::{Actor, Audit, Step};
 use crate::time::UnixMs;
 use crate::user::User;
-use crate::view::{Standing, View, Writes};
+use crate::view::{PassOver, Standing, View, Writes};
 
 pub const KEY: AuditKey = AuditKey::new([7; 32]);
 
@@ -38,6 +38,8 @@ pub struct World {
     pub records: HashMap<(Kind, String), Record>,
     pub receipts: HashMap<StepId, Receipt>,
     pub now: UnixMs,
+    /// How often the line was looked at.
+    pub looks: usize,
     counter: u64,
 }
 
@@ -101,10 +103,18 @@ impl View for World {
         Ok(self.records.get(&(kind, name.to_owned())).cloned())
     }
 
-    fn ready(&mut self, queues: &[Name], serves: &[Needs], now: UnixMs, max: usize) -> Result<Vec<ExecutionId>, Infallible> {
-        let mut keys: Vec<_> = self.executions.values().filter_map(Execution::ready_key).collect();
+    fn ready(
+        &mut self,
+        queues: &[Name],
+        serves: &[Needs],
+        now: UnixMs,
+        max: usize,
+        pass: &PassOver,
+    ) -> Result<Vec<ExecutionId>, Infallible> {
+        self.looks += 1;
+        let mut keys: Vec<_> = self.executions.values().filter(|one| !pass.passes(one)).filter_map(Execution::ready_key).collect();
         keys.retain(|key| queues.contains(&key.queue) && serves.contains(&key.needs) && key.ready_at <= now);
-        keys.sort_by_key(|key| (key.priority, key.ready_at, key.id));
+        keys.sort_by_key(ReadyKey::place);
         Ok(keys.into_iter().take(max).map(|key| key.id).collect())
     }
 }
@@ -271,12 +281,27 @@ impl World {
         self.play(Command::Submit(Submit { id, spec, created_by: "ann@x".into(), key, lease_to: None }))
     }
 
+    /// Submits one for somebody.
+    pub fn submit_for(&mut self, user: &str, change: impl FnOnce(&mut Spec)) -> ExecutionId {
+        let mut spec = spec();
+        change(&mut spec);
+        let id = ExecutionId::from_bytes(self.fresh());
+        self.play(Command::Submit(Submit { id, spec, created_by: user.into(), key: None, lease_to: None }));
+        id
+    }
+
     /// Leases whatever comes first, without beginning it.
     pub fn lease(&mut self) -> Option<Fence> {
-        let lease = LeaseId::from_bytes(self.fresh());
-        let request = LeaseRequest { worker: worker(1), queues: vec![name("default")], leases: vec![lease], ttl_ms: 30_000, begin: false };
+        self.lease_for(&worker(1), &["default"], 1).pop()
+    }
+
+    /// Leases up to so many of these queues for a worker, without beginning them.
+    pub fn lease_for(&mut self, worker: &Worker, queues: &[&str], want: usize) -> Vec<Fence> {
+        let leases = (0..want).map(|_| LeaseId::from_bytes(self.fresh())).collect();
+        let queues = queues.iter().map(|queue| name(queue)).collect();
+        let request = LeaseRequest { worker: worker.clone(), queues, leases, ttl_ms: 30_000, begin: false, lost_after_ms: None };
         match self.play(Command::Lease(request)) {
-            Answer::Leased(executions) => executions.first().map(fence_of),
+            Answer::Leased(executions) => executions.iter().map(fence_of).collect(),
             other => panic!("not a lease: {other:?}"),
         }
     }
@@ -351,6 +376,7 @@ pub fn worker(number: u8) -> Worker {
         runner: "process".into(),
         in_process: false,
         serves: vec![Needs::Process],
+        labels: Default::default(),
     }
 }
 
@@ -374,6 +400,7 @@ pub fn spec() -> Spec {
         queue: name("default"),
         priority: 3,
         labels: Default::default(),
+        worker_labels: Default::default(),
         retries: 0,
         secrets: Vec::new(),
         git: None,

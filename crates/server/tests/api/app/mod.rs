@@ -134,6 +134,7 @@ fn edge(ports: Ports, config: Config, server: ServerConfig) -> (Arc<Engine>, App
         runner: "process".into(),
         in_process: true,
         serves: vec![Needs::Process],
+        labels: Default::default(),
     };
     let engine = Engine::new(ports, config, worker);
     let metrics = Arc::new(|| "runvoy_up 1\n".to_owned());
@@ -194,7 +195,8 @@ impl TestApp {
         let text = key_of(Role::Worker);
         let key = WorkerKey::Secret { hash: key_hash(&text), prefix: key_prefix(&text) };
         let name = Name::new("gpu-1").expect("a name");
-        self.change(Change::CreateWorker(Box::new(NewWorker { name, id: WorkerAccountId::from_bytes([4; 16]), queues: Vec::new(), key }))).await;
+        self.change(Change::CreateWorker(Box::new(NewWorker { name, id: WorkerAccountId::from_bytes([4; 16]), queues: Vec::new(), key })))
+            .await;
     }
 
     /// Takes a user's keys away.
