@@ -191,7 +191,7 @@ pub struct LeaseRequest {
     pub leases: Vec<LeaseId>,
     /// For how long.
     pub ttl_ms: u64,
-    /// Begin in the same step: only the in-process worker may, for nothing can be lost between the two.
+    /// Begin in the same step: only where nothing can be lost between the two, because the lease is at its holder with the answer or on its way there.
     pub begin: bool,
     /// A worker that keeps what it could not tell is given so long to come back, where nobody waits for the end: see [`crate::execution::Lease`].
     pub lost_after_ms: Option<u64>,

@@ -1,5 +1,8 @@
 //! Leases, streamed to whoever waits for them. A lease is taken first and begun as it is sent: what a client does not wait for goes back to its place, uncounted.
 //!
+//! What is small is begun several at a time, so that they share a commit: no more than is on its way to a client anyhow. What is wanted alone is leased and begun in one
+//! step.
+//!
 //! Every step runs on a task of its own and gives what it took to a [`Hand`]; wherever the stream is dropped, the hand that nobody holds any more gives
 //! it back. Only a stream that is dropped in the very moment of `begin` has an attempt that nobody runs: it ends as that of a worker that stopped.
 
@@ -7,6 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use futures_util::stream;
 use runvoy_engine::{Engine, LeaseAsk, Line, LineKey, Turn};
 use runvoy_model::command::{EndAttempt, Outcome};
@@ -31,6 +35,10 @@ use crate::fault::Fault;
 const MOST_JOBS: usize = 1_000;
 /// So many are leased at once, so that a client that takes its time does not keep them from others.
 const AT_ONCE: usize = 32;
+/// So much is begun at once: well below what every transport takes in before its client has read anything.
+const BEGUN_BYTES: usize = 24 << 10;
+/// What a response takes beside what the execution brings.
+const RESPONSE_BYTES: usize = 512;
 /// Whoever waits is looked at so often: their key may have been revoked.
 const LOOK_AT_CALLER: Duration = Duration::from_secs(5);
 
@@ -56,6 +64,8 @@ struct Dequeue {
     /// How many are still wanted.
     left: usize,
     hand: Option<Hand>,
+    /// Begun, and on their way.
+    begun: VecDeque<Begun>,
     asked_before: bool,
     empty_handed: bool,
 }
@@ -89,7 +99,20 @@ impl Dequeue {
         };
         let line = call.engine().stand_in_line(LineKey { queues, serves: worker.serves, labels: worker.labels });
         let (standing, two_step) = (Standing::of(&call.caller), request.two_step);
-        Ok(Self { call, standing, ask, line, turn: None, two_step, deadline, left, hand: None, asked_before: false, empty_handed: false })
+        Ok(Self {
+            call,
+            standing,
+            ask,
+            line,
+            turn: None,
+            two_step,
+            deadline,
+            left,
+            hand: None,
+            begun: VecDeque::new(),
+            asked_before: false,
+            empty_handed: false,
+        })
     }
 
     /// The next lease; `None` when the client has as many as it wanted, or has waited as long as it wanted.
@@ -116,7 +139,8 @@ impl Dequeue {
             self.standing.still_stands(&self.call.state, Action::Lease).await?;
         }
         let engine = Arc::clone(self.call.engine());
-        let ask = LeaseAsk { max: self.left.min(AT_ONCE), ..self.ask.clone() };
+        let max = self.left.min(AT_ONCE);
+        let ask = LeaseAsk { max, begin: max == 1 && !self.two_step, ..self.ask.clone() };
         let most = ask.max.min(engine.ports().store.step_limits().leases);
         let leasing = async move { engine.lease(ask).await.map(|leased| Hand { leased: leased.into(), engine }) };
         let hand = tokio::spawn(leasing).await.map_err(|_| Fault::Panicked)??;
@@ -151,20 +175,24 @@ impl Dequeue {
 
     /// Sends one of those in hand, if there are any.
     async fn send(&mut self) -> Result<Option<DequeueJobResponse>, RpcFault> {
-        while let Some(hand) = &mut self.hand {
-            if self.two_step {
-                let Some(execution) = hand.leased.pop_front() else { break };
-                return Ok(Some(self.response(&execution)));
+        if self.two_step {
+            let execution = self.hand.as_mut().and_then(|hand| hand.leased.pop_front());
+            return Ok(execution.map(|execution| self.response(&execution)));
+        }
+        while self.begun.is_empty() {
+            let run = self.hand.as_mut().map(Hand::take_run).unwrap_or_default();
+            if run.is_empty() {
+                self.hand = None;
+                return Ok(None);
             }
-            let Some(one) = hand.take_one() else { break };
-            let sent = tokio::spawn(one.begin()).await.map_err(|_| Fault::Panicked)??;
-            if let Some(begun) = sent {
-                let response = self.response(&begun.execution);
-                return Ok(Some(begun.sent(response)));
+            for begun in join_all(run.into_iter().map(|one| tokio::spawn(one.begin()))).await {
+                self.begun.extend(begun.map_err(|_| Fault::Panicked)??);
             }
         }
-        self.hand = None;
-        Ok(None)
+        Ok(self.begun.pop_front().map(|begun| {
+            let response = self.response(&begun.execution);
+            begun.sent(response)
+        }))
     }
 
     fn response(&self, execution: &Execution) -> DequeueJobResponse {
@@ -190,7 +218,8 @@ impl Dequeue {
 
 /// The queues that a request names; else those that the key is for, else the default one.
 fn queues(call: &Call, request: &DequeueJobRequest) -> Result<Vec<Name>, RpcFault> {
-    let mut queues = if request.queue.is_empty() { Vec::new() } else { worker::queues(call, "queue", std::slice::from_ref(&request.queue))? };
+    let mut queues =
+        if request.queue.is_empty() { Vec::new() } else { worker::queues(call, "queue", std::slice::from_ref(&request.queue))? };
     let more = worker::queues(call, "queues", &request.queues)?;
     let more: Vec<Name> = more.into_iter().filter(|queue| !queues.contains(queue)).collect();
     queues.extend(more);
@@ -210,19 +239,25 @@ struct Hand {
 }
 
 impl Hand {
-    fn take_one(&mut self) -> Option<Self> {
-        let leased = self.leased.pop_front()?;
-        Some(Self { engine: Arc::clone(&self.engine), leased: VecDeque::from([leased]) })
+    /// The next ones that may be begun together, each in a hand of its own.
+    fn take_run(&mut self) -> Vec<Self> {
+        let count = fitting(self.leased.iter().map(response_bytes));
+        let engine = Arc::clone(&self.engine);
+        let alone = |one| Self { engine: Arc::clone(&engine), leased: VecDeque::from([one]) };
+        self.leased.drain(..count).map(alone).collect()
     }
 
     /// Begins the one attempt in hand; `None` where it cannot be begun any more.
     async fn begin(mut self) -> Result<Option<Begun>, RpcFault> {
         let Some(task) = self.leased.front().and_then(Task::of) else { return Ok(None) };
-        let execution = match self.engine.begin(task.worker, task.fence).await {
-            Ok(execution) => execution,
-            // Somebody ended it in the meantime.
-            Err(LeaseError::Lost(_)) => return Ok(None),
-            Err(error) => return Err(error.into()),
+        let execution = match self.leased.pop_front_if(|execution| is_begun(execution)) {
+            Some(execution) => execution,
+            None => match self.engine.begin(task.worker, task.fence).await {
+                Ok(execution) => execution,
+                // Somebody ended it in the meantime.
+                Err(LeaseError::Lost(_)) => return Ok(None),
+                Err(error) => return Err(error.into()),
+            },
         };
         self.leased.clear();
         let mut begun = Begun { engine: Arc::clone(&self.engine), task, execution, is_sent: false };
@@ -232,19 +267,52 @@ impl Hand {
 
 impl Drop for Hand {
     fn drop(&mut self) {
-        let tasks: Vec<Task> = self.leased.iter().filter_map(Task::of).collect();
+        let tasks: Vec<(Task, bool)> = self.leased.iter().filter_map(|leased| Some((Task::of(leased)?, is_begun(leased)))).collect();
         if tasks.is_empty() {
             return;
         }
         let engine = Arc::clone(&self.engine);
         tokio::spawn(async move {
-            for task in tasks {
-                if let Err(error) = engine.give_back(task.worker, task.fence).await {
+            for (task, is_begun) in tasks {
+                let returned = match is_begun {
+                    true => engine.release(task.worker, task.fence).await,
+                    false => engine.give_back(task.worker, task.fence).await,
+                };
+                if let Err(error) = returned {
                     tracing::debug!(%error, execution = %task.fence.execution, "a lease that nobody took lapses by itself");
                 }
             }
         });
     }
+}
+
+fn is_begun(execution: &Execution) -> bool {
+    execution.lease.as_ref().is_some_and(|lease| lease.begun)
+}
+
+/// How many responses of these sizes may be on their way at once: the first always, however large.
+fn fitting(sizes: impl Iterator<Item = usize>) -> usize {
+    let mut room = BEGUN_BYTES;
+    let mut count = 0;
+    for bytes in sizes {
+        if bytes > room && count > 0 {
+            break;
+        }
+        room = room.saturating_sub(bytes);
+        count += 1;
+    }
+    count
+}
+
+/// About what the response for an execution takes. Nobody knows how long its secrets are, so what has some is taken for a large one.
+fn response_bytes(execution: &Execution) -> usize {
+    let spec = &execution.spec;
+    if !spec.secrets.is_empty() {
+        return BEGUN_BYTES;
+    }
+    let args = spec.args.iter().flatten().map(String::len).sum::<usize>();
+    let pairs = spec.env.iter().chain(&spec.labels).map(|(key, value)| key.len() + value.len()).sum::<usize>();
+    RESPONSE_BYTES + spec.command.len() + args + pairs
 }
 
 /// An attempt that was begun for a client that has not been told.
@@ -294,5 +362,27 @@ impl Drop for Begun {
                 tracing::debug!(%error, execution = %task.fence.execution, "an attempt that nobody runs lapses by itself");
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_small_is_begun_together_and_what_is_large_alone() {
+        let (small, large) = (BEGUN_BYTES / 4, BEGUN_BYTES * 10);
+        for (sizes, together) in [
+            (&[][..], 0),
+            (&[small], 1),
+            (&[small; 4], 4),
+            (&[small; 5], 4),
+            (&[large], 1),
+            (&[large, small], 1),
+            (&[small, large], 1),
+            (&[BEGUN_BYTES, 1], 1),
+        ] {
+            assert_eq!(fitting(sizes.iter().copied()), together, "{sizes:?}");
+        }
     }
 }
