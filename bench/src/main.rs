@@ -1,7 +1,7 @@
 //! `runvoy-bench`: measures the release build of the server against the limits of the machine it runs on. Both sides
 //! are measured in the same run, right after each other, and printed side by side with the goal.
 //!
-//! It drives the real binary over HTTP/1.1 and WebSocket and never reaches into the server's crates.
+//! It drives the real binary over HTTP/1.1, WebSocket and gRPC and never reaches into the server's crates.
 
 mod cpu;
 mod executions;
@@ -101,6 +101,7 @@ fn main() -> Result<()> {
             Scenario::Ingest,
             Scenario::Read,
             Scenario::Jobs,
+            Scenario::Queue,
             Scenario::History,
         ]
     } else {

@@ -58,8 +58,7 @@ impl Nats {
         let stream = TcpStream::connect(address).with_context(|| format!("cannot connect to {address}"))?;
         stream.set_nodelay(true).context("cannot turn Nagle's algorithm off")?;
         stream.set_read_timeout(Some(Duration::from_secs(60))).context("cannot set a read timeout")?;
-        let mut nats =
-            Nats { stream, outgoing: Vec::new(), incoming: Vec::with_capacity(1 << 16), read: 0, unfinished: VecDeque::new() };
+        let mut nats = Nats { stream, outgoing: Vec::new(), incoming: Vec::with_capacity(1 << 16), read: 0, unfinished: VecDeque::new() };
         write!(nats.outgoing, "CONNECT {{\"verbose\":false,\"pedantic\":false}}\r\n")?;
         for (number, inbox) in INBOXES.iter().enumerate() {
             write!(nats.outgoing, "SUB {inbox} {number}\r\n")?;

@@ -24,8 +24,8 @@ type Client = JobServiceClient<SharedHttp2Connection>;
 
 /// Requests that share a connection, well below what the server lets one have open.
 const REQUESTS_EACH: u64 = 100;
-/// Streams that lease at once, where so many cycles are open.
-const STREAMS: u64 = 4;
+/// Cycles that share a stream of leases, or calls that enqueue many.
+const CYCLES_EACH: u64 = 32;
 /// Submits in one call while the queue is filled.
 const FILL_BATCH: u64 = 500;
 /// Calls under way at once while the queue is filled.
@@ -110,12 +110,13 @@ async fn turn(clients: &[Client], calls: Calls, in_flight: u64, time: Duration) 
     let waiting = Arc::new(Mutex::new(waiting));
     let mut tasks = JoinSet::new();
     let client = |index: u64| clients[usize::try_from(index).unwrap_or(0) % clients.len()].clone();
-    let producers = if calls == Calls::Single { in_flight } else { in_flight.min(STREAMS) };
+    let streams = in_flight.div_ceil(CYCLES_EACH);
+    let producers = if calls == Calls::Single { in_flight } else { streams };
     for index in 0..producers {
         tasks.spawn(produce(client(index), calls, Arc::clone(&open), enqueued.clone(), end));
     }
     drop(enqueued);
-    for index in 0..in_flight.min(STREAMS) {
+    for index in 0..streams {
         let worker = Consumer { client: client(index), calls, open: Arc::clone(&open), done: Arc::clone(&done) };
         tasks.spawn(worker.consume(Arc::clone(&waiting)));
     }
@@ -131,7 +132,9 @@ async fn produce(client: Client, calls: Calls, open: Arc<Semaphore>, enqueued: m
         match calls {
             Calls::Single => drop(client.enqueue_job(job()).await?),
             Calls::Batched => {
-                while count < REQUESTS_EACH && let Ok(more) = open.try_acquire() {
+                while count < REQUESTS_EACH
+                    && let Ok(more) = open.try_acquire()
+                {
                     more.forget();
                     count += 1;
                 }
@@ -186,8 +189,10 @@ impl Consumer {
         let mut leased = 0;
         while let Some(lease) = leases.message().await? {
             leased += 1;
-            let result = JobResult { success: true, ..JobResult::default() };
-            let task_token = lease.to_owned_message().task_token;
+            let lease = lease.to_owned_message();
+            let started_at = lease.job.as_option().map(|job| job.updated_at.clone()).unwrap_or_default();
+            let result = JobResult { success: true, started_at, ..JobResult::default() };
+            let task_token = lease.task_token;
             ends.push(CompleteJobRequest { task_token, job_result: result.into(), ..CompleteJobRequest::default() });
             if self.calls == Calls::Single || leased == count {
                 finishing.spawn(self.clone().finish(std::mem::take(&mut ends)));

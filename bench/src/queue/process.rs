@@ -17,9 +17,9 @@ pub struct Process {
 impl Process {
     /// Starts it; where it is not installed, says which package has it.
     pub fn start(name: &'static str, command: &mut Command, package: &str) -> Result<Process> {
-        let child = command
-            .spawn()
-            .with_context(|| format!("cannot start {name}; `cargo xtask bench queue` installs it, by hand it is `apt-get install {package}`"))?;
+        let child = command.spawn().with_context(|| {
+            format!("cannot start {name}; `cargo xtask bench queue` installs it, by hand it is `apt-get install {package}`")
+        })?;
         Ok(Process { name, child })
     }
 
