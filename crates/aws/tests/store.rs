@@ -120,6 +120,7 @@ mod failing {
 /// Promises of the whole system that the store answers for, counted. `RUNVOY_PROVE` asks for the full counts.
 mod proofs {
     use runvoy_conformance::dag::ends_as_it_must;
+    use runvoy_conformance::execution::gate::nobody_starves_behind;
     use runvoy_conformance::history::{agree_through_losses, agree_with_reference};
     use runvoy_conformance::race;
     use runvoy_memory::MemoryStore;
@@ -161,6 +162,12 @@ mod proofs {
         let interleavings = count(20, 1_000);
         race::no_double_finish(3, interleavings, &executions(Emulator::ministack()).await).await;
         println!("PROMISE 30 | no double finish on DynamoDB | {interleavings} interleavings | ok");
+    }
+
+    #[tokio::test]
+    async fn promise_30_two_thousand_that_cannot_be_taken_starve_nobody() {
+        nobody_starves_behind(2_000, &executions(Emulator::ministack()).await).await;
+        println!("PROMISE 30 | what cannot be taken starves nobody on DynamoDB | 2,000 in front | ok");
     }
 
     #[tokio::test]

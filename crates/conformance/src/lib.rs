@@ -292,6 +292,7 @@ macro_rules! log_store_conformance {
             numbers_run_over_all_attempts,
             the_servers_own_lines_are_records_too,
             a_repeat_is_dropped,
+            an_append_of_nothing_tells_how_far_it_is,
             a_gap_is_told,
             an_empty_append_writes_nothing,
             bytes_come_back_exactly,

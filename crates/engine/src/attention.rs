@@ -88,9 +88,8 @@ impl Engine {
         let mut look_at = Vec::new();
         for id in held {
             let execution = self.ports.store.get(*id).await?;
-            let is_calm = |execution: &Execution| {
-                execution.kill.is_none() && execution.lease.as_ref().is_some_and(|lease| lease.worker == worker)
-            };
+            let is_calm =
+                |execution: &Execution| execution.kill.is_none() && execution.lease.as_ref().is_some_and(|lease| lease.worker == worker);
             if !execution.as_ref().is_some_and(is_calm) {
                 look_at.push(*id);
             }

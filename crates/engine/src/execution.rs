@@ -301,12 +301,13 @@ impl Engine {
 }
 
 impl Engine {
-    /// Closes the log of an execution that has ended.
+    /// Closes the log of an execution that has ended, and that of its events.
     pub(crate) async fn seal(&self, execution: &Execution) -> Result<(), LogError> {
         let log_end = match execution.log_end {
             Some(log_end) => log_end,
             None => self.ports.logs.extent(execution.id).await?.next_line.saturating_sub(1),
         };
-        self.ports.logs.seal(execution.id, log_end).await
+        self.ports.logs.seal(execution.id, log_end).await?;
+        self.seal_events(execution).await
     }
 }

@@ -11,12 +11,13 @@ use runvoy_model::id::{LeaseId, StepId, WorkerId};
 use runvoy_model::job::Payload;
 use runvoy_model::log::Block;
 use runvoy_model::name::Name;
-use runvoy_model::step::Step;
+use runvoy_model::step::{Authority, Step};
 use runvoy_ports::lease::{LeaseError, Leases, Materials};
 use runvoy_ports::log::{Append, LogError};
 use runvoy_ports::store::StoreError;
 
 use crate::Engine;
+use crate::access::Caller;
 use crate::error::EngineError;
 use crate::line::{Line, LineKey};
 
@@ -24,6 +25,35 @@ use crate::line::{Line, LineKey};
 const REPEATS: usize = 3;
 /// What a lapsed attempt still has to say is taken for so long after the execution's end.
 const LATE_MS: i64 = 24 * 3600 * 1000;
+
+/// Whoever holds leases, or wants some.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// The worker.
+    pub worker: WorkerId,
+    /// Whose key it showed; nobody's where it lives inside the server, or where the server acts in its place. The store looks at their right to each
+    /// step once more.
+    pub caller: Option<Caller>,
+}
+
+impl Holder {
+    /// A worker that needs no right but its lease.
+    pub const fn trusted(worker: WorkerId) -> Self {
+        Self { worker, caller: None }
+    }
+
+    fn step(&self, engine: &Engine) -> Step {
+        let step = Step::worker(engine.step_id(), engine.now(), self.worker);
+        match &self.caller {
+            None => step,
+            Some(Caller { email, key_hash, role, request_id, .. }) => Step {
+                request_id: request_id.clone(),
+                authority: Some(Authority { email: email.clone(), key_hash: *key_hash, role: *role }),
+                ..step
+            },
+        }
+    }
+}
 
 /// What a worker wants to lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,10 +74,10 @@ pub struct LeaseAsk {
 
 impl Engine {
     /// Leases what is ready, in order. May be none.
-    pub async fn lease(&self, ask: LeaseAsk) -> Result<Vec<Execution>, LeaseError> {
+    pub async fn lease(&self, holder: &Holder, ask: LeaseAsk) -> Result<Vec<Execution>, LeaseError> {
         let max = ask.max.min(self.ports.store.step_limits().leases);
         // The same step is repeated: an answer that was lost must not leave executions that nobody runs.
-        let step = self.worker_step(ask.worker.id);
+        let step = holder.step(self);
         let request = LeaseRequest {
             worker: ask.worker,
             queues: ask.queues,
@@ -71,20 +101,20 @@ impl Engine {
     }
 
     /// Permits the start of a leased execution and counts the attempt. A repeat changes nothing.
-    pub async fn begin(&self, worker: WorkerId, fence: Fence) -> Result<Execution, LeaseError> {
-        let execution = self.ports.store.begin(self.worker_step(worker), fence).await.map_err(lease_error)?;
+    pub async fn begin(&self, holder: &Holder, fence: Fence) -> Result<Execution, LeaseError> {
+        let execution = self.ports.store.begin(holder.step(self), fence).await.map_err(lease_error)?;
         self.hub.changed(execution.id);
         Ok(execution)
     }
 
     /// Keeps a lease alive; the answer carries a kill request.
-    pub async fn extend(&self, worker: WorkerId, extend: Extend) -> Result<Extended, LeaseError> {
-        self.ports.store.extend(self.worker_step(worker), extend).await.map_err(lease_error)
+    pub async fn extend(&self, holder: &Holder, extend: Extend) -> Result<Extended, LeaseError> {
+        self.ports.store.extend(holder.step(self), extend).await.map_err(lease_error)
     }
 
     /// Hands back a lease that was not begun: it does not count as an attempt.
-    pub async fn give_back(&self, worker: WorkerId, fence: Fence) -> Result<(), LeaseError> {
-        let step = Step { id: give_back_id(fence.lease), ..self.worker_step(worker) };
+    pub async fn give_back(&self, holder: &Holder, fence: Fence) -> Result<(), LeaseError> {
+        let step = Step { id: give_back_id(fence.lease), ..holder.step(self) };
         let execution = self.ports.store.give_back(step, fence).await.map_err(lease_error)?;
         self.hub.changed(execution.id);
         self.hub.work_in(&execution.spec.queue);
@@ -92,17 +122,18 @@ impl Engine {
     }
 
     /// Hands back a lease, begun or not. What was begun has ended with its worker, and is tried again by the rule for that.
-    pub async fn release(&self, worker: WorkerId, fence: Fence) -> Result<(), LeaseError> {
+    pub async fn release(&self, holder: &Holder, fence: Fence) -> Result<(), LeaseError> {
         match self.begun(fence).await? {
-            false => self.give_back(worker, fence).await,
-            true => self.finish(worker, EndAttempt::of(fence, Outcome::WorkerStopped)).await.map(drop),
+            false => self.give_back(holder, fence).await,
+            true => self.finish(holder, EndAttempt::of(fence, Outcome::WorkerStopped)).await.map(drop),
         }
     }
 
     /// Whether the attempt under this lease was begun.
     async fn begun(&self, fence: Fence) -> Result<bool, LeaseError> {
         let execution = self.ports.store.get(fence.execution).await.map_err(lease_error)?;
-        let lease = execution.and_then(|execution| execution.lease).filter(|lease| lease.id == fence.lease && lease.attempt == fence.attempt);
+        let lease =
+            execution.and_then(|execution| execution.lease).filter(|lease| lease.id == fence.lease && lease.attempt == fence.attempt);
         lease.map(|lease| lease.begun).ok_or_else(|| LeaseError::Lost("it is another worker's by now".into()))
     }
 
@@ -145,7 +176,10 @@ impl Engine {
     }
 
     /// Ends an attempt whose records have all been published.
-    pub async fn finish(&self, worker: WorkerId, mut ended: EndAttempt) -> Result<Execution, LeaseError> {
+    pub async fn finish(&self, holder: &Holder, mut ended: EndAttempt) -> Result<Execution, LeaseError> {
+        if worker != self.worker.id {
+            self.settle_events(ended.fence.execution).await;
+        }
         // The log is on stable storage before the record says how far it goes. What is damaged stays so, and is no reason to wait.
         ended.log_end = match self.ports.logs.sync(ended.fence.execution).await {
             Ok(extent) => extent.next_line.saturating_sub(1),
@@ -154,7 +188,7 @@ impl Engine {
         };
         ended.cost_micro_usd = self.config.cost_micro_usd(ended.duration_ms);
         // A lease ends once: its own id names the step, so that a repeat after a lost answer is the same step.
-        let step = Step { id: finish_id(ended.fence.lease), ..self.worker_step(worker) };
+        let step = Step { id: finish_id(ended.fence.lease), ..holder.step(self) };
         let execution = self.ports.store.end_attempt(step, ended).await.map_err(lease_error)?;
         if execution.status.is_terminal() {
             self.ended(&execution).await;
@@ -170,6 +204,7 @@ impl Engine {
 /// Work for the worker that lives in the server's own process.
 pub struct LocalLeases {
     engine: Arc<Engine>,
+    holder: Holder,
     line: Line,
     empty_handed: AtomicBool,
 }
@@ -177,9 +212,9 @@ pub struct LocalLeases {
 impl LocalLeases {
     /// Work from this engine.
     pub fn new(engine: Arc<Engine>) -> Self {
-        let Worker { serves, labels, .. } = engine.worker.clone();
+        let Worker { id, serves, labels, .. } = engine.worker.clone();
         let line = engine.stand_in_line(LineKey { queues: engine.config.queues.clone(), serves, labels });
-        Self { engine, line, empty_handed: AtomicBool::new(false) }
+        Self { engine, holder: Holder::trusted(id), line, empty_handed: AtomicBool::new(false) }
     }
 }
 
@@ -192,7 +227,7 @@ impl Leases for LocalLeases {
     async fn lease(&self, max: usize) -> Result<Vec<Execution>, LeaseError> {
         let (worker, config) = (self.engine.worker.clone(), &self.engine.config);
         let (queues, ttl_ms) = (config.queues.clone(), config.lease_ttl_ms);
-        let leased = self.engine.lease(LeaseAsk { worker, queues, max, ttl_ms, begin: true, lost_after_ms: None }).await?;
+        let leased = self.engine.lease(&self.holder, LeaseAsk { worker, queues, max, ttl_ms, begin: true, lost_after_ms: None }).await?;
         self.empty_handed.store(leased.is_empty(), Ordering::Relaxed);
         if leased.len() == max {
             self.line.pass_on();
@@ -205,7 +240,7 @@ impl Leases for LocalLeases {
     }
 
     async fn extend(&self, extend: Extend) -> Result<Extended, LeaseError> {
-        self.engine.extend(self.engine.worker.id, extend).await
+        self.engine.extend(&self.holder, extend).await
     }
 
     async fn append(&self, fence: Fence, first_seq: u64, block: Block) -> Result<u64, LeaseError> {
@@ -217,7 +252,7 @@ impl Leases for LocalLeases {
     }
 
     async fn finish(&self, ended: EndAttempt) -> Result<Execution, LeaseError> {
-        self.engine.finish(self.engine.worker.id, ended).await
+        self.engine.finish(&self.holder, ended).await
     }
 }
 

@@ -23,6 +23,7 @@ mod hub;
 mod image;
 mod incident;
 mod job;
+mod job_event;
 mod key;
 mod lease;
 mod line;
@@ -50,7 +51,7 @@ mod worker;
 
 use std::sync::{Arc, OnceLock};
 
-use runvoy_model::id::{LeaseId, StepId, WorkerId};
+use runvoy_model::id::{LeaseId, StepId};
 use runvoy_model::key::key_hash;
 use runvoy_model::step::{Actor, Audit, Authority, Step};
 use runvoy_model::time::UnixMs;
@@ -82,8 +83,9 @@ pub use crate::follow::{Followed, Follower};
 pub use crate::health::HealthWatch;
 pub use crate::image::{ImageRequest, KnownImage, RegisteredImage};
 pub use crate::job::{JobFilter, JobRequest, SubmittedJob, TaskRequest};
+pub use crate::job_event::{Derived, DerivedEvent, Effect, JobEventFilter, JobEventFollower, PublishedEvent, StreamedEvent};
 pub use crate::key::{KeyRequest, MadeKey};
-pub use crate::lease::{LeaseAsk, LocalLeases};
+pub use crate::lease::{Holder, LeaseAsk, LocalLeases};
 pub use crate::line::{Line, LineKey, Turn};
 pub use crate::people::{Account, InviteRequest, Invited, RevokedUser};
 pub use crate::plan::{DryRun, Plan};
@@ -138,6 +140,7 @@ pub struct Engine {
     attendance: attendance::Attendance,
     denials: denial::Denials,
     alerts: alerts::AlertDesk,
+    desk: job_event::Desk,
     /// Something moved in a job.
     dispatcher: tokio::sync::Notify,
     /// Held by whoever changes a secret or the keys that secrets are sealed with.
@@ -151,6 +154,7 @@ impl Engine {
     pub fn new(ports: Ports, config: Config, worker: runvoy_model::command::Worker) -> Arc<Self> {
         let admission = admission::Admission::new(config.max_submits_at_once);
         let denials = denial::Denials::new(config.denials_per_minute);
+        let desk = job_event::Desk::new(ports.clock.now());
         Arc::new(Self {
             ports,
             config,
@@ -161,6 +165,7 @@ impl Engine {
             attendance: attendance::Attendance::default(),
             denials,
             alerts: alerts::AlertDesk::default(),
+            desk,
             dispatcher: tokio::sync::Notify::new(),
             secret_writes: tokio::sync::Mutex::default(),
             slots: OnceLock::new(),
@@ -215,10 +220,6 @@ impl Engine {
         }
         let digest = key_hash(&format!("{part}: {name}"));
         Step { id: StepId::from_bytes(*digest.first_chunk().expect("a digest is longer")), ..step }
-    }
-
-    fn worker_step(&self, worker: WorkerId) -> Step {
-        Step::worker(self.step_id(), self.now(), worker)
     }
 
     /// A step of whoever calls. The store looks at their right to it once more: it may have ended since they were admitted.

@@ -66,7 +66,7 @@ impl Pruner {
         if !extent.sealed && extent.next_line > 1 {
             self.engine.seal(execution).await?;
         }
-        Ok(())
+        Ok(self.engine.seal_events_left(execution.id).await?)
     }
 
     /// Prunes everything that is due now.

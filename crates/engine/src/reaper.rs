@@ -102,6 +102,7 @@ impl Engine {
     /// Acts on a lapsed lease. The log says why before the record does; that a log cannot be written or read is no reason to let a status lie.
     pub(crate) async fn reap(&self, mut reap: Reap) -> Result<(), EngineError> {
         self.note(reap.execution, &format!("worker lost: {}", reap.message)).await;
+        self.settle_events(reap.execution).await;
         reap.log_end = self.synced_end(reap.execution).await;
         if let Some(execution) = self.ports.store.reap(self.system_step("reaper"), reap).await? {
             tracing::warn!(execution = %execution.id, status = execution.status.as_str(), "a lease lapsed");

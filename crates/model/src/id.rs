@@ -132,6 +132,24 @@ id_type!(
     /// One command run for one user.
     ExecutionId
 );
+impl ExecutionId {
+    /// The log that the job events of this execution are kept in, beside the log of its lines: the same id with another version, which no execution has.
+    #[must_use]
+    pub const fn event_log(&self) -> Self {
+        let mut bytes = *self.as_bytes();
+        bytes[6] = (bytes[6] & 0x0f) | EVENT_LOG_VERSION;
+        Self::from_bytes(bytes)
+    }
+
+    /// Whether this is no execution, but the log of its job events.
+    pub const fn is_event_log(&self) -> bool {
+        self.as_bytes()[6] & 0xf0 == EVENT_LOG_VERSION
+    }
+}
+
+/// The version of a UUID that is nobody else's; executions have 7.
+const EVENT_LOG_VERSION: u8 = 0x80;
+
 id_type!(
     /// A DAG of tasks.
     JobId
@@ -170,6 +188,14 @@ mod tests {
         for text in ["", "12", "g1234567890123456789012345678901", "é123456789012345678901234567890"] {
             assert_eq!(text.parse::<Id>(), Err(InvalidId), "{text:?}");
         }
+    }
+
+    #[test]
+    fn the_log_of_job_events_has_an_id_of_its_own_and_the_same_time() {
+        let id: ExecutionId = "0192ab00ff107abc8def000102030405".parse().expect("an id");
+        assert_eq!(id.event_log().to_string(), "0192ab00ff108abc8def000102030405");
+        assert!(id.event_log().is_event_log() && !id.is_event_log());
+        assert_eq!(id.event_log().0.unix_ms(), id.0.unix_ms());
     }
 
     #[test]

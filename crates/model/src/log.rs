@@ -228,7 +228,7 @@ impl BlockBuilder {
     }
 }
 
-fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push((value & 0x7f) as u8 | 0x80);
         value >>= 7;
@@ -236,7 +236,7 @@ fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-fn take_varint(rest: &mut &[u8]) -> Result<u64, InvalidBlock> {
+pub(crate) fn take_varint(rest: &mut &[u8]) -> Result<u64, InvalidBlock> {
     let mut value = 0u64;
     for (i, &byte) in rest.iter().enumerate().take(10) {
         value |= u64::from(byte & 0x7f) << (7 * i);

@@ -19,8 +19,8 @@ use crate::limit::Attempts;
 use crate::link::LinkKey;
 use crate::proxy::Network;
 use crate::resource;
-use crate::rpc::{RpcEntry, RpcRule, TokenKey};
 use crate::route::TableRow;
+use crate::rpc::{RpcEntry, RpcRule, TokenKey};
 use crate::ticket::TicketKey;
 
 /// What the edge can be told.

@@ -92,6 +92,7 @@ mod tiny_log_files {
 /// Promises of the whole system that the store answers for, counted. `RUNVOY_PROVE` asks for the full counts.
 mod proofs {
     use runvoy_conformance::dag::ends_as_it_must;
+    use runvoy_conformance::execution::gate::nobody_starves_behind;
     use runvoy_conformance::execution::submit;
     use runvoy_conformance::history::agree_with_reference;
     use runvoy_conformance::race;
@@ -114,6 +115,11 @@ mod proofs {
         let interleavings = count(1_000, 100_000);
         race::no_double_finish(3, interleavings, &executions().await).await;
         println!("PROMISE 03 | no double finish | {interleavings} interleavings | ok");
+    }
+
+    #[tokio::test]
+    async fn two_thousand_that_cannot_be_taken_starve_nobody() {
+        nobody_starves_behind(2_000, &executions().await).await;
     }
 
     #[tokio::test]

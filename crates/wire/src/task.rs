@@ -246,7 +246,7 @@ mod tests {
         let task: TaskRequest = serde_json::from_str(text).expect("known fields");
         let run = task.run_request(None).expect("a command");
         let whole = serde_json::to_value(&run).expect("plain data");
-        assert_eq!(whole.as_object().map(serde_json::Map::len), Some(16), "every field of a run is carried over: {whole}");
+        assert_eq!(whole.as_object().map(serde_json::Map::len), Some(17), "every field of a run is carried over: {whole}");
         let slip = serde_json::from_str::<TaskRequest>(r#"{"taskId":"b","dependOn":["a"]}"#).expect_err("a slip").to_string();
         assert!(slip.contains("unknown field `dependOn`"), "{slip}");
     }

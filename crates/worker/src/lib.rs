@@ -6,13 +6,14 @@ mod dotenv;
 mod environment;
 mod exchange;
 mod git_failure;
-mod mask;
 mod material;
 mod output;
 mod report;
 mod running;
 mod transcript;
 mod worker;
+
+use runvoy_model::mask;
 
 pub use crate::checkout::Git;
 pub use crate::worker::{Config, Worker};

@@ -113,7 +113,8 @@ impl Core {
     }
 
     fn mirror(&self, id: ExecutionId, pieces: &[Piece]) {
-        if let Some(mirror) = &self.mirror {
+        // Job events are for programs; what people read of them are their lines, which are mirrored.
+        if let Some(mirror) = self.mirror.as_ref().filter(|_| !id.is_event_log()) {
             for piece in pieces {
                 mirror.offer(id, piece.chunk.attempt, &piece.chunk.block);
             }

@@ -53,6 +53,19 @@ pub async fn a_repeat_is_dropped(harness: Logs<'_>) {
     assert_eq!(store.extent(id).await.expect("an extent").raw_bytes, 10);
 }
 
+/// An append of nothing writes nothing, and tells how far the log and the attempt are.
+pub async fn an_append_of_nothing_tells_how_far_it_is(harness: Logs<'_>) {
+    let (store, id) = (harness.store(), execution(1));
+    let nothing = |attempt| numbered(attempt, 1, lines(&[]));
+    assert_eq!(append(&*store, id, nothing(1)).await, Appended { next_line: 1, next_seq: 1 });
+    append(&*store, id, numbered(1, 1, lines(&["a", "b", "c"]))).await;
+    assert_eq!(append(&*store, id, nothing(1)).await, Appended { next_line: 4, next_seq: 4 });
+    assert_eq!(append(&*store, id, nothing(2)).await, Appended { next_line: 4, next_seq: 1 });
+    store.seal(id, 3).await.expect("a seal");
+    assert_eq!(append(&*store, id, nothing(1)).await, Appended { next_line: 4, next_seq: 4 });
+    assert_eq!(texts(&*store, id).await, ["a", "b", "c"]);
+}
+
 /// A hole is refused with what is missing, and nothing is written.
 pub async fn a_gap_is_told(harness: Logs<'_>) {
     let (store, id) = (harness.store(), execution(1));

@@ -19,6 +19,7 @@ use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::clock::{Clock, IdSource};
+use runvoy_ports::log::LogStore;
 use runvoy_ports::record::RecordStore;
 use runvoy_ports::store::{ExecutionStore, StoreError};
 
@@ -116,6 +117,17 @@ impl Stage {
         let mut ports = self.ports.clone();
         change(&mut ports);
         Engine::new(ports, config, worker(worker_number, true))
+    }
+
+    /// The engine as it would start now, over ports that are not all its own.
+    pub fn started(&self, worker_number: u8, change: impl FnOnce(&mut Ports)) -> Arc<Engine> {
+        let mut ports = self.ports.clone();
+        change(&mut ports);
+        Engine::new(ports, self.config.clone(), worker(worker_number, true))
+    }
+
+    pub fn logs(&self) -> Arc<dyn LogStore> {
+        Arc::clone(&self.ports.logs)
     }
 
     pub fn step(&self, by: &Worker) -> Step {

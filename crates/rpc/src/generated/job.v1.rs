@@ -944,7 +944,7 @@ impl ::buffa::Enumeration for WorkerNeed {
 #[derive(::serde::Serialize)]
 #[serde(default)]
 pub struct JobEvent {
-    /// Rises by one within an attempt; to readers also from attempt to attempt.
+    /// Rises within an attempt; to readers also from attempt to attempt.
     ///
     /// Field 1: `sequence`
     #[serde(
@@ -974,6 +974,24 @@ pub struct JobEvent {
         skip_serializing_if = "::buffa::json_helpers::skip_if::is_default_enum_value"
     )]
     pub event_type: ::buffa::EnumValue<EventType>,
+    /// Which part, from 1, of an event whose output was too large to be kept in one; 0 where it was not. All parts have its sequence.
+    ///
+    /// Field 100: `part`
+    #[serde(
+        rename = "part",
+        with = "::buffa::json_helpers::uint32",
+        skip_serializing_if = "::buffa::json_helpers::skip_if::is_zero_u32"
+    )]
+    pub part: u32,
+    /// How many parts there are.
+    ///
+    /// Field 101: `parts`
+    #[serde(
+        rename = "parts",
+        with = "::buffa::json_helpers::uint32",
+        skip_serializing_if = "::buffa::json_helpers::skip_if::is_zero_u32"
+    )]
+    pub parts: u32,
     #[serde(flatten)]
     pub event_data: ::core::option::Option<__buffa::oneof::job_event::EventData>,
     #[serde(skip)]
@@ -986,6 +1004,8 @@ impl ::core::fmt::Debug for JobEvent {
             .field("sequence", &self.sequence)
             .field("timestamp", &self.timestamp)
             .field("event_type", &self.event_type)
+            .field("part", &self.part)
+            .field("parts", &self.parts)
             .field("event_data", &self.event_data)
             .finish()
     }
@@ -1158,6 +1178,12 @@ impl ::buffa::Message for JobEvent {
                 }
             }
         }
+        if self.part != 0u32 {
+            size += 2u64 + ::buffa::types::uint32_encoded_len(self.part) as u64;
+        }
+        if self.parts != 0u32 {
+            size += 2u64 + ::buffa::types::uint32_encoded_len(self.parts) as u64;
+        }
         size += self.__buffa_unknown_fields.encoded_len() as u64;
         ::buffa::saturate_size(size)
     }
@@ -1308,6 +1334,12 @@ impl ::buffa::Message for JobEvent {
                     x.write_to(__cache, buf);
                 }
             }
+        }
+        if self.part != 0u32 {
+            ::buffa::types::put_uint32_field(100u32, self.part, buf);
+        }
+        if self.parts != 0u32 {
+            ::buffa::types::put_uint32_field(101u32, self.parts, buf);
         }
         self.__buffa_unknown_fields.write_to(buf);
     }
@@ -1661,6 +1693,20 @@ impl ::buffa::Message for JobEvent {
                     );
                 }
             }
+            100u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::Varint,
+                )?;
+                self.part = ::buffa::types::decode_uint32(buf)?;
+            }
+            101u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::Varint,
+                )?;
+                self.parts = ::buffa::types::decode_uint32(buf)?;
+            }
             _ => {
                 self.__buffa_unknown_fields
                     .push(::buffa::encoding::decode_unknown_field(tag, buf, ctx)?);
@@ -1673,6 +1719,8 @@ impl ::buffa::Message for JobEvent {
         self.timestamp = ::buffa::MessageField::none();
         self.event_type = ::buffa::EnumValue::from(0);
         self.event_data = ::core::option::Option::None;
+        self.part = 0u32;
+        self.parts = 0u32;
         self.__buffa_unknown_fields.clear();
     }
 }
@@ -1713,6 +1761,8 @@ impl<'de> ::serde::Deserialize<'de> for JobEvent {
                 let mut __f_event_type: ::core::option::Option<
                     ::buffa::EnumValue<EventType>,
                 > = None;
+                let mut __f_part: ::core::option::Option<u32> = None;
+                let mut __f_parts: ::core::option::Option<u32> = None;
                 let mut __oneof_event_data: ::core::option::Option<
                     __buffa::oneof::job_event::EventData,
                 > = None;
@@ -1757,6 +1807,36 @@ impl<'de> ::serde::Deserialize<'de> for JobEvent {
                                         D::Error,
                                     > {
                                         ::buffa::json_helpers::proto_enum::deserialize(d)
+                                    }
+                                }
+                                map.next_value_seed(_S)?
+                            });
+                        }
+                        "part" => {
+                            __f_part = Some({
+                                struct _S;
+                                impl<'de> ::serde::de::DeserializeSeed<'de> for _S {
+                                    type Value = u32;
+                                    fn deserialize<D: ::serde::Deserializer<'de>>(
+                                        self,
+                                        d: D,
+                                    ) -> ::core::result::Result<u32, D::Error> {
+                                        ::buffa::json_helpers::uint32::deserialize(d)
+                                    }
+                                }
+                                map.next_value_seed(_S)?
+                            });
+                        }
+                        "parts" => {
+                            __f_parts = Some({
+                                struct _S;
+                                impl<'de> ::serde::de::DeserializeSeed<'de> for _S {
+                                    type Value = u32;
+                                    fn deserialize<D: ::serde::Deserializer<'de>>(
+                                        self,
+                                        d: D,
+                                    ) -> ::core::result::Result<u32, D::Error> {
+                                        ::buffa::json_helpers::uint32::deserialize(d)
                                     }
                                 }
                                 map.next_value_seed(_S)?
@@ -2136,6 +2216,12 @@ impl<'de> ::serde::Deserialize<'de> for JobEvent {
                 }
                 if let ::core::option::Option::Some(v) = __f_event_type {
                     __r.event_type = v;
+                }
+                if let ::core::option::Option::Some(v) = __f_part {
+                    __r.part = v;
+                }
+                if let ::core::option::Option::Some(v) = __f_parts {
+                    __r.parts = v;
                 }
                 __r.event_data = __oneof_event_data;
                 Ok(__r)
@@ -3056,13 +3142,26 @@ pub struct OutputEvent {
         skip_serializing_if = "::buffa::json_helpers::skip_if::is_empty_bytes"
     )]
     pub output: ::buffa::bytes::Bytes,
+    /// Where to; standard output where it is absent.
+    ///
+    /// Field 100: `stream_type`
+    #[serde(
+        rename = "streamType",
+        alias = "stream_type",
+        with = "::buffa::json_helpers::proto_enum",
+        skip_serializing_if = "::buffa::json_helpers::skip_if::is_default_enum_value"
+    )]
+    pub stream_type: ::buffa::EnumValue<StreamType>,
     #[serde(skip)]
     #[doc(hidden)]
     pub __buffa_unknown_fields: ::buffa::UnknownFields,
 }
 impl ::core::fmt::Debug for OutputEvent {
     fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        f.debug_struct("OutputEvent").field("output", &self.output).finish()
+        f.debug_struct("OutputEvent")
+            .field("output", &self.output)
+            .field("stream_type", &self.stream_type)
+            .finish()
     }
 }
 impl OutputEvent {
@@ -3095,6 +3194,12 @@ impl ::buffa::Message for OutputEvent {
         if !self.output.is_empty() {
             size += 1u64 + ::buffa::types::bytes_encoded_len(&self.output) as u64;
         }
+        {
+            let val = self.stream_type.to_i32();
+            if val != 0 {
+                size += 2u64 + ::buffa::types::int32_encoded_len(val) as u64;
+            }
+        }
         size += self.__buffa_unknown_fields.encoded_len() as u64;
         ::buffa::saturate_size(size)
     }
@@ -3107,6 +3212,12 @@ impl ::buffa::Message for OutputEvent {
         use ::buffa::Enumeration as _;
         if !self.output.is_empty() {
             ::buffa::types::put_shared_bytes_field(1u32, &self.output, buf);
+        }
+        {
+            let val = self.stream_type.to_i32();
+            if val != 0 {
+                ::buffa::types::put_int32_field(100u32, val, buf);
+            }
         }
         self.__buffa_unknown_fields.write_to(buf);
     }
@@ -3128,6 +3239,15 @@ impl ::buffa::Message for OutputEvent {
                 )?;
                 self.output = ::buffa::types::decode_bytes_to_bytes(buf)?;
             }
+            100u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::Varint,
+                )?;
+                self.stream_type = ::buffa::EnumValue::from(
+                    ::buffa::types::decode_int32(buf)?,
+                );
+            }
             _ => {
                 self.__buffa_unknown_fields
                     .push(::buffa::encoding::decode_unknown_field(tag, buf, ctx)?);
@@ -3137,6 +3257,7 @@ impl ::buffa::Message for OutputEvent {
     }
     fn clear(&mut self) {
         self.output = ::core::default::Default::default();
+        self.stream_type = ::buffa::EnumValue::from(0);
         self.__buffa_unknown_fields.clear();
     }
 }
@@ -6595,7 +6716,7 @@ pub struct DequeueJobRequest {
         skip_serializing_if = "::buffa::json_helpers::skip_if::is_zero_i32"
     )]
     pub visibility_timeout_seconds: i32,
-    /// Who asks; without it a worker is known by its key alone, and runs without images.
+    /// Who asks; without it a worker is known by its key alone, and takes whatever there is.
     ///
     /// Field 100: `worker`
     #[serde(
@@ -14105,7 +14226,7 @@ pub const __APPEND_OUTPUT_RESPONSE_JSON_ANY: ::buffa::type_registry::JsonAnyEntr
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
 pub struct WorkerInfo {
-    /// Its id, made when it starts: a UUID.
+    /// Its id, made when it starts: 32 hexadecimal digits.
     ///
     /// Field 1: `id`
     #[serde(
@@ -14171,7 +14292,7 @@ pub struct WorkerInfo {
         skip_serializing_if = "::buffa::json_helpers::skip_if::is_zero_u32"
     )]
     pub concurrency: u32,
-    /// What it can run; processes where it says nothing.
+    /// What it can run; anything where it says nothing.
     ///
     /// Field 8: `serves`
     #[serde(
@@ -15139,7 +15260,7 @@ pub mod __buffa {
         /// One thing that happened.
         #[derive(Clone, Debug, Default)]
         pub struct JobEventView<'a> {
-            /// Rises by one within an attempt; to readers also from attempt to attempt.
+            /// Rises within an attempt; to readers also from attempt to attempt.
             ///
             /// Field 1: `sequence`
             pub sequence: i64,
@@ -15153,6 +15274,14 @@ pub mod __buffa {
             ///
             /// Field 3: `event_type`
             pub event_type: ::buffa::EnumValue<super::super::EventType>,
+            /// Which part, from 1, of an event whose output was too large to be kept in one; 0 where it was not. All parts have its sequence.
+            ///
+            /// Field 100: `part`
+            pub part: u32,
+            /// How many parts there are.
+            ///
+            /// Field 101: `parts`
+            pub parts: u32,
             pub event_data: ::core::option::Option<
                 super::super::__buffa::view::oneof::job_event::EventData<'a>,
             >,
@@ -15234,6 +15363,20 @@ pub mod __buffa {
                         view.event_type = ::buffa::EnumValue::from(
                             ::buffa::types::decode_int32(&mut cur)?,
                         );
+                    }
+                    100u32 => {
+                        ::buffa::encoding::check_wire_type(
+                            tag,
+                            ::buffa::encoding::WireType::Varint,
+                        )?;
+                        view.part = ::buffa::types::decode_uint32(&mut cur)?;
+                    }
+                    101u32 => {
+                        ::buffa::encoding::check_wire_type(
+                            tag,
+                            ::buffa::encoding::WireType::Varint,
+                        )?;
+                        view.parts = ::buffa::types::decode_uint32(&mut cur)?;
                     }
                     4u32 => {
                         ::buffa::encoding::check_wire_type(
@@ -15734,6 +15877,8 @@ pub mod __buffa {
                         None => ::buffa::MessageField::none(),
                     },
                     event_type: self.event_type,
+                    part: self.part,
+                    parts: self.parts,
                     event_data: match self.event_data.as_ref() {
                         ::core::option::Option::Some(v) => {
                             ::core::option::Option::Some(
@@ -16065,6 +16210,12 @@ pub mod __buffa {
                         }
                     }
                 }
+                if self.part != 0u32 {
+                    size += 2u64 + ::buffa::types::uint32_encoded_len(self.part) as u64;
+                }
+                if self.parts != 0u32 {
+                    size += 2u64 + ::buffa::types::uint32_encoded_len(self.parts) as u64;
+                }
                 size += self.__buffa_unknown_fields.encoded_len() as u64;
                 ::buffa::saturate_size(size)
             }
@@ -16247,6 +16398,12 @@ pub mod __buffa {
                         }
                     }
                 }
+                if self.part != 0u32 {
+                    ::buffa::types::put_uint32_field(100u32, self.part, buf);
+                }
+                if self.parts != 0u32 {
+                    ::buffa::types::put_uint32_field(101u32, self.parts, buf);
+                }
                 self.__buffa_unknown_fields.write_to(buf);
             }
         }
@@ -16285,6 +16442,20 @@ pub mod __buffa {
                     &self.event_type,
                 ) {
                     __map.serialize_entry("eventType", &self.event_type)?;
+                }
+                if !::buffa::json_helpers::skip_if::is_zero_u32(&self.part) {
+                    __map
+                        .serialize_entry(
+                            "part",
+                            &::buffa::json_helpers::ProtoJson(&self.part),
+                        )?;
+                }
+                if !::buffa::json_helpers::skip_if::is_zero_u32(&self.parts) {
+                    __map
+                        .serialize_entry(
+                            "parts",
+                            &::buffa::json_helpers::ProtoJson(&self.parts),
+                        )?;
                 }
                 if let ::core::option::Option::Some(ref __ov) = self.event_data {
                     match __ov {
@@ -16458,7 +16629,7 @@ pub mod __buffa {
             pub fn into_bytes(self) -> ::buffa::bytes::Bytes {
                 self.0.into_bytes()
             }
-            /// Rises by one within an attempt; to readers also from attempt to attempt.
+            /// Rises within an attempt; to readers also from attempt to attempt.
             ///
             /// Field 1: `sequence`
             #[must_use]
@@ -16482,6 +16653,20 @@ pub mod __buffa {
             #[must_use]
             pub fn event_type(&self) -> ::buffa::EnumValue<super::super::EventType> {
                 self.0.reborrow().event_type
+            }
+            /// Which part, from 1, of an event whose output was too large to be kept in one; 0 where it was not. All parts have its sequence.
+            ///
+            /// Field 100: `part`
+            #[must_use]
+            pub fn part(&self) -> u32 {
+                self.0.reborrow().part
+            }
+            /// How many parts there are.
+            ///
+            /// Field 101: `parts`
+            #[must_use]
+            pub fn parts(&self) -> u32 {
+                self.0.reborrow().parts
             }
             /// Oneof `event_data`.
             #[must_use]
@@ -18258,6 +18443,10 @@ pub mod __buffa {
             ///
             /// Field 1: `output`
             pub output: &'a [u8],
+            /// Where to; standard output where it is absent.
+            ///
+            /// Field 100: `stream_type`
+            pub stream_type: ::buffa::EnumValue<super::super::StreamType>,
             pub __buffa_unknown_fields: ::buffa::UnknownFieldsView<'a>,
         }
         impl<'a> ::buffa::MessageView<'a> for OutputEventView<'a> {
@@ -18303,6 +18492,15 @@ pub mod __buffa {
                         )?;
                         view.output = ::buffa::types::borrow_bytes(&mut cur)?;
                     }
+                    100u32 => {
+                        ::buffa::encoding::check_wire_type(
+                            tag,
+                            ::buffa::encoding::WireType::Varint,
+                        )?;
+                        view.stream_type = ::buffa::EnumValue::from(
+                            ::buffa::types::decode_int32(&mut cur)?,
+                        );
+                    }
                     _ => {
                         ::buffa::encoding::skip_field_depth(tag, &mut cur, ctx.depth())?;
                         let span_len = before_tag.len() - cur.len();
@@ -18333,6 +18531,7 @@ pub mod __buffa {
                 let _ = __buffa_src;
                 ::core::result::Result::Ok(super::super::OutputEvent {
                     output: ::buffa::view::bytes_from_source(__buffa_src, self.output),
+                    stream_type: self.stream_type,
                     __buffa_unknown_fields: self
                         .__buffa_unknown_fields
                         .to_owned()?
@@ -18351,6 +18550,12 @@ pub mod __buffa {
                     size
                         += 1u64 + ::buffa::types::bytes_encoded_len(&self.output) as u64;
                 }
+                {
+                    let val = self.stream_type.to_i32();
+                    if val != 0 {
+                        size += 2u64 + ::buffa::types::int32_encoded_len(val) as u64;
+                    }
+                }
                 size += self.__buffa_unknown_fields.encoded_len() as u64;
                 ::buffa::saturate_size(size)
             }
@@ -18364,6 +18569,12 @@ pub mod __buffa {
                 use ::buffa::Enumeration as _;
                 if !self.output.is_empty() {
                     ::buffa::types::put_shared_bytes_field(1u32, &self.output, buf);
+                }
+                {
+                    let val = self.stream_type.to_i32();
+                    if val != 0 {
+                        ::buffa::types::put_int32_field(100u32, val, buf);
+                    }
                 }
                 self.__buffa_unknown_fields.write_to(buf);
             }
@@ -18392,6 +18603,11 @@ pub mod __buffa {
                             "output",
                             &::buffa::json_helpers::BytesJson(self.output),
                         )?;
+                }
+                if !::buffa::json_helpers::skip_if::is_default_enum_value(
+                    &self.stream_type,
+                ) {
+                    __map.serialize_entry("streamType", &self.stream_type)?;
                 }
                 __map.end()
             }
@@ -18492,6 +18708,13 @@ pub mod __buffa {
             #[must_use]
             pub fn output(&self) -> &'_ [u8] {
                 self.0.reborrow().output
+            }
+            /// Where to; standard output where it is absent.
+            ///
+            /// Field 100: `stream_type`
+            #[must_use]
+            pub fn stream_type(&self) -> ::buffa::EnumValue<super::super::StreamType> {
+                self.0.reborrow().stream_type
             }
         }
         impl ::core::convert::From<::buffa::OwnedView<OutputEventView<'static>>>
@@ -25159,7 +25382,7 @@ pub mod __buffa {
             ///
             /// Field 3: `visibility_timeout_seconds`
             pub visibility_timeout_seconds: i32,
-            /// Who asks; without it a worker is known by its key alone, and runs without images.
+            /// Who asks; without it a worker is known by its key alone, and takes whatever there is.
             ///
             /// Field 100: `worker`
             pub worker: ::buffa::MessageFieldView<
@@ -25652,7 +25875,7 @@ pub mod __buffa {
             pub fn visibility_timeout_seconds(&self) -> i32 {
                 self.0.reborrow().visibility_timeout_seconds
             }
-            /// Who asks; without it a worker is known by its key alone, and runs without images.
+            /// Who asks; without it a worker is known by its key alone, and takes whatever there is.
             ///
             /// Field 100: `worker`
             #[must_use]
@@ -39359,7 +39582,7 @@ pub mod __buffa {
         /// A worker.
         #[derive(Clone, Debug, Default)]
         pub struct WorkerInfoView<'a> {
-            /// Its id, made when it starts: a UUID.
+            /// Its id, made when it starts: 32 hexadecimal digits.
             ///
             /// Field 1: `id`
             pub id: &'a str,
@@ -39387,7 +39610,7 @@ pub mod __buffa {
             ///
             /// Field 7: `concurrency`
             pub concurrency: u32,
-            /// What it can run; processes where it says nothing.
+            /// What it can run; anything where it says nothing.
             ///
             /// Field 8: `serves`
             pub serves: ::buffa::RepeatedView<
@@ -39869,7 +40092,7 @@ pub mod __buffa {
             pub fn into_bytes(self) -> ::buffa::bytes::Bytes {
                 self.0.into_bytes()
             }
-            /// Its id, made when it starts: a UUID.
+            /// Its id, made when it starts: 32 hexadecimal digits.
             ///
             /// Field 1: `id`
             #[must_use]
@@ -39918,7 +40141,7 @@ pub mod __buffa {
             pub fn concurrency(&self) -> u32 {
                 self.0.reborrow().concurrency
             }
-            /// What it can run; processes where it says nothing.
+            /// What it can run; anything where it says nothing.
             ///
             /// Field 8: `serves`
             #[must_use]

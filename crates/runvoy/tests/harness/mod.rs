@@ -3,6 +3,7 @@
 #![expect(dead_code, reason = "each test file uses its own part of this")]
 
 pub mod aws;
+pub mod connect;
 pub mod http;
 pub mod process;
 pub mod socket;

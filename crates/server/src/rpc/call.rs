@@ -4,7 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use runvoy_engine::{Caller, Engine};
+use runvoy_engine::{Caller, Engine, Holder};
+use runvoy_model::id::WorkerId;
 use runvoy_model::name::Name;
 use runvoy_rpc::connectrpc::{ConnectError, RequestContext, Response, ServiceResult, ServiceStream};
 
@@ -38,6 +39,11 @@ impl Call {
         let task = self.state.tokens.read(token)?;
         self.may_serve(&task.queue)?;
         Ok(task)
+    }
+
+    /// The caller as a worker.
+    pub(super) fn holder(&self, worker: WorkerId) -> Holder {
+        Holder { worker, caller: Some(self.caller.clone()) }
     }
 
     /// Refuses a key that is limited to other queues.

@@ -42,7 +42,7 @@ async fn end(call: &Call, request: CompleteJobRequest) -> Result<CompleteJobResp
         let result = request.job_result.into_option().ok_or_else(|| RpcFault::invalid("job_result", "must be there"))?;
         judged(call, &task, &result).await?
     };
-    let execution = call.under(&task, call.engine().finish(task.worker, ended).await).await?;
+    let execution = call.under(&task, call.engine().finish(&call.holder(task.worker), ended).await).await?;
     let execution = if is_own { json(&execution) } else { bytes::Bytes::new() };
     Ok(CompleteJobResponse { execution, ..CompleteJobResponse::default() })
 }

@@ -5,8 +5,8 @@ use runvoy_model::id::WorkerAccountId;
 use runvoy_model::role::Role;
 use runvoy_model::worker::WorkerAccount;
 use runvoy_rpc::principal::v1::{
-    Credential, ImportCredentialRequest, ImportCredentialResponse, ListCredentialsRequest, ListCredentialsResponse, RevokeCredentialRequest,
-    RevokeCredentialResponse,
+    Credential, ImportCredentialRequest, ImportCredentialResponse, ListCredentialsRequest, ListCredentialsResponse,
+    RevokeCredentialRequest, RevokeCredentialResponse,
 };
 use runvoy_wire::Rfc3339;
 

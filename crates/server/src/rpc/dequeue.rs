@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use futures_util::stream;
-use runvoy_engine::{Engine, LeaseAsk, Line, LineKey, Turn};
+use runvoy_engine::{Engine, Holder, LeaseAsk, Line, LineKey, Turn};
 use runvoy_model::command::{EndAttempt, Outcome};
 use runvoy_model::execution::Execution;
 use runvoy_model::name::Name;
@@ -20,7 +20,7 @@ use runvoy_model::retry::Category;
 use runvoy_model::role::Action;
 use runvoy_model::spec::DEFAULT_QUEUE;
 use runvoy_ports::lease::LeaseError;
-use runvoy_rpc::connectrpc::ServiceStream;
+use runvoy_rpc::connectrpc::{ConnectError, ServiceStream};
 use runvoy_rpc::job::v1::{DequeueJobRequest, DequeueJobResponse};
 use tokio::time::Instant;
 
@@ -47,7 +47,7 @@ pub(super) async fn dequeue(call: Call, request: DequeueJobRequest) -> Result<Se
     let leases = stream::try_unfold(dequeue, |mut dequeue| async move {
         let next = dequeue.next().await;
         let next = next.map_err(|fault| fault.into_status(&dequeue.call.caller.request_id))?;
-        Ok(next.map(|response| (response, dequeue)))
+        Ok::<_, ConnectError>(next.map(|response| (response, dequeue)))
     });
     Ok(Box::pin(leases))
 }
@@ -142,7 +142,8 @@ impl Dequeue {
         let max = self.left.min(AT_ONCE);
         let ask = LeaseAsk { max, begin: max == 1 && !self.two_step, ..self.ask.clone() };
         let most = ask.max.min(engine.ports().store.step_limits().leases);
-        let leasing = async move { engine.lease(ask).await.map(|leased| Hand { leased: leased.into(), engine }) };
+        let holder = self.call.holder(ask.worker.id);
+        let leasing = async move { engine.lease(&holder, ask).await.map(|leased| Hand { leased: leased.into(), holder, engine }) };
         let hand = tokio::spawn(leasing).await.map_err(|_| Fault::Panicked)??;
         self.turn = None;
         self.empty_handed = hand.leased.is_empty();
@@ -235,6 +236,7 @@ fn queues(call: &Call, request: &DequeueJobRequest) -> Result<Vec<Name>, RpcFaul
 /// Leases that were taken and not sent; they go back when nobody holds the hand any more.
 struct Hand {
     engine: Arc<Engine>,
+    holder: Holder,
     leased: VecDeque<Execution>,
 }
 
@@ -242,8 +244,8 @@ impl Hand {
     /// The next ones that may be begun together, each in a hand of its own.
     fn take_run(&mut self) -> Vec<Self> {
         let count = fitting(self.leased.iter().map(response_bytes));
-        let engine = Arc::clone(&self.engine);
-        let alone = |one| Self { engine: Arc::clone(&engine), leased: VecDeque::from([one]) };
+        let (engine, holder) = (Arc::clone(&self.engine), self.holder.clone());
+        let alone = |one| Self { engine: Arc::clone(&engine), holder: holder.clone(), leased: VecDeque::from([one]) };
         self.leased.drain(..count).map(alone).collect()
     }
 
@@ -252,7 +254,7 @@ impl Hand {
         let Some(task) = self.leased.front().and_then(Task::of) else { return Ok(None) };
         let execution = match self.leased.pop_front_if(|execution| is_begun(execution)) {
             Some(execution) => execution,
-            None => match self.engine.begin(task.worker, task.fence).await {
+            None => match self.engine.begin(&self.holder, task.fence).await {
                 Ok(execution) => execution,
                 // Somebody ended it in the meantime.
                 Err(LeaseError::Lost(_)) => return Ok(None),
@@ -274,9 +276,10 @@ impl Drop for Hand {
         let engine = Arc::clone(&self.engine);
         tokio::spawn(async move {
             for (task, is_begun) in tasks {
+                let holder = Holder::trusted(task.worker);
                 let returned = match is_begun {
-                    true => engine.release(task.worker, task.fence).await,
-                    false => engine.give_back(task.worker, task.fence).await,
+                    true => engine.release(&holder, task.fence).await,
+                    false => engine.give_back(&holder, task.fence).await,
                 };
                 if let Err(error) = returned {
                     tracing::debug!(%error, execution = %task.fence.execution, "a lease that nobody took lapses by itself");
@@ -338,7 +341,7 @@ impl Begun {
             Err(LeaseError::Refused(message)) => {
                 self.is_sent = true;
                 let outcome = Outcome::Refused { message, category: Category::Auth };
-                self.engine.finish(self.task.worker, EndAttempt::of(self.task.fence, outcome)).await?;
+                self.engine.finish(&Holder::trusted(self.task.worker), EndAttempt::of(self.task.fence, outcome)).await?;
                 Ok(false)
             }
             Err(error) => Err(error.into()),
@@ -358,7 +361,7 @@ impl Drop for Begun {
         }
         let (engine, task) = (Arc::clone(&self.engine), self.task.clone());
         tokio::spawn(async move {
-            if let Err(error) = engine.release(task.worker, task.fence).await {
+            if let Err(error) = engine.release(&Holder::trusted(task.worker), task.fence).await {
                 tracing::debug!(%error, execution = %task.fence.execution, "an attempt that nobody runs lapses by itself");
             }
         });
@@ -373,14 +376,14 @@ mod tests {
     fn what_is_small_is_begun_together_and_what_is_large_alone() {
         let (small, large) = (BEGUN_BYTES / 4, BEGUN_BYTES * 10);
         for (sizes, together) in [
-            (&[][..], 0),
-            (&[small], 1),
-            (&[small; 4], 4),
-            (&[small; 5], 4),
-            (&[large], 1),
-            (&[large, small], 1),
-            (&[small, large], 1),
-            (&[BEGUN_BYTES, 1], 1),
+            (vec![], 0),
+            (vec![small], 1),
+            (vec![small; 4], 4),
+            (vec![small; 5], 4),
+            (vec![large], 1),
+            (vec![large, small], 1),
+            (vec![small, large], 1),
+            (vec![BEGUN_BYTES, 1], 1),
         ] {
             assert_eq!(fitting(sizes.iter().copied()), together, "{sizes:?}");
         }

@@ -5,9 +5,7 @@ use runvoy_engine::EngineError;
 use runvoy_model::execution::Execution;
 use runvoy_model::name::Name;
 use runvoy_model::spec::DEFAULT_QUEUE;
-use runvoy_rpc::job::v1::{
-    EnqueueJobRequest, EnqueueJobResponse, EnqueueJobsRequest, EnqueueJobsResponse, EnqueuedJob, ItemError,
-};
+use runvoy_rpc::job::v1::{EnqueueJobRequest, EnqueueJobResponse, EnqueueJobsRequest, EnqueueJobsResponse, EnqueuedJob, ItemError};
 
 use super::call::Call;
 use super::error::RpcFault;

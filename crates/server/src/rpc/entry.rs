@@ -55,7 +55,8 @@ impl RpcEntry {
 
     /// The paths of the services, each with its methods as a parameter.
     pub(crate) fn paths() -> Vec<String> {
-        let mut paths: Vec<String> = RULES.iter().filter_map(|rule| Some(format!("{}/{{method}}", rule.path.rsplit_once('/')?.0))).collect();
+        let mut paths: Vec<String> =
+            RULES.iter().filter_map(|rule| Some(format!("{}/{{method}}", rule.path.rsplit_once('/')?.0))).collect();
         paths.dedup();
         paths
     }

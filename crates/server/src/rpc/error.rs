@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue, header};
 use runvoy_engine::EngineError;
 use runvoy_ports::lease::LeaseError;
+use runvoy_ports::store::StoreError;
 use runvoy_rpc::connectrpc::{ConnectError, ErrorCode};
 use runvoy_wire::Code;
 
@@ -24,6 +25,8 @@ pub(crate) enum RpcFault {
     NoJob(String),
     /// The key is for other queues.
     OtherQueue(String),
+    /// What the client sends cannot be read.
+    Received(ConnectError),
     /// The server stops.
     Stopping,
 }
@@ -67,6 +70,7 @@ impl RpcFault {
             Self::Token(BadToken::Forged) => ConnectError::permission_denied("task_token: is not one of this server's"),
             Self::NoJob(id) => ConnectError::not_found(format!("there is no job {id}")),
             Self::OtherQueue(queue) => ConnectError::permission_denied(format!("this key does not serve queue {queue}")),
+            Self::Received(error) => error,
             Self::Stopping => ConnectError::unavailable("the server stops; try again"),
         }
     }
@@ -75,9 +79,14 @@ impl RpcFault {
 fn lease_status(error: LeaseError, request_id: &str) -> ConnectError {
     match error {
         LeaseError::Unavailable(source) => {
+            // A right to the step that ended since the call came in.
+            if let Some(refusal) = source.downcast_ref::<StoreError>().and_then(StoreError::refusal) {
+                return engine_status(&refusal.clone().into(), request_id);
+            }
             tracing::error!(request_id, error = %chain(source.as_ref()), "the store failed");
             ConnectError::unavailable("the store is not available; try again")
         }
+        LeaseError::LogFull { .. } => ConnectError::resource_exhausted(error.to_string()),
         error => ConnectError::failed_precondition(error.to_string()),
     }
 }

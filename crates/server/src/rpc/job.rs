@@ -84,7 +84,8 @@ fn moved_at(execution: &Execution) -> UnixMs {
 
 /// What a worker should do unless it knows better: as our own does.
 fn execution_config() -> ExecutionConfig {
-    let batching = BatchingConfig { flush_interval_seconds: 2, max_batch_size: 50, max_batch_bytes: 256 << 10, ..BatchingConfig::default() };
+    let batching =
+        BatchingConfig { flush_interval_seconds: 2, max_batch_size: 50, max_batch_bytes: 256 << 10, ..BatchingConfig::default() };
     ExecutionConfig {
         batching: batching.into(),
         heartbeat_interval_seconds: 30,

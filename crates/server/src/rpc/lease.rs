@@ -33,7 +33,7 @@ pub(super) fn ttl_ms(seconds: i32, ms: i64) -> Result<u64, RpcFault> {
 
 pub(super) async fn begin(call: Call, request: BeginJobRequest) -> Result<BeginJobResponse, RpcFault> {
     let task = call.task(&request.task_token)?;
-    let execution = call.under(&task, call.engine().begin(task.worker, task.fence).await).await?;
+    let execution = call.under(&task, call.engine().begin(&call.holder(task.worker), task.fence).await).await?;
     Ok(BeginJobResponse { execution: json(&execution), ..BeginJobResponse::default() })
 }
 
@@ -51,14 +51,14 @@ pub(super) async fn update(call: Call, request: UpdateJobRequest) -> Result<Upda
         last_output_at: request.last_output_at_ms.map(UnixMs),
         activity: activity.transpose().map_err(|error| RpcFault::invalid("activity_json", error.to_string()))?,
     };
-    let extended = call.under(&task, call.engine().extend(task.worker, extend).await).await?;
+    let extended = call.under(&task, call.engine().extend(&call.holder(task.worker), extend).await).await?;
     let kill = extended.kill.map(|KillRequest { by, at, force }| KillOrder { by, at_ms: at.0, force, ..KillOrder::default() });
     Ok(UpdateJobResponse { kill: kill.into(), lease_ttl_ms: extended.ttl_ms, ..UpdateJobResponse::default() })
 }
 
 pub(super) async fn release(call: Call, request: ReleaseJobRequest) -> Result<ReleaseJobResponse, RpcFault> {
     let task = call.task(&request.task_token)?;
-    call.under(&task, call.engine().release(task.worker, task.fence).await).await?;
+    call.under(&task, call.engine().release(&call.holder(task.worker), task.fence).await).await?;
     Ok(ReleaseJobResponse::default())
 }
 

@@ -30,7 +30,7 @@ pub(super) async fn list(call: Call, request: ListJobsRequest) -> Result<ListJob
         let after = request.cursor.parse::<ExecutionId>();
         reading.filter.after = Some(after.map_err(|_| RpcFault::invalid("cursor", "is none of this server's"))?);
         let shown = reading.next(size).await?;
-        return reading.response(shown, 0).await;
+        return Ok(reading.response(&shown, 0));
     }
     let page = match usize::try_from(request.page) {
         Ok(page) => page.max(1),
@@ -47,7 +47,7 @@ pub(super) async fn list(call: Call, request: ListJobsRequest) -> Result<ListJob
     reading.filter.after = after;
     let last_page = i32::try_from((seen + beyond).div_ceil(size)).unwrap_or(i32::MAX);
     reading.is_more = beyond > 0;
-    reading.response(shown, last_page).await
+    Ok(reading.response(&shown, last_page))
 }
 
 /// A list that is read on and on.
@@ -79,9 +79,9 @@ impl<'a> Reading<'a> {
         Ok(found)
     }
 
-    async fn response(self, shown: Vec<Execution>, last_page: i32) -> Result<ListJobsResponse, RpcFault> {
+    fn response(&self, shown: &[Execution], last_page: i32) -> ListJobsResponse {
         let next_cursor = shown.last().filter(|_| self.is_more).map(|last| last.id.to_string()).unwrap_or_default();
         let jobs = shown.iter().map(|execution| job::job(self.call.engine(), execution)).collect();
-        Ok(ListJobsResponse { jobs, last_page, next_cursor, ..ListJobsResponse::default() })
+        ListJobsResponse { jobs, last_page, next_cursor, ..ListJobsResponse::default() }
     }
 }

@@ -8,6 +8,7 @@ mod dequeue;
 mod enqueue;
 mod entry;
 mod error;
+mod event;
 mod execution;
 mod job;
 mod lease;
@@ -18,7 +19,7 @@ mod worker;
 
 use std::sync::Arc;
 
-use runvoy_rpc::connectrpc::{Limits, RequestContext, Router, ServiceRequest, ServiceResult, ServiceStream};
+use runvoy_rpc::connectrpc::{InboundStream, Limits, RequestContext, Router, ServiceRequest, ServiceResult, ServiceStream};
 use runvoy_rpc::job::v1 as j;
 use runvoy_rpc::principal::v1 as p;
 
@@ -40,7 +41,10 @@ const MOST_BLOB_BYTES: usize = (64 << 20) + 4096;
 pub(crate) fn most_bytes(path: &str) -> usize {
     match path {
         path if path == j::JOB_SERVICE_STORE_BLOB_SPEC.procedure => MOST_BLOB_BYTES,
-        path if path == j::JOB_SERVICE_ENQUEUE_JOBS_SPEC.procedure || path == j::JOB_SERVICE_COMPLETE_JOBS_SPEC.procedure => MOST_BATCH_BYTES,
+        path if path == j::JOB_SERVICE_ENQUEUE_JOBS_SPEC.procedure || path == j::JOB_SERVICE_COMPLETE_JOBS_SPEC.procedure => {
+            MOST_BATCH_BYTES
+        }
+        path if path == j::JOB_EVENTS_SERVICE_PUBLISH_JOB_EVENTS_SPEC.procedure => event::MOST_MESSAGE_BYTES,
         _ => MOST_BYTES,
     }
 }
@@ -50,6 +54,7 @@ pub(crate) fn router(state: &Arc<State>) -> Router {
     let rpc = Arc::new(Rpc::new(Arc::clone(state)));
     let router = Router::new();
     let router = j::JobServiceExt::register(Arc::clone(&rpc), router);
+    let router = j::JobEventsServiceExt::register(Arc::clone(&rpc), router);
     let mut router = p::CredentialServiceExt::register(rpc, router);
     for rule in RULES.iter().filter(|rule| router_has(&router, rule.path)).collect::<Vec<_>>() {
         let most = most_bytes(rule.path);
@@ -152,7 +157,11 @@ impl j::JobService for Rpc {
         self.change(context, request.to_owned_message(), lease::append).await
     }
 
-    async fn list_jobs(&self, context: RequestContext, request: ServiceRequest<'_, j::ListJobsRequest>) -> ServiceResult<j::ListJobsResponse> {
+    async fn list_jobs(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, j::ListJobsRequest>,
+    ) -> ServiceResult<j::ListJobsResponse> {
         self.read(context, request.to_owned_message(), list::list).await
     }
 
@@ -182,6 +191,25 @@ impl j::JobService for Rpc {
         request: ServiceRequest<'_, j::AttendWorkerRequest>,
     ) -> ServiceResult<ServiceStream<j::AttendWorkerResponse>> {
         self.stream(context, request.to_owned_message(), worker::attend).await
+    }
+}
+
+#[expect(refining_impl_trait, reason = "whoever implements a service answers with its own messages")]
+impl j::JobEventsService for Rpc {
+    async fn stream_job_events(
+        &self,
+        context: RequestContext,
+        request: ServiceRequest<'_, j::StreamJobEventsRequest>,
+    ) -> ServiceResult<ServiceStream<j::StreamJobEventsResponse>> {
+        self.stream(context, request.to_owned_message(), event::stream).await
+    }
+
+    async fn publish_job_events(
+        &self,
+        context: RequestContext,
+        requests: InboundStream<j::PublishJobEventsRequest>,
+    ) -> ServiceResult<j::PublishJobEventsResponse> {
+        self.read(context, requests, event::publish).await
     }
 }
 

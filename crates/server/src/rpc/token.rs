@@ -105,11 +105,8 @@ fn parse(said: &[u8]) -> Option<(u32, Task)> {
     let (lease, rest) = rest.split_first_chunk::<16>()?;
     let (worker, queue) = rest.split_first_chunk::<16>()?;
     let queue = Name::new(std::str::from_utf8(queue).ok()?).ok()?;
-    let fence = Fence {
-        execution: ExecutionId::from_bytes(*execution),
-        attempt: u32::from_be_bytes(*attempt),
-        lease: LeaseId::from_bytes(*lease),
-    };
+    let fence =
+        Fence { execution: ExecutionId::from_bytes(*execution), attempt: u32::from_be_bytes(*attempt), lease: LeaseId::from_bytes(*lease) };
     (*version == VERSION).then(|| (u32::from_be_bytes(*day), Task { fence, worker: WorkerId::from_bytes(*worker), queue }))
 }
 

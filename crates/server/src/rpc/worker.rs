@@ -13,9 +13,7 @@ use runvoy_model::spec::Needs;
 use runvoy_model::time::UnixMs;
 use runvoy_model::worker::Presence;
 use runvoy_rpc::connectrpc::{ConnectError, ServiceStream};
-use runvoy_rpc::job::v1::{
-    AttendWorkerRequest, AttendWorkerResponse, ReportWorkerRequest, ReportWorkerResponse, WorkerInfo, WorkerNeed,
-};
+use runvoy_rpc::job::v1::{AttendWorkerRequest, AttendWorkerResponse, ReportWorkerRequest, ReportWorkerResponse, WorkerInfo, WorkerNeed};
 use sha2::{Digest as _, Sha256};
 
 use super::call::Call;
@@ -46,7 +44,9 @@ pub(super) fn identity(call: &Call, info: Option<&WorkerInfo>) -> Result<Worker,
             return Err(RpcFault::invalid(&format!("worker.{field}"), format!("at most {MOST_TEXT} printable characters")));
         }
     }
-    let is_label = |(key, value): (&String, &String)| Name::new(key.as_str()).is_ok() && value.len() <= MOST_TEXT && !value.chars().any(char::is_control);
+    let is_label = |(key, value): (&String, &String)| {
+        Name::new(key.as_str()).is_ok() && value.len() <= MOST_TEXT && !value.chars().any(char::is_control)
+    };
     if info.labels.len() > MOST_LABELS || !info.labels.iter().all(is_label) {
         return Err(RpcFault::invalid("worker.labels", format!("at most {MOST_LABELS}, each a name and {MOST_TEXT} printable characters")));
     }
@@ -72,7 +72,7 @@ fn id_of(call: &Call) -> WorkerId {
 }
 
 fn worker_id(field: &str, text: &str) -> Result<WorkerId, RpcFault> {
-    text.parse().map_err(|_| RpcFault::invalid(field, "must be a UUID"))
+    text.parse().map_err(|_| RpcFault::invalid(field, "must be 32 hexadecimal digits"))
 }
 
 /// The queues that a request names, if the caller may serve them.

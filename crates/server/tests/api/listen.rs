@@ -67,6 +67,52 @@ async fn tls_is_spoken_with_the_given_certificate() {
 }
 
 #[tokio::test]
+async fn whoever_agrees_on_http_2_by_tls_is_spoken_to_so() {
+    let app = TestApp::new().await;
+    let dir = tempfile::tempdir().expect("a directory");
+    let (certificate, key) = (dir.path().join("cert.pem"), dir.path().join("key.pem"));
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".into()]).expect("a certificate");
+    std::fs::write(&certificate, made.cert.pem()).expect("a file");
+    std::fs::write(&key, made.signing_key.serialize_pem()).expect("a file");
+    let listener = Listener::tls("127.0.0.1:0".parse().expect("an address"), &certificate, &key).await.expect("a listener");
+    let served = app.serve(listener, Limits::default());
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(made.cert.der().clone()).expect("a root");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().expect("versions");
+    let mut config = config.with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+    let stream = TcpStream::connect(&served.address).await.expect("it listens");
+    let stream = connector.connect("localhost".try_into().expect("a name"), stream).await.expect("a handshake");
+    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+
+    let (executor, io) = (hyper_util::rt::TokioExecutor::new(), hyper_util::rt::TokioIo::new(stream));
+    let (mut sender, connection) = hyper::client::conn::http2::handshake(executor, io).await.expect("HTTP/2");
+    tokio::spawn(connection);
+    let id = app.submit("true").await;
+    let request = http::Request::get(format!("https://localhost/api/v1/executions/{id}/logs")).header("x-api-key", key_of(Role::Admin));
+    let answer = sender.send_request(request.body(axum::body::Body::empty()).expect("a request")).await.expect("an answer");
+    assert_eq!((answer.status(), answer.version()), (http::StatusCode::OK, http::Version::HTTP_2));
+    let body = http_body_util::BodyExt::collect(answer.into_body()).await.expect("a body").to_bytes();
+    assert!(String::from_utf8_lossy(&body).contains("wss://localhost/api/"), "the host is known over HTTP/2 too");
+}
+
+#[tokio::test]
+async fn a_client_that_says_nothing_or_half_of_how_http_2_begins_is_cut_off() {
+    let app = TestApp::new().await;
+    let listener = Listener::tcp("127.0.0.1:0".parse().expect("an address")).await.expect("a free port");
+    let served = app.serve(listener, Limits { header_timeout: Duration::from_millis(50), ..Limits::default() });
+    for said in [&b""[..], b"PRI * HTTP/2.0\r\n"] {
+        let mut stream = TcpStream::connect(&served.address).await.expect("it listens");
+        stream.write_all(said).await.expect("it listens");
+        let mut answer = Vec::new();
+        // However it ends: what matters is that it does.
+        let _ = stream.read_to_end(&mut answer).await;
+    }
+}
+
+#[tokio::test]
 async fn an_address_that_is_taken_is_named() {
     let taken = Listener::tcp("127.0.0.1:0".parse().expect("an address")).await.expect("a free port");
     let address = taken.address().expect("an address");

@@ -42,9 +42,10 @@ fn version_of(path: &Path) -> u32 {
             assert_eq!(number("SELECT count(*) FROM pragma_table_info('submit_keys') WHERE name = 'made'"), 1);
             assert_eq!((tables(OF_JOBS), number("SELECT count(*) FROM pragma_table_info('executions') WHERE name = 'job'")), (0, 0));
         }
-        3 => {
+        3 | 4 => {
             assert_eq!((tables("'users', 'keys'"), tables("'records', 'key_uses'")), (0, 2));
             assert_eq!((tables(OF_JOBS), number("SELECT count(*) FROM pragma_table_info('executions') WHERE name = 'job'")), (4, 1));
+            assert_eq!(number("SELECT count(*) FROM sqlite_schema WHERE name = 'executions_queue'"), u32::from(version == 4));
         }
         other => panic!("version {other}"),
     }

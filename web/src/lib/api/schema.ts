@@ -1712,6 +1712,12 @@ export interface components {
             waiting_for?: components["schemas"]["Reason"] | null;
             /** @description The worker that ran it. */
             worker_id?: string | null;
+            /** @description What a worker must have to take it. */
+            worker_labels?: {
+                [key: string]: string;
+            };
+            /** @description Its worker has not been heard of for longer than its lease lasts; the command may still run. */
+            worker_unreachable?: boolean;
         };
         /** @description Answer to `GET /access/explain`. */
         Explanation: {
@@ -2166,6 +2172,10 @@ export interface components {
              * @description Seconds until it is ended.
              */
             timeout?: number | null;
+            /** @description What a worker must have to take its executions. */
+            worker_labels?: {
+                [key: string]: string;
+            };
         };
         /** @description One thing that was looked at. */
         Probe: {
@@ -2537,6 +2547,10 @@ export interface components {
              * @description Seconds until it is ended.
              */
             timeout?: number | null;
+            /** @description What a worker must have to take it, beside serving its queue. */
+            worker_labels?: {
+                [key: string]: string;
+            };
         };
         /** @description Answer to `POST /run`. */
         RunResponse: {
@@ -2703,12 +2717,16 @@ export interface components {
             exit_code?: number | null;
             /** @description The image it runs in. */
             image_id?: string;
+            /** @description What there is to say about that. */
+            message?: string | null;
             /** @description When its command started; until then, when it was submitted. */
             started_at: components["schemas"]["Rfc3339"];
             /** @description Where it is. */
             status: components["schemas"]["Status"];
             submitted_at?: components["schemas"]["Rfc3339"] | null;
             waiting_for?: components["schemas"]["Reason"] | null;
+            /** @description Its worker has not been heard of for longer than its lease lasts; the command may still run. */
+            worker_unreachable?: boolean;
         };
         /** @description A task as it is. */
         Task: {
@@ -2814,6 +2832,10 @@ export interface components {
              * @description Seconds until it is ended.
              */
             timeout?: number | null;
+            /** @description What a worker must have to take it; those of a task are added to those of the defaults. */
+            worker_labels?: {
+                [key: string]: string;
+            };
         };
         /** @description How one execution is. Answer to `GET /health/tasks/{id}`. */
         TaskHealth: {
@@ -2934,6 +2956,10 @@ export interface components {
              * @description Seconds until it is ended.
              */
             timeout?: number | null;
+            /** @description What a worker must have to take it; those of a task are added to those of the defaults. */
+            worker_labels?: {
+                [key: string]: string;
+            };
         };
         /** @description One thing that the server noted. */
         TraceLog: {
@@ -3393,6 +3419,8 @@ export interface operations {
                 limit?: number;
                 /** @description Only those that asked for this lock */
                 lock?: string;
+                /** @description Only those of this queue */
+                queue?: string;
                 /** @description Only those submitted at this time or later */
                 since?: string;
                 /** @description Only these statuses, with commas between them */

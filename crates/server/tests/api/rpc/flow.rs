@@ -135,9 +135,14 @@ async fn a_stream_ends_after_as_many_as_were_wanted_or_after_the_wait() {
     .await;
 }
 
-/// So much environment that a few of them fill every buffer between the two.
+/// So much environment, and none of it the same, that a few of them fill every buffer between the two.
 fn wide() -> JobParams {
-    let environment = (0..9).map(|n| (format!("WIDE_{n}"), "x".repeat(100_000))).collect();
+    let mut seed = 1_u64;
+    let mut letter = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef"[(seed >> 59) as usize])
+    };
+    let environment = (0..9).map(|n| (format!("WIDE_{n}"), (0..100_000).map(|_| letter()).collect())).collect();
     JobParams { command: "true".into(), environment, ..JobParams::default() }
 }
 
@@ -235,7 +240,8 @@ async fn many_at_once_are_answered_each_for_itself() {
         while let Some(leased) = leases.message().await.expect("a lease") {
             ends.push(over(&leased.to_owned_message().task_token, true, 0));
         }
-        let ended = client.complete_jobs(CompleteJobsRequest { jobs: ends, ..CompleteJobsRequest::default() }).await.expect("a call").into_owned();
+        let ended =
+            client.complete_jobs(CompleteJobsRequest { jobs: ends, ..CompleteJobsRequest::default() }).await.expect("a call").into_owned();
         assert_eq!(ended.results.iter().map(|one| one.error.is_set()).collect::<Vec<_>>(), [true, false, false]);
     })
     .await;

@@ -1,6 +1,7 @@
 //! The RPC edge, driven by generated clients over real sockets: over Connect on HTTP/1.1 and over gRPC on HTTP/2.
 
 mod credential;
+mod event;
 mod flow;
 mod lease;
 mod list;

@@ -233,3 +233,27 @@ fn small_secrets_keep_all_their_forms_beside_large_ones() {
 fn a_whole_text_is_masked_in_one_go() {
     assert_eq!(mask(&["hunter2-hunter2"]).text("fatal: hunter2-hunter2 is wrong"), "fatal: *** is wrong");
 }
+
+#[test]
+fn what_goes_out_whole_is_masked_by_its_better_part_and_so_is_the_rest() {
+    let (secret, mut masker) = ("hunter2-hunter2", Masker::new(mask(&["hunter2-hunter2"])));
+    let mut cut = |bytes: &str| {
+        let mut out = Vec::new();
+        masker.push(bytes.as_bytes(), &mut out);
+        masker.cut(&mut out);
+        String::from_utf8(out).expect("text")
+    };
+    for at in 0..=secret.len() {
+        let (before, after) = secret.split_at(at);
+        let (first, second) = (cut(&format!("a {before}")), cut(&format!("{after} b")));
+        let seen = format!("{first}|{second}");
+        let expected = match at {
+            0 => "a |*** b".to_owned(),
+            1..6 => format!("a {before}|*** b"),
+            _ => "a ***| b".to_owned(),
+        };
+        assert_eq!(seen, expected, "cut at {at}");
+    }
+    assert_eq!(cut("hunter2"), "***");
+    assert_eq!(cut("3 and more"), "3 and more", "it was none");
+}

@@ -1,4 +1,4 @@
-//! Masks secrets in what a command writes, before anything else sees it: every occurrence of a value, plain or in one of its
+//! Masks secrets in what a command writes, where it enters the system and before anything else sees it: every occurrence of a value, plain or in one of its
 //! encoded forms, becomes `***`, however the bytes are cut into chunks.
 //!
 //! Two automata run over each stream, one over the forms that are written as they are, one over those that tools wrap (base64, hex),
@@ -14,7 +14,7 @@ use self::automaton::{Automaton, REST, State};
 use self::form::{Forms, Variety};
 
 /// What stands for a secret.
-pub(crate) const STARS: &[u8] = b"***";
+const STARS: &[u8] = b"***";
 /// A value of fewer characters has no encoded forms: they would be found in ordinary text.
 const SHORTEST_ENCODED: usize = 6;
 /// A value of fewer characters is not masked: every second line would hold it.
@@ -33,7 +33,7 @@ const MOST_BYTES: usize = 256 * 1024;
 
 /// How well a value can be masked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Strength {
+pub enum Strength {
     /// In all its forms.
     Full,
     /// As it is, in JSON, in base64 and in hexadecimal.
@@ -46,10 +46,10 @@ pub(crate) enum Strength {
 
 /// The secrets are too much to look for; how many bytes they have.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TooMuch(pub(crate) usize);
+pub struct TooMuch(pub usize);
 
 /// How well each of these values can be masked together with the others.
-pub(crate) fn strengths(values: &[&str]) -> Result<Vec<Strength>, TooMuch> {
+pub fn strengths(values: &[&str]) -> Result<Vec<Strength>, TooMuch> {
     let total = values.iter().map(|value| value.len()).sum();
     if total > MOST_BYTES {
         return Err(TooMuch(total));
@@ -73,7 +73,7 @@ pub(crate) fn strengths(values: &[&str]) -> Result<Vec<Strength>, TooMuch> {
 }
 
 /// The secrets of one attempt, ready to be looked for.
-pub(crate) struct Mask {
+pub struct Mask {
     plain: Automaton,
     wrapped: Automaton,
     /// Whether each byte begins a form.
@@ -82,7 +82,7 @@ pub(crate) struct Mask {
 
 impl Mask {
     /// A mask of these values; `None` if there is nothing to mask. Takes up to a second where they are large.
-    pub(crate) fn new(values: &[&str]) -> Result<Option<Arc<Self>>, TooMuch> {
+    pub fn new(values: &[&str]) -> Result<Option<Arc<Self>>, TooMuch> {
         let mut forms = Forms::default();
         for (value, strength) in values.iter().zip(strengths(values)?) {
             match strength {
@@ -104,7 +104,7 @@ impl Mask {
     }
 
     /// Masks a text that is whole.
-    pub(crate) fn text(self: &Arc<Self>, text: &str) -> String {
+    pub fn text(self: &Arc<Self>, text: &str) -> String {
         let (mut masker, mut masked) = (Masker::new(Arc::clone(self)), Vec::with_capacity(text.len()));
         masker.push(text.as_bytes(), &mut masked);
         masker.finish(&mut masked);
@@ -113,7 +113,7 @@ impl Mask {
 }
 
 /// Masks one stream.
-pub(crate) struct Masker {
+pub struct Masker {
     mask: Arc<Mask>,
     plain: State,
     wrapped: State,
@@ -135,12 +135,12 @@ struct Span {
 
 impl Masker {
     /// A masker at the beginning of a stream.
-    pub(crate) fn new(mask: Arc<Mask>) -> Self {
+    pub fn new(mask: Arc<Mask>) -> Self {
         Self { mask, plain: REST, wrapped: REST, held: Vec::new(), spans: Vec::new(), masking: false, run: 0 }
     }
 
     /// Takes bytes of the stream and gives out, masked, what is decided by now.
-    pub(crate) fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         let from = self.held.len();
         self.held.extend_from_slice(bytes);
         self.scan(from);
@@ -150,15 +150,26 @@ impl Masker {
     }
 
     /// The stream has ended: gives out the rest. What looks like the better part of a secret is masked too.
-    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        self.cover_cut_off();
+        self.give_out(self.held.len(), out);
+        (self.plain, self.wrapped, self.masking, self.run) = (REST, REST, false, 0);
+    }
+
+    /// What was written so far goes out whole, and the stream goes on: what looks like the better part of a secret is masked, and so is whatever completes one
+    /// that began before. Nothing is held back, at the price that the first few bytes of a secret that is cut here are seen.
+    pub fn cut(&mut self, out: &mut Vec<u8>) {
+        self.cover_cut_off();
+        self.give_out(self.held.len(), out);
+    }
+
+    fn cover_cut_off(&mut self) {
         let plain = self.held.len() - self.mask.plain.cut_off(self.plain).min(self.held.len());
         let wrapped = letters_back(&self.held, self.mask.wrapped.cut_off(self.wrapped));
         let start = plain.min(wrapped);
         if start < self.held.len() {
             self.cover(start, self.held.len());
         }
-        self.give_out(self.held.len(), out);
-        (self.plain, self.wrapped, self.masking, self.run) = (REST, REST, false, 0);
     }
 
     /// Moves both automata over the bytes from `from` on.

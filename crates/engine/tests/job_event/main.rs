@@ -1,0 +1,10 @@
+//! What workers publish is kept as it was published, once, and read back so, whatever fails in between.
+
+mod brittle;
+mod crash;
+mod derive;
+mod follow;
+mod keep;
+mod scene;
+#[path = "../stage/mod.rs"]
+mod stage;
