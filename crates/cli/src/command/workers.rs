@@ -18,7 +18,7 @@ const EXAMPLES: &str = "\
 Examples:
   runvoy workers list
   runvoy workers create gpu-1 --queue gpu,default
-  RUNVOY_API_KEY=rv_… runvoy worker --queue gpu --run-as-uids 70000-70999   # on the machine that works
+  RUNVOY_API_KEY=rv_… runvoy worker --queue gpu --run-as-uids 70000-70999   # where it works
   runvoy workers rotate gpu-1                          # another key; the old one ends
   runvoy workers revoke gpu-1";
 
