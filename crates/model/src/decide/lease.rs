@@ -18,9 +18,10 @@ use crate::view::{PassOver, View, Writes};
 
 /// Heartbeat events are written no more often than this.
 const HEARTBEAT_EVERY_MS: i64 = 60_000;
-/// Late ones are kept while an execution has fewer events than this, and one more for every minute since it was submitted, until a day after its end: whoever
-/// has lost a lease may go on asking for ever.
+/// Late ones are kept while an execution has changed less often than this and than extends alone would have changed it, until a day after its end: whoever has
+/// lost a lease may go on asking for ever.
 const LATE_ROOM: u64 = 100;
+const CHANGES_A_MINUTE: u64 = 7;
 const LATE_FOR_MS: i64 = 24 * 3600 * 1000;
 /// So many in line are looked at for those that may run.
 const MOST_LOOKED_AT: usize = 1_024;
@@ -278,7 +279,7 @@ pub(super) fn extend<V: View>(view: &mut V, step: &Step, extend: &Extend) -> Dec
 fn keeps_late(execution: &Execution, now: UnixMs) -> bool {
     let until = execution.completed_at.map_or(now, |ended| now.min(ended.plus_ms(LATE_FOR_MS)));
     let minutes = until.ms_since(execution.submitted_at) / HEARTBEAT_EVERY_MS;
-    execution.chain.count < LATE_ROOM.saturating_add(minutes.unsigned_abs())
+    execution.version < LATE_ROOM.saturating_add(minutes.unsigned_abs().saturating_mul(CHANGES_A_MINUTE))
 }
 
 fn heartbeat(execution: &Execution, lease: &Lease, step: &Step, extend: &Extend) -> Value {
