@@ -29,7 +29,7 @@ const DEFAULT_LIMIT: u64 = 50;
 const MOST_LISTED: u64 = 1_000;
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("listQueues", "Every queue that holds something or is served here, by name")
+    let operation = Operation::new("listQueues", "Every queue that holds something, has terms or is served by a worker, by name")
         .gives_array::<Queue>(200, "The queues; their numbers are those of everybody's executions");
     routes.get("/api/v1/queues", Rule::Key(Action::ReadQueues), operation, list);
     let operation = Operation::new("putQueue", "Stop a queue, let it go on, or limit it; what is absent stays as it is")
@@ -70,6 +70,12 @@ async fn list(call: Call) -> Result<Response<Body>, Fault> {
     }
     // One that has terms is shown although nothing is in it.
     queues.extend(terms.into_iter().map(|state| queue(QueueCounts::empty(state.terms.name.clone()), Some(state), &workers, now)));
+    // So is one that a worker serves.
+    for name in workers.iter().filter(|worker| worker.is_live(now)).flat_map(|worker| &worker.queues) {
+        if !queues.iter().any(|known| known.name == name.as_str()) {
+            queues.push(queue(QueueCounts::empty(name.clone()), None, &workers, now));
+        }
+    }
     queues.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(answer::json(StatusCode::OK, &queues))
 }

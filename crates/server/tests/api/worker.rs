@@ -106,8 +106,14 @@ async fn workers_that_are_there_are_seen_by_everybody_but_workers() {
         );
     }
     assert_eq!(app.get("/api/v1/workers").role(Role::Worker).send().await.code(), (403, "FORBIDDEN".into()));
+    let served = |queues: serde_json::Value| -> Vec<String> {
+        let queues = queues.as_array().cloned().unwrap_or_default();
+        queues.iter().filter(|queue| queue["workers"] == json!(1)).map(|queue| queue["name"].to_string()).collect()
+    };
+    assert_eq!(served(app.get("/api/v1/queues").admin().send().await.json()), [r#""gpu""#], "a queue is listed while somebody serves it");
     app.clock.advance(31_000);
     assert_eq!(app.get("/api/v1/workers").admin().send().await.json()[0]["live"], false);
+    assert!(served(app.get("/api/v1/queues").admin().send().await.json()).is_empty());
 }
 
 #[tokio::test]

@@ -798,7 +798,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Every queue that holds something or is served here, by name */
+        /** Every queue that holds something, has terms or is served by a worker, by name */
         get: operations["listQueues"];
         put?: never;
         post?: never;
