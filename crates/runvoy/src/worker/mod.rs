@@ -35,6 +35,7 @@ const COMMANDS_END_WITHIN: Duration = Duration::from_secs(10);
 pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> {
     let mut settings = settings::gather(args.config.as_deref(), args.flags()).map_err(Failure::usage)?;
     let times = Times::of(args).map_err(Failure::usage)?;
+    refuse_local_flags(global).map_err(Failure::usage)?;
     refuse_shared_uid(&settings).map_err(Failure::usage)?;
     let endpoint = place::endpoint(global)?;
     let labels = labels(args.labels.as_deref().unwrap_or_default()).map_err(Failure::usage)?;
@@ -83,6 +84,17 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
     let worker = Worker::new(Arc::clone(&leases) as _, runner, clock, config);
     announce(&name, &settings, &url);
     serve(&worker, &leases, &attendant, &mut stops, &times, settings.grace).await
+}
+
+/// Flags of every command that mean nothing to a worker are not passed over in silence.
+fn refuse_local_flags(global: &GlobalArgs) -> anyhow::Result<()> {
+    if global.data_dir.is_some() {
+        return Err(anyhow!("--data-dir is a server's: a worker keeps its files in --work-dir DIR"));
+    }
+    if global.profile.is_some() {
+        return Err(anyhow!("--profile is a person's: a worker is told its server by --endpoint and its own key by --api-key-file"));
+    }
+    Ok(())
 }
 
 /// A command of the worker's own user could act as the worker: that is for whoever starts it to accept.
