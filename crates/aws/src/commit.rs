@@ -33,6 +33,9 @@ impl DynamoStore {
         let tickets = write_locks(&mut transaction, desk, &executions, writes)?;
         for execution in &executions {
             let mut item = execution::to_item(execution, &self.config);
+            if let Some(lost) = desk.seen_execution(execution.id).and_then(|seen| seen.lost.as_ref()) {
+                lost.keep(&mut item);
+            }
             item.insert("step_id".to_owned(), s(named.to_string()));
             if let Some(ticket) = tickets.get(&execution.id) {
                 item.insert("ticket".to_owned(), s(ticket));

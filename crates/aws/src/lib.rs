@@ -28,6 +28,7 @@ mod listener;
 mod lists;
 mod lock;
 mod logs;
+mod lost;
 mod mark;
 mod message;
 mod mirror;

@@ -41,7 +41,7 @@ impl ExecutionStore for DynamoStore {
 
     async fn get(&self, id: ExecutionId) -> Result<Option<Execution>, StoreError> {
         let Some(found) = self.dynamo.get(Table::Executions, execution::key(id)).await? else { return Ok(None) };
-        Ok(Some(execution::from_item(found, &*self.blobs).await?))
+        Ok(Some(execution::from_item(found, &*self.blobs).await?.execution))
     }
 
     async fn find(&self, digits: &str, max: usize) -> Result<Vec<ExecutionId>, StoreError> {
@@ -94,6 +94,10 @@ impl ExecutionStore for DynamoStore {
 
     async fn dead_count(&self, query: DeadQuery) -> Result<u64, StoreError> {
         Ok(self.lists.dead_count(&query).await?)
+    }
+
+    fn unreadable(&self) -> Vec<(ExecutionId, String)> {
+        self.lists.unreadable.take()
     }
 
     async fn prune(&self, retention: Retention) -> Result<usize, StoreError> {

@@ -13,6 +13,7 @@ use runvoy_aws::{
 };
 use runvoy_model::chain::AuditKey;
 use runvoy_model::event::EventScope;
+use runvoy_model::execution::Execution;
 use runvoy_model::view::Writes;
 use runvoy_ports::clock::Clock;
 use runvoy_server::BackupFault;
@@ -98,6 +99,10 @@ impl Wakes for Hints {
         let now = self.clock.now();
         writes.executions.iter().for_each(|execution| self.queues.changed(None, execution, now));
     }
+
+    fn gave_up(&self, execution: &Execution) {
+        self.queues.gave_up(execution);
+    }
 }
 
 fn config(settings: &Settings) -> Config {
@@ -119,6 +124,7 @@ fn config(settings: &Settings) -> Config {
         executions_table: aws.executions_table.clone(),
         events_table: aws.events_table.clone(),
         max_receives: named.max_receives,
+        give_up_after: named.give_up_after,
         prefix: named.prefix,
     }
 }
