@@ -12,7 +12,7 @@ use runvoy_model::secret::SecretUser;
 use runvoy_model::time::UnixMs;
 
 use crate::Engine;
-use crate::directory::Person;
+use crate::directory::{Person, Seen};
 use crate::error::EngineError;
 
 /// What a caller shows.
@@ -45,6 +45,8 @@ pub struct Caller {
     pub from: String,
     /// The request.
     pub request_id: String,
+    /// What was read for it.
+    pub seen: Seen,
 }
 
 /// A call before it is known who makes it.
@@ -95,6 +97,7 @@ impl Caller {
             key_hash: hash,
             from: origin.from,
             request_id: origin.request_id,
+            seen: Seen::default(),
         }
     }
 }
