@@ -72,6 +72,9 @@ impl DynamoStore {
             self.lists.known.add_day(&self.dynamo, job::list::DAYS, day, false).await?;
             self.lists.known.add_day(&self.dynamo, &job::list::user_days(&job.created_by), day, false).await?;
         }
+        for written in &writes.records {
+            record::store_large(written, &*self.blobs).await?;
+        }
         for written in &writes.nodes {
             node::store_large(written, desk.seen_node(written.job, &written.task), &*self.blobs).await?;
         }

@@ -83,7 +83,7 @@ impl DynamoStore {
             Need::Lock(name) => Found::Lock(lock::read(&self.dynamo, name).await?),
             Need::FirstWaiter(name) => Found::FirstWaiter(lock::first_waiter(&self.dynamo, name).await?),
             Need::Submitted(user, key) => Found::Submitted(mark::submitted(&self.dynamo, user, key).await?),
-            Need::Record(kind, name) => Found::Record(record::read(&self.dynamo, *kind, name).await?.map(Box::new)),
+            Need::Record(kind, name) => Found::Record(record::read(&self.dynamo, &*self.blobs, *kind, name).await?.map(Box::new)),
             Need::Job(id) => Found::Job(job::read(&self.dynamo, *id).await?.map(Box::new)),
             Need::Node(job, task) => Found::Node(node::read(&self.dynamo, &*self.blobs, *job, task).await?.map(Box::new)),
             Need::Brief(job, task) => Found::Brief(self.brief(*job, task).await?),

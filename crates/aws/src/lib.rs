@@ -12,6 +12,10 @@ mod dead;
 mod dependency;
 mod desk;
 mod dynamo;
+#[cfg(test)]
+#[expect(dead_code, reason = "the tests beside this crate use more of it")]
+#[path = "../tests/emulator/process.rs"]
+mod emulator;
 mod event;
 mod execution;
 mod fault;

@@ -13,6 +13,7 @@ use emulator::{Emulator, clients};
 use runvoy_aws::{BucketWitnesses, Clients, Config, DynamoStore, Listener, Queues, Wakes, set_up};
 use runvoy_conformance::harness::AUDIT_KEY;
 use runvoy_model::chain::ChainHead;
+use runvoy_model::change::Change;
 use runvoy_model::command::{EndAttempt, Fence, Kill, LeaseRequest, OpenJob, Outcome, Submit, Worker};
 use runvoy_model::event::{Entity, EventType};
 use runvoy_model::execution::Execution;
@@ -20,6 +21,8 @@ use runvoy_model::id::{ExecutionId, JobId, LeaseId, StepId, WorkerId};
 use runvoy_model::incident::{IncidentKind, Phase as IncidentPhase};
 use runvoy_model::job::{Counts, Job, JobStatus, Node, Payload, Phase};
 use runvoy_model::name::Name;
+use runvoy_model::playbook::PlaybookBody;
+use runvoy_model::record::Kind;
 use runvoy_model::redrive::{Fate, Letter, Redrive};
 use runvoy_model::spec::{Needs, Spec};
 use runvoy_model::status::{EndCode, Status};
@@ -418,4 +421,23 @@ async fn a_dead_letter_whose_spec_is_gone_is_dropped_and_never_run() {
     assert!(matches!(&letters[0].fate, Fate::Dropped(why) if why.contains("submit it again")), "{letters:?}");
     assert!(server.store.dead(query).await.expect("dead letters").is_empty());
     server.assert_agrees().await;
+}
+
+#[tokio::test]
+async fn a_playbook_of_a_megabyte_is_kept_apart_and_comes_back() {
+    for emulator in [Emulator::ministack(), Emulator::moto()] {
+        let [server] = servers(emulator).await;
+        let env = (0..10).map(|number| (format!("V{number}"), "x".repeat(100_000))).collect();
+        let body = PlaybookBody { command: "make".into(), env, ..PlaybookBody::default() };
+        for version in 1..=2 {
+            let push = Change::PushPlaybook(name("big"), Box::new(body.clone()));
+            let (pushed, _) = server.store.change(step(), push, None).await.expect("pushed");
+            assert_eq!(pushed.playbook().map(|playbook| playbook.version), Some(version));
+        }
+        let kept = server.store.record(Kind::Playbook, "big").await.expect("an answer").expect("it is there");
+        assert_eq!(kept.playbook().map(|playbook| &playbook.steps), Some(&body));
+        assert_eq!(server.store.records(Kind::Playbook).await.expect("all"), [kept]);
+        let first = server.store.record(Kind::PlaybookVersion, "big@1").await.expect("an answer").expect("it is there");
+        assert_eq!(first.playbook().map(|playbook| &playbook.steps), Some(&body));
+    }
 }

@@ -11,5 +11,6 @@ pub mod queue;
 pub mod record;
 pub mod runner;
 pub mod seal;
+pub mod search;
 pub mod store;
 pub mod trail;
