@@ -40,6 +40,9 @@ const SECONDS: [f64; 14] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 
 const LEASE: Duration = Duration::from_secs(30);
 /// What another server could be given is killed so long before its lease lapses.
 const YIELD_BEFORE: Duration = Duration::from_secs(5);
+/// Output that cannot be stored for so long ends its command: on a full disk soon, behind a network when that had time to come back.
+const PATIENT_WITH_DISK: Duration = Duration::from_secs(10);
+const PATIENT_WITH_NETWORK: Duration = Duration::from_secs(120);
 /// How often the backend is asked whether it still works.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The last checkpoint of the audit trail has this long.
@@ -130,6 +133,7 @@ impl Stack {
             concurrency: settings.concurrency,
             lease_ttl: LEASE,
             yields_before: is_shared.then_some(YIELD_BEFORE),
+            output_patience: if is_shared { PATIENT_WITH_NETWORK } else { PATIENT_WITH_DISK },
             grace: settings.grace,
             home: home(settings),
             host,

@@ -26,6 +26,8 @@ pub struct Config {
     /// Others may be given what this worker can no longer extend: what holds a lock or may be tried again is killed so long before its lease
     /// lapses. `None` where nobody else could be given it.
     pub yields_before: Option<Duration>,
+    /// Output that cannot be stored for so long ends the command.
+    pub output_patience: Duration,
     /// How long a command has to end after `SIGTERM`.
     pub grace: Duration,
     /// The `HOME` of commands.
