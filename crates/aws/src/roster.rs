@@ -21,6 +21,14 @@ fn key(worker: WorkerId) -> Item {
     item([("worker_id", s(worker.to_string()))])
 }
 
+impl DynamoStore {
+    /// When a worker was last heard of. A write that was refused is looked into with it: DynamoDB refuses one that meets another too.
+    async fn seen_at(&self, worker: Item) -> Result<Option<UnixMs>, Fault> {
+        let found = self.dynamo.get(Table::Workers, worker).await?;
+        found.map(|found| found.number("seen_at").map(UnixMs)).transpose()
+    }
+}
+
 #[async_trait]
 impl Roster for DynamoStore {
     async fn note(&self, presence: Presence) -> Result<(), StoreError> {
@@ -35,8 +43,9 @@ impl Roster for DynamoStore {
             ],
         };
         match self.dynamo.update(Table::Workers, key(presence.worker), change).await {
+            Ok(()) => Ok(()),
             // Something newer is known.
-            Ok(()) | Err(Fault::Conflict) => Ok(()),
+            Err(Fault::Conflict) if self.seen_at(key(presence.worker)).await? > Some(presence.seen_at) => Ok(()),
             Err(fault) => Err(fault.into()),
         }
     }
@@ -60,10 +69,10 @@ impl Roster for DynamoStore {
                 continue;
             }
             let own = item([("worker_id", s(found.text("worker_id")?))]);
-            match self.dynamo.delete_if(Table::Workers, own, "seen_at < :before", vec![(":before", n(before.0))]).await {
+            match self.dynamo.delete_if(Table::Workers, own.clone(), "seen_at < :before", vec![(":before", n(before.0))]).await {
                 Ok(()) => forgotten += 1,
-                // It was heard of since.
-                Err(Fault::Conflict) => {}
+                // It was heard of since, or another server has forgotten it.
+                Err(Fault::Conflict) if self.seen_at(own).await?.is_none_or(|seen| seen >= before) => {}
                 Err(fault) => return Err(fault.into()),
             }
         }
