@@ -46,6 +46,14 @@ fn memory_mb(pid: u32, field: &str) -> Result<f64> {
     Ok(kib * 1024.0 / 1e6)
 }
 
+/// What a process has had written to the disk, a page counted whole.
+pub fn written_bytes(pid: u32) -> Result<u64> {
+    let path = format!("/proc/{pid}/io");
+    let io = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+    let bytes = io.lines().find_map(|line| line.strip_prefix("write_bytes: ")).and_then(|bytes| bytes.parse().ok());
+    bytes.with_context(|| format!("{path} has no write_bytes"))
+}
+
 /// The wall time that is left when the client's share of the cores is taken out of it.
 pub fn without_client(elapsed: Duration, client: Duration) -> Duration {
     elapsed.saturating_sub(client / cores())

@@ -1,7 +1,7 @@
 //! `runvoy-bench`: measures the release build of the server against the limits of the machine it runs on. Both sides
 //! are measured in the same run, right after each other, and printed side by side with the goal.
 //!
-//! It drives the real binary over HTTP/1.1 and WebSocket and never reaches into the server's crates.
+//! It drives the real binary over HTTP/1.1, WebSocket and gRPC and never reaches into the server's crates.
 
 mod cpu;
 mod executions;
@@ -13,6 +13,7 @@ mod ingest;
 mod jobs;
 mod load;
 mod pipe;
+mod queue;
 mod read;
 mod sample;
 mod server;
@@ -54,6 +55,9 @@ struct Options {
     /// How many old events the history has.
     #[arg(long, default_value_t = 1_000_000)]
     events: usize,
+    /// How many executions wait before the queue's cycle is measured, at the most.
+    #[arg(long, default_value_t = 1_000_000)]
+    waiting: u64,
     /// How many executions are stored before the start is measured.
     #[arg(long, default_value_t = 20_000)]
     stored: usize,
@@ -75,6 +79,8 @@ enum Scenario {
     Read,
     /// Jobs beside the same tasks one by one.
     Jobs,
+    /// The queue's cycle beside RabbitMQ, NATS JetStream and a bare commit.
+    Queue,
     /// The same work on an empty store and on one with a long history.
     History,
     /// Time to start, memory at rest, size of the binary.
@@ -95,6 +101,7 @@ fn main() -> Result<()> {
             Scenario::Ingest,
             Scenario::Read,
             Scenario::Jobs,
+            Scenario::Queue,
             Scenario::History,
         ]
     } else {
@@ -110,6 +117,7 @@ fn main() -> Result<()> {
             Scenario::Ingest => table.extend(ingest::measure(&binary, options.lines)?),
             Scenario::Read => table.extend(read::measure(&binary, options.seconds)?),
             Scenario::Jobs => table.extend(jobs::measure(&binary, usize::try_from(options.tasks)?)?),
+            Scenario::Queue => table.extend(queue::measure(&binary, options.seconds, options.waiting)?),
             Scenario::History => table.extend(history::measure(&binary, options.events)?),
             Scenario::Start => table.extend(start::measure(&binary, options.stored)?),
         }

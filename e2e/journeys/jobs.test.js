@@ -72,7 +72,7 @@ journey('a job of thousands of tasks is shown in part and found in whole', () =>
 journey('the jobs page lists them with how far they are', () => w.signedIn(), async ({ page }) => {
   await page.goto(w.at('#/jobs'));
   await page.getByRole('link', { name: 'diamond' }).waitFor();
-  await page.getByText('4 done').waitFor();
+  await page.getByText('4 done', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Cancelled' }).click();
   await page.getByRole('link', { name: 'repairable' }).waitFor();
   await rows(page, 1);

@@ -9,7 +9,7 @@ export class Worker {
   constructor(server, key, args) {
     this.data = mkdtempSync(join(tmpdir(), 'runvoy-e2e-worker-'));
     this.env = { ...process.env, RUNVOY_API_ENDPOINT: server.endpoint, RUNVOY_API_KEY: key };
-    this.args = ['worker', ...args];
+    this.args = ['worker', '--allow-shared-uid', ...args];
   }
 
   /** Starts it, and waits until it says that it serves. */

@@ -19,4 +19,4 @@ for (const name of ['RUNVOY_URL', 'RUNVOY_KEY', 'RUNVOY_WORKER_KEY']) {
 }
 run('node_modules/.bin/buf', ['generate']);
 const journeys = readdirSync(`${here}journeys`).filter((file) => file.endsWith('.test.js'));
-run(process.execPath, ['--test', '--test-reporter=spec', ...journeys.map((file) => `journeys/${file}`)]);
+run(process.execPath, ['--test', '--test-reporter=spec', '--test-force-exit', ...journeys.map((file) => `journeys/${file}`)]);

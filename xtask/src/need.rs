@@ -20,18 +20,26 @@ const NEEDED: [(&[&str], &str); 9] = [
     (&["chromium", "chromium-browser", "google-chrome"], "chromium"),
 ];
 
+/// The brokers that the queue is measured beside. Each benchmark starts its own; none needs to run.
+const BROKERS: [(&[&str], &str); 2] = [(&["rabbitmq-server"], "rabbitmq-server"), (&["nats-server"], "nats-server")];
+
 /// What makes a virtual environment where the system keeps that apart from Python itself.
 const VENV: [&str; 2] = ["python3", "python3-venv"];
 
 /// Installs what is missing, or says what to install. A machine where that is not possible is no error here: the
 /// tests that need the program fail and say so.
 pub fn provide() -> Result<()> {
-    let missing = missing(|program| tool::find(program).is_some());
+    let missing = missing(&NEEDED, |program| tool::find(program).is_some());
     if missing.is_empty() {
         eprintln!("every program that tests call is there");
     }
     provide_packages(&missing);
     Ok(())
+}
+
+/// The same for the brokers that a benchmark runs.
+pub fn provide_brokers() {
+    provide_packages(&missing(&BROKERS, |program| tool::find(program).is_some()));
 }
 
 /// The same for what makes a virtual environment of Python.
@@ -48,20 +56,20 @@ fn provide_packages(missing: &[&str]) {
     }
     let list = missing.join(" ");
     if !is_root() || tool::find("apt-get").is_none() {
-        eprintln!("missing: {list}; some tests need them: `apt-get install {list}`");
+        eprintln!("missing: {list}; some tests or benchmarks need them: `apt-get install {list}`");
         return;
     }
     eprintln!("missing: {list}; running `apt-get install {list}`");
     if install(missing).is_err() {
         // Most often the package lists are absent or old.
         tool::run(&mut apt(&["update", "-qq"])).and_then(|()| install(missing)).unwrap_or_else(|error| {
-            eprintln!("could not install {list}: {error:#}; the tests that need them will fail");
+            eprintln!("could not install {list}: {error:#}; what needs them will fail");
         });
     }
 }
 
-fn missing(is_there: impl Fn(&str) -> bool) -> Vec<&'static str> {
-    NEEDED.iter().filter(|(programs, _)| !programs.iter().any(|program| is_there(program))).map(|(_, package)| *package).collect()
+fn missing(needed: &[(&[&str], &'static str)], is_there: impl Fn(&str) -> bool) -> Vec<&'static str> {
+    needed.iter().filter(|(programs, _)| !programs.iter().any(|program| is_there(program))).map(|(_, package)| *package).collect()
 }
 
 fn install(packages: &[&str]) -> Result<()> {
@@ -85,8 +93,8 @@ mod tests {
 
     #[test]
     fn only_what_is_absent_is_named() {
-        assert_eq!(missing(|program| !["git", "npm"].contains(&program)), ["git", "npm"]);
-        assert!(missing(|program| !["chromium", "google-chrome"].contains(&program)).is_empty());
-        assert!(missing(|_| true).is_empty());
+        assert_eq!(missing(&NEEDED, |program| !["git", "npm"].contains(&program)), ["git", "npm"]);
+        assert!(missing(&NEEDED, |program| !["chromium", "google-chrome"].contains(&program)).is_empty());
+        assert!(missing(&NEEDED, |_| true).is_empty());
     }
 }

@@ -322,7 +322,7 @@ impl History {
 
     fn reap(&mut self) -> Option<Command> {
         let fence = self.fence()?;
-        let extensions = self.chance.below(4).saturating_sub(2) as u64;
+        let extensions = [0, 1, 1, 2][self.chance.below(4)];
         let message = "its worker was lost".into();
         Some(Command::Reap(Reap { execution: fence.execution, lease: fence.lease, extensions, message, log_end: 3 }))
     }

@@ -29,7 +29,7 @@ pub async fn no_double_finish(seed: u64, interleavings: usize, harness: Executio
             let command = match chance.below(8) {
                 0..4 => Command::EndAttempt(ended(fence, exit([0, 1, 69][chance.below(3)]))),
                 4 => Command::Kill(Kill { execution: fence.execution, force: chance.percent(50) }),
-                5 => Command::Reap(reap(fence, 0)),
+                5 => Command::Reap(reap(fence, 1)),
                 6 => Command::ConfirmKill(fence.execution),
                 _ => Command::Extend(extend(fence)),
             };
@@ -126,7 +126,7 @@ impl Register {
                 Command::Lease(request)
             }
             (6..9, Some(fence), _) => Command::EndAttempt(ended(fence, exit([0, 69][chance.below(2)]))),
-            (9, Some(fence), _) => Command::Reap(reap(fence, 0)),
+            (9, Some(fence), _) => Command::Reap(reap(fence, 1)),
             (10, _, Some(id)) => Command::Kill(Kill { execution: id, force: true }),
             (11, _, Some(id)) if chance.percent(70) => Command::ExpireWait(id),
             _ => Command::ReleaseLock(lock),

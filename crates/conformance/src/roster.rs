@@ -15,7 +15,7 @@ use crate::stage::{BEGINNING, name};
 fn presence(number: u8, text: &str, seen_ms: i64) -> Presence {
     Presence {
         worker: WorkerId::from_bytes([number; 16]),
-        account: (number % 2 == 0).then(|| name("gpu")),
+        account: number.is_multiple_of(2).then(|| name("gpu")),
         name: text.into(),
         host: "é.example".into(),
         version: "0.1.0".into(),
@@ -55,9 +55,9 @@ pub async fn what_a_worker_says_takes_the_place_of_what_it_said(harness: Records
     note(&harness.store(), &presence(1, "a", 0)).await;
     let newer = Presence { running: 9, queues: Vec::<Name>::new(), draining: true, labels: BTreeMap::new(), ..presence(1, "z", 10) };
     note(&harness.store(), &newer).await;
-    assert_eq!(present(harness).await, [newer.clone()]);
+    assert_eq!(present(harness).await, std::slice::from_ref(&newer));
     note(&harness.store(), &presence(1, "late", 9)).await;
-    assert_eq!(present(harness).await, [newer.clone()], "what comes late changes nothing");
+    assert_eq!(present(harness).await, std::slice::from_ref(&newer), "what comes late changes nothing");
     let again = Presence { running: 2, ..newer };
     note(&harness.store(), &again).await;
     assert_eq!(present(harness).await, [again], "of two from one moment the later one");

@@ -26,6 +26,9 @@ const FORGOTTEN_AFTER_MS: i64 = 24 * 3600 * 1_000;
 /// That is looked for once in so many rounds: every ten minutes.
 const FORGET_EVERY: u32 = 120;
 
+/// So many workers of one account are on the roster. Nothing else bounds it: a worker names itself.
+const MOST_OF_ACCOUNT: usize = 1_000;
+
 /// Who takes an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Taker {
@@ -60,6 +63,38 @@ impl Attendance {
         }
     }
 
+    fn is_known(&self) -> bool {
+        self.present.lock().is_some()
+    }
+
+    /// Whether anybody on the roster names this queue, heard of lately or not.
+    fn names(&self, queue: &Name) -> bool {
+        self.present.lock().as_ref().is_some_and(|present| present.iter().any(|worker| worker.queues.contains(queue)))
+    }
+
+    /// Whether this worker is there and somebody else's.
+    fn is_others(&self, worker: WorkerId, account: Option<&Name>) -> bool {
+        let is_others = |known: &Presence| known.worker == worker && (known.in_process || known.account.as_ref() != account);
+        self.present.lock().as_ref().is_some_and(|present| present.iter().any(is_others))
+    }
+
+    /// Whose place a newcomer takes, where its account has as many workers as it may have; an error where all of those are there.
+    fn displaced(&self, newcomer: &Presence, now: UnixMs) -> Result<Option<WorkerId>, EngineError> {
+        let present = self.present.lock();
+        let Some(present) = present.as_ref() else { return Ok(None) };
+        if present.iter().any(|known| known.worker == newcomer.worker) {
+            return Ok(None);
+        }
+        let of_account = || present.iter().filter(|known| !known.in_process && known.account == newcomer.account);
+        if of_account().count() < MOST_OF_ACCOUNT {
+            return Ok(None);
+        }
+        match of_account().min_by_key(|known| known.seen_at) {
+            Some(oldest) if !oldest.is_live(now) => Ok(Some(oldest.worker)),
+            _ => Err(EngineError::Overloaded),
+        }
+    }
+
     /// Whether anybody who is there is like this; `None` where nobody looked yet.
     fn any(&self, now: UnixMs, fits: impl Fn(&Presence) -> bool) -> Option<bool> {
         self.present.lock().as_ref().map(|present| present.iter().any(|worker| worker.is_live(now) && fits(worker)))
@@ -67,8 +102,31 @@ impl Attendance {
 }
 
 impl Engine {
-    /// A worker says what it is and that it is there.
+    /// Refuses whoever speaks for a worker that is there and not of this account.
+    pub async fn may_speak_for(&self, worker: WorkerId, account: Option<&Name>) -> Result<(), EngineError> {
+        self.look_at_workers_once().await?;
+        if self.attendance.is_others(worker, account) {
+            return Err(EngineError::Denied { rule: None, why: format!("worker {worker} is not of this account") });
+        }
+        Ok(())
+    }
+
+    async fn look_at_workers_once(&self) -> Result<(), EngineError> {
+        if !self.attendance.is_known() {
+            let present = self.ports.roster.present().await?;
+            self.attendance.set(present);
+        }
+        Ok(())
+    }
+
+    /// A worker says what it is and that it is there. Of one account so many are remembered; the one that was not heard of for longest goes first.
     pub async fn note_worker(&self, presence: Presence) -> Result<(), EngineError> {
+        if !presence.in_process {
+            self.look_at_workers_once().await?;
+            if let Some(displaced) = self.attendance.displaced(&presence, self.now())? {
+                self.worker_left(displaced).await?;
+            }
+        }
         self.attendance.add(&presence);
         Ok(self.ports.roster.note(presence).await?)
     }
@@ -87,7 +145,8 @@ impl Engine {
         Ok(present)
     }
 
-    /// Whether anybody has heard of a queue: the worker of this server, an admin, an account of workers or a worker that is there.
+    /// Whether anybody has heard of a queue: the worker of this server, an admin, an account of workers or a worker that is on the roster. One that is silent
+    /// for a while counts: its queue is no typing error.
     pub async fn knows_queue(&self, queue: &Name) -> Result<bool, EngineError> {
         if self.config.queues.contains(queue) || self.ports.records.record(Kind::Queue, queue.as_str()).await?.is_some() {
             return Ok(true);
@@ -96,15 +155,12 @@ impl Engine {
         if self.all(Kind::Worker).await?.iter().filter_map(Record::worker).any(serves) {
             return Ok(true);
         }
-        let now = self.now();
-        let names = |worker: &Presence| worker.queues.contains(queue);
-        if self.attendance.any(now, names) == Some(true) {
+        if self.attendance.names(queue) {
             return Ok(true);
         }
         let present = self.ports.roster.present().await?;
-        let known = present.iter().any(|worker| worker.is_live(now) && names(worker));
         self.attendance.set(present);
-        Ok(known)
+        Ok(self.attendance.names(queue))
     }
 
     /// What an execution waits for, with what only the engine knows.

@@ -83,6 +83,13 @@ impl Engine {
         self.submit_plan(caller, plan, key, "executions.run").await
     }
 
+    /// The execution that an earlier request made of this one, with the same key.
+    pub async fn ran_before(&self, caller: &Caller, request: &RunRequest) -> Result<Option<Execution>, EngineError> {
+        caller.may(Action::Run)?;
+        let key = submit_key(caller, request.idempotency_key.as_deref(), "executions.run", request)?;
+        self.submitted_before(key.as_ref()).await
+    }
+
     /// Runs the same command again, as a new execution of the caller. What was a task of a job is none then.
     pub async fn rerun(&self, caller: &Caller, id: &str, key: Option<String>) -> Result<Execution, EngineError> {
         caller.may(Action::Run)?;

@@ -1,14 +1,10 @@
 //! Job events: what workers publish about their attempts, kept as published and streamed back so.
 //!
-//! They are kept in a log of their own beside the log of lines ([`ExecutionId::event_log`](runvoy_model::id::ExecutionId::event_log)), of the same store. That log is the truth, and the
-//! lines follow from it: an event is appended, put on stable storage, and only then its output becomes lines. Each event says which of the attempt's lines are its own, so
-//! whoever comes after a crash between the two, this server or another, knows which are missing and makes them from what is stored, whether the worker comes
-//! back or not. Nothing is written twice: both logs drop what they have, by attempt and number.
+//! They are kept in a log of their own beside the log of lines. That log is the truth, and the lines follow from it: an event is appended, put on stable storage, and only
+//! then its output becomes lines. Each event says which lines are its own, so whoever comes after a crash between the two makes those that are missing. What is published
+//! again is recognised by its sequence; one that comes late and was never stored is kept where it came.
 //!
-//! What is published again is recognised by its sequence. A sequence that comes late and was never stored (output is best effort, and a worker may send it after the end) is kept
-//! too, where it came. Two servers may be told of one attempt: what was appended is read back where that can be, and whoever was second looks again.
-//!
-//! An attempt that our own worker ran has no events; for readers they are made from its lines and from what the execution's events say of its start and end.
+//! An attempt that our own worker ran has no events; for readers they are made from its lines. Decision 015 has the reasons.
 
 mod attempt;
 mod desk;

@@ -142,7 +142,7 @@ impl Engine {
     pub async fn is_late(&self, fence: Fence) -> Result<bool, LeaseError> {
         let execution = self.ports.store.get(fence.execution).await.map_err(lease_error)?;
         let execution = execution.ok_or_else(|| LeaseError::Lost("there is no such execution".into()))?;
-        if execution.lease.as_ref().is_some_and(|lease| lease.id == fence.lease && lease.attempt == fence.attempt) {
+        if holds(&execution, fence)? {
             return Ok(false);
         }
         match execution.completed_at {
@@ -254,6 +254,19 @@ impl Leases for LocalLeases {
 
     async fn finish(&self, ended: EndAttempt) -> Result<Execution, LeaseError> {
         self.engine.finish(&self.holder, ended).await
+    }
+}
+
+/// Whether the attempt under a fence is the one that runs; an error where there never was such an attempt. A lease that was not begun has the number of the
+/// attempt that the next worker begins: what came under it would stand where that one's output belongs.
+pub(crate) fn holds(execution: &Execution, fence: Fence) -> Result<bool, LeaseError> {
+    match &execution.lease {
+        Some(lease) if lease.attempt == fence.attempt && lease.id != fence.lease => {
+            Err(LeaseError::Lost("it is another worker's by now".into()))
+        }
+        Some(lease) if lease.attempt == fence.attempt && lease.begun => Ok(true),
+        _ if fence.attempt > execution.attempt => Err(LeaseError::Lost("it was not begun".into())),
+        _ => Ok(false),
     }
 }
 

@@ -205,9 +205,9 @@ impl Watch {
 
     fn due(&self, monotonic: Duration, open: &OpenLease, seen: &Seen) -> Option<Due> {
         let lapses = Duration::from_millis(open.lease.ttl_ms) + self.margin;
-        // Whoever keeps what it could not tell may come back; a kill is waited for no longer than ever.
-        let patience =
-            open.lease.lost_after_ms.filter(|_| open.status != Status::Terminating).map_or(Duration::ZERO, Duration::from_millis);
+        // Whoever keeps what it could not tell may come back; what was not begun has nothing to tell, and a kill is waited for no longer than ever.
+        let may_come_back = open.lease.begun && open.status != Status::Terminating;
+        let patience = open.lease.lost_after_ms.filter(|_| may_come_back).map_or(Duration::ZERO, Duration::from_millis);
         if monotonic.saturating_sub(seen.since) > lapses.max(patience) {
             return Some(Due::Reap(Reap {
                 execution: open.execution,
@@ -275,6 +275,10 @@ mod tests {
         assert_eq!(look_through(&mut watch, 0..4_000, &patient(Status::Running)), Some(3_601));
         let mut watch = Watch::new(10_000, 60_000);
         assert_eq!(look_through(&mut watch, 0..100, &patient(Status::Terminating)), Some(41), "somebody wants its end");
+        let mut unbegun = patient(Status::Starting);
+        unbegun.lease.begun = false;
+        let mut watch = Watch::new(10_000, 60_000);
+        assert_eq!(look_through(&mut watch, 0..100, &unbegun), Some(41), "it runs nothing");
         let mut short = open(0, Status::Running);
         short.lease.lost_after_ms = Some(1_000);
         let mut watch = Watch::new(10_000, 60_000);

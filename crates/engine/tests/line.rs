@@ -10,6 +10,7 @@ use runvoy_engine::{Config, Engine, Holder, LeaseAsk, Line, LineKey, RunRequest}
 use runvoy_model::execution::Execution;
 use runvoy_model::name::Name;
 use runvoy_model::spec::Needs;
+use runvoy_ports::lease::LeaseError;
 use stage::{Stage, worker};
 use tokio::task::JoinSet;
 
@@ -104,4 +105,21 @@ async fn what_a_queue_holds_back_is_asked_for_once_a_wait() {
     let asked = asked.load(Ordering::Relaxed);
     assert!((2..=12).contains(&asked), "{asked} in ten seconds");
     waiting.abort();
+}
+
+/// A lease that was not begun has the number of the attempt that the next worker begins.
+#[tokio::test]
+async fn a_lease_that_was_never_begun_takes_nothing_from_the_attempt() {
+    let stage = Stage::new(Config { concurrency: 0, ..told_only() });
+    stage.run(command()).await;
+    let first = stage::fence(&take(&stage.engine, 1).await.pop().expect("it can be leased"));
+    let nothing = |answer: Result<bool, LeaseError>| matches!(answer, Err(LeaseError::Lost(_)));
+    assert!(nothing(stage.engine.is_late(first).await), "before it is begun");
+    stage.engine.give_back(&Holder::trusted(worker(2, false).id), first).await.expect("handed back");
+    assert!(nothing(stage.engine.is_late(first).await), "while it is nobody's");
+    let second = take(&stage.engine, 1).await.pop().expect("it can be leased again");
+    assert!(nothing(stage.engine.is_late(first).await), "while another has it");
+    let second = stage.engine.begin(&Holder::trusted(worker(2, false).id), stage::fence(&second)).await.expect("begun");
+    assert!(nothing(stage.engine.is_late(first).await), "while another runs it");
+    assert!(!stage.engine.is_late(stage::fence(&second)).await.expect("its own"), "the one that runs may speak");
 }

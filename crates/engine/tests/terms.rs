@@ -98,7 +98,10 @@ async fn whoever_waits_is_told_for_what() {
     let mut request = command("true");
     request.worker_labels.insert("gpu".into(), "a100".into());
     let labelled = stage.run(request).await;
-    assert_eq!(told(&stage.engine, &labelled).await, ("worker".into(), "a free worker of queue default with gpu=a100".into()));
+    assert_eq!(
+        told(&stage.engine, &labelled).await,
+        ("worker".into(), "a free worker of queue default with gpu=a100: no worker of queue default has them".into())
+    );
 }
 
 #[tokio::test]

@@ -249,6 +249,31 @@ async fn a_queue_is_known_by_whoever_serves_it() {
     assert!(knows("gpu").await);
     stage.engine.note_worker(presence(&stage, 3, "slow")).await.expect("noted");
     assert!(knows("slow").await);
+    stage.clock.pass(31_000);
+    assert!(knows("slow").await, "a worker that is silent for a while");
     stage.engine.revoke_worker(&admin, "one").await.expect("revoked");
     assert!(!knows("gpu").await);
+}
+
+#[tokio::test]
+async fn an_account_has_so_many_workers_on_the_roster() {
+    let stage = Stage::new(Config::default());
+    let viewer = stage.admitted("v@x", Role::Viewer).await;
+    let numbered = |number: u16| {
+        let mut id = [7; 16];
+        id[..2].copy_from_slice(&number.to_be_bytes());
+        Presence { worker: WorkerId::from_bytes(id), ..presence(&stage, 7, "gpu") }
+    };
+    for number in 0..1_000 {
+        stage.engine.note_worker(numbered(number)).await.expect("noted");
+    }
+    assert!(matches!(stage.engine.note_worker(numbered(1_000)).await, Err(EngineError::Overloaded)), "all of them are there");
+    let other = Presence { account: Some(name("two")), ..numbered(2_000) };
+    stage.engine.note_worker(other).await.expect("another account's");
+    stage.clock.pass(31_000);
+    stage.engine.note_worker(numbered(0)).await.expect("it is there still");
+    stage.engine.note_worker(numbered(1_000)).await.expect("one that is gone makes room");
+    let present = stage.engine.workers(&viewer).await.expect("workers");
+    assert_eq!(present.iter().filter(|worker| worker.account == Some(name("one"))).count(), 1_000);
+    assert!(present.iter().any(|worker| worker.worker == numbered(0).worker));
 }

@@ -147,7 +147,7 @@ fn base64(bytes: &[u8]) -> String {
 fn unbase64(text: &str) -> Option<Vec<u8>> {
     let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     let padding = digits.iter().rev().take_while(|byte| **byte == b'=').count();
-    if digits.len() % 4 != 0 || padding > 2 {
+    if !digits.len().is_multiple_of(4) || padding > 2 {
         return None;
     }
     let (mut bytes, mut bits, mut held) = (Vec::with_capacity(digits.len()), 0u32, 0);

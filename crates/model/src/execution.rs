@@ -104,7 +104,7 @@ pub struct Lease {
     pub deadline: UnixMs,
     /// The spawn was permitted and the attempt counted.
     pub begun: bool,
-    /// How often it was extended.
+    /// How often it was extended; the begin of its attempt counts as one.
     pub extensions: u64,
     /// When a heartbeat event was last written.
     #[serde(default, skip_serializing_if = "Option::is_none")]

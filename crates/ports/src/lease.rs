@@ -79,7 +79,8 @@ pub trait Leases: Send + Sync {
     /// Leases up to `max` executions and begins their attempts. May be none.
     async fn lease(&self, max: usize) -> Result<Vec<Execution>, LeaseError>;
 
-    /// What an attempt was given; `Refused` where a secret is gone or may no longer be used.
+    /// What an attempt was given; `Refused` where a secret is gone or may no longer be used. It may be large: whoever implements this knows how
+    /// long that may take, and answers `Unavailable` after that.
     async fn materials(&self, fence: Fence) -> Result<Materials, LeaseError>;
 
     /// Keeps a lease alive; the answer carries a kill request.
@@ -88,7 +89,7 @@ pub trait Leases: Send + Sync {
     /// Publishes records of an attempt; returns the next sequence expected.
     async fn append(&self, fence: Fence, first_seq: u64, block: Block) -> Result<u64, LeaseError>;
 
-    /// Keeps what a command gave and is too large to be carried by the end of its attempt.
+    /// Keeps what a command gave and is too large to be carried by the end of its attempt. It has its time like [`Leases::materials`].
     async fn put_blob(&self, fence: Fence, bytes: Vec<u8>) -> Result<Payload, LeaseError>;
 
     /// Ends an attempt whose records have all been published. `log_end` is filled in by whoever keeps the log.

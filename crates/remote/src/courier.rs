@@ -2,6 +2,7 @@
 //! was left by a worker that died is brought by the same steps.
 //!
 //! Where the server stands, the server says: whatever was lost on the way is read again from the log, whatever arrived is not stored twice.
+//! The log goes only when the server has heard the end, or says itself that the attempt is over.
 
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use runvoy_model::command::{EndAttempt, Outcome};
+use runvoy_model::id::ExecutionId;
 use runvoy_ports::clock::Clock;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -39,11 +41,13 @@ pub(crate) struct Courier<D> {
     frames: u64,
     send_not_before: Instant,
     backoff: Backoff,
+    /// People were told that the server refuses it.
+    is_refused: bool,
 }
 
 /// Why no more records are brought.
 enum Stuck {
-    /// The server does not take any of this attempt.
+    /// The attempt is over for the server.
     Lost(String),
     /// They cannot be had from the log.
     Broken(String),
@@ -55,34 +59,54 @@ impl<D: Desk> Courier<D> {
             let wal = outbox.wal.lock();
             (wal.opening().token.clone(), wal.first())
         };
-        Self { desk, outbox, clock, token, at, frames: 0, send_not_before: Instant::now(), backoff: Backoff::default() }
+        let (send_not_before, backoff) = (Instant::now(), Backoff::default());
+        Self { desk, outbox, clock, token, at, frames: 0, send_not_before, backoff, is_refused: false }
     }
 
     /// Goes on until the server has heard everything, or does not want to.
     pub(crate) async fn run(mut self) {
-        let verdict = match self.bring_records().await {
-            Ok(()) => self.bring_end().await,
-            Err(Stuck::Lost(why)) => Verdict::Lost(why),
+        let (verdict, is_kept) = match self.bring_records().await {
+            Ok(()) => (self.bring_end().await, false),
+            Err(Stuck::Lost(why)) => (Verdict::Lost(why), false),
             Err(Stuck::Broken(why)) => {
                 tracing::error!(why, "the output of an attempt cannot be brought to the server");
                 self.outbox.progress.send_modify(|progress| progress.broken = Some(why));
                 while !self.is_over() {
                     self.outbox.news.notified().await;
                 }
-                self.bring_end().await
+                (self.bring_end().await, self.unsent() > 0)
             }
         };
         if let Verdict::Lost(why) = &verdict {
             self.tell_lost(why);
         }
-        self.outbox.remove().await;
+        if is_kept {
+            self.outbox.set_aside().await;
+        } else {
+            self.outbox.remove().await;
+        }
         self.outbox.progress.send_modify(|progress| progress.verdict = Some(verdict));
     }
 
+    fn unsent(&self) -> u64 {
+        self.outbox.wal.lock().next().seq.saturating_sub(self.at.seq)
+    }
+
+    fn execution(&self) -> ExecutionId {
+        self.outbox.wal.lock().opening().fence.execution
+    }
+
     fn tell_lost(&self, why: &str) {
-        let wal = self.outbox.wal.lock();
-        let (execution, unsent) = (wal.opening().fence.execution, wal.next().seq - self.at.seq);
+        let (execution, unsent) = (self.execution(), self.unsent());
         tracing::warn!(%execution, unsent_records = unsent, why, "the server does not take what an attempt has to tell");
+    }
+
+    /// Tells people once that what waits here waits for them.
+    fn tell_refused(&mut self, fault: &Fault) {
+        if matches!(fault, Fault::Refused(_) | Fault::Key(_)) && !std::mem::replace(&mut self.is_refused, true) {
+            let execution = self.execution();
+            tracing::warn!(%execution, %fault, "what an attempt has to tell is refused: it is kept on this worker and tried again");
+        }
     }
 
     /// Brings records until there will be no more.
@@ -132,13 +156,17 @@ impl<D: Desk> Courier<D> {
             Ok(Appended::Gap { expected }) if expected != batch.first_seq => self.go_to(expected).await,
             Ok(Appended::Full { limit_bytes }) if is_output => self.drop_output(limit_bytes).await,
             Ok(Appended::Gap { .. } | Appended::Full { .. }) => self.pause("the server contradicts itself").await,
-            Err(Fault::Lost(why) | Fault::Refused(why)) => Err(Stuck::Lost(why)),
-            Err(fault @ (Fault::Away(_) | Fault::Key(_))) => self.pause(&fault.to_string()).await,
+            Err(Fault::Lost(why)) => Err(Stuck::Lost(why)),
+            Err(fault @ (Fault::Away(_) | Fault::Key(_) | Fault::Refused(_))) => {
+                self.tell_refused(&fault);
+                self.pause(&fault.to_string()).await
+            }
         }
     }
 
     async fn stored(&mut self, batch: Batch, through: u64) -> Result<(), Stuck> {
         self.backoff.reset();
+        self.is_refused = false;
         self.frames += batch.frames as u64;
         if through + 1 == batch.next.seq {
             self.at = batch.next;
@@ -205,8 +233,9 @@ impl<D: Desk> Courier<D> {
             };
             match told {
                 Ok(execution) => return Verdict::Told(execution),
-                Err(Fault::Lost(why) | Fault::Refused(why)) => return Verdict::Lost(why),
-                Err(fault) => {
+                Err(Fault::Lost(why)) => return Verdict::Lost(why),
+                Err(fault @ (Fault::Away(_) | Fault::Key(_) | Fault::Refused(_))) => {
+                    self.tell_refused(&fault);
                     let wait = self.backoff.next();
                     tracing::debug!(%fault, again_in_ms = wait.as_millis(), "the end of an attempt waits on this worker");
                     sleep(wait).await;

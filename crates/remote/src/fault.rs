@@ -14,7 +14,7 @@ pub enum Fault {
     /// The key is wrong, expired or revoked.
     #[error("the server does not take the key: {0}")]
     Key(String),
-    /// The server knows the caller and does not let it do this.
+    /// The server, or something in front of it, does not let the caller do this. That may pass: a proxy is set right, a key gets its queues back.
     #[error("the server refuses: {0}")]
     Refused(String),
     /// What was asked for is over, or not the caller's.
@@ -35,11 +35,11 @@ impl Fault {
         }
     }
 
-    /// What it means to an attempt. A key that is not taken is as good as no server: whoever holds the lease is asked again.
+    /// What it means to an attempt. A refusal is as good as no server: only who knows the lease can say that it is lost.
     pub(crate) fn into_lease_error(self) -> LeaseError {
         match self {
-            Self::Lost(why) | Self::Refused(why) => LeaseError::Lost(why),
-            Self::Away(_) | Self::Key(_) => LeaseError::Unavailable(Box::new(self)),
+            Self::Lost(why) => LeaseError::Lost(why),
+            Self::Away(_) | Self::Key(_) | Self::Refused(_) => LeaseError::Unavailable(Box::new(self)),
         }
     }
 }
@@ -58,9 +58,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_forged_or_lapsed_lease_is_lost_and_everything_passing_is_not() {
+    fn a_lapsed_lease_is_lost_and_everything_that_may_pass_is_not() {
         let of = |code| Fault::of(&ConnectError::new(code, "why")).into_lease_error();
-        for code in [ErrorCode::FailedPrecondition, ErrorCode::NotFound, ErrorCode::PermissionDenied, ErrorCode::InvalidArgument] {
+        for code in [ErrorCode::FailedPrecondition, ErrorCode::NotFound] {
             assert!(matches!(of(code), LeaseError::Lost(why) if why == "why"), "{code:?}");
         }
         for code in [
@@ -69,6 +69,8 @@ mod tests {
             ErrorCode::Unimplemented,
             ErrorCode::Internal,
             ErrorCode::Unauthenticated,
+            ErrorCode::PermissionDenied,
+            ErrorCode::InvalidArgument,
         ] {
             assert!(matches!(of(code), LeaseError::Unavailable(_)), "{code:?}");
         }

@@ -139,8 +139,8 @@ impl RemoteLeases {
         held.ok_or_else(|| LeaseError::Lost("this worker does not hold the lease".to_owned()))
     }
 
-    /// Asks for work and waits for it; what was handed out.
-    async fn wait_for_offers(&self, max: usize) -> Result<Vec<Offer>, Fault> {
+    /// Asks for work and waits for it; what was handed out, and how much of it was handed back because nobody here understands it.
+    async fn wait_for_offers(&self, max: usize) -> Result<(Vec<Offer>, usize), Fault> {
         let request = DequeueJobRequest {
             max_jobs: i32::try_from(max).unwrap_or(i32::MAX),
             worker: self.config.worker.clone().into(),
@@ -153,20 +153,21 @@ impl RemoteLeases {
         };
         let within = WAIT + self.link.within();
         let mut stream = self.link.call(within, |server| async move { server.dequeue_job(request).await }).await?;
-        let mut offers = Vec::new();
+        let (mut offers, mut unreadable) = (Vec::new(), 0);
         loop {
             let message = match timeout(within, stream.message()).await {
                 Ok(Ok(Some(message))) => message.to_owned_message(),
-                Ok(Ok(None)) => return Ok(offers),
+                Ok(Ok(None)) => return Ok((offers, unreadable)),
                 // What has come is good.
                 Ok(Err(error)) if offers.is_empty() => return Err(Fault::of(&error)),
                 Err(_) if offers.is_empty() => return Err(Fault::Away("no answer to a request for work".to_owned())),
-                Ok(Err(_)) | Err(_) => return Ok(offers),
+                Ok(Err(_)) | Err(_) => return Ok((offers, unreadable)),
             };
             match offer(message) {
                 Ok(offer) => offers.push(offer),
                 Err((token, why)) => {
                     tracing::error!(why, "a lease cannot be understood: the server is of another version");
+                    unreadable += 1;
                     self.link.release(&token).await.ok();
                 }
             }
@@ -241,7 +242,7 @@ impl RemoteLeases {
                 }
                 Fault::Away(_) | Fault::Lost(_) => {
                     let wait = self.backoff.lock().next();
-                    tracing::warn!(%fault, again_in_ms = wait.as_millis(), "no work could be asked for");
+                    tracing::warn!(%fault, again_in_ms = wait.as_millis(), "no work could be had");
                     sleep(wait).await;
                 }
             }
@@ -266,9 +267,17 @@ impl Leases for RemoteLeases {
             offers = self.wait_for_offers(max) => offers,
         };
         match offers {
-            Ok(offers) => {
-                self.backoff.lock().reset();
-                Ok(join_all(offers.into_iter().map(|offer| self.begin(offer))).await.into_iter().flatten().collect())
+            Ok((offers, unreadable)) => {
+                let handed_out = offers.len() + unreadable;
+                let begun: Vec<Execution> =
+                    join_all(offers.into_iter().map(|offer| self.begin(offer))).await.into_iter().flatten().collect();
+                if begun.is_empty() && handed_out > 0 {
+                    // It went back to its place, and would be handed out again at once.
+                    self.rest(Fault::Away("nothing of what was handed out could be begun".to_owned())).await;
+                } else {
+                    self.backoff.lock().reset();
+                }
+                Ok(begun)
             }
             Err(fault) => {
                 self.rest(fault).await;

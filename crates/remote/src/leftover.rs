@@ -8,14 +8,17 @@ use runvoy_model::log::{BlockBuilder, Record, Stream};
 use runvoy_ports::clock::Clock;
 
 use crate::outbox::Outbox;
-use crate::wal::{EXTENSION, Wal};
+use crate::wal::{EXTENSION, UNFINISHED, Wal};
 
 const DIED: &str = "the worker ended unexpectedly, and this command with it";
 
 /// The logs in a directory that are for this server. What is for another one is left there.
 pub(crate) fn find(dir: &Path, endpoint: &str, clock: &dyn Clock) -> std::io::Result<Vec<Arc<Outbox>>> {
     let mut found = Vec::new();
-    for path in logs(dir)? {
+    for path in named(dir, UNFINISHED)? {
+        std::fs::remove_file(&path)?;
+    }
+    for path in named(dir, EXTENSION)? {
         match Wal::open(&path) {
             Err(error) => tracing::warn!(path = %path.display(), %error, "a write-ahead log cannot be read, and is left"),
             Ok(None) => {
@@ -39,9 +42,9 @@ pub(crate) fn find(dir: &Path, endpoint: &str, clock: &dyn Clock) -> std::io::Re
     Ok(found)
 }
 
-fn logs(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+fn named(dir: &Path, ending: &str) -> std::io::Result<Vec<PathBuf>> {
     let paths = std::fs::read_dir(dir)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>()?;
-    Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == EXTENSION)).collect())
+    Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == ending)).collect())
 }
 
 /// Whoever reads the log is told that something may be missing. Where the server has those records all the same, it drops this one.

@@ -16,6 +16,8 @@ use crate::wal::{Untaken, Wal};
 const MOST_UNSENT: u64 = 8 << 20;
 /// So large a log becomes while the server is away; a command that writes more waits.
 const MOST_KEPT: u64 = 2 << 30;
+/// A log of which the server has everything is begun anew at this size.
+const LARGE: u64 = 64 << 20;
 
 /// How far the courier is.
 #[derive(Debug, Clone, Default)]
@@ -92,7 +94,7 @@ impl Outbox {
 
     /// A log that has grown too large is begun anew as soon as the server has everything.
     pub(crate) fn is_large(wal: &Wal) -> bool {
-        wal.len() >= MOST_KEPT
+        wal.len() >= LARGE
     }
 
     /// Takes the end; answered when the server has everything and has heard it.
@@ -123,6 +125,14 @@ impl Outbox {
         match self.with_wal(|wal| wal.remove()).await {
             Err(error) if error.kind() != io::ErrorKind::NotFound => tracing::warn!(%error, "a write-ahead log could not be removed"),
             _ => {}
+        }
+    }
+
+    /// Keeps the file for people: it holds what the server does not have, and nobody can bring it there.
+    pub(crate) async fn set_aside(&self) {
+        match self.with_wal(|wal| wal.set_aside()).await {
+            Ok(path) => tracing::error!(path = %path.display(), "output that could not be brought to the server is kept in a file"),
+            Err(error) => tracing::warn!(%error, "a write-ahead log could not be put aside"),
         }
     }
 }

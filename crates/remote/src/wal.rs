@@ -26,6 +26,10 @@ use self::reader::Reader;
 const MAGIC: &[u8; 8] = b"RVWAL\0\0\x01";
 /// What the name of a log ends with.
 pub(crate) const EXTENSION: &str = "wal";
+/// What the name of a log ends with that nobody can bring to its server.
+const ASIDE: &str = "refused";
+/// What the name of a log ends with that will take the place of another. Nobody needs one that was left behind.
+pub(crate) const UNFINISHED: &str = "new";
 /// What stands before the records of a frame: their first sequence, and the time that theirs are counted from.
 const RECORDS_HEADER: usize = 16;
 /// A place is remembered for every so many bytes.
@@ -105,12 +109,16 @@ pub(crate) struct Wal {
 }
 
 impl Wal {
-    /// A new log in a directory. Only its owner may read it: it holds output, and what proves the lease.
+    /// A new log in a directory.
     pub(crate) fn create(dir: &Path, opening: Opening) -> io::Result<Self> {
         let fence = opening.fence;
-        let path = dir.join(format!("{}-{}-{}.{EXTENSION}", fence.execution, fence.attempt, fence.lease));
-        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+        Self::create_at(dir.join(format!("{}-{}-{}.{EXTENSION}", fence.execution, fence.attempt, fence.lease)), opening)
+    }
+
+    /// Only its owner may read it: it holds output, and what proves the lease.
+    fn create_at(path: PathBuf, opening: Opening) -> io::Result<Self> {
         let json = serde_json::to_vec(&opening).map_err(io::Error::other)?;
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
         let mut bytes = MAGIC.to_vec();
         bytes.extend(frame::encode(Kind::Opening, &[&json]));
         if let Err(error) = file.write_all_at(&bytes, 0) {
@@ -297,9 +305,16 @@ impl Wal {
         Ok((take(seq, block), frame.len()))
     }
 
-    /// Forgets every record: the server has them. The file becomes small again.
+    /// Forgets every record: the server has them. The file becomes small again. Not once the end is written: it would go with them.
     pub(crate) fn forget(&mut self) -> io::Result<()> {
-        self.begin_anew(self.next.seq)
+        if self.end.is_some() {
+            return Ok(());
+        }
+        self.file.set_len(self.head)?;
+        self.first = Place { seq: self.next.seq, offset: self.head };
+        (self.next, self.len) = (self.first, self.head);
+        self.marks.clear();
+        Ok(())
     }
 
     /// Takes the command's own output out of the log from a place on, because nobody will ever store it, and says so in its place. The
@@ -322,24 +337,43 @@ impl Wal {
         let mut block = BlockBuilder::default();
         block.push(Record { at, stream: Stream::Platform, cont: false, eol: true, bytes: text.as_bytes() });
         block.extend(&kept);
-        let end = self.end.take();
-        self.begin_anew(from.seq)?;
-        self.write_records(&block.take())?;
-        self.skew = (self.skew + before).saturating_sub(self.next.seq);
-        end.map_or(Ok(()), |end| self.set_end(end))
+        self.replace(from.seq, before, &block.take())
     }
 
-    fn begin_anew(&mut self, seq: u64) -> io::Result<()> {
-        self.file.set_len(self.head)?;
-        self.first = Place { seq, offset: self.head };
-        (self.next, self.len) = (self.first, self.head);
-        self.marks.clear();
+    /// Puts a log with these records, and the end where there is one, in the place of this. Whatever fails or dies on the way, the file is one of
+    /// the two as a whole.
+    fn replace(&mut self, first_seq: u64, next_seq: u64, block: &Block) -> io::Result<()> {
+        let path = self.path.with_extension(UNFINISHED);
+        let mut fresh = Self::create_at(path.clone(), self.opening.clone())?;
+        let written = fresh.fill(first_seq, block, self.end.clone()).and_then(|()| fs::rename(&path, &self.path));
+        if let Err(error) = written {
+            fs::remove_file(&path).ok();
+            return Err(error);
+        }
+        fresh.skew = (self.skew + next_seq).saturating_sub(fresh.next.seq);
+        fresh.frames += self.frames;
+        fresh.path.clone_from(&self.path);
+        *self = fresh;
         Ok(())
+    }
+
+    fn fill(&mut self, first_seq: u64, block: &Block, end: Option<Vec<u8>>) -> io::Result<()> {
+        self.first.seq = first_seq;
+        self.next = self.first;
+        self.write_records(block)?;
+        end.map_or(Ok(()), |end| self.set_end(end))
     }
 
     /// Nobody needs it any more.
     pub(crate) fn remove(&self) -> io::Result<()> {
         fs::remove_file(&self.path)
+    }
+
+    /// No start takes it up again, but what it holds is kept; its new name.
+    pub(crate) fn set_aside(&self) -> io::Result<PathBuf> {
+        let aside = self.path.with_extension(ASIDE);
+        fs::rename(&self.path, &aside)?;
+        Ok(aside)
     }
 }
 

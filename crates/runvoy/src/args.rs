@@ -65,11 +65,11 @@ const SERVE_EXAMPLES: &str = "Examples:
 Every setting can also stand in server.yaml of the data directory or in RUNVOY_* (docs/configuration.md).";
 
 const WORKER_EXAMPLES: &str = "Examples:
-  RUNVOY_API_KEY_FILE=worker.key runvoy worker --endpoint https://runvoy.example.com --queue default
-  runvoy worker --queue build,deploy --concurrency 8 --labels region=eu,gpu=true --api-key-file worker.key
-  runvoy worker --run-as-uids 70000-70999 --drain-timeout 10m
+  RUNVOY_API_KEY_FILE=worker.key runvoy worker --endpoint https://runvoy.example.com --queue default --run-as-uids 70000-70999
+  runvoy worker --queue build,deploy --concurrency 8 --labels region=eu,gpu=true --api-key-file worker.key --run-as builder
+  runvoy worker --allow-shared-uid --drain-timeout 10m
 
-An admin makes the key: `runvoy workers create NAME --queue Q`. The first SIGTERM lets running commands end and takes no new ones, the second ends them.
+An admin makes the key: `runvoy workers create NAME --queue Q`. Commands must not be able to read it: give --run-as-uids or --run-as, which need root. The first SIGTERM lets running commands end and takes no new ones, the second ends them.
 Limits and git settings are those of docs/configuration.md, in --config or RUNVOY_*.";
 
 /// Flags of `worker`.
@@ -108,6 +108,9 @@ pub struct WorkerArgs {
     /// Uids that nobody has: each execution runs as one of its own
     #[arg(long, value_name = "FIRST-LAST")]
     pub run_as_uids: Option<String>,
+    /// Run commands as the worker's own user, who can read its key
+    #[arg(long)]
+    pub allow_shared_uid: bool,
     /// Time between SIGTERM and SIGKILL [default: 5s]
     #[arg(long, value_name = "TIME")]
     pub grace: Option<String>,
@@ -131,6 +134,7 @@ impl WorkerArgs {
             ("work_dir", self.work_dir.as_ref().map(|dir| dir.display().to_string())),
             ("run_as", self.run_as.clone()),
             ("run_as_uids", self.run_as_uids.clone()),
+            ("allow_shared_uid", self.allow_shared_uid.then(|| "true".to_owned())),
             ("grace", self.grace.clone()),
             ("log_level", self.log_level.clone()),
             ("log_format", self.log_format.clone()),

@@ -39,7 +39,7 @@ fn promise_02_what_a_killed_worker_held_is_taken_over_and_ends_once() {
     for round in 0..rounds {
         let mut workers: Vec<Worker> = (0..at_once).map(|number| setup.start_in(&dir.path().join(format!("{round}-{number}")))).collect();
         let entry = |number: usize| {
-            let kind = if number % 2 == 0 { Kind::Once } else { Kind::Retried };
+            let kind = if number.is_multiple_of(2) { Kind::Once } else { Kind::Retried };
             submit(&ledger, &server, &format!("r{round}-{number}"), kind, 60)
         };
         let entries: Vec<Entry> = (0..at_once).map(entry).collect();

@@ -201,7 +201,7 @@ fn a_worker_without_work_stops_at_once() {
 }
 
 #[test]
-fn a_wrong_key_and_a_queue_that_is_not_its_own_are_errors() {
+fn a_wrong_key_a_queue_that_is_not_its_own_and_a_shared_user_are_errors() {
     let server = Setup::default().arg("--no-worker").start();
     let made = server.cli(&["workers", "create", "gpu", "--queue", "gpu"]);
     let key = String::from_utf8_lossy(&made.stdout).trim().to_owned();
@@ -212,6 +212,7 @@ fn a_wrong_key_and_a_queue_that_is_not_its_own_are_errors() {
         (other.clone().key(&key).args(&["--queue", "default"]), 2, "default"),
         (other.clone().args(&["--lease", "soon"]), 2, "--lease"),
         (other.clone().url("ftp://server"), 2, "https://HOST"),
+        (other.clone().bare(), 2, "--allow-shared-uid"),
     ] {
         let mut child = setup.spawn_in(dir.path());
         let status = child.wait().expect("it ends");

@@ -15,6 +15,8 @@ use crate::peer::Peer;
 use crate::query::Query;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+/// Clocks may differ by so much: as where a signed token is read.
+const LEEWAY_MS: i64 = 60_000;
 
 /// The credential in the headers, else that of the connection. An empty header says nothing.
 pub(crate) fn shown(headers: &HeaderMap, peer: Peer) -> Credential {
@@ -54,7 +56,8 @@ pub(crate) async fn admit_ticket(state: &State, text: &str, params: &Params, fro
         return Err(Fault::bad_ticket());
     }
     let issued_at = Some(ticket.issued_at());
-    let standing = Standing { email: ticket.email, key_hash: ticket.key_hash, issued_at, from, request_id: request_id.to_owned() };
+    let standing =
+        Standing { email: ticket.email, key_hash: ticket.key_hash, issued_at, until: None, from, request_id: request_id.to_owned() };
     standing.caller(state).await
 }
 
@@ -65,7 +68,7 @@ pub(crate) async fn admit_link(state: &State, text: &str, params: &Params, from:
         return Err(Fault::bad_link());
     }
     let issued_at = Some(link.issued_at);
-    let standing = Standing { email: link.email, key_hash: link.key_hash, issued_at, from, request_id: request_id.to_owned() };
+    let standing = Standing { email: link.email, key_hash: link.key_hash, issued_at, until: None, from, request_id: request_id.to_owned() };
     standing.caller(state).await
 }
 
@@ -76,6 +79,8 @@ pub(crate) struct Standing {
     key_hash: Option<[u8; 32]>,
     /// When they were given what they show; absent where it is looked at again all the time.
     issued_at: Option<UnixMs>,
+    /// When what they showed ends by its own word, where no record says so: a token that a worker signed.
+    until: Option<UnixMs>,
     from: String,
     request_id: String,
 }
@@ -87,15 +92,23 @@ impl Standing {
             email: caller.email.clone(),
             key_hash: caller.key_hash,
             issued_at: None,
+            until: caller.key_expires_at.filter(|_| caller.worker_account().is_some()),
             from: caller.from.clone(),
             request_id: caller.request_id.clone(),
         }
     }
 
-    /// The caller as the store knows them now, past every cache; an error once key or user were revoked.
+    /// The caller as the store knows them now, past every cache; an error once key or user were revoked, or what was shown has expired.
     pub(crate) async fn caller(&self, state: &State) -> Result<Caller, Fault> {
+        if self.has_expired(state.engine.now()) {
+            return Err(EngineError::RevokedKey.into());
+        }
         let origin = Origin { from: self.from.clone(), request_id: self.request_id.clone() };
         Ok(state.engine.admit_again(&self.email, self.key_hash, self.issued_at, origin).await?)
+    }
+
+    fn has_expired(&self, now: UnixMs) -> bool {
+        self.until.is_some_and(|until| now > until.plus_ms(LEEWAY_MS))
     }
 
     /// An error once the right to this ended. A store that does not answer has revoked nothing.
@@ -137,5 +150,20 @@ mod tests {
         assert_eq!(shown_by(&[("x-api-key", b" "), ("authorization", b"")], other), Credential::None);
         assert_eq!(shown_by(&[], other), Credential::None);
         assert_eq!(shown_by(&[], Peer::Unknown), Credential::None);
+    }
+
+    #[test]
+    fn a_token_that_expires_ends_what_it_opened() {
+        let until = |until| Standing {
+            email: "worker:one".into(),
+            key_hash: None,
+            issued_at: None,
+            until,
+            from: String::new(),
+            request_id: String::new(),
+        };
+        assert!(!until(Some(UnixMs(1_000))).has_expired(UnixMs(61_000)), "clocks may differ");
+        assert!(until(Some(UnixMs(1_000))).has_expired(UnixMs(61_001)));
+        assert!(!until(Some(UnixMs(i64::MAX))).has_expired(UnixMs(i64::MAX)) && !until(None).has_expired(UnixMs(i64::MAX)));
     }
 }

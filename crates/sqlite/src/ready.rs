@@ -1,18 +1,25 @@
 //! The line of executions that can be leased, over all queues asked for: by since when they can be, with a head start for each priority.
 //!
 //! Those who ask for labels of a worker stand in lines of their own, so that a worker without labels never meets them; one that has labels looks at
-//! each of them until it has enough. So does whoever passes over users. Both cost a row each, a few microseconds.
+//! each of them until it has enough. So does whoever passes over users. Both cost a row each, a few microseconds, and nobody else writes meanwhile: beyond
+//! so many that do not fit, a look gives up, and those behind them wait.
 
 use runvoy_model::execution::Place;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::name::Name;
-use runvoy_model::spec::{Needs, Spec};
+use runvoy_model::spec::{Labels, Needs, Spec};
 use runvoy_model::time::UnixMs;
 use runvoy_model::view::PassOver;
 use rusqlite::{Connection, OptionalExtension, params};
+use serde::Deserialize;
 
 use crate::fault::Fault;
 use crate::record::{id_column, text};
+
+/// So many of users who have their share are passed over in one look at those of one priority.
+const MOST_PASSED: usize = 100_000;
+/// One whose labels do not fit counts for so many: its spec has to be read.
+const UNFIT_COUNTS: usize = 10;
 
 /// The first executions that can be leased now. What is in backoff is passed over, not waited for.
 pub(crate) fn first(
@@ -99,11 +106,16 @@ impl Look<'_> {
              WHERE queue = ?1 AND priority = ?2 AND ready_at <= ?3 ORDER BY ready_at, id",
         )?;
         let mut rows = statement.query(params![self.queue.as_str(), self.number, self.now.0])?;
-        let mut left = self.max;
-        while left > 0 {
+        let (mut left, mut patience) = (self.max, MOST_PASSED);
+        while left > 0 && patience > 0 {
             let Some(row) = rows.next()? else { break };
             let user = std::str::from_utf8(text(row, 2)?).unwrap_or_default();
-            if pass.has_user(self.queue, user) || (self.line.labelled && !fits(text(row, 3)?, pass)?) {
+            if pass.has_user(self.queue, user) {
+                patience -= 1;
+                continue;
+            }
+            if self.line.labelled && !fits(text(row, 3)?, pass)? {
+                patience = patience.saturating_sub(UNFIT_COUNTS);
                 continue;
             }
             found.push(self.place(row.get(1)?, id_column(row, 0)?));
@@ -113,10 +125,17 @@ impl Look<'_> {
     }
 }
 
+/// The part of a spec that says who may take it.
+#[derive(Deserialize)]
+struct Asked {
+    #[serde(default)]
+    worker_labels: Labels,
+}
+
 fn fits(spec: &[u8], pass: &PassOver) -> Result<bool, Fault> {
-    let spec: Spec =
+    let asked: Asked =
         serde_json::from_slice(spec).map_err(|error| Fault::Damaged(format!("what stands in line cannot be read: {error}")))?;
-    Ok(spec.fits(&pass.labels))
+    Ok(asked.worker_labels.iter().all(|(key, value)| pass.labels.get(key) == Some(value)))
 }
 
 /// Those who ask the same of a worker.

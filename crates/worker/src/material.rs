@@ -5,16 +5,13 @@ use std::time::Duration;
 
 use runvoy_model::command::Fence;
 use runvoy_ports::lease::{LeaseError, Leases, Materials};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use crate::mask::{Mask, Strength, TooMuch, strengths};
 
 const PAUSE: Duration = Duration::from_millis(250);
 /// What cannot be had for this long ends the attempt, where the worker is not told another time.
 pub(crate) const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
-
-/// One call for them that takes longer is made anew.
-const CALL_WITHIN: Duration = Duration::from_secs(5);
 
 /// Why there are no materials.
 #[derive(Debug)]
@@ -31,12 +28,11 @@ pub(crate) enum NotHad {
 pub(crate) async fn fetch(leases: &dyn Leases, fence: Fence, give_up_after: Duration) -> Result<Materials, NotHad> {
     let began = Instant::now();
     loop {
-        let error = match timeout(CALL_WITHIN, leases.materials(fence)).await {
-            Ok(Ok(materials)) => return Ok(materials),
-            Ok(Err(LeaseError::Lost(_))) => return Err(NotHad::Lost),
-            Ok(Err(LeaseError::Unavailable(error))) => error.to_string(),
-            Ok(Err(error)) => return Err(NotHad::Refused(error.to_string())),
-            Err(_) => format!("no answer within {} s", CALL_WITHIN.as_secs()),
+        let error = match leases.materials(fence).await {
+            Ok(materials) => return Ok(materials),
+            Err(LeaseError::Lost(_)) => return Err(NotHad::Lost),
+            Err(LeaseError::Unavailable(error)) => error.to_string(),
+            Err(error) => return Err(NotHad::Refused(error.to_string())),
         };
         if began.elapsed() >= give_up_after {
             return Err(NotHad::Unavailable(format!("its secrets and its input could not be had: {error}")));

@@ -74,6 +74,13 @@ impl Places {
         }
     }
 
+    /// Leaves what another attempt of the same execution has entered since.
+    fn leave(&mut self, id: ExecutionId, nudge: &Arc<Notify>) {
+        if self.running.get(&id).is_some_and(|entered| Arc::ptr_eq(entered, nudge)) {
+            self.running.remove(&id);
+        }
+    }
+
     fn nudge(&mut self, id: ExecutionId) {
         match self.running.get(&id) {
             Some(nudge) => nudge.notify_one(),
@@ -189,7 +196,7 @@ impl Worker {
         self.places.lock().enter(id, &nudge);
         tokio::spawn(async move {
             // Dropped however the attempt ends, by a panic too: the slot is free and the execution no longer counts as running.
-            let entry = Entry { worker: &worker, id };
+            let entry = Entry { worker: &worker, id, nudge: Arc::clone(&nudge) };
             Attempt::new(&worker, execution, nudge, worker.stopping.subscribe()).run().await;
             drop((entry, permit));
         });
@@ -212,11 +219,12 @@ impl Worker {
 struct Entry<'a> {
     worker: &'a Worker,
     id: ExecutionId,
+    nudge: Arc<Notify>,
 }
 
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
-        self.worker.places.lock().running.remove(&self.id);
+        self.worker.places.lock().leave(self.id, &self.nudge);
     }
 }
 
@@ -256,5 +264,22 @@ impl Slots for OwnSlots {
 impl Slot for OwnSlot {
     fn start(self: Box<Self>, execution: Execution) {
         self.worker.start(execution, self.permit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_that_ends_late_leaves_the_place_of_the_next_one() {
+        let (mut places, id) = (Places::default(), ExecutionId::from_bytes([1; 16]));
+        let (first, second) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        places.enter(id, &first);
+        places.enter(id, &second);
+        places.leave(id, &first);
+        assert!(places.running.contains_key(&id));
+        places.leave(id, &second);
+        assert!(places.running.is_empty());
     }
 }

@@ -113,7 +113,7 @@ fn the_first_in_line_are_leased_first() {
             let serves: Vec<_> = Needs::ALL.into_iter().filter(|_| chance.percent(70)).collect();
             let now = world::time(chance);
             let max = [0, 1, 3, 10, 1_000][chance.below(5)];
-            let pass = maybe(chance, 60, |chance| world::pass(chance));
+            let pass = maybe(chance, 60, world::pass);
             let (expected, earliest) = oracle::ready(&world.all, &queues, &serves, now, max, pass.as_ref());
             let found = world.lists.ready(&queues, &serves, now, max, pass.as_ref()).await.expect("candidates");
             assert_eq!(ids(&found), ids(&expected), "{queues:?} {serves:?} {now:?} {max}");

@@ -97,12 +97,11 @@ enum QueuesCommand {
 
 /// The limits of a queue.
 #[derive(Debug, Clone, Args)]
-#[group(required = true, multiple = true)]
 struct SetArgs {
     #[command(flatten)]
     queue: QueueName,
     /// Executions with workers at once, 1 to 1000; 0 for any number
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    #[arg(long, value_name = "N", required_unless_present = "per_user", value_parser = clap::value_parser!(u32).range(0..=1000))]
     concurrency: Option<u32>,
     /// Executions of one user with workers at once, 1 to 1000; 0 for any number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]

@@ -18,7 +18,7 @@ const EXAMPLES: &str = "\
 Examples:
   runvoy workers list
   runvoy workers create gpu-1 --queue gpu,default
-  RUNVOY_API_KEY=rv_… runvoy worker --queue gpu       # on the machine that works
+  RUNVOY_API_KEY=rv_… runvoy worker --queue gpu --run-as-uids 70000-70999   # where it works
   runvoy workers rotate gpu-1                          # another key; the old one ends
   runvoy workers revoke gpu-1";
 
@@ -208,7 +208,7 @@ fn hand_over(session: &Session, made: &CreateWorkerResponse) -> Result<u8, Failu
     // Where stdout goes elsewhere the key is not written a second time: whoever keeps stderr may be somebody else.
     let shown = if session.terminal.stdout_tty { key } else { "KEY" };
     let text = one_line(&format!("this key of worker {} is shown once; keep it in a safe place", account.name));
-    let usage = one_line(&format!("RUNVOY_API_KEY={shown} runvoy worker --queue {queue}"));
+    let usage = one_line(&format!("RUNVOY_API_KEY={shown} runvoy worker --queue {queue} --run-as-uids 70000-70999"));
     session.note(Tone::Plain, &format!("{text}\n  use it: {usage}"));
     Ok(0)
 }

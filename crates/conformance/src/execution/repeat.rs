@@ -101,7 +101,7 @@ pub async fn a_repeated_kill_is_one(harness: Executions<'_>) {
 pub async fn a_repeated_reap_is_one(harness: Executions<'_>) {
     let mut stage = Stage::new(harness);
     let fence = stage.running(|spec| spec.retries = 2).await;
-    repeat(&mut stage, Command::Reap(reap(fence, 0))).await;
+    repeat(&mut stage, Command::Reap(reap(fence, 1))).await;
     assert_eq!(stage.get(fence.execution).await.status, Status::Pending);
 }
 

@@ -46,8 +46,32 @@ impl Desk {
         id.0.unix_ms() <= self.since.0 || self.slots.lock().contains_key(&id)
     }
 
-    /// Nothing more is expected of an execution.
+    /// Nothing more is expected of an execution. Whoever is at its place keeps it: the next one would stand at another, and both would write at once. What is
+    /// known there goes all the same, unless it is being written.
     pub(super) fn forget(&self, id: ExecutionId) {
-        self.slots.lock().remove(&id);
+        let mut slots = self.slots.lock();
+        let Some(slot) = slots.get(&id) else { return };
+        // Nobody comes to it while the map is locked.
+        if Arc::strong_count(slot) == 1 {
+            slots.remove(&id);
+        } else if let Ok(mut ledger) = slot.try_lock() {
+            *ledger = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_that_somebody_is_at_is_not_given_away() {
+        let (desk, id) = (Desk::new(UnixMs(0)), ExecutionId::from_bytes([9; 16]));
+        let mine = desk.slot(id);
+        desk.forget(id);
+        assert!(Arc::ptr_eq(&mine, &desk.slot(id)), "the next one waits at the same place");
+        drop(mine);
+        desk.forget(id);
+        assert!(!desk.may_know(id));
     }
 }

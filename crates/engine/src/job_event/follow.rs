@@ -21,6 +21,9 @@ use crate::hub::Watch;
 /// The sequence of an attempt's derived end: behind everything that it could have written.
 const END: u64 = SEQUENCES_PER_ATTEMPT - 1;
 
+/// So many lines become events at a time: an event is much larger than a short line, and a page holds a great many of those.
+const AT_ONCE: u32 = 1_000;
+
 /// Which events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobEventFilter {
@@ -59,6 +62,8 @@ pub struct JobEventFollower {
     /// The next line in the log of events, and in the log of lines.
     next_event: u64,
     next_line: u64,
+    /// What was read of the log of lines, from that line on.
+    page: VecDeque<Chunk>,
     assembler: Assembler,
     sources: BTreeMap<u32, Source>,
     /// The derived start of the attempt was handed out.
@@ -104,6 +109,7 @@ impl Engine {
             first_attempt: attempt,
             next_event,
             next_line,
+            page: VecDeque::new(),
             assembler: Assembler::default(),
             sources: BTreeMap::new(),
             started: false,
@@ -173,22 +179,32 @@ impl JobEventFollower {
         Ok(advanced)
     }
 
-    /// Takes a page of lines of attempts that published nothing, up to those of a later attempt; whether there was anything.
+    /// Takes some lines of attempts that published nothing, up to those of a later attempt; whether there was anything.
     async fn read_lines(&mut self) -> Result<bool, EngineError> {
         let derives = |attempt| self.sources.get(&attempt) != Some(&Source::Published);
         if !(self.first_attempt..=self.attempt).any(derives) {
             return Ok(false);
         }
-        let chunks = self.engine.ports.logs.read(self.id, self.next_line, PAGE_BYTES).await?;
-        let (attempt, mut advanced) = (self.attempt, false);
-        for chunk in chunks.iter().take_while(|chunk| chunk.attempt <= attempt) {
+        if self.page.is_empty() {
+            self.page = self.engine.ports.logs.read(self.id, self.next_line, PAGE_BYTES).await?.into();
+        }
+        let (mut left, mut advanced) = (AT_ONCE, false);
+        while left > 0 {
+            let Some(chunk) = self.page.front().filter(|chunk| chunk.attempt <= self.attempt).cloned() else { break };
+            let mut taken = chunk.block.count;
             if chunk.attempt >= self.first_attempt && self.source(chunk.attempt).await? == Source::Derived {
                 if chunk.attempt == self.attempt {
                     self.begin().await?;
                 }
-                self.derive(chunk)?;
+                taken = taken.min(left);
+                self.derive(&chunk, taken)?;
+                left -= taken;
             }
-            self.next_line = chunk.next_line();
+            self.page.pop_front();
+            self.next_line = chunk.first_line + u64::from(taken);
+            if taken < chunk.block.count {
+                self.page.push_front(chunk.starting_at(self.next_line));
+            }
             advanced = true;
         }
         Ok(advanced)
@@ -205,8 +221,9 @@ impl JobEventFollower {
         Ok(source)
     }
 
-    fn derive(&mut self, chunk: &Chunk) -> Result<(), EngineError> {
-        for record in records(chunk) {
+    /// Makes events of the first lines of a chunk.
+    fn derive(&mut self, chunk: &Chunk, lines: u32) -> Result<(), EngineError> {
+        for record in records(chunk).take(usize::try_from(lines).unwrap_or(usize::MAX)) {
             let (index, record) = record?;
             if record.stream == Stream::Platform {
                 continue;

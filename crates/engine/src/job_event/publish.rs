@@ -53,6 +53,7 @@ impl Engine {
             if let Written::All = self.keep(&standing, &mut ledger, &new).await? {
                 *place = Some(ledger);
                 drop(place);
+                drop(slot);
                 self.hub.changed(fence.execution);
                 self.take_effect(holder, fence, &standing, &new).await;
                 if standing.execution.status.is_terminal() {

@@ -5,6 +5,7 @@ use runvoy_model::execution::Execution;
 use runvoy_ports::lease::LeaseError;
 
 use crate::Engine;
+use crate::lease::holds;
 
 /// A lapsed attempt may publish for so long.
 const LATE_FOR_MS: i64 = 24 * 3600 * 1000;
@@ -22,8 +23,7 @@ impl Engine {
     pub(super) async fn standing(&self, fence: Fence) -> Result<Standing, LeaseError> {
         let found = self.ports.store.get(fence.execution).await.map_err(|error| LeaseError::Unavailable(Box::new(error)))?;
         let execution = found.ok_or_else(|| LeaseError::Lost(format!("there is no execution {}", fence.execution)))?;
-        let holds = execution.lease.as_ref().is_some_and(|lease| lease.id == fence.lease && lease.attempt == fence.attempt);
-        let late = execution.status.is_terminal() || !holds;
+        let late = !holds(&execution, fence)? || execution.status.is_terminal();
         let lapsed_by = match execution.completed_at {
             Some(completed_at) => Some(completed_at),
             None if execution.attempt > fence.attempt => execution.attempt_started_at,

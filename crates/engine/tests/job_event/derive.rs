@@ -91,3 +91,16 @@ async fn a_silent_attempt_has_its_start_and_its_end() {
     scene.finish(0).await;
     assert_eq!(shown(&scene.all(JobEventFilter::default()).await), ["started", "ended 0"]);
 }
+
+#[tokio::test]
+async fn very_many_short_lines_come_whole_and_in_order() {
+    let scene = Scene::new().await;
+    let lines = [(Stream::Stdout, &b"x"[..], true); 1_250];
+    write(&scene, scene.fence, 1, &lines).await;
+    write(&scene, scene.fence, 1_251, &lines).await;
+    scene.finish(0).await;
+    let events = scene.all(JobEventFilter::default()).await;
+    let of = |sequence| Place { sequence, part: 0 }.reader_sequence(1);
+    let expected: Vec<_> = (0..=2_500).chain([SEQUENCES_PER_ATTEMPT - 1]).map(of).collect();
+    assert_eq!(sequences(&events), expected);
+}

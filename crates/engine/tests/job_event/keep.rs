@@ -118,7 +118,7 @@ async fn the_start_of_a_process_is_a_sign_of_life_with_its_id() {
     assert_eq!(beats[0].event.properties["processId"], 4711);
     let execution = runvoy_ports::store::ExecutionStore::get(&**store, scene.execution.id).await.expect("answers").expect("there");
     let lease = execution.lease.expect("it runs");
-    assert_eq!((lease.extensions, lease.deadline), (1, scene.stage.engine.now().plus_ms(30_000)));
+    assert_eq!((lease.extensions, lease.deadline), (2, scene.stage.engine.now().plus_ms(30_000)));
 }
 
 #[tokio::test]

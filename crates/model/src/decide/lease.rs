@@ -18,6 +18,11 @@ use crate::view::{PassOver, View, Writes};
 
 /// Heartbeat events are written no more often than this.
 const HEARTBEAT_EVERY_MS: i64 = 60_000;
+/// Late ones are kept while an execution has changed less often than this and than extends alone would have changed it, until a day after its end: whoever has
+/// lost a lease may go on asking for ever.
+const LATE_ROOM: u64 = 100;
+const CHANGES_A_MINUTE: u64 = 7;
+const LATE_FOR_MS: i64 = 24 * 3600 * 1000;
 /// So many in line are looked at for those that may run.
 const MOST_LOOKED_AT: usize = 1_024;
 /// Longer than any backoff: who seems to wait longer than this waits for a clock that was set back.
@@ -43,7 +48,7 @@ pub(super) fn lease<V: View>(view: &mut V, step: &Step, request: &LeaseRequest) 
 }
 
 /// What a worker is given of what stands in line. What it cannot have keeps nobody waiting: a queue that hands nothing out is not looked at again, and
-/// users who have their share and labels that the worker lacks are passed over by the store itself, however many executions that are.
+/// users who have their share and labels that the worker lacks are passed over by the store itself, as far as it looks.
 struct Choice<'r> {
     step: &'r Step,
     request: &'r LeaseRequest,
@@ -185,6 +190,9 @@ pub(super) fn start_attempt(execution: &mut Execution, step: &Step, writes: &mut
     execution.attempt_started_at = Some(step.at);
     let lease = execution.lease.as_mut().expect("an attempt is begun under its lease");
     lease.begun = true;
+    // Its worker counts from when it read the offer, which is later than the grant: whoever watches must not be earlier.
+    lease.extensions += 1;
+    lease.deadline = deadline(step, lease.ttl_ms);
     let started = json!({
         "attempt": lease.attempt,
         "effectiveUntil": lease.deadline.seconds(),
@@ -240,6 +248,9 @@ pub(super) fn extend<V: View>(view: &mut V, step: &Step, extend: &Extend) -> Dec
         Fenced::Unknown => refuse(Refusal::NotFound),
         Fenced::Lapsed(execution) => {
             let refusal = too_late(&execution);
+            if !keeps_late(&execution, step.at) {
+                return refuse(refusal);
+            }
             let late = json!({"attempt": extend.fence.attempt, "late": true});
             writes.event(step, execution.id, EventType::TaskHeartbeat, properties(&execution, late));
             writes.put(*execution, step);
@@ -262,6 +273,13 @@ pub(super) fn extend<V: View>(view: &mut V, step: &Step, extend: &Extend) -> Dec
             Ok((writes, Answer::Extended(answer)))
         }
     }
+}
+
+/// Whether there is room for one more late heartbeat.
+fn keeps_late(execution: &Execution, now: UnixMs) -> bool {
+    let until = execution.completed_at.map_or(now, |ended| now.min(ended.plus_ms(LATE_FOR_MS)));
+    let minutes = until.ms_since(execution.submitted_at) / HEARTBEAT_EVERY_MS;
+    execution.version < LATE_ROOM.saturating_add(minutes.unsigned_abs().saturating_mul(CHANGES_A_MINUTE))
 }
 
 fn heartbeat(execution: &Execution, lease: &Lease, step: &Step, extend: &Extend) -> Value {

@@ -286,7 +286,7 @@ fn a_reap_acts_only_on_the_lease_that_was_watched() {
     let other = Fence { lease: LeaseId::from_bytes([0xee; 16]), ..fence };
     assert_eq!(world.play(Command::Reap(reap_of(other, 1))), Answer::Unchanged, "it is another lease");
     assert_eq!(world.get(fence.execution).status, Status::Running);
-    assert!(matches!(world.play(Command::Reap(reap_of(fence, 1))), Answer::Ended(_)));
+    assert!(matches!(world.play(Command::Reap(reap_of(fence, 2))), Answer::Ended(_)));
 }
 
 #[test]

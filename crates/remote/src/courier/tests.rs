@@ -29,6 +29,8 @@ struct Shelf {
     most: Option<usize>,
     /// At this call it has forgotten all but so many lines.
     forgets: Option<(usize, usize)>,
+    /// It, or something in front of it, refuses so many calls.
+    refuses: usize,
     /// It wants to hear nothing.
     is_over: bool,
 }
@@ -39,6 +41,9 @@ impl Shelf {
         if let Some((at, keep)) = self.forgets.filter(|(at, _)| *at == call) {
             assert_eq!(at, call);
             self.lines.lock().truncate(keep);
+        }
+        if call < self.refuses {
+            return Err(Fault::Refused("forbidden".to_owned()));
         }
         match self.loses {
             Some(loses) if call % loses == 1 => Err(Fault::Away("lost on the way".to_owned())),
@@ -269,4 +274,30 @@ async fn an_attempt_that_the_server_does_not_want_is_told_so_and_forgotten() {
     assert!(matches!(stage.outbox.append(2, line(Stream::Stdout, "more")).await, Err(LeaseError::Lost(why)) if why == "it has ended"));
     assert_eq!(stage.outbox.finish(b"end".to_vec()).await, Verdict::Lost("it has ended".to_owned()));
     assert_eq!(stage.files(), 0);
+}
+
+#[tokio::test]
+async fn a_refusal_that_passes_costs_neither_output_nor_the_end() {
+    let stage = Stage::new(Shelf { refuses: 2, ..Shelf::default() });
+    stage.write(1, 3).await;
+    let courier = stage.send();
+    assert_eq!(stage.outbox.finish(b"end".to_vec()).await, Verdict::Told(Bytes::from_static(b"{}")));
+    courier.await.expect("it is done");
+    assert_eq!((stage.shelf.lines.lock().clone(), stage.shelf.told.lock().join("")), (lines(3), "end".to_owned()));
+    assert_eq!(stage.files(), 0);
+}
+
+#[tokio::test]
+async fn output_that_cannot_be_read_again_stays_on_the_worker_although_the_end_is_told() {
+    let stage = Stage::new(Shelf::default());
+    stage.write(1, 2).await;
+    let path = std::fs::read_dir(stage.dir.path()).expect("the directory").next().expect("a file").expect("readable").path();
+    let mut bytes = std::fs::read(&path).expect("readable");
+    *bytes.last_mut().expect("not empty") ^= 1;
+    std::fs::write(&path, bytes).expect("written");
+    let courier = stage.send();
+    assert_eq!(stage.outbox.finish(b"end".to_vec()).await, Verdict::Told(Bytes::from_static(b"{}")));
+    courier.await.expect("it is done");
+    assert!(!path.exists() && path.with_extension("refused").exists());
+    assert!(leftover::find(stage.dir.path(), URL, &Still).expect("readable").is_empty(), "no start tries it again");
 }

@@ -196,6 +196,21 @@ fn output_that_nobody_stores_leaves_a_remark_and_the_platforms_lines() {
     wal.drop_output(wal.seek(4).expect("readable").expect("kept"), UnixMs(1), |bytes| format!("{bytes} bytes")).expect("written");
     let (again, _) = Wal::open(&wal.path).expect("readable").expect("a log");
     assert_eq!((all(&again, ALL), again.end()), (vec!["0 bytes".to_owned(), "last".to_owned()], Some(&b"end"[..])));
+    assert_eq!(fs::read_dir(dir.path()).expect("the directory").count(), 1);
+}
+
+#[test]
+fn an_end_that_was_written_stays_whatever_else_goes_wrong() {
+    let dir = TempDir::new().expect("a directory");
+    let (mut wal, _) = written(dir.path());
+    let before = fs::read(&wal.path).expect("readable");
+    wal.forget().expect("nothing is done");
+    // Nothing can be made where another log would be written.
+    fs::create_dir(wal.path.with_extension(UNFINISHED)).expect("made");
+    let first = wal.first();
+    wal.drop_output(first, UnixMs(1), |bytes| format!("{bytes} bytes")).expect_err("it cannot be written");
+    assert_eq!((wal.end(), all(&wal, ALL).len()), (Some(&b"the end"[..]), 4));
+    assert_eq!(fs::read(&wal.path).expect("readable"), before);
 }
 
 proptest! {

@@ -61,7 +61,7 @@ pub const KEYS: &[Key] = &[
     key!(worker_audience, "runvoy", "Tokens that workers sign for themselves must be for one of these, or for the server's address.", list),
     key!(run_as, "", "One user that all commands run as; empty is the server's own user.", optional),
     key!(run_as_uids, "", "Uids `FIRST-LAST`: each execution runs as one of its own. Secrets of several users need it.", uids),
-    key!(allow_shared_uid, "false", "Run commands as the server's own user although there are several users.", boolean),
+    key!(allow_shared_uid, "false", "Run commands as the own user of a server with several users, or of a worker elsewhere.", boolean),
     key!(git_allow_private, "false", "Clone from literal addresses of this machine and of private networks too.", boolean),
     key!(git_ca_file, "", "Certificates (PEM) that git trusts instead of the system's; the commands' user must be able to read it.", path),
     key!(work_dir, "", "Where each command gets a directory of its own; empty is `work` in the data directory.", path),

@@ -35,6 +35,7 @@ const COMMANDS_END_WITHIN: Duration = Duration::from_secs(10);
 pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> {
     let mut settings = settings::gather(args.config.as_deref(), args.flags()).map_err(Failure::usage)?;
     let times = Times::of(args).map_err(Failure::usage)?;
+    refuse_shared_uid(&settings).map_err(Failure::usage)?;
     let endpoint = place::endpoint(global)?;
     let labels = labels(args.labels.as_deref().unwrap_or_default()).map_err(Failure::usage)?;
     logging::start(&settings.log_level, &settings.log_format)?;
@@ -42,9 +43,6 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
     let mut stops = Stops::catch()?;
     let place = Place::take(settings.work_dir.take())?;
     let runner = runner::start(&place.dir, &settings, OpenFiles::raise()).await?;
-    if settings.run_as.is_none() && settings.run_as_uids.is_none() {
-        tracing::warn!("commands run as the worker's own user and can read its key: give it --run-as or --run-as-uids");
-    }
     let (clock, host): (Arc<dyn Clock>, _) = (Arc::new(SystemClock::new()), runner::host());
     let name = args.name.clone().unwrap_or_else(|| host.clone());
     let info = WorkerInfo {
@@ -85,6 +83,17 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
     let worker = Worker::new(Arc::clone(&leases) as _, runner, clock, config);
     announce(&name, &settings, &url);
     serve(&worker, &leases, &attendant, &mut stops, &times, settings.grace).await
+}
+
+/// A command of the worker's own user could act as the worker: that is for whoever starts it to accept.
+fn refuse_shared_uid(settings: &Settings) -> anyhow::Result<()> {
+    if settings.run_as.is_some() || settings.run_as_uids.is_some() || settings.allow_shared_uid {
+        return Ok(());
+    }
+    Err(anyhow!(
+        "commands would run as the worker's own user, and could read its key and the tokens of its leases: give --run-as-uids FIRST-LAST (a user \
+         for each execution), --run-as USER (one for all), or --allow-shared-uid to accept that"
+    ))
 }
 
 /// What a worker is told about time.

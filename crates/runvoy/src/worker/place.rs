@@ -51,7 +51,7 @@ pub fn endpoint(global: &GlobalArgs) -> Result<Endpoint, Failure> {
     let key_file = global.api_key_file.clone();
     let key = match (key_file, variable("RUNVOY_API_KEY"), variable("RUNVOY_API_KEY_FILE")) {
         (Some(path), ..) => read_key(&path)?,
-        (None, Some(key), _) => key,
+        (None, Some(key), _) => usable_key(&key, "the variable RUNVOY_API_KEY")?,
         (None, None, Some(path)) => read_key(Path::new(&path))?,
         (None, None, None) => {
             return Err(Failure::key(anyhow!(
@@ -71,9 +71,16 @@ fn variable(name: &str) -> Option<String> {
 fn read_key(path: &Path) -> Result<String, Failure> {
     let text =
         std::fs::read_to_string(path).map_err(|error| Failure::key(anyhow!("cannot read the key file {}: {error}", path.display())))?;
+    usable_key(&text, &format!("the key file {}", path.display()))
+}
+
+/// A key as it is sent: one word of visible ASCII, whatever stands around it. What is wrong is said without the key.
+fn usable_key(text: &str, origin: &str) -> Result<String, Failure> {
     match text.trim() {
-        "" => Err(Failure::key(anyhow!("the key file {} is empty", path.display()))),
-        key => Ok(key.to_owned()),
+        "" => Err(Failure::key(anyhow!("{origin} is empty"))),
+        key if key.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(key.to_owned()),
+        key if key.lines().count() > 1 => Err(Failure::key(anyhow!("{origin} has several lines: it must hold the key and nothing else"))),
+        _ => Err(Failure::key(anyhow!("{origin} holds no key: a key has neither blanks nor characters outside ASCII"))),
     }
 }
 
@@ -92,6 +99,18 @@ pub fn labels(text: &str) -> Result<BTreeMap<String, String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_is_one_word_that_a_header_can_carry() {
+        assert_eq!(usable_key(" rv_abc-1.2\r\n", "the file").expect("a key"), "rv_abc-1.2");
+        for (wrong, word) in
+            [("\n", "empty"), ("rv_a\nrv_b\n", "several lines"), ("rv a", "blanks"), ("rv_\u{e9}", "ASCII"), ("rv\0", "ASCII")]
+        {
+            let failure = usable_key(wrong, "the file").expect_err(word);
+            let said = failure.error.to_string();
+            assert!(failure.code == 4 && said.starts_with("the file ") && said.contains(word) && !said.contains("rv"), "{said}");
+        }
+    }
 
     #[test]
     fn labels_are_names_with_values() {

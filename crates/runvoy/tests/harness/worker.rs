@@ -31,7 +31,14 @@ impl WorkerSetup {
         let made = server.cli(&["workers", "create", account]);
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let key = String::from_utf8_lossy(&made.stdout).trim().to_owned();
-        Self { url: server.url.clone(), key, args: Vec::new(), wrapper: Vec::new() }
+        let args = vec!["--allow-shared-uid".to_owned()];
+        Self { url: server.url.clone(), key, args, wrapper: Vec::new() }
+    }
+
+    /// Without the arguments so far, the usual ones too.
+    pub fn bare(mut self) -> Self {
+        self.args.clear();
+        self
     }
 
     pub fn args(mut self, args: &[&str]) -> Self {

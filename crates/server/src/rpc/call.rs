@@ -11,7 +11,7 @@ use runvoy_rpc::connectrpc::{ConnectError, RequestContext, Response, ServiceResu
 
 use super::error::RpcFault;
 use super::token::Task;
-use crate::app::State;
+use crate::app::{OpenStream, State};
 use crate::fault::{Fault, shortened};
 
 /// Who calls, put into a request once that is known. Without it no handler runs.
@@ -44,6 +44,11 @@ impl Call {
     /// The caller as a worker.
     pub(super) fn holder(&self, worker: WorkerId) -> Holder {
         Holder { worker, caller: Some(self.caller.clone()) }
+    }
+
+    /// Counts a stream of the caller until it is dropped; refuses one where they have as many as they may.
+    pub(super) fn open_stream(&self) -> Result<OpenStream, RpcFault> {
+        self.state.open_stream(&self.caller.email).ok_or_else(|| Fault::too_many_streams().into())
     }
 
     /// Refuses a key that is limited to other queues.

@@ -25,12 +25,15 @@ use super::error::RpcFault;
 use super::lease::{json, ttl_ms};
 use super::token::Task;
 use super::{enqueue, job, worker};
+use crate::app::OpenStream;
 use crate::credential::Standing;
 use crate::fault::Fault;
 
 const MOST_JOBS: usize = 1_000;
 /// So many are leased at once, so that a client that takes its time does not keep them from others.
 const AT_ONCE: usize = 32;
+/// A worker that may come back is waited for no longer than this: the execution, and its place in its queue, are held all the while.
+const MOST_PATIENCE_MS: u64 = 12 * 3600 * 1000;
 /// Whoever waits is looked at so often: their key may have been revoked.
 const LOOK_AT_CALLER: Duration = Duration::from_secs(5);
 
@@ -58,6 +61,7 @@ struct Dequeue {
     hand: Option<Hand>,
     asked_before: bool,
     empty_handed: bool,
+    _open: OpenStream,
 }
 
 impl Dequeue {
@@ -85,11 +89,24 @@ impl Dequeue {
             max: AT_ONCE,
             ttl_ms: ttl_ms(request.visibility_timeout_seconds, request.lease_ttl_ms)?,
             begin: false,
-            lost_after_ms: Some(lost_after_ms).filter(|ms| *ms > 0),
+            lost_after_ms: Some(lost_after_ms.min(MOST_PATIENCE_MS)).filter(|ms| *ms > 0),
         };
         let line = call.engine().stand_in_line(LineKey { queues, serves: worker.serves, labels: worker.labels });
-        let (standing, two_step) = (Standing::of(&call.caller), request.two_step);
-        Ok(Self { call, standing, ask, line, turn: None, two_step, deadline, left, hand: None, asked_before: false, empty_handed: false })
+        let (standing, two_step, open) = (Standing::of(&call.caller), request.two_step, call.open_stream()?);
+        Ok(Self {
+            call,
+            standing,
+            ask,
+            line,
+            turn: None,
+            two_step,
+            deadline,
+            left,
+            hand: None,
+            asked_before: false,
+            empty_handed: false,
+            _open: open,
+        })
     }
 
     /// The next lease; `None` when the client has as many as it wanted, or has waited as long as it wanted.

@@ -46,7 +46,10 @@ async fn submit(call: &Call, request: EnqueueJobRequest) -> Result<Execution, Rp
     let request = job::run_request(request)?;
     let queue = request.queue.as_deref().unwrap_or(DEFAULT_QUEUE);
     let queue = Name::new(queue).map_err(|error| RpcFault::invalid("queue", error.to_string()))?;
-    known(call, &queue).await?;
+    if let Err(unknown) = known(call, &queue).await {
+        // A repeat is answered as the first one was, whoever has left in between.
+        return call.engine().ran_before(&call.caller, &request).await?.ok_or(unknown);
+    }
     call.engine().run(&call.caller, &request).await.map_err(|error| match error {
         EngineError::Invalid { field, message } => Fault::invalid(&job::field(&field), message).into(),
         error => error.into(),

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use super::call::Call;
 use super::error::RpcFault;
 use super::token::Task;
+use crate::app::OpenStream;
 use crate::credential::Standing;
 use crate::fault::Fault;
 
@@ -76,7 +77,8 @@ async fn next(call: &Call, requests: &mut InboundStream<PublishJobEventsRequest>
 /// Streams events, those that were and those that come, until the last of an execution that has ended.
 pub(super) async fn stream(call: Call, request: StreamJobEventsRequest) -> Result<ServiceStream<StreamJobEventsResponse>, RpcFault> {
     let follower = call.engine().follow_job_events(&call.caller, &request.job_id, filter(&request)).await?;
-    let reader = Reader { standing: Standing::of(&call.caller), look_at: Instant::now() + LOOK_AT_CALLER, follower, call };
+    let (standing, open) = (Standing::of(&call.caller), call.open_stream()?);
+    let reader = Reader { standing, look_at: Instant::now() + LOOK_AT_CALLER, follower, call, _open: open };
     let events = stream::try_unfold(reader, |mut reader| async move {
         let next = reader.next().await.map_err(|fault| fault.into_status(&reader.call.caller.request_id))?;
         Ok::<_, ConnectError>(next.map(|response| (response, reader)))
@@ -97,6 +99,7 @@ struct Reader {
     follower: JobEventFollower,
     standing: Standing,
     look_at: Instant,
+    _open: OpenStream,
 }
 
 impl Reader {

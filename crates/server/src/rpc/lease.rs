@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use runvoy_model::command::Extend;
 use runvoy_model::execution::KillRequest;
-use runvoy_model::log::Block;
+use runvoy_model::log::{Block, BlockBuilder, Record};
 use runvoy_model::time::UnixMs;
 use runvoy_ports::lease::{LeaseError, Material as Opened};
 use runvoy_rpc::job::v1::{
@@ -18,6 +18,8 @@ use super::token::Task;
 const DEFAULT_TTL_MS: u64 = 300_000;
 const MOST_TTL_SECONDS: i64 = 12 * 3600;
 const LEAST_TTL_MS: u64 = 1_000;
+/// The clock of a worker may be ahead by so much.
+const AHEAD_MS: i64 = 60_000;
 
 /// How long a lease lasts, by what the client says in seconds, or more finely.
 pub(super) fn ttl_ms(seconds: i32, ms: i64) -> Result<u64, RpcFault> {
@@ -100,6 +102,7 @@ pub(super) async fn append(call: Call, request: AppendOutputRequest) -> Result<A
     }
     let block = Block::decode(UnixMs(request.first_at_ms), request.records);
     let block = block.map_err(|error| RpcFault::invalid("records", error.to_string()))?;
+    let block = within_time(block, call.engine().now());
     let late = call.under(&task, call.engine().is_late(task.fence).await).await?;
     match call.engine().append(task.fence, request.first_sequence, block, late).await {
         Err(LeaseError::Gap { expected }) => {
@@ -117,6 +120,20 @@ pub(super) async fn append(call: Call, request: AppendOutputRequest) -> Result<A
             Ok(AppendOutputResponse { stored_through: next.saturating_sub(1), ..AppendOutputResponse::default() })
         }
     }
+}
+
+/// The same records, with none from a time to come: a log is kept for so long after its latest record, and one from another age would keep it for ever.
+fn within_time(block: Block, now: UnixMs) -> Block {
+    let latest = now.plus_ms(AHEAD_MS);
+    let is_within = |record: &Record<'_>| (UnixMs(0)..=latest).contains(&record.at);
+    if block.records().flatten().all(|record| is_within(&record)) {
+        return block;
+    }
+    let mut moved = BlockBuilder::default();
+    for record in block.records().flatten() {
+        moved.push(Record { at: record.at.max(UnixMs(0)).min(latest), ..record });
+    }
+    moved.take()
 }
 
 impl Call {
@@ -139,7 +156,24 @@ pub(super) fn json(value: &impl serde::Serialize) -> Bytes {
 
 #[cfg(test)]
 mod tests {
+    use runvoy_model::log::Stream;
+
     use super::*;
+
+    #[test]
+    fn a_time_to_come_is_moved_to_now_and_nothing_else_changes() {
+        let block = |times: &[i64]| {
+            let mut block = BlockBuilder::default();
+            for at in times {
+                block.push(Record { at: UnixMs(*at), stream: Stream::Stderr, cont: false, eol: true, bytes: b"text" });
+            }
+            block.take()
+        };
+        let now = UnixMs(1_000_000);
+        assert_eq!(within_time(block(&[5, 1_060_000]), now), block(&[5, 1_060_000]));
+        assert_eq!(within_time(block(&[5, i64::MAX, -1, 7]), now), block(&[5, 1_060_000, 0, 7]));
+        assert_eq!(within_time(block(&[]), now), block(&[]));
+    }
 
     #[test]
     fn a_lease_lasts_as_long_as_was_said_within_bounds() {

@@ -11,7 +11,7 @@ use runvoy_model::name::Name;
 use runvoy_model::role::Action;
 use runvoy_model::spec::Needs;
 use runvoy_model::time::UnixMs;
-use runvoy_model::worker::Presence;
+use runvoy_model::worker::{MOST_QUEUES, Presence};
 use runvoy_rpc::connectrpc::{ConnectError, ServiceStream};
 use runvoy_rpc::job::v1::{AttendWorkerRequest, AttendWorkerResponse, ReportWorkerRequest, ReportWorkerResponse, WorkerInfo, WorkerNeed};
 use sha2::{Digest as _, Sha256};
@@ -77,6 +77,9 @@ fn worker_id(field: &str, text: &str) -> Result<WorkerId, RpcFault> {
 
 /// The queues that a request names, if the caller may serve them.
 pub(super) fn queues(call: &Call, field: &str, texts: &[String]) -> Result<Vec<Name>, RpcFault> {
+    if texts.len() > MOST_QUEUES {
+        return Err(RpcFault::invalid(field, format!("at most {MOST_QUEUES}")));
+    }
     let mut queues = Vec::with_capacity(texts.len());
     for text in texts {
         let queue = Name::new(text.as_str()).map_err(|error| RpcFault::invalid(field, error.to_string()))?;
@@ -88,9 +91,16 @@ pub(super) fn queues(call: &Call, field: &str, texts: &[String]) -> Result<Vec<N
     Ok(queues)
 }
 
+/// The account that calls; `None` for a person.
+fn account(call: &Call) -> Option<Name> {
+    call.caller.worker_account().and_then(|name| Name::new(name).ok())
+}
+
 pub(super) async fn report(call: Call, request: ReportWorkerRequest) -> Result<ReportWorkerResponse, RpcFault> {
     let info = request.worker.as_option().ok_or_else(|| RpcFault::invalid("worker", "must be there"))?;
     let worker = identity(&call, Some(info))?;
+    let account = account(&call);
+    call.engine().may_speak_for(worker.id, account.as_ref()).await?;
     if request.leaving {
         call.engine().worker_left(worker.id).await?;
         return Ok(ReportWorkerResponse::default());
@@ -102,7 +112,7 @@ pub(super) async fn report(call: Call, request: ReportWorkerRequest) -> Result<R
     let held = held.map_err(|_| RpcFault::invalid("job_ids", "names something that is no id of a job"))?;
     let presence = Presence {
         worker: worker.id,
-        account: call.caller.worker_account().and_then(|name| Name::new(name).ok()),
+        account,
         name: info.name.clone(),
         host: worker.host,
         version: info.version.clone(),
@@ -122,9 +132,11 @@ pub(super) async fn report(call: Call, request: ReportWorkerRequest) -> Result<R
 }
 
 pub(super) async fn attend(call: Call, request: AttendWorkerRequest) -> Result<ServiceStream<AttendWorkerResponse>, RpcFault> {
-    let ear = call.engine().listen(worker_id("worker_id", &request.worker_id)?);
-    let standing = Standing::of(&call.caller);
-    let calls = stream::try_unfold((call, ear, standing), |(call, ear, standing)| async move {
+    let worker = worker_id("worker_id", &request.worker_id)?;
+    call.engine().may_speak_for(worker, account(&call).as_ref()).await?;
+    let ear = call.engine().listen(worker);
+    let (standing, open) = (Standing::of(&call.caller), call.open_stream()?);
+    let calls = stream::try_unfold((call, ear, standing, open), |(call, ear, standing, open)| async move {
         let state = Arc::clone(&call.state);
         let job_ids = tokio::select! {
             heard = ear.hear() => heard.iter().map(ToString::to_string).collect(),
@@ -132,7 +144,8 @@ pub(super) async fn attend(call: Call, request: AttendWorkerRequest) -> Result<S
             () = state.stopping() => return Err(RpcFault::Stopping.into_status(&call.caller.request_id)),
         };
         standing.still_stands(&state, Action::Lease).await.map_err(|fault| RpcFault::from(fault).into_status(&call.caller.request_id))?;
-        Ok::<_, ConnectError>(Some((AttendWorkerResponse { job_ids, ..AttendWorkerResponse::default() }, (call, ear, standing))))
+        let response = AttendWorkerResponse { job_ids, ..AttendWorkerResponse::default() };
+        Ok::<_, ConnectError>(Some((response, (call, ear, standing, open))))
     });
     Ok(Box::pin(calls))
 }

@@ -42,7 +42,7 @@ const STRETCH: &str = "SELECT seq, entity_kind, entity, number, kind, at, id, ma
 const EXECUTIONS_WITHOUT: &str = "SELECT seq, id, state FROM executions WHERE seq BETWEEN ?1 AND ?2 AND NOT EXISTS \
      (SELECT 1 FROM events INDEXED BY events_entity WHERE entity_kind = 0 AND entity = executions.seq) ORDER BY seq";
 const RECORDS_WITHOUT: &str = "SELECT seq, kind, name, chain_count, chain_mac FROM records WHERE seq BETWEEN ?1 AND ?2 AND chain_count > 0 \
-     AND NOT EXISTS (SELECT 1 FROM events INDEXED BY events_entity WHERE entity_kind IN (1, 2, 3, 4, 5, 6, 7, 9) AND entity = records.seq) \
+     AND NOT EXISTS (SELECT 1 FROM events INDEXED BY events_entity WHERE entity_kind IN (1, 2, 3, 4, 5, 6, 7, 9, 10, 11) AND entity = records.seq) \
      ORDER BY seq";
 const JOBS_WITHOUT: &str = "SELECT seq, id, state FROM jobs WHERE seq BETWEEN ?1 AND ?2 AND NOT EXISTS \
      (SELECT 1 FROM events INDEXED BY events_entity WHERE entity_kind = 8 AND entity = jobs.seq) ORDER BY seq";
@@ -219,4 +219,19 @@ fn record_entity(code: i64, name: String) -> Option<Entity> {
 /// The name of what cannot be named.
 fn raw_label((kind, seq): (i64, i64)) -> String {
     format!("{}:#{seq}", entity_kind(kind).map_or("UNKNOWN", EntityType::as_str))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::entity_code;
+
+    #[test]
+    fn the_events_of_every_kind_of_record_are_looked_for() {
+        let (_, after) = RECORDS_WITHOUT.split_once("entity_kind IN (").expect("it names kinds");
+        let (named, _) = after.split_once(')').expect("a list");
+        let mut expected: Vec<i64> = Kind::ALL.into_iter().filter_map(Kind::entity).map(entity_code).collect();
+        expected.sort_unstable();
+        assert_eq!(named, expected.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
+    }
 }

@@ -9,7 +9,7 @@ use runvoy_model::job::{MOST_INLINE_BYTES, Payload};
 use runvoy_ports::lease::LeaseError;
 use runvoy_ports::runner::Unread;
 use serde_json::Value;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use super::Attempt;
 use crate::exchange::{self, ERROR, ERROR_LIMIT, OUTPUT, OUTPUT_LIMIT};
@@ -102,15 +102,13 @@ impl Leavings<'_> {
             None => {}
         }
         drop(output);
-        // A put that hangs is made anew while the lease still holds without another extend.
-        let (began, within) = (Instant::now(), self.worker.config.lease_ttl / 2);
+        let began = Instant::now();
         let give_up_after = self.worker.config.lost_after.unwrap_or(GIVE_UP_AFTER);
         loop {
-            let error = match timeout(within, self.worker.leases.put_blob(self.fence, text.clone())).await {
-                Ok(Ok(payload)) => return Ok(payload),
-                Ok(Err(LeaseError::Unavailable(error))) => error.to_string(),
-                Ok(Err(error)) => return Err(error.to_string()),
-                Err(_) => format!("it was not stored within {} ms", within.as_millis()),
+            let error = match self.worker.leases.put_blob(self.fence, text.clone()).await {
+                Ok(payload) => return Ok(payload),
+                Err(LeaseError::Unavailable(error)) => error.to_string(),
+                Err(error) => return Err(error.to_string()),
             };
             if began.elapsed() >= give_up_after {
                 return Err(error);

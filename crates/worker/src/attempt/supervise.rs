@@ -70,7 +70,7 @@ impl<'a> Attempt<'a> {
         let extend_every = self.worker.config.lease_ttl / 3;
         let mut timeout_at = self.execution.spec.timeout_ms.map(|ms| running.began + Duration::from_millis(ms));
         let mut release_at = Instant::now() + SILENCE;
-        let mut stop_seen = false;
+        let (mut stop_seen, mut yielded) = (false, false);
         loop {
             // Whoever lost the lease does not wait for what nobody takes.
             let is_lost = running.cause() == Some(&Cause::LeaseLost);
@@ -122,7 +122,9 @@ impl<'a> Attempt<'a> {
                     running.end(Cause::Timeout, Some(self.worker.config.grace));
                 }
                 () = until(running.kill_at()), if alive => running.force(),
-                () = until(self.yield_at()), if alive && running.cause() != Some(&Cause::LeaseLost) => {
+                // Once: what was ended for another reason keeps that reason, and may take a while to be gone.
+                () = until(self.yield_at()), if alive && !yielded && running.cause() != Some(&Cause::LeaseLost) => {
+                    yielded = true;
                     tracing::warn!(execution = %self.execution.id, "the lease lapses and cannot be extended: the command is ended");
                     self.is_cut_off = true;
                     running.end(Cause::LeaseLost, None);

@@ -46,9 +46,9 @@ async fn the_lease_is_kept_while_a_large_output_is_stored() {
 }
 
 #[tokio::test]
-async fn a_put_that_hangs_is_made_anew() {
+async fn a_put_that_was_not_answered_is_made_anew() {
     let mut stage = Stage::new(LARGE_OUTPUT).task(INPUT);
-    stage.hanging_puts = 2;
+    stage.unanswered_puts = 2;
     let played = stage.play().await;
     assert!(matches!(played.assert_exit(0).ended.output, Some(Payload::Blob { .. })), "{}", played.log);
     assert_eq!(played.blobs.len(), 1);

@@ -69,8 +69,8 @@ pub struct Stage {
     pub kill_at: Option<&'static str>,
     /// Materials are handed out after so many extends.
     pub extends_before_materials: usize,
-    /// The first so many puts of a blob hang until nobody waits for them.
-    pub hanging_puts: usize,
+    /// The first so many puts of a blob are not answered.
+    pub unanswered_puts: usize,
     /// A blob is taken after so many extends more.
     pub extends_before_put: usize,
     /// Something in every command goes over its memory limit.
@@ -106,7 +106,7 @@ impl Stage {
             playbook: None,
         };
         let git = Git { reach: Reach::Private, ca_file: None };
-        let (hanging_puts, extends_before_put, extends_before_materials) = (0, 0, 0);
+        let (unanswered_puts, extends_before_put, extends_before_materials) = (0, 0, 0);
         let materials = Ok(Materials::default());
         Self {
             spec,
@@ -114,7 +114,7 @@ impl Stage {
             materials,
             kill_at: None,
             extends_before_materials,
-            hanging_puts,
+            unanswered_puts,
             extends_before_put,
             oom_kills: false,
             cut_off_at: None,
@@ -182,7 +182,7 @@ impl Stage {
             kill_at: self.kill_at,
             cut_off_at: self.cut_off_at,
             extends_before_materials: self.extends_before_materials,
-            hanging_puts: self.hanging_puts.into(),
+            unanswered_puts: self.unanswered_puts.into(),
             extends_before_put: self.extends_before_put,
             extends_before_end: self.extends_before_end,
             lost_end: self.lost_after.is_some(),
@@ -254,7 +254,7 @@ struct Desk {
     kill_at: Option<&'static str>,
     cut_off_at: Option<&'static str>,
     extends_before_materials: usize,
-    hanging_puts: AtomicUsize,
+    unanswered_puts: AtomicUsize,
     extends_before_put: usize,
     extends_before_end: usize,
     lost_end: bool,
@@ -288,8 +288,8 @@ impl Leases for Desk {
 
     async fn put_blob(&self, fence: Fence, bytes: Vec<u8>) -> Result<Payload, LeaseError> {
         assert_eq!(fence.execution, self.execution.id);
-        if self.hanging_puts.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
-            std::future::pending::<()>().await;
+        if self.unanswered_puts.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
+            return Err(LeaseError::Unavailable("no answer in time".into()));
         }
         let until = *self.put_after.get_or_init(|| *self.extends.borrow() + self.extends_before_put);
         self.extends.subscribe().wait_for(|extends| *extends >= until).await.expect("it is not dropped");

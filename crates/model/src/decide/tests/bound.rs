@@ -102,3 +102,21 @@ fn what_is_nested_too_deep_to_be_read_again_is_left_out_and_told() {
         assert!([beat, end].iter().all(|event| depth(&event.properties) <= MOST_EVENT_DEPTH));
     }
 }
+
+#[test]
+fn whoever_lost_a_lease_and_goes_on_fills_no_history() {
+    let mut world = World::new();
+    let fence = world.running(|_| ());
+    world.reap(fence);
+    let tell = |world: &mut World, times: usize| {
+        for _ in 0..times {
+            assert!(matches!(world.extend(fence), Answer::Refused(_)));
+        }
+        world.events_of(fence.execution).len()
+    };
+    let kept = tell(&mut world, 200);
+    assert!((50..150).contains(&kept), "{kept}");
+    assert_eq!(world.events_of(fence.execution).last().map(|event| event.kind), Some(EventType::TaskHeartbeat), "some are kept");
+    world.now = world.now.plus_ms(3 * 60_000);
+    assert_eq!(tell(&mut world, 200), kept + 21, "as many as extends of three minutes would have changed");
+}

@@ -232,9 +232,12 @@ fn higher_priorities_go_first_and_age_makes_up_for_a_lower_one() {
     assert_eq!(leased.iter().map(|fence| fence.execution).collect::<Vec<_>>(), order);
 }
 
+/// What else a spec asks for.
+type Asked = fn(&mut crate::spec::Spec);
+
 #[test]
 fn a_silent_worker_is_waited_for_only_where_nobody_depends_on_its_end() {
-    let cases: [(fn(&mut crate::spec::Spec), Option<u64>); 4] = [
+    let cases: [(Asked, Option<u64>); 4] = [
         (|_| (), Some(3_600_000)),
         (|spec| spec.retries = 1, None),
         (|spec| spec.lock = Some(name("db")), None),

@@ -121,6 +121,19 @@ fn what_the_command_says_it_does_goes_before_its_output() {
 }
 
 #[test]
+fn the_begin_of_an_attempt_renews_its_lease() {
+    let mut world = World::new();
+    world.submit(|_| ());
+    let fence = world.lease().expect("a lease");
+    world.now = world.now.plus_ms(20_000);
+    for _ in 0..2 {
+        assert!(matches!(world.play(Command::Begin(fence)), Answer::Begun(_)));
+        let lease = world.get(fence.execution).lease.as_ref().expect("a lease");
+        assert_eq!((lease.extensions, lease.deadline), (1, world.now.plus_ms(30_000)), "a second begin is the first one");
+    }
+}
+
+#[test]
 fn nobody_else_begins_what_is_leased_until_then() {
     let mut world = World::new();
     world.submit(|_| ());

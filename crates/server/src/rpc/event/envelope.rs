@@ -205,7 +205,7 @@ mod tests {
     const NOW: UnixMs = UnixMs(1_700_000_000_123);
 
     fn through(message: JobEvent, attempt: u32) -> JobEvent {
-        let event = opened(message, NOW).ok().expect("an event").published().event;
+        let event = opened(message, NOW).expect("an event").published().event;
         let mark = Mark { first_line_seq: 1, lines: Lines::default(), full: false, in_order: true, straggled: false };
         closed(StreamedEvent::Published(Kept { attempt, event, mark })).expect("own encoding")
     }
@@ -234,9 +234,8 @@ mod tests {
 
     #[test]
     fn an_event_without_a_time_is_from_now_and_one_without_a_kind_is_known_by_its_data() {
-        let event = opened(JobEvent { event_data: Some(EventData::ProcessEnd(Box::default())), ..JobEvent::default() }, NOW)
-            .ok()
-            .expect("an event");
+        let event =
+            opened(JobEvent { event_data: Some(EventData::ProcessEnd(Box::default())), ..JobEvent::default() }, NOW).expect("an event");
         assert_eq!((event.at, event.kind, event.effect), (NOW, 2, Effect::Ended));
         assert_eq!(event.message.timestamp.nanos, 123_000_000);
     }

@@ -68,7 +68,7 @@ mod tests {
         let bytes: Vec<u8> = (0..3 * MOST_BYTES + 5).map(|n| (n % 251) as u8).collect();
         let output = OutputEvent { output: bytes.clone().into(), ..OutputEvent::default() };
         let message = JobEvent { sequence: 9, event_data: Some(EventData::Output(Box::new(output))), ..JobEvent::default() };
-        let parts = parts(opened(message, UnixMs(1)).ok().expect("an event"));
+        let parts = parts(opened(message, UnixMs(1)).expect("an event"));
         assert_eq!(
             parts.iter().map(|part| (part.event.place.sequence, part.event.place.part)).collect::<Vec<_>>(),
             [(9, 0), (9, 1), (9, 2), (9, 3)]
@@ -85,7 +85,7 @@ mod tests {
         let batch =
             OutputBatchEvent { outputs: vec![item(10, 1), item(MOST_BYTES, 2), item(0, 3), item(7, 4)], ..OutputBatchEvent::default() };
         let message = JobEvent { event_data: Some(EventData::OutputBatch(Box::new(batch))), ..JobEvent::default() };
-        let seen = parts(opened(message, UnixMs(1)).ok().expect("an event")).into_iter().map(|part| {
+        let seen = parts(opened(message, UnixMs(1)).expect("an event")).into_iter().map(|part| {
             let message = JobEvent::decode_from_slice(&part.event.envelope).expect("own encoding");
             let Some(EventData::OutputBatch(batch)) = message.event_data else { panic!("a batch") };
             let deltas = batch.outputs.iter().map(|item| item.timestamp_delta_ms);

@@ -63,9 +63,9 @@ async fn a_list_is_of_a_queue_and_a_state() {
         ids.sort();
         ids
     };
-    assert_eq!(list("gpu", JobState::Unspecified).await, [third.clone()]);
-    assert_eq!(list("", JobState::Running).await, [first.clone()]);
-    assert_eq!(list("default", JobState::Scheduled).await, [second.clone()]);
+    assert_eq!(list("gpu", JobState::Unspecified).await, std::slice::from_ref(&third));
+    assert_eq!(list("", JobState::Running).await, std::slice::from_ref(&first));
+    assert_eq!(list("default", JobState::Scheduled).await, std::slice::from_ref(&second));
     assert_eq!(list("", JobState::Unspecified).await, [first, second, third]);
     assert!(list("", JobState::Cancelled).await.is_empty());
 }

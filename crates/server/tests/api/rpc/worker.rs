@@ -20,7 +20,8 @@ async fn a_worker_that_reports_is_listed_and_makes_its_queues_known() {
     let in_queue = || EnqueueJobRequest { queue: "gpu".into(), ..job("true") };
     assert_eq!(refusal(client.enqueue_job(in_queue()).await).0, ErrorCode::InvalidArgument);
     worker.report_worker(report(vec![])).await.expect("it is noted");
-    let id = enqueue(&client, in_queue()).await;
+    let keyed = || EnqueueJobRequest { request_id: "again".into(), ..in_queue() };
+    let id = enqueue(&client, keyed()).await;
     let listed = app.engine.workers(&caller(&app).await).await.expect("a list");
     let seen = listed.iter().find(|seen| seen.worker == WorkerId::from_bytes([4; 16])).expect("it is there");
     assert_eq!((seen.account.as_ref().map(|name| name.as_str()), seen.host.as_str(), seen.running), (Some("one"), "far", 0));
@@ -29,6 +30,33 @@ async fn a_worker_that_reports_is_listed_and_makes_its_queues_known() {
     worker.report_worker(ReportWorkerRequest { leaving: true, ..report(vec![]) }).await.expect("it is noted");
     let listed = app.engine.workers(&caller(&app).await).await.expect("a list");
     assert!(listed.iter().all(|seen| seen.worker != WorkerId::from_bytes([4; 16])));
+    assert_eq!(refusal(client.enqueue_job(in_queue()).await).0, ErrorCode::InvalidArgument, "nobody knows it any more");
+    assert_eq!(enqueue(&client, keyed()).await, id, "a repeat is answered as the first one was");
+}
+
+#[tokio::test]
+async fn nobody_speaks_for_a_worker_of_another_account() {
+    let app = TestApp::new().await;
+    let served = app.listen().await;
+    let one = jobs(&served, Protocol::Grpc, &worker_key(&app, "one", &[]).await);
+    let other = jobs(&served, Protocol::Grpc, &worker_key(&app, "other", &[]).await);
+    one.report_worker(report(vec![])).await.expect("it is noted");
+    assert_eq!(refusal(other.report_worker(report(vec![])).await).0, ErrorCode::PermissionDenied);
+    let leaving = || ReportWorkerRequest { leaving: true, ..report(vec![]) };
+    assert_eq!(refusal(other.report_worker(leaving()).await).0, ErrorCode::PermissionDenied);
+    one.report_worker(leaving()).await.expect("it is its own");
+    other.report_worker(report(vec![])).await.expect("it is nobody's now");
+}
+
+#[tokio::test]
+async fn a_worker_names_so_many_queues() {
+    let app = TestApp::new().await;
+    let served = app.listen().await;
+    let worker = jobs(&served, Protocol::Grpc, &worker_key(&app, "one", &[]).await);
+    let named = |count: usize| ReportWorkerRequest { queues: (0..count).map(|n| format!("q{n}")).collect(), ..report(vec![]) };
+    worker.report_worker(named(100)).await.expect("it is noted");
+    let (code, message) = refusal(worker.report_worker(named(101)).await);
+    assert!(code == ErrorCode::InvalidArgument && message.contains("queues"), "{message}");
 }
 
 #[tokio::test]
@@ -47,7 +75,7 @@ async fn a_worker_is_told_of_what_it_should_end() {
         loop {
             let heard = told.message().await.expect("a call").expect("a call").to_owned_message();
             if !heard.job_ids.is_empty() {
-                assert_eq!(heard.job_ids, [id.clone()]);
+                assert_eq!(heard.job_ids, std::slice::from_ref(&id));
                 break;
             }
         }
@@ -70,4 +98,19 @@ async fn a_server_that_stops_ends_whoever_waits() {
         assert_eq!(refusal(told.message().await.map(drop)).0, ErrorCode::Unavailable);
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_user_has_so_many_streams_of_every_kind_together() {
+    let app = TestApp::with(|_| {}, |config| config.max_streams_per_user = 1).await;
+    let served = app.listen().await;
+    let client = admin(&served, Protocol::Grpc);
+    let attend = AttendWorkerRequest { worker_id: info().id, ..AttendWorkerRequest::default() };
+    let told = client.attend_worker(attend).await.expect("a stream");
+    let asked = async {
+        let request = DequeueJobRequest { wait_ms: Some(1), ..DequeueJobRequest::default() };
+        client.dequeue_job(request).await?.message().await.map(drop)
+    };
+    assert_eq!(refusal(asked.await).0, ErrorCode::ResourceExhausted);
+    drop(told);
 }
