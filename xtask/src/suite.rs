@@ -13,7 +13,8 @@ pub const PROMISE: &str = "promise_";
 const PROVE_PROFILE: [&str; 4] = ["--config", "profile.prove.inherits='release'", "--config", "profile.prove.lto='off'"];
 
 /// The end-to-end tests that also run with AWS as the store. The others are about files, disks and power.
-const AWS_JOURNEYS: [&str; 9] = ["alerts", "dead_letter", "event", "job", "log", "people_cli", "run", "stop", "two_servers"];
+const AWS_JOURNEYS: [&str; 12] =
+    ["alerts", "crash", "dead_letter", "event", "job", "job_crash", "load", "log", "people_cli", "run", "stop", "two_servers"];
 
 /// Suites of the AWS adapters that check leaves to `cargo xtask test -p runvoy-aws`: emulators are slow, and what these ask (callers that lose answers
 /// and repeat) is asked again by the suites through a failing network, which it runs.

@@ -7,6 +7,8 @@ use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, ConfigLoader, Region, SdkConfig};
 use aws_smithy_http_client::tls;
 
+use crate::fault::Fault;
+
 /// A client of every part that is used. A clone shares the connections.
 #[derive(Debug, Clone)]
 pub struct Clients {
@@ -22,6 +24,8 @@ pub struct Clients {
     pub logs: aws_sdk_cloudwatchlogs::Client,
     /// Keys.
     pub ssm: aws_sdk_ssm::Client,
+    /// Who we are.
+    pub sts: aws_sdk_sts::Client,
 }
 
 impl Clients {
@@ -53,6 +57,12 @@ impl Clients {
             )
     }
 
+    /// The number of the account that the credentials are of.
+    pub async fn account(&self) -> Result<String, Fault> {
+        let answer = self.sts.get_caller_identity().send().await.map_err(|error| Fault::of("STS", error))?;
+        answer.account.ok_or_else(|| Fault::Damaged("STS does not say which account this is".to_owned()))
+    }
+
     /// The region they speak to.
     pub fn region(&self) -> Option<String> {
         self.dynamo.config().region().map(ToString::to_string)
@@ -69,6 +79,7 @@ impl Clients {
             events: aws_sdk_eventbridge::Client::new(config),
             logs: aws_sdk_cloudwatchlogs::Client::new(config),
             ssm: aws_sdk_ssm::Client::new(config),
+            sts: aws_sdk_sts::Client::new(config),
         }
     }
 }

@@ -33,6 +33,9 @@ impl DynamoStore {
         let tickets = write_locks(&mut transaction, desk, &executions, writes)?;
         for execution in &executions {
             let mut item = execution::to_item(execution, &self.config);
+            if let Some(lost) = desk.seen_execution(execution.id).and_then(|seen| seen.lost.as_ref()) {
+                lost.keep(&mut item);
+            }
             item.insert("step_id".to_owned(), s(named.to_string()));
             if let Some(ticket) = tickets.get(&execution.id) {
                 item.insert("ticket".to_owned(), s(ticket));
@@ -68,6 +71,9 @@ impl DynamoStore {
             let day = Day::of_id(job.id.0);
             self.lists.known.add_day(&self.dynamo, job::list::DAYS, day, false).await?;
             self.lists.known.add_day(&self.dynamo, &job::list::user_days(&job.created_by), day, false).await?;
+        }
+        for written in &writes.records {
+            record::store_large(written, &*self.blobs).await?;
         }
         for written in &writes.nodes {
             node::store_large(written, desk.seen_node(written.job, &written.task), &*self.blobs).await?;

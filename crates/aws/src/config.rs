@@ -1,5 +1,7 @@
 //! What an installation on AWS is called and how it is laid out.
 
+use std::time::Duration;
+
 use runvoy_model::event::EventScope;
 
 /// One installation: everything it owns carries its prefix.
@@ -12,6 +14,8 @@ pub struct Config {
     /// A message that was received so often and never removed goes to the dead-letter queue: a net under our own attempts, which count by
     /// themselves. 1,000 at most.
     pub max_receives: u16,
+    /// An execution whose record cannot be read is given up when leases have met it several times and for so long.
+    pub give_up_after: Duration,
     /// The bucket for large specs, sealed logs and blobs.
     pub bucket: String,
     /// The bus that events are published to.
@@ -41,6 +45,7 @@ impl Config {
             prefix: prefix.to_owned(),
             queue_prefix: format!("{prefix}-"),
             max_receives: 1000,
+            give_up_after: Duration::from_secs(60),
             bucket: format!("{prefix}-data"),
             event_bus: format!("{prefix}-events"),
             scope: EventScope::default(),

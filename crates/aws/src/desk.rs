@@ -21,6 +21,7 @@ use runvoy_model::view::{PassOver, Standing, View};
 
 use crate::job::SeenJob;
 use crate::limit;
+use crate::lost::Lost;
 use crate::node::Brief;
 
 /// Something that a decision wants to look at.
@@ -88,6 +89,8 @@ impl Found {
 #[derive(Debug, Clone)]
 pub(crate) struct SeenExecution {
     pub execution: Execution,
+    /// What of it could not be read.
+    pub lost: Option<Lost>,
     /// Its place in the line for its lock.
     pub ticket: Option<String>,
     /// The step that wrote it last, as the journal calls it.

@@ -6,13 +6,16 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
+use runvoy_model::spec::Spec;
 use runvoy_ports::blob::BlobStore;
 use runvoy_ports::store::StoreError;
 use sha2::{Digest, Sha256};
 
 use crate::config::Config;
 use crate::day::{Day, iso, shard};
+use crate::fault::Fault;
 use crate::item::{Item, Read, item, json, n, s};
+use crate::lost::{self, Lost};
 use crate::stand::Stand;
 
 /// A spec of more bytes than this is kept apart: a step may write dozens of executions, and a transaction ends at 4 MB.
@@ -43,23 +46,45 @@ pub(crate) fn to_item(execution: &Execution, config: &Config) -> Item {
     item
 }
 
-/// Reads an item back.
-pub(crate) async fn from_item(item: Item, blobs: &dyn BlobStore) -> Result<Execution, StoreError> {
-    let mut execution: Execution = item.json("state")?;
-    if item.text("execution_id")? != execution.id.to_string() {
-        let message = format!("the item of execution {} holds execution {}", item.text("execution_id")?, execution.id);
-        return Err(StoreError::Damaged(message));
-    }
-    execution.spec = match item.text_if("spec_blob") {
-        None => item.json("spec")?,
-        Some(key) => {
-            let missing = || StoreError::Damaged(format!("the spec of execution {} is not at {key} any more", execution.id));
-            let bytes = blobs.get(key).await?.ok_or_else(missing)?;
-            let unreadable = |error| StoreError::Damaged(format!("the spec of execution {} cannot be read: {error}", execution.id));
-            serde_json::from_slice(&bytes).map_err(unreadable)?
+/// An execution as it was read back.
+#[derive(Debug)]
+pub(crate) struct Restored {
+    pub execution: Execution,
+    /// Where it could not be read whole.
+    pub lost: Option<Lost>,
+}
+
+/// Reads an item back; where it is damaged, what is left of it, unless that does not even say where it stands.
+pub(crate) async fn from_item(item: Item, blobs: &dyn BlobStore) -> Result<Restored, StoreError> {
+    let mut execution = match state(&item) {
+        Ok(execution) => execution,
+        Err(Fault::Damaged(why)) => {
+            return Ok(Restored { execution: lost::waiting(&item)?, lost: Some(Lost::of(&item, why, true)) });
         }
+        Err(fault) => return Err(fault.into()),
     };
+    let (spec, lost) = match spec(&item, execution.id, blobs).await {
+        Ok(spec) => (spec, None),
+        Err(StoreError::Damaged(why)) => (lost::outline(&item)?, Some(Lost::of(&item, why, false))),
+        Err(error) => return Err(error),
+    };
+    execution.spec = spec;
+    Ok(Restored { execution, lost })
+}
+
+fn state(item: &Item) -> Result<Execution, Fault> {
+    let execution: Execution = item.json("state")?;
+    if item.text("execution_id")? != execution.id.to_string() {
+        return Err(Fault::Damaged(format!("the item of execution {} holds execution {}", item.text("execution_id")?, execution.id)));
+    }
     Ok(execution)
+}
+
+async fn spec(item: &Item, id: ExecutionId, blobs: &dyn BlobStore) -> Result<Spec, StoreError> {
+    let Some(key) = item.text_if("spec_blob") else { return Ok(item.json("spec")?) };
+    let missing = || StoreError::Damaged(format!("the spec of execution {id} is not at {key} any more"));
+    let bytes = blobs.get(key).await?.ok_or_else(missing)?;
+    serde_json::from_slice(&bytes).map_err(|error| StoreError::Damaged(format!("the spec of execution {id} cannot be read: {error}")))
 }
 
 /// What is written once.
@@ -85,7 +110,7 @@ fn fixed(execution: &Execution, config: &Config) -> Item {
     }
     let lock = spec.lock.as_ref().map(|lock| ("lock_name", s(lock.as_str())));
     let job = spec.task.as_ref().map(|task| ("job_id", s(task.job.to_string())));
-    item.extend([lock, job].into_iter().flatten().map(|(name, value)| (name.to_owned(), value)));
+    item.extend([lock, job, lost::task_attribute(spec)].into_iter().flatten().map(|(name, value)| (name.to_owned(), value)));
     item
 }
 

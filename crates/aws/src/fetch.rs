@@ -83,7 +83,7 @@ impl DynamoStore {
             Need::Lock(name) => Found::Lock(lock::read(&self.dynamo, name).await?),
             Need::FirstWaiter(name) => Found::FirstWaiter(lock::first_waiter(&self.dynamo, name).await?),
             Need::Submitted(user, key) => Found::Submitted(mark::submitted(&self.dynamo, user, key).await?),
-            Need::Record(kind, name) => Found::Record(record::read(&self.dynamo, *kind, name).await?.map(Box::new)),
+            Need::Record(kind, name) => Found::Record(record::read(&self.dynamo, &*self.blobs, *kind, name).await?.map(Box::new)),
             Need::Job(id) => Found::Job(job::read(&self.dynamo, *id).await?.map(Box::new)),
             Need::Node(job, task) => Found::Node(node::read(&self.dynamo, &*self.blobs, *job, task).await?.map(Box::new)),
             Need::Brief(job, task) => Found::Brief(self.brief(*job, task).await?),
@@ -100,13 +100,17 @@ impl DynamoStore {
         let Some(found) = self.dynamo.get(Table::Executions, execution::key(id)).await? else { return Ok(None) };
         let ticket = found.text_if("ticket").map(str::to_owned);
         let step = found.text_if("step_id").and_then(|step| step.parse().ok());
-        Ok(Some(SeenExecution { execution: execution::from_item(found, &*self.blobs).await?, ticket, step }))
+        let mut restored = execution::from_item(found, &*self.blobs).await?;
+        if restored.lost.as_ref().is_some_and(|lost| lost.is_state_lost) {
+            self.recall(&mut restored.execution).await?;
+        }
+        Ok(Some(SeenExecution { execution: restored.execution, lost: restored.lost, ticket, step }))
     }
 
     async fn read_ready(&self, need: &ReadyNeed) -> Result<Vec<(Need, Found)>, Fault> {
         let ready = self.lists.ready(&need.queues, &need.serves, need.now, need.max, Some(&need.pass)).await?;
         let ids = ready.iter().map(|execution| execution.id).collect();
-        let seen = |execution| Found::Execution(Some(Box::new(SeenExecution { execution, ticket: None, step: None })));
+        let seen = |execution| Found::Execution(Some(Box::new(SeenExecution { execution, lost: None, ticket: None, step: None })));
         let mut found: Vec<_> = ready.into_iter().map(|execution| (Need::Execution(execution.id), seen(execution))).collect();
         found.push((Need::Ready(Box::new(need.clone())), Found::Ready(ids)));
         Ok(found)

@@ -12,6 +12,10 @@ mod dead;
 mod dependency;
 mod desk;
 mod dynamo;
+#[cfg(test)]
+#[expect(dead_code, reason = "the tests beside this crate use more of it")]
+#[path = "../tests/emulator/process.rs"]
+mod emulator;
 mod event;
 mod execution;
 mod fault;
@@ -28,6 +32,7 @@ mod listener;
 mod lists;
 mod lock;
 mod logs;
+mod lost;
 mod mark;
 mod message;
 mod mirror;

@@ -109,9 +109,14 @@ impl Line {
 
     /// Moves a message to where a person looks: sent there before it is removed here, so that it may be there twice but is never lost.
     pub async fn bury(&self, body: &str, receipt: &str) -> Result<(), Fault> {
-        let request = self.sqs.send_message().queue_url(&self.dead_url).message_body(body);
-        request.send().await.map_err(|error| Fault::of(SERVICE, error))?;
+        self.send_dead(body).await?;
         let request = self.sqs.delete_message().queue_url(&self.url).receipt_handle(receipt);
+        request.send().await.map(drop).map_err(|error| Fault::of(SERVICE, error))
+    }
+
+    /// Puts a message to where a person looks.
+    pub async fn send_dead(&self, body: &str) -> Result<(), Fault> {
+        let request = self.sqs.send_message().queue_url(&self.dead_url).message_body(body);
         request.send().await.map(drop).map_err(|error| Fault::of(SERVICE, error))
     }
 

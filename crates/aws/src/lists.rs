@@ -15,9 +15,10 @@ use crate::config::Config;
 use crate::count::Counted;
 use crate::day::Day;
 use crate::dynamo::Dynamo;
-use crate::execution;
-use crate::item::Read;
+use crate::execution::{self, Restored};
+use crate::item::{Item, Read};
 use crate::known::{self, Known};
+use crate::lost::Unreadable;
 use crate::recent::Recent;
 use crate::table::Table;
 use crate::walk::AT_ONCE;
@@ -33,6 +34,7 @@ pub(crate) struct Lists {
     pub recent: Recent,
     pub known: Known,
     pub counted: Counted,
+    pub unreadable: Unreadable,
 }
 
 impl std::fmt::Debug for Lists {
@@ -43,7 +45,8 @@ impl std::fmt::Debug for Lists {
 
 impl Lists {
     pub fn new(dynamo: Dynamo, blobs: Arc<dyn BlobStore>, config: Arc<Config>) -> Self {
-        Self { dynamo, blobs, config, recent: Recent::new(), known: Known::default(), counted: Counted::default() }
+        let unreadable = Unreadable::new(config.give_up_after);
+        Self { dynamo, blobs, config, recent: Recent::new(), known: Known::default(), counted: Counted::default(), unreadable }
     }
 
     /// Before a new execution is committed: its day and queue can be looked for from now on.
@@ -65,6 +68,11 @@ impl Lists {
 
     /// Executions as they are now, each once and in the order of the ids; those that are not there are left out.
     pub async fn read(&self, ids: &[ExecutionId]) -> Result<Vec<Execution>, StoreError> {
+        Ok(self.restored(ids).await?.into_iter().map(|restored| restored.execution).collect())
+    }
+
+    /// The same, with what could not be read of each. One of which nothing is left to show is left out, for it must not hide all others.
+    pub async fn restored(&self, ids: &[ExecutionId]) -> Result<Vec<Restored>, StoreError> {
         // A key that is named twice would be refused.
         let mut seen = HashSet::new();
         let ids: Vec<ExecutionId> = ids.iter().copied().filter(|id| seen.insert(*id)).collect();
@@ -73,13 +81,14 @@ impl Lists {
             let keys = chunk.iter().map(|id| execution::key(*id)).collect();
             async move {
                 let items = dynamo.get_all(Table::Executions, keys).await?;
-                let decoded = items.into_iter().map(|item| execution::from_item(item, blobs.as_ref())).collect::<Vec<_>>();
-                stream::iter(decoded).buffer_unordered(AT_ONCE).try_collect::<Vec<Execution>>().await
+                let decoded = items.into_iter().map(|item| restore(item, blobs.as_ref())).collect::<Vec<_>>();
+                stream::iter(decoded).buffer_unordered(AT_ONCE).try_collect::<Vec<Option<Restored>>>().await
             }
         });
         let chunks: Vec<_> = chunks.collect();
-        let read: Vec<Vec<Execution>> = stream::iter(chunks).buffer_unordered(AT_ONCE / 2).try_collect().await?;
-        let mut by_id: HashMap<ExecutionId, Execution> = read.into_iter().flatten().map(|execution| (execution.id, execution)).collect();
+        let read: Vec<Vec<Option<Restored>>> = stream::iter(chunks).buffer_unordered(AT_ONCE / 2).try_collect().await?;
+        let read = read.into_iter().flatten().flatten();
+        let mut by_id: HashMap<ExecutionId, Restored> = read.map(|restored| (restored.execution.id, restored)).collect();
         Ok(ids.iter().filter_map(|id| by_id.remove(id)).collect())
     }
 
@@ -89,13 +98,28 @@ impl Lists {
         ids.sort_unstable();
         ids.dedup();
         let items = self.dynamo.get_parts(Table::Executions, ids.into_iter().map(execution::key).collect(), &["state"]).await?;
-        items.iter().map(|item| Ok(item.json("state")?)).collect()
+        Ok(items.iter().filter_map(|item| item.json("state").map_err(|fault| left_out(&fault)).ok()).collect())
     }
 
     /// The numbers of all shards.
     pub fn shards(&self) -> std::ops::Range<u32> {
         0..self.config.shards.max(1)
     }
+}
+
+async fn restore(item: Item, blobs: &dyn BlobStore) -> Result<Option<Restored>, StoreError> {
+    match execution::from_item(item, blobs).await {
+        Ok(restored) => Ok(Some(restored)),
+        Err(StoreError::Damaged(why)) => {
+            left_out(&why);
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn left_out(why: &dyn std::fmt::Display) {
+    tracing::error!(%why, "an execution is left out of what was asked for: see `runvoy audit verify`");
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use runvoy_model::change::Made;
 use runvoy_model::command::{Answer, Command};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::{ExecutionId, JobId};
-use runvoy_model::incident::{Incident, IncidentKind, Phase};
+use runvoy_model::incident::{IncidentKind, Phase};
 use runvoy_model::job::{Job, Node, Payload};
 use runvoy_model::limit::StepLimits;
 use runvoy_model::name::Name;
@@ -15,7 +15,7 @@ use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::job::{JobQuery, JobStore};
 use runvoy_ports::queue::{DeadQuery, QueueCounts};
-use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore};
+use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore, incident_counts};
 use runvoy_ports::store::{
     Counts, EventPage, EventQuery, ExecutionStore, Leaf, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
 };
@@ -41,7 +41,7 @@ impl ExecutionStore for DynamoStore {
 
     async fn get(&self, id: ExecutionId) -> Result<Option<Execution>, StoreError> {
         let Some(found) = self.dynamo.get(Table::Executions, execution::key(id)).await? else { return Ok(None) };
-        Ok(Some(execution::from_item(found, &*self.blobs).await?))
+        Ok(Some(execution::from_item(found, &*self.blobs).await?.execution))
     }
 
     async fn find(&self, digits: &str, max: usize) -> Result<Vec<ExecutionId>, StoreError> {
@@ -94,6 +94,10 @@ impl ExecutionStore for DynamoStore {
 
     async fn dead_count(&self, query: DeadQuery) -> Result<u64, StoreError> {
         Ok(self.lists.dead_count(&query).await?)
+    }
+
+    fn unreadable(&self) -> Vec<(ExecutionId, String)> {
+        self.lists.unreadable.take()
     }
 
     async fn prune(&self, retention: Retention) -> Result<usize, StoreError> {
@@ -181,35 +185,20 @@ impl JobStore for DynamoStore {
 #[async_trait]
 impl RecordStore for DynamoStore {
     async fn record(&self, kind: Kind, name: &str) -> Result<Option<Record>, StoreError> {
-        let found = record::read(&self.dynamo, kind, name).await?;
+        let found = record::read(&self.dynamo, &*self.blobs, kind, name).await?;
         Ok(found.map(|seen| seen.record).filter(|record| record.body.is_some()))
     }
 
     async fn records(&self, kind: Kind) -> Result<Vec<Record>, StoreError> {
-        Ok(record::all(&self.dynamo, kind).await?)
+        Ok(record::all(&self.dynamo, &*self.blobs, kind).await?)
     }
 
     async fn incidents(&self, query: IncidentQuery) -> Result<Vec<IncidentMark>, StoreError> {
-        let asked = |record: &Record| {
-            let incident = record.incident()?;
-            let (phase, since) = incident.phase();
-            let is_asked = phase == query.phase && query.kind.is_none_or(|kind| kind == incident.kind);
-            is_asked.then(|| IncidentMark { name: record.name.clone(), kind: incident.kind, began_at: incident.began_at, since })
-        };
-        let mut marks: Vec<_> = record::all(&self.dynamo, Kind::Incident).await?.iter().filter_map(asked).collect();
-        marks.sort_by(|one, other| (one.kind, one.since, &one.name).cmp(&(other.kind, other.since, &other.name)));
-        marks.truncate(query.limit);
-        Ok(marks)
+        Ok(query.marks(&record::all(&self.dynamo, &*self.blobs, Kind::Incident).await?))
     }
 
     async fn incident_counts(&self) -> Result<Vec<(Phase, IncidentKind, u64)>, StoreError> {
-        let records = record::all(&self.dynamo, Kind::Incident).await?;
-        let mut counts = std::collections::BTreeMap::<(Phase, IncidentKind), u64>::new();
-        for incident in records.iter().filter_map(Record::incident) {
-            let Incident { kind, .. } = incident;
-            *counts.entry((incident.phase().0, *kind)).or_default() += 1;
-        }
-        Ok(counts.into_iter().map(|((phase, kind), count)| (phase, kind, count)).collect())
+        Ok(incident_counts(&record::all(&self.dynamo, &*self.blobs, Kind::Incident).await?))
     }
 
     /// Other servers change the records too.

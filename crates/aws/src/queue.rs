@@ -47,6 +47,8 @@ struct Shared {
 struct Notes {
     /// To be sent, and when to be seen.
     wake_ups: Vec<(WakeUp, Duration)>,
+    /// To be put where a person looks.
+    given_up: Vec<WakeUp>,
     /// Received messages to be removed.
     receipts: BTreeMap<Name, Vec<String>>,
     /// Received messages of executions that can be leased: each stays until that has happened, so that another finds it if we do not.
@@ -71,7 +73,7 @@ pub struct MessageCounts {
     pub received: u64,
     /// Removed.
     pub deleted: u64,
-    /// Could not be read and were put where a person looks.
+    /// Could not be read, or were of executions that could not, and were put where a person looks.
     pub poison: u64,
     /// Sent again by the sweep.
     pub swept: u64,
@@ -142,6 +144,14 @@ impl Queues {
         }
     }
 
+    /// Notes that an execution was given up, by a step that has been written, because nobody could read what it was to run: its message goes to
+    /// where a person looks, whatever became of those that were sent for it.
+    pub fn gave_up(&self, execution: &Execution) {
+        let wake_up = WakeUp { execution: execution.id, queue: execution.spec.queue.clone(), attempt: execution.attempt + 1 };
+        self.shared.notes.lock().given_up.push(wake_up);
+        self.shared.noted.notify_one();
+    }
+
     /// Does what is noted, as it comes, until dropped.
     pub async fn run(&self) {
         loop {
@@ -152,10 +162,13 @@ impl Queues {
 
     /// Does what is noted now. What cannot be done is counted and forgotten: a message that is missing is swept, one that is left comes again.
     pub async fn flush(&self) {
-        let (wake_ups, receipts) = {
+        let (wake_ups, receipts, given_up) = {
             let mut notes = self.shared.notes.lock();
-            (std::mem::take(&mut notes.wake_ups), std::mem::take(&mut notes.receipts))
+            (std::mem::take(&mut notes.wake_ups), std::mem::take(&mut notes.receipts), std::mem::take(&mut notes.given_up))
         };
+        for wake_up in given_up {
+            self.bury(&wake_up).await;
+        }
         let mut by_queue: BTreeMap<Name, Vec<(String, Duration)>> = BTreeMap::new();
         for (wake_up, delay) in wake_ups {
             by_queue.entry(wake_up.queue.clone()).or_default().push((wake_up.to_body(), delay));
@@ -189,6 +202,17 @@ impl Queues {
             }
         }
         self.count(Count::Unsent, left.len());
+    }
+
+    async fn bury(&self, wake_up: &WakeUp) {
+        let buried = match self.line(&wake_up.queue).await {
+            Ok(line) => line.send_dead(&wake_up.to_body()).await,
+            Err(fault) => Err(fault),
+        };
+        match buried {
+            Ok(()) => self.count(Count::Poison, 1),
+            Err(fault) => self.failed(&wake_up.queue, &fault, "the message of an execution that was given up could not be kept").await,
+        }
     }
 
     async fn delete(&self, queue: &Name, receipts: &[String]) {

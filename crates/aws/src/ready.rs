@@ -1,5 +1,6 @@
 //! Who can be leased: the first of the lines asked for, by since when they can be with a head start for each priority, then by id. What is in
-//! backoff is passed over, not waited for; so is what a worker lacks the label for, or whose user has their share, at the price of a read each. Everything that is named here was read as it is now; a lease step still has its own condition on it.
+//! backoff is passed over, not waited for; so is what a worker lacks the label for, or whose user has their share, at the price of a read each,
+//! and what cannot be read any more. Everything that is named here was read as it is now; a lease step still has its own condition on it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -13,6 +14,7 @@ use runvoy_model::view::PassOver;
 use runvoy_ports::store::StoreError;
 
 use crate::dynamo::Dynamo;
+use crate::execution::Restored;
 use crate::fault::Fault;
 use crate::item::{Item, Read, s};
 use crate::lists::Lists;
@@ -64,9 +66,15 @@ impl Lists {
         let written = self.recent.executions(|execution| asked.place(execution));
         let written: Vec<ExecutionId> = written.into_iter().map(|place| place.id).collect();
         let in_parts: Vec<_> = self.ready_parts(&asked).into_iter().map(|part| self.next_in(part, &asked)).collect();
-        let (parts, written) = future::try_join(future::try_join_all(in_parts), self.read(&written)).await?;
+        let (parts, written) = future::try_join(future::try_join_all(in_parts), self.readable(&written)).await?;
         let written = written.iter().filter_map(|execution| asked.place(execution)).map(|place| place.ready_at);
         Ok(parts.into_iter().flatten().chain(written).min())
+    }
+
+    /// Executions as they are now, of those that could be run.
+    async fn readable(&self, ids: &[ExecutionId]) -> Result<Vec<Execution>, StoreError> {
+        let restored = self.restored(ids).await?;
+        Ok(restored.into_iter().filter(|restored| restored.lost.is_none()).map(|restored| restored.execution).collect())
     }
 
     /// The earliest of a part: the first of each priority that is truly there.
@@ -77,7 +85,7 @@ impl Lists {
             let Some(priority) = named.first().map(|(place, _)| place.priority) else { return Ok(earliest) };
             let same: Vec<ReadyPlace> = named.iter().map(|(place, _)| *place).take_while(|place| place.priority == priority).collect();
             let ids: Vec<ExecutionId> = same.iter().map(|place| place.id).collect();
-            let places: Vec<ReadyPlace> = self.read(&ids).await?.iter().filter_map(|execution| asked.place(execution)).collect();
+            let places: Vec<ReadyPlace> = self.readable(&ids).await?.iter().filter_map(|execution| asked.place(execution)).collect();
             earliest = places.iter().map(|place| place.ready_at).chain(earliest).min();
             let is_known = same.len() < named.len() || places.iter().any(|place| same.contains(place));
             from = match named.last() {
@@ -110,7 +118,15 @@ impl Lists {
             // Where the first are passed over, so are perhaps many more.
             (left, at_once) = (later, (2 * at_once).min(MOST_READ));
             let ids: Vec<ExecutionId> = chunk.iter().map(|place| place.id).filter(|id| seen.insert(*id)).collect();
-            let read = self.read(&ids).await?;
+            let mut read = Vec::with_capacity(ids.len());
+            for Restored { execution, lost } in self.restored(&ids).await? {
+                match lost {
+                    None => read.push(execution),
+                    // Nobody could run it, and whoever stands behind it must not wait for that.
+                    Some(lost) if due(&execution).is_some() => self.unreadable.meet(execution.id, &lost.why),
+                    Some(_) => {}
+                }
+            }
             found.extend(read.into_iter().filter_map(|execution| Some((due(&execution)?, execution))));
             // One that has moved back since it was named does not count before those in between.
             if chunk.last().is_some_and(|reached| found.range(..=reached).count() >= max) {

@@ -7,6 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use runvoy_model::hex;
 use runvoy_model::record::{Body, Kind, ONLY, Record};
 use runvoy_model::time::UnixMs;
+use runvoy_ports::blob::BlobStore;
+use sha2::{Digest as _, Sha256};
 
 use crate::desk::SeenRecord;
 use crate::dynamo::{Change, Dynamo, Query};
@@ -14,6 +16,9 @@ use crate::fault::Fault;
 use crate::item::{Item, Read, item, json, n, s};
 use crate::table::Table;
 use crate::timestamp::iso;
+
+/// A body of more bytes than this is kept apart: an item ends at 400 KB, with its events and all.
+const MOST_INLINE: usize = 200 * 1024;
 
 /// Where records of a kind are kept.
 pub(crate) const fn table(kind: Kind) -> Table {
@@ -39,17 +44,35 @@ pub(crate) fn key(kind: Kind, name: &str) -> Item {
     }
 }
 
+/// Keeps a body that is too large for an item: a playbook may have a megabyte. Before the item is written, or it would name what is not there.
+pub(crate) async fn store_large(record: &Record, blobs: &dyn BlobStore) -> Result<(), Fault> {
+    match record.body.as_ref().map(text).filter(|text| text.len() > MOST_INLINE) {
+        Some(text) => Ok(blobs.put(&digest(&text), text.into_bytes()).await?),
+        None => Ok(()),
+    }
+}
+
+fn text(body: &Body) -> String {
+    serde_json::to_string(body).expect("model types are JSON")
+}
+
+fn digest(text: &str) -> String {
+    hex::hex(&Sha256::digest(text.as_bytes()))
+}
+
 /// One record as it is now, also after it was removed.
-pub(crate) async fn read(dynamo: &Dynamo, kind: Kind, name: &str) -> Result<Option<SeenRecord>, Fault> {
-    let found = dynamo.get(table(kind), key(kind, name)).await?;
-    found.map(|found| decode(kind, &found)).transpose()
+pub(crate) async fn read(dynamo: &Dynamo, blobs: &dyn BlobStore, kind: Kind, name: &str) -> Result<Option<SeenRecord>, Fault> {
+    match dynamo.get(table(kind), key(kind, name)).await? {
+        Some(found) => Ok(Some(decode(kind, &found, blobs).await?)),
+        None => Ok(None),
+    }
 }
 
 /// Every record of a kind that was not removed, by name.
-pub(crate) async fn all(dynamo: &Dynamo, kind: Kind) -> Result<Vec<Record>, Fault> {
+pub(crate) async fn all(dynamo: &Dynamo, blobs: &dyn BlobStore, kind: Kind) -> Result<Vec<Record>, Fault> {
     // Of these there is one at most, and every submit asks for it.
     if matches!(kind, Kind::DefaultImage | Kind::Admins | Kind::Ledger | Kind::Health) {
-        let found = read(dynamo, kind, ONLY).await?;
+        let found = read(dynamo, blobs, kind, ONLY).await?;
         return Ok(found.map(|seen| seen.record).filter(|record| record.body.is_some()).into_iter().collect());
     }
     let found = match table(kind) {
@@ -59,7 +82,7 @@ pub(crate) async fn all(dynamo: &Dynamo, kind: Kind) -> Result<Vec<Record>, Faul
     let mut records = Vec::new();
     for found in found {
         if found.text("record_kind")? == kind.as_str() {
-            records.push(decode(kind, &found)?.record);
+            records.push(decode(kind, &found, blobs).await?.record);
         }
     }
     records.retain(|record| record.body.is_some());
@@ -76,8 +99,9 @@ pub(crate) fn encode(record: &Record, last_used: Option<i64>) -> Item {
         ("version", n(record.version)),
         ("chain", json(&record.chain)),
     ]));
-    if let Some(body) = &record.body {
-        encoded.extend(item([("body", json(body))]));
+    if let Some(text) = record.body.as_ref().map(text) {
+        let is_large = text.len() > MOST_INLINE;
+        encoded.extend(item([if is_large { ("body_blob", s(digest(&text))) } else { ("body", s(text)) }]));
     }
     match (record.kind, &record.body) {
         (Kind::Key, Some(Body::Key(email))) => encoded.extend(item([("user_email", s(email))])),
@@ -140,8 +164,17 @@ fn key_hash(name: &str) -> String {
     hex::unhex::<32>(name).map_or_else(|| name.to_owned(), |hash| STANDARD.encode(hash))
 }
 
-fn decode(kind: Kind, found: &Item) -> Result<SeenRecord, Fault> {
-    let body = found.contains_key("body").then(|| found.json("body")).transpose()?;
+async fn decode(kind: Kind, found: &Item, blobs: &dyn BlobStore) -> Result<SeenRecord, Fault> {
+    let body = match found.text_if("body_blob") {
+        None => found.contains_key("body").then(|| found.json("body")).transpose()?,
+        Some(key) => {
+            let damaged = |why: String| {
+                Fault::Damaged(format!("the body of {} {}: {why}", kind.as_str(), found.text_if("record_name").unwrap_or("?")))
+            };
+            let bytes = blobs.get(key).await?.ok_or_else(|| damaged(format!("it is not at {key} any more")))?;
+            Some(serde_json::from_slice(&bytes).map_err(|error| damaged(format!("it cannot be read: {error}")))?)
+        }
+    };
     let record =
         Record { kind, name: found.text("record_name")?.to_owned(), version: found.number("version")?, chain: found.json("chain")?, body };
     Ok(SeenRecord { record, last_used: found.number_if("last_used_ms")? })

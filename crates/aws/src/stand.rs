@@ -39,6 +39,23 @@ impl Line {
     }
 }
 
+impl Line {
+    /// The line and the queue of a partition.
+    pub fn of_partition(partition: &str) -> Option<(Self, Name)> {
+        let mut parts = partition.split('#');
+        let (line, queue) = (parts.next()?, Name::new(parts.next()?).ok()?);
+        let line = match (line, parts.next()?) {
+            ("ready", "process") => Self::Ready(Needs::Process),
+            ("ready", "image") => Self::Ready(Needs::Image),
+            ("waiting", _) => Self::Waiting,
+            ("active", _) => Self::Active,
+            ("dead", _) => Self::Dead,
+            _ => return None,
+        };
+        Some((line, queue))
+    }
+}
+
 /// Where an execution stands: its queue's line and the place in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stand {
@@ -137,6 +154,17 @@ fn unsorted(digits: &str) -> Option<UnixMs> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_partition_names_its_line_and_queue() {
+        let queue = Name::new("team/x.y").expect("a name");
+        for line in Line::OPEN.into_iter().chain([Line::Dead]) {
+            assert_eq!(Line::of_partition(&line.partition(&queue, 3)), Some((line, queue.clone())));
+        }
+        for other in ["", "ready", "ready#a", "ready#a#b#0", "gone#a#0"] {
+            assert_eq!(Line::of_partition(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn every_time_sorts_as_text_and_comes_back() {

@@ -8,6 +8,7 @@ use runvoy_model::chain::AuditKey;
 use runvoy_model::change::Change;
 use runvoy_model::command::{Answer, Command, Receipt};
 use runvoy_model::decide::{decide, replay};
+use runvoy_model::execution::Execution;
 use runvoy_model::limit::StepLimits;
 use runvoy_model::record::{Kind, owner_record};
 use runvoy_model::step::Step;
@@ -52,6 +53,9 @@ pub struct DynamoStore {
 pub trait Wakes: Send + Sync {
     /// These steps were committed with these writes.
     fn committed(&self, writes: &Writes);
+
+    /// This execution was given up, because nobody could read what it was to run.
+    fn gave_up(&self, execution: &Execution);
 }
 
 impl DynamoStore {
@@ -117,6 +121,9 @@ impl DynamoStore {
         committed?;
         if let Some(wakes) = &self.wakes {
             wakes.committed(&writes);
+            if let (Command::GiveUp(..), Answer::Ended(ended)) = (command, &answer) {
+                wakes.gave_up(ended);
+            }
         }
         Ok(answer)
     }
@@ -186,9 +193,11 @@ fn foreseen(step: &Step, command: &Command) -> Vec<Need> {
         Command::EndAttempt(ended) => needs.push(Need::Execution(ended.fence.execution)),
         Command::Kill(kill) => needs.push(Need::Execution(kill.execution)),
         Command::Reap(reap) => needs.push(Need::Execution(reap.execution)),
-        Command::ConfirmKill(id) | Command::ExpireWait(id) | Command::NoteLink(id, _) | Command::FreePermit(_, id) => {
-            needs.push(Need::Execution(*id))
-        }
+        Command::ConfirmKill(id)
+        | Command::ExpireWait(id)
+        | Command::GiveUp(id, _)
+        | Command::NoteLink(id, _)
+        | Command::FreePermit(_, id) => needs.push(Need::Execution(*id)),
         Command::ReleaseLock(name) | Command::FreeLock(name, _) => needs.push(Need::Lock(name.clone())),
         Command::Change(Change::Checkpoint(_), _) => needs.push(Need::Record(Kind::Ledger, runvoy_model::record::ONLY.to_owned())),
         _ => {}

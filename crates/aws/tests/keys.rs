@@ -1,23 +1,21 @@
 //! The keys of an installation in the Parameter Store: made once, by one, and never for a store that has data.
 
-mod starter;
+mod emulator;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use emulator::{Emulator, clients};
 use runvoy_aws::{Clients, Config, Fault, ServerKeys, SsmSealKeys, set_up};
 use runvoy_model::chain::ChainHead;
 use runvoy_model::seal::SealKey;
 use runvoy_ports::seal::{SealKeys, SealKeysError};
 
-use self::starter::{Started, config};
-
-async fn installation() -> (Started, Clients, Config) {
-    let started = Started::new();
-    let (clients, config) = (started.clients().await, config());
+async fn installation() -> (Clients, Config) {
+    let (clients, config) = (clients(Emulator::ministack()).await, Emulator::ministack().config());
     set_up(&clients, &config).await.expect("it is set up");
-    (started, clients, config)
+    (clients, config)
 }
 
 fn same(one: &ServerKeys, other: &ServerKeys) -> bool {
@@ -27,7 +25,7 @@ fn same(one: &ServerKeys, other: &ServerKeys) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn servers_that_start_at_once_agree_on_one_set_of_keys() {
-    let (_started, clients, config) = installation().await;
+    let (clients, config) = installation().await;
     let make = || ServerKeys::load_or_make(&clients, &config);
     let (one, two, three) = tokio::join!(make(), make(), make());
     let (one, two, three) = (one.expect("keys"), two.expect("keys"), three.expect("keys"));
@@ -43,27 +41,29 @@ async fn servers_that_start_at_once_agree_on_one_set_of_keys() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_without_its_keys_is_refused() {
-    let (_started, clients, config) = installation().await;
+    let (clients, config) = installation().await;
     ServerKeys::load_or_make(&clients, &config).await.expect("keys");
+    let path = |name: &str| format!("/{}/keys/{name}", config.prefix);
     let text = |text: &str| AttributeValue::S(text.to_owned());
-    let put = clients.dynamo.put_item().table_name("prod-records").item("kind", text("admins")).item("name", text("only"));
+    let put =
+        clients.dynamo.put_item().table_name(format!("{}-records", config.prefix)).item("kind", text("admins")).item("name", text("only"));
     put.send().await.expect("there is data");
     ServerKeys::load_or_make(&clients, &config).await.expect("the keys are there");
-    clients.ssm.delete_parameter().name("/prod/keys/audit").send().await.expect("it is taken away");
+    clients.ssm.delete_parameter().name(path("audit")).send().await.expect("it is taken away");
     let refused = ServerKeys::load_or_make(&clients, &config).await.err();
-    assert!(matches!(&refused, Some(Fault::Damaged(why)) if why.contains("/prod/keys/audit")), "{refused:?}");
+    assert!(matches!(&refused, Some(Fault::Damaged(why)) if why.contains(&path("audit"))), "{refused:?}");
 
     let used = ["0123456789abcdef".to_owned()];
     let refused = SsmSealKeys::open(&clients, &config, &used).await.err();
-    assert!(matches!(&refused, Some(Fault::Damaged(why)) if why.contains("/prod/keys/seal/current")), "{refused:?}");
+    assert!(matches!(&refused, Some(Fault::Damaged(why)) if why.contains(&path("seal/current"))), "{refused:?}");
     SsmSealKeys::open(&clients, &config, &[]).await.expect("made where there are no secrets");
     let refused = SsmSealKeys::open(&clients, &config, &used).await.err();
-    assert!(matches!(&refused, Some(Fault::Damaged(why)) if why.contains("/prod/keys/seal/0123456789abcdef")), "{refused:?}");
+    assert!(matches!(&refused, Some(Fault::Damaged(why)) if why.contains(&path("seal/0123456789abcdef"))), "{refused:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rotation_by_one_server_reaches_the_others() {
-    let (_started, clients, config) = installation().await;
+    let (clients, config) = installation().await;
     let open = async || Arc::new(SsmSealKeys::open(&clients, &config, &[]).await.expect("a ring"));
     let (one, two) = (open().await, open().await);
     let before = one.current().expect("a key");

@@ -14,7 +14,7 @@ use runvoy_model::time::UnixMs;
 use runvoy_model::worker::{WorkerAccount, WorkerKey, account_of};
 
 use crate::Engine;
-use crate::directory::{Owner, Person};
+use crate::directory::{Owner, Person, Seen};
 use crate::error::EngineError;
 use crate::token::{BadToken, Token};
 
@@ -50,6 +50,8 @@ pub struct Caller {
     pub from: String,
     /// The request.
     pub request_id: String,
+    /// What was read for it.
+    pub seen: Seen,
 }
 
 /// A call before it is known who makes it.
@@ -117,6 +119,7 @@ impl Caller {
             queues: (!account.queues.is_empty()).then(|| account.queues.clone()),
             from: origin.from,
             request_id: origin.request_id,
+            seen: Seen::default(),
         }
     }
 
@@ -132,6 +135,7 @@ impl Caller {
             queues: None,
             from: origin.from,
             request_id: origin.request_id,
+            seen: Seen::default(),
         }
     }
 }

@@ -1,14 +1,16 @@
 //! Tells people of incidents: one message for all that wait, no more often than configured, again and again until it was taken.
 //!
 //! An incident is marked as told only after its message was taken, and stays in the store until then: a webhook that is away loses nothing and holds
-//! up nobody but this agent. If this process ends between the two, the message comes a second time: at least once, never not at all.
+//! up nobody but this agent. If this process ends between the two, the message comes a second time: at least once, never not at all. Where several
+//! servers share the store, whoever has the turn of the worst incident tells all, and marks that one last.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use runvoy_model::change::Change;
-use runvoy_model::incident::{Incident, Move, Phase};
+use runvoy_model::incident::{Incident, Move, Phase, Teller};
+use runvoy_model::record::{Kind, Record};
 use runvoy_model::role::Action;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::alert::{AlertError, Alerter, Notice};
@@ -25,6 +27,8 @@ use crate::notice::{Composed, MOST_NAMED, Waiting, compose};
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Whatever brings messages has this long, whatever its own limits are.
 const TELL_WITHIN: Duration = Duration::from_secs(30);
+/// The turn to tell lasts so long: longer than a message takes, so that another server takes over where this one is gone.
+const TURN_MS: i64 = 60_000;
 /// The first wait after a failure; each one is twice the one before.
 const FIRST_BACKOFF: Duration = Duration::from_secs(5);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(5 * 60);
@@ -165,9 +169,12 @@ impl Alerts {
                 "the oldest incidents that nobody could be told of are forgotten: they are too many"
             );
         }
-        let composed = compose(&self.waiting().await?, self.engine.now(), self.engine.config.pages());
+        let Some(waiting) = self.turn().await? else { return Ok(()) };
+        let composed = compose(&waiting, self.engine.now(), self.engine.config.pages());
         self.engine.alerts.standing.lock().waiting = composed.as_ref().map_or(0, |composed| composed.told.len());
-        let Some(Composed { notice, told }) = composed else { return Ok(()) };
+        let Some(Composed { notice, mut told }) = composed else { return Ok(()) };
+        // The turn ends with the mark on the first: that comes last.
+        told.reverse();
         let outcome = tell(&*self.alerter, &notice).await;
         self.engine.alerts.note(self.engine.now(), &outcome);
         // The clock is read again: a message may take its time.
@@ -187,6 +194,31 @@ impl Alerts {
                 Ok(())
             }
         }
+    }
+
+    /// What waits, where this server is the one that tells it: it asks for the turn of the worst, and looks again at what waits when it has got it.
+    async fn turn(&self) -> Result<Option<Waiting>, EngineError> {
+        let waiting = self.waiting().await?;
+        let first = waiting.begun.first().or(waiting.over.first());
+        let Some(first) = first.filter(|_| self.engine.config.shares_store()) else { return Ok(Some(waiting)) };
+        let name = self.engine.worker.id.to_string();
+        let is_anothers = |waiting: &Waiting| {
+            let now = self.engine.now();
+            waiting.begun.iter().chain(&waiting.over).filter_map(|incident| incident.told_by(now)).any(|teller| teller != name)
+        };
+        if is_anothers(&waiting) {
+            return Ok(None);
+        }
+        let until = self.engine.now().plus_ms(TURN_MS);
+        let tell = Move::Tell { name: first.name(), began_at: first.began_at, teller: Teller { name: name.clone(), until } };
+        self.engine.move_incidents("alerts", &[tell]).await?;
+        let record = self.engine.ports.records.record(Kind::Incident, &first.name()).await?;
+        let asked = record.as_ref().and_then(Record::incident).filter(|incident| incident.began_at == first.began_at);
+        if asked.and_then(|incident| incident.told_by(self.engine.now())) != Some(name.as_str()) {
+            return Ok(None);
+        }
+        let waiting = self.waiting().await?;
+        Ok(Some(waiting).filter(|waiting| !is_anothers(waiting)))
     }
 
     /// Writes down what was told. Until that is done nothing else is told: it would be told again.

@@ -63,7 +63,59 @@ impl Directory {
     }
 }
 
+/// What one request has read of what people manage: it judges all of its tasks by one state, and reads that once. A clone is the same; the
+/// next request reads anew.
+#[derive(Clone, Default)]
+pub struct Seen(Arc<Mutex<SeenRecords>>);
+
+#[derive(Default)]
+struct SeenRecords {
+    lists: HashMap<Kind, Arc<Vec<Record>>>,
+    records: HashMap<(Kind, String), Option<Record>>,
+}
+
+impl std::fmt::Debug for Seen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Seen").finish_non_exhaustive()
+    }
+}
+
+/// Whose request it is does not depend on what was read for it.
+impl PartialEq for Seen {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Seen {}
+
 impl Engine {
+    /// Every record of a kind, as this request sees them.
+    pub(crate) async fn all_for(&self, caller: &Caller, kind: Kind) -> Result<Arc<Vec<Record>>, EngineError> {
+        if let Some(list) = caller.seen.0.lock().lists.get(&kind).cloned() {
+            return Ok(list);
+        }
+        let list = self.all(kind).await?;
+        caller.seen.0.lock().lists.insert(kind, Arc::clone(&list));
+        Ok(list)
+    }
+
+    /// One record, as this request sees it.
+    pub(crate) async fn record_for(&self, caller: &Caller, kind: Kind, name: &str) -> Result<Option<Record>, EngineError> {
+        let key = (kind, name.to_owned());
+        if let Some(record) = caller.seen.0.lock().records.get(&key).cloned() {
+            return Ok(record);
+        }
+        let record = self.ports.records.record(kind, name).await?;
+        caller.seen.0.lock().records.insert(key, record.clone());
+        Ok(record)
+    }
+
+    /// Every rule, by name, as this request sees them.
+    pub(crate) async fn rules_seen_by(&self, caller: &Caller) -> Result<Vec<Rule>, EngineError> {
+        Ok(self.all_for(caller, Kind::Rule).await?.iter().filter_map(Record::rule).cloned().collect())
+    }
+
     /// Every record of a kind.
     pub(crate) async fn all(&self, kind: Kind) -> Result<Arc<Vec<Record>>, EngineError> {
         let authority = self.ports.records.authority();

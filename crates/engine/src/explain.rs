@@ -93,7 +93,7 @@ impl Engine {
         let role = person.user.role;
         let mut says = vec![self.role_says(&person, action, query).await?];
         if says[0].effect == Effect::Allow && action == Action::Run {
-            says.extend(self.rules_say(&person, query).await?);
+            says.extend(self.rules_say(caller, &person, query).await?);
         }
         Ok(Explained { user: email, role: role.as_str(), action: word, says })
     }
@@ -140,10 +140,10 @@ impl Engine {
     }
 
     /// What the rules say to a run. Without a command or a playbook only what does not depend on it is judged.
-    async fn rules_say(&self, person: &Person, query: &ExplainQuery) -> Result<Vec<Say>, EngineError> {
+    async fn rules_say(&self, caller: &Caller, person: &Person, query: &ExplainQuery) -> Result<Vec<Say>, EngineError> {
         let image = match &query.playbook {
             Some(_) => None,
-            None => self.image_for(query.image.as_deref()).await?,
+            None => self.image_for(caller, query.image.as_deref()).await?,
         };
         let reference = image.as_ref().map(|image| image.reference.to_string());
         let secrets: Vec<Name> = query.secret.iter().map(|text| name("secret", text)).collect::<Result<_, _>>()?;

@@ -182,7 +182,7 @@ impl HealthWatch {
             match one {
                 Move::Begin(incident) => drop(incident.about.parse().map(|id| self.open.insert(incident.name(), id))),
                 Move::End { name, .. } => drop(self.open.remove(name)),
-                Move::Told { .. } | Move::Forget { .. } => {}
+                Move::Tell { .. } | Move::Told { .. } | Move::Forget { .. } => {}
             }
         }
         let moved = self.engine.move_incidents("health", &moves).await;

@@ -85,7 +85,7 @@ impl Engine {
         if text == LOCAL_IMAGE {
             return self.local_image(default.as_deref()).await;
         }
-        let image = self.find_image(text).await?.ok_or_else(|| not_found(text))?;
+        let image = self.find_image(caller, text).await?.ok_or_else(|| not_found(text))?;
         Ok(registered(&image, default.as_deref()))
     }
 

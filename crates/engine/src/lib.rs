@@ -74,6 +74,7 @@ pub use crate::audit::{AuditFilter, AuditPage};
 pub use crate::auditor::Auditor;
 pub use crate::claim::ClaimedKey;
 pub use crate::config::{Config, HealthConfig, Predecessors, RetentionConfig, RunLimits};
+pub use crate::directory::Seen;
 pub use crate::dispatcher::Dispatcher;
 pub use crate::error::EngineError;
 pub use crate::event::{EventFilter, EventFollower, ShownEvent};

@@ -65,13 +65,14 @@ impl Engine {
         if !granted {
             return Err(missing());
         }
-        let value = self.open_secret(secret)?;
+        let value = self.open_secret(secret).await?;
         Ok(Material { name: name.clone(), key_name: secret.key_name.clone(), value })
     }
 
-    /// The value of a secret.
-    pub(crate) fn open_secret(&self, secret: &runvoy_model::secret::Secret) -> Result<String, EngineError> {
-        let key = self.ports.seal_keys.by_id(&secret.sealed.key_id)?;
+    /// The value of a secret. A key that was not seen before may have to be fetched, and nobody else waits for that.
+    pub(crate) async fn open_secret(&self, secret: &runvoy_model::secret::Secret) -> Result<String, EngineError> {
+        let id = secret.sealed.key_id.clone();
+        let key = self.with_seal_keys(move |keys| keys.by_id(&id)).await?;
         let value = key.open(secret.name.as_str(), &secret.sealed);
         let value = value.map_err(|error| EngineError::Internal(format!("secret {}: {error}", secret.name)))?;
         String::from_utf8(value.to_vec()).map_err(|_| EngineError::Internal(format!("secret {} is no text", secret.name)))

@@ -18,6 +18,8 @@ use crate::error::EngineError;
 use crate::request::{RunRequest, check_env};
 
 const MS_PER_HOUR: u64 = 3_600_000;
+/// No id of an image is longer: its reference, and a digest.
+const MOST_ID_BYTES: usize = 1024;
 
 /// What a request would do.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,7 +72,7 @@ impl Engine {
     /// What a request would do for this caller. An error where it cannot be done at all; what rules forbid is in the plan.
     pub async fn plan(&self, caller: &Caller, request: &RunRequest) -> Result<Plan, EngineError> {
         caller.may(Action::Run)?;
-        let image = self.image_for(request.image.as_deref()).await?;
+        let image = self.image_for(caller, request.image.as_deref()).await?;
         let image_id = image.as_ref().map_or(LOCAL_IMAGE, |image| image.image_id.as_str());
         let spec = request.check(caller.role, image_id, self.git_reach())?;
         self.plan_spec(caller, spec, image, None).await
@@ -97,7 +99,7 @@ impl Engine {
         if let Some(git) = &spec.git {
             git.check(self.git_reach()).map_err(|error| EngineError::invalid(error.field(), error.to_string()))?;
         }
-        let image = self.image_for(Some(&spec.image)).await?;
+        let image = self.image_for(caller, Some(&spec.image)).await?;
         self.plan_spec(caller, spec, image, playbook.as_ref()).await
     }
 
@@ -110,7 +112,7 @@ impl Engine {
         playbook: Option<&Playbook>,
     ) -> Result<Plan, EngineError> {
         let secret_keys = self.secret_keys(caller, &spec, playbook).await?;
-        let rules = self.rules().await?;
+        let rules = self.rules_seen_by(caller).await?;
         // A token is given away as well, to whoever serves the repository.
         let token = spec.git.as_ref().and_then(|git| git.token.as_ref());
         let secrets: Vec<Name> = spec.secrets.iter().chain(token).cloned().collect();
@@ -137,7 +139,7 @@ impl Engine {
             let missing = || {
                 EngineError::invalid(if place < spec.secrets.len() { "secrets" } else { "git_token" }, format!("there is no secret {name}"))
             };
-            let record = self.ports.records.record(Kind::Secret, name.as_str()).await?;
+            let record = self.record_for(caller, Kind::Secret, name.as_str()).await?;
             let secret = record.as_ref().and_then(Record::secret).ok_or_else(missing)?;
             match playbook {
                 Some(playbook) if !playbook.grants(secret) => {
@@ -161,10 +163,10 @@ impl Engine {
     }
 
     /// The image that a text names: an id, a reference, or nothing for the default. `None` is the worker's own environment.
-    pub(crate) async fn image_for(&self, text: Option<&str>) -> Result<Option<Image>, EngineError> {
+    pub(crate) async fn image_for(&self, caller: &Caller, text: Option<&str>) -> Result<Option<Image>, EngineError> {
         let text = match text.filter(|text| !text.is_empty()) {
             Some(text) => text.to_owned(),
-            None => match self.default_image().await? {
+            None => match self.default_image_for(caller).await? {
                 Some(id) => id,
                 None => return Ok(None),
             },
@@ -172,7 +174,7 @@ impl Engine {
         if text == LOCAL_IMAGE {
             return Ok(None);
         }
-        match self.find_image(&text).await? {
+        match self.find_image(caller, &text).await? {
             Some(image) => Ok(Some(image)),
             None => {
                 let text = text.escape_default();
@@ -184,22 +186,37 @@ impl Engine {
 
     /// The id of the default image, where one was set.
     pub(crate) async fn default_image(&self) -> Result<Option<String>, EngineError> {
-        let pointer = self.all(Kind::DefaultImage).await?;
-        Ok(pointer.iter().find_map(|record| match &record.body {
-            Some(Body::DefaultImage(id)) => Some(id.clone()),
-            _ => None,
-        }))
+        Ok(default_image(&self.all(Kind::DefaultImage).await?))
+    }
+
+    /// The same, as this request sees it.
+    async fn default_image_for(&self, caller: &Caller) -> Result<Option<String>, EngineError> {
+        Ok(default_image(&self.all_for(caller, Kind::DefaultImage).await?))
     }
 
     /// A registered image by its id, or by its reference; of several with the same reference the default goes first, then the newest.
-    pub(crate) async fn find_image(&self, text: &str) -> Result<Option<Image>, EngineError> {
-        let images = self.all(Kind::Image).await?;
+    pub(crate) async fn find_image(&self, caller: &Caller, text: &str) -> Result<Option<Image>, EngineError> {
+        // Where nothing is remembered, most requests name an image by its id, and need not read all of them.
+        if self.ports.records.authority().is_none()
+            && text.len() <= MOST_ID_BYTES
+            && let Some(record) = self.record_for(caller, Kind::Image, text).await?
+        {
+            return Ok(record.image().cloned());
+        }
+        let images = self.all_for(caller, Kind::Image).await?;
         if let Some(image) = images.iter().filter_map(Record::image).find(|image| image.image_id == text) {
             return Ok(Some(image.clone()));
         }
         let Ok(reference) = Reference::parse(text) else { return Ok(None) };
-        let default = self.default_image().await?;
+        let default = self.default_image_for(caller).await?;
         let fits = images.iter().filter_map(Record::image).filter(|image| image.reference == reference);
         Ok(fits.max_by_key(|image| (default.as_ref() == Some(&image.image_id), image.created_at)).cloned())
     }
+}
+
+fn default_image(pointer: &[Record]) -> Option<String> {
+    pointer.iter().find_map(|record| match &record.body {
+        Some(Body::DefaultImage(id)) => Some(id.clone()),
+        _ => None,
+    })
 }

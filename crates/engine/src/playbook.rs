@@ -103,7 +103,7 @@ impl Engine {
         let mut request = request(&playbook.steps);
         request.args = bound.args;
         request.lock_wait = run.lock_wait.or(request.lock_wait);
-        let image = self.image_for(request.image.as_deref()).await?;
+        let image = self.image_for(caller, request.image.as_deref()).await?;
         let image_id = image.as_ref().map_or(runvoy_model::spec::LOCAL_IMAGE, |image| image.image_id.as_str());
         // Whoever pushed it was an admin: what it sets was theirs to set.
         let mut spec = request.check(Role::Admin, image_id, self.git_reach())?;
@@ -135,7 +135,7 @@ impl Engine {
         }
         let playbook = Some(name.as_str());
         let asked = Asked { command: "", args: None, image: "", reference: None, lock: None, queue: "", secrets: &[], playbook };
-        Ok(judge(&self.rules().await?, &caller.subject(), &asked).allowed)
+        Ok(judge(&self.rules_seen_by(caller).await?, &caller.subject(), &asked).allowed)
     }
 }
 

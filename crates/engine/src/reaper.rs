@@ -1,4 +1,4 @@
-//! Acts on leases that nobody extends, kills that nobody confirms and waits that took too long.
+//! Acts on leases that nobody extends, kills that nobody confirms, waits that took too long and what nobody could run.
 //!
 //! A lease is judged by this process's own watch: only one that was seen unchanged for its length plus a margin,
 //! by monotonic time, is reaped. A start begins the watch anew (it lives in memory), and so do a pause of this
@@ -81,6 +81,7 @@ impl Reaper {
             }
         }
         engine.expire_waits().await?;
+        engine.give_up_unreadable().await?;
         first_error.map_or(Ok(()), Err)
     }
 

@@ -185,7 +185,7 @@ impl Engine {
         for secret in self.ports.records.records(Kind::Secret).await?.iter().filter_map(Record::secret) {
             seen.secrets += 1;
             seen.owned += 1;
-            if let Err(error) = self.open_secret(secret) {
+            if let Err(error) = self.open_secret(secret).await {
                 let message = format!("it cannot be opened ({error}): put its sealing key back, or give it its value again");
                 seen.add(Area::Secrets, "secret", &secret.name, message, Remedy::NeedsSomebody);
             }

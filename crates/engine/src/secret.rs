@@ -98,7 +98,7 @@ impl Engine {
         if !secret.allows(caller.secret_user(), SecretUse::Reveal) {
             return Ok((secret, None));
         }
-        let value = Zeroizing::new(self.open_secret(&secret)?);
+        let value = Zeroizing::new(self.open_secret(&secret).await?);
         let noted = Change::NoteRevealed(secret.name.clone());
         self.ports.store.change(self.user_step(caller, "secrets.reveal"), noted, None).await?;
         Ok((secret, Some(value)))
@@ -173,7 +173,7 @@ impl Engine {
             if secret.sealed.key_id == to.id() {
                 return Ok(Resealed::Unneeded);
             }
-            let value = match self.open_secret(&secret) {
+            let value = match self.open_secret(&secret).await {
                 Ok(value) => Zeroizing::new(value),
                 Err(error) => {
                     tracing::error!(secret = %secret.name, %error, "a secret was not sealed anew");
@@ -228,8 +228,11 @@ impl Engine {
         key.seal(name.as_str(), value.as_bytes(), &self.ports.ids.random())
     }
 
-    /// Does something with the ring that waits for a disk.
-    async fn with_seal_keys<T, E>(&self, work: impl FnOnce(&dyn SealKeys) -> Result<T, E> + Send + 'static) -> Result<T, EngineError>
+    /// Does something with the ring that waits for a disk or a network.
+    pub(crate) async fn with_seal_keys<T, E>(
+        &self,
+        work: impl FnOnce(&dyn SealKeys) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, EngineError>
     where
         T: Send + 'static,
         E: Into<EngineError> + Send + 'static,

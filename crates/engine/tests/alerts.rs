@@ -51,6 +51,8 @@ impl Heard {
 impl Alerter for Heard {
     async fn tell(&self, notice: &Notice) -> Result<(), AlertError> {
         *self.tries.lock() += 1;
+        // Others may look meanwhile.
+        tokio::task::yield_now().await;
         if self.away.load(Ordering::Relaxed) {
             return Err(AlertError { retry_after: *self.retry_after.lock(), ..AlertError::new("nobody is there") });
         }
@@ -387,4 +389,45 @@ async fn an_admin_can_see_whether_messages_arrive() {
     assert!(failed.contains("nobody is there"), "{failed}");
     let eve = play.stage.admitted("eve@example.com", Role::Operator).await;
     assert!(matches!(play.stage.engine.test_alert(&eve).await, Err(EngineError::Forbidden { .. })));
+}
+
+/// Servers that share a store, all of which could tell people.
+fn tellers<const N: usize>(play: &Play) -> [Alerts; N] {
+    std::array::from_fn(|place| {
+        let engine = play.stage.beside(u8::try_from(place).expect("few") + 2, &[], |_| ());
+        engine.attach_alerter(Arc::clone(&play.heard) as _);
+        Alerts::new(engine).expect("an alerter is attached")
+    })
+}
+
+#[tokio::test]
+async fn of_several_servers_one_tells() {
+    let play = Play::new();
+    let [mut one, mut other] = tellers(&play);
+    let now = play.stage.clock.now();
+    play.begin((0..300).map(|number| Incident::begun(IncidentKind::Dead, format!("id{number}"), "gave up", now))).await;
+    let (first, second) = tokio::join!(one.look(), other.look());
+    first.and(second).expect("looked");
+    assert_eq!(play.heard.titles(), ["300 dead letters"]);
+    play.stage.clock.pass(2 * MINUTE);
+    play.move_all(vec![Move::End { name: "dead:id7".into(), why: "it runs again".into() }]).await;
+    let (first, second) = tokio::join!(other.look(), one.look());
+    first.and(second).expect("looked");
+    assert_eq!(play.heard.titles()[1..], ["Resolved: dead letter"]);
+}
+
+#[tokio::test]
+async fn another_server_tells_when_the_one_that_had_the_turn_is_gone() {
+    let play = Play::new();
+    let [mut gone, mut other] = tellers(&play);
+    play.begin(std::iter::once(Incident::begun(IncidentKind::Dead, "x", "gave up", play.stage.clock.now()))).await;
+    play.heard.away.store(true, Ordering::Relaxed);
+    gone.look().await.expect("looked");
+    drop(gone);
+    play.heard.away.store(false, Ordering::Relaxed);
+    other.look().await.expect("looked");
+    assert_eq!(play.heard.titles(), [""; 0], "it is another's turn");
+    play.stage.clock.pass(MINUTE);
+    other.look().await.expect("looked");
+    assert_eq!(play.heard.titles().len(), 1);
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use runvoy_engine::{Caller, Config, Credential, EngineError, Origin};
-use runvoy_memory::MemoryStore;
+use runvoy_engine::{Caller, Config, Credential, EngineError, JobRequest, Origin, SecretRequest, TaskRequest};
+use runvoy_memory::{MemorySealKeys, MemoryStore};
 use runvoy_model::change::{Change, Invitation, InvitedBy, NewKey, NewUser};
 use runvoy_model::group::Group;
 use runvoy_model::id::StepId;
@@ -17,14 +17,16 @@ use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::role::Role;
 use runvoy_model::rule::{Effect, Rule};
+use runvoy_model::seal::SealKey;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::clock::{Clock, IdSource};
 use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore};
+use runvoy_ports::seal::{SealKeys, SealKeysError};
 use runvoy_ports::store::{ExecutionStore, StoreError};
 use tokio::sync::Semaphore;
 
-use self::stage::Stage;
+use self::stage::{Stage, command};
 
 /// Records that are counted as they are read, that can be made to wait, and whose number of changes can be left out.
 struct Watched {
@@ -244,4 +246,78 @@ async fn role_groups_and_rules_are_those_of_the_last_change() {
     change(&stage, Change::PutGroup(group(Vec::new()))).await;
     let caller = enter(&stage, 2).await.expect("the key works");
     assert!(caller.groups.is_empty() && stage.engine.rules_for(&caller).await.expect("rules").is_empty());
+}
+
+fn job(tasks: usize) -> JobRequest {
+    let task = |number| TaskRequest { task_id: format!("t{number}"), run: command("true"), ..TaskRequest::default() };
+    JobRequest { tasks: (0..tasks).map(task).collect(), ..JobRequest::default() }
+}
+
+#[tokio::test]
+async fn a_request_reads_what_it_is_judged_by_once_and_the_next_one_anew() {
+    let (stage, records) = watched(false);
+    two_people(&stage).await;
+    let mut reads = Vec::new();
+    for tasks in [1, 20] {
+        let bob = enter(&stage, 2).await.expect("the key works");
+        let before = records.reads();
+        stage.engine.submit_job(&bob, job(tasks)).await.expect("it is taken");
+        reads.push(records.reads() - before);
+    }
+    assert_eq!(reads[0], reads[1], "however many tasks there are");
+    let deny = Rule { commands: vec!["*".into()], ..Rule::new("no", Effect::Deny) };
+    change(&stage, Change::PutRule(Box::new(deny))).await;
+    let bob = enter(&stage, 2).await.expect("the key works");
+    assert!(matches!(stage.engine.submit_job(&bob, job(1)).await, Err(EngineError::Denied { .. })));
+}
+
+/// A ring that answers only after something else has happened on the runtime.
+struct Slow {
+    ring: MemorySealKeys,
+    go_on: std::sync::mpsc::Receiver<()>,
+}
+
+/// Only ever one thread asks at a time.
+struct Waits(parking_lot::Mutex<Slow>);
+
+impl SealKeys for Waits {
+    fn current(&self) -> Result<SealKey, SealKeysError> {
+        self.0.lock().ring.current()
+    }
+
+    fn by_id(&self, id: &str) -> Result<SealKey, SealKeysError> {
+        let slow = self.0.lock();
+        slow.go_on.recv().expect("somebody says so");
+        slow.ring.by_id(id)
+    }
+
+    fn rotate(&self) -> Result<SealKey, SealKeysError> {
+        self.0.lock().ring.rotate()
+    }
+
+    fn retire_all_but(&self, ids: &[String]) -> Result<(), SealKeysError> {
+        self.0.lock().ring.retire_all_but(ids)
+    }
+}
+
+/// On a runtime of one thread whoever waits for the key would wait for ever if it held that thread.
+#[tokio::test]
+async fn whoever_waits_for_a_sealing_key_holds_nobody_up() {
+    let stage = Stage::new(Config::default());
+    two_people(&stage).await;
+    let (say, go_on) = std::sync::mpsc::channel();
+    let slow = Waits(parking_lot::Mutex::new(Slow { ring: MemorySealKeys::new([6; 32]), go_on }));
+    let engine = stage.beside(2, &[], |ports| ports.seal_keys = Arc::new(slow));
+    let root = engine.authenticate(Credential::Key(key(1)), "10.0.0.9".into(), "request".into()).await.expect("the key works");
+    let request = SecretRequest {
+        name: "db".into(),
+        key_name: "DB".into(),
+        value: "hunter2".to_owned().into(),
+        description: None,
+        use_by: Vec::new(),
+        idempotency_key: None,
+    };
+    engine.create_secret(&root, request).await.expect("made");
+    let (read, ()) = tokio::join!(engine.secret(&root, "db"), async { say.send(()).expect("somebody waits") });
+    assert_eq!(read.expect("read").1.expect("a value").as_str(), "hunter2");
 }

@@ -3,7 +3,6 @@
 
 mod blob;
 mod event;
-mod incident;
 mod job;
 mod log;
 mod queue;

@@ -19,7 +19,7 @@ use runvoy_model::status::Status;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::queue::{DeadQuery, QueueCounts};
-use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore};
+use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore, incident_counts};
 use runvoy_ports::store::{
     Counts, EventPage, EventQuery, ExecutionStore, Leaf, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
 };
@@ -203,11 +203,11 @@ impl RecordStore for MemoryStore {
     }
 
     async fn incidents(&self, query: IncidentQuery) -> Result<Vec<IncidentMark>, StoreError> {
-        Ok(crate::incident::marks(self.state.lock().records.values(), query))
+        Ok(query.marks(self.state.lock().records.values()))
     }
 
     async fn incident_counts(&self) -> Result<Vec<(Phase, IncidentKind, u64)>, StoreError> {
-        Ok(crate::incident::counts(self.state.lock().records.values()))
+        Ok(incident_counts(self.state.lock().records.values()))
     }
 
     fn authority(&self) -> Option<u64> {

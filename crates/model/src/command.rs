@@ -37,6 +37,8 @@ pub enum Command {
     ConfirmKill(ExecutionId),
     /// The wait for a lock took too long.
     ExpireWait(ExecutionId),
+    /// What it was to run cannot be read, however often that was tried; and why.
+    GiveUp(ExecutionId, String),
     /// An admin takes a lock from its holder.
     ReleaseLock(Name),
     /// Tasks of a job, written before it is opened.

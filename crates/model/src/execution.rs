@@ -84,24 +84,7 @@ pub struct Execution {
 }
 
 fn missing_spec() -> Spec {
-    Spec {
-        command: String::new(),
-        args: None,
-        image: String::new(),
-        env: std::collections::BTreeMap::new(),
-        timeout_ms: None,
-        lock: None,
-        lock_wait_ms: None,
-        queue: Name::new(crate::spec::DEFAULT_QUEUE).expect("a constant name"),
-        priority: crate::spec::DEFAULT_PRIORITY,
-        labels: std::collections::BTreeMap::new(),
-        worker_labels: std::collections::BTreeMap::new(),
-        retries: 0,
-        secrets: Vec::new(),
-        git: None,
-        task: None,
-        playbook: None,
-    }
+    Spec::lost(Name::new(crate::spec::DEFAULT_QUEUE).expect("a constant name"), crate::spec::DEFAULT_PRIORITY)
 }
 
 /// The right of one worker to run one attempt.

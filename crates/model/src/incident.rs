@@ -74,6 +74,18 @@ pub struct Incident {
     /// When it was over, and how.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<Over>,
+    /// Who is about to tell people of it, where several could.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub teller: Option<Teller>,
+}
+
+/// One of several servers that could tell people, and has the turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Teller {
+    /// Which one.
+    pub name: String,
+    /// Another one may have the turn after this.
+    pub until: UnixMs,
 }
 
 /// How an incident was over.
@@ -114,6 +126,15 @@ pub enum Move {
         /// How, for a person.
         why: String,
     },
+    /// Somebody is about to tell people of the incident that began then, unless another one is.
+    Tell {
+        /// The name of its record.
+        name: String,
+        /// Which one of that name.
+        began_at: UnixMs,
+        /// Who, and for how long.
+        teller: Teller,
+    },
     /// Somebody was told of the incident that began then.
     Told {
         /// The name of its record.
@@ -144,7 +165,7 @@ pub enum Told {
 impl Incident {
     /// An incident that begins.
     pub fn begun(kind: IncidentKind, about: impl Into<String>, message: impl Into<String>, at: UnixMs) -> Self {
-        Self { kind, about: about.into(), subject: None, message: message.into(), began_at: at, told_at: None, over: None }
+        Self { kind, about: about.into(), subject: None, message: message.into(), began_at: at, told_at: None, over: None, teller: None }
     }
 
     /// An incident about an execution.
@@ -176,6 +197,11 @@ impl Incident {
             (Some(Over { told_at: Some(told_at), .. }), _) => (Phase::Closed, *told_at),
             (Some(over), _) => (Phase::Over, over.at),
         }
+    }
+
+    /// Who tells people of it at this time, and nobody else.
+    pub fn told_by(&self, at: UnixMs) -> Option<&str> {
+        self.teller.as_ref().filter(|teller| teller.until > at).map(|teller| teller.name.as_str())
     }
 
     /// Nobody was told yet of what is to be told: that it began, or that it is over.

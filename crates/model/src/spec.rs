@@ -90,6 +90,33 @@ impl Needs {
 }
 
 impl Spec {
+    /// What is left of a spec that a store cannot read any more: where its execution stands, and not what it was to run.
+    pub fn lost(queue: Name, priority: u8) -> Self {
+        Self {
+            command: String::new(),
+            args: None,
+            image: String::new(),
+            env: BTreeMap::new(),
+            timeout_ms: None,
+            lock: None,
+            lock_wait_ms: None,
+            queue,
+            priority,
+            labels: BTreeMap::new(),
+            worker_labels: Labels::new(),
+            retries: 0,
+            secrets: Vec::new(),
+            git: None,
+            task: None,
+            playbook: None,
+        }
+    }
+
+    /// Nobody knows any more what it was to run. Everything that is submitted has a command.
+    pub fn is_lost(&self) -> bool {
+        self.command.is_empty()
+    }
+
     /// What it asks of a worker.
     pub fn needs(&self) -> Needs {
         if self.image == LOCAL_IMAGE { Needs::Process } else { Needs::Image }

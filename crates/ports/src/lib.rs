@@ -12,5 +12,6 @@ pub mod record;
 pub mod roster;
 pub mod runner;
 pub mod seal;
+pub mod search;
 pub mod store;
 pub mod trail;

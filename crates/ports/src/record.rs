@@ -1,6 +1,8 @@
 //! What people manage: users and keys, groups, rules, images, secrets, playbooks. They change by steps of the same store as executions do; this
 //! port reads them.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use runvoy_model::incident::{IncidentKind, Phase};
 use runvoy_model::record::{Kind, Record};
@@ -17,6 +19,31 @@ pub struct IncidentQuery {
     pub kind: Option<IncidentKind>,
     /// No more than so many: the worst, and of these the oldest.
     pub limit: usize,
+}
+
+impl IncidentQuery {
+    /// Those of these records that are asked for, for a store that has them all at hand.
+    pub fn marks<'a>(&self, records: impl IntoIterator<Item = &'a Record>) -> Vec<IncidentMark> {
+        let asked = |record: &'a Record| {
+            let incident = record.incident()?;
+            let (phase, since) = incident.phase();
+            let is_asked = phase == self.phase && self.kind.is_none_or(|kind| kind == incident.kind);
+            is_asked.then(|| IncidentMark { name: record.name.clone(), kind: incident.kind, began_at: incident.began_at, since })
+        };
+        let mut marks: Vec<_> = records.into_iter().filter_map(asked).collect();
+        marks.sort_by(|one, other| (one.kind, one.since, &one.name).cmp(&(other.kind, other.since, &other.name)));
+        marks.truncate(self.limit);
+        marks
+    }
+}
+
+/// How many of these records are incidents that stand how.
+pub fn incident_counts<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<(Phase, IncidentKind, u64)> {
+    let mut counts = BTreeMap::<(Phase, IncidentKind), u64>::new();
+    for incident in records.into_iter().filter_map(Record::incident) {
+        *counts.entry((incident.phase().0, incident.kind)).or_default() += 1;
+    }
+    counts.into_iter().map(|((phase, kind), count)| (phase, kind, count)).collect()
 }
 
 /// What is known of an incident without reading it whole.

@@ -181,6 +181,12 @@ pub trait ExecutionStore: Send + Sync {
     /// How many dead letters there are on such a page; no more of them are looked at than the page may hold.
     async fn dead_count(&self, query: DeadQuery) -> Result<u64, StoreError>;
 
+    /// Executions that could be leased and of which, however often that was tried, nobody could read what they are to run; and why. Found by
+    /// leases, and known to this process only.
+    fn unreadable(&self) -> Vec<(ExecutionId, String)> {
+        Vec::new()
+    }
+
     /// Forgets a little of what may be forgotten; returns how many rows.
     async fn prune(&self, retention: Retention) -> Result<usize, StoreError>;
 
@@ -255,6 +261,11 @@ pub trait ExecutionStore: Send + Sync {
     /// Ends a wait for a lock that took too long.
     async fn expire_wait(&self, step: Step, id: ExecutionId) -> Result<Option<Execution>, StoreError> {
         changed_or_not(self.apply(step, Command::ExpireWait(id)).await?)
+    }
+
+    /// Ends an execution that waits to run and whose spec is lost; `None` if it is not, or does not wait any more.
+    async fn give_up(&self, step: Step, id: ExecutionId, why: String) -> Result<Option<Execution>, StoreError> {
+        changed_or_not(self.apply(step, Command::GiveUp(id, why)).await?)
     }
 
     /// Changes what people manage: the record as it is now, and whether an earlier step with the same key did it.

@@ -16,6 +16,9 @@ use crate::settings::Settings;
 pub const LEASE: Duration = Duration::from_secs(30);
 /// What somebody else could be given is killed so long before its lease lapses.
 pub const YIELD_BEFORE: Duration = Duration::from_secs(5);
+/// Output that cannot be stored for so long ends its command: on a full disk soon, behind a network when that had time to come back.
+const PATIENT_WITH_DISK: Duration = Duration::from_secs(10);
+pub const PATIENT_WITH_NETWORK: Duration = Duration::from_secs(120);
 
 /// Fills in how much runs at once where nobody says.
 pub fn settle_concurrency(settings: &mut Settings) {
@@ -24,13 +27,14 @@ pub fn settle_concurrency(settings: &mut Settings) {
     }
 }
 
-/// What a worker on this machine is told; nobody else could be given what it runs.
+/// What a worker on this machine is told; nobody else could be given what it runs, and its output goes to a disk of this machine.
 pub fn worker_config(settings: &Settings, lease_ttl: Duration, host: String) -> runvoy_worker::Config {
     runvoy_worker::Config {
         concurrency: settings.concurrency,
         lease_ttl,
         yields_before: None,
         lost_after: None,
+        output_patience: PATIENT_WITH_DISK,
         grace: settings.grace,
         home: home(settings),
         host,

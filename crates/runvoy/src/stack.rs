@@ -31,7 +31,7 @@ use crate::data_dir::DataDir;
 use crate::machine::Machine;
 use crate::open_files::OpenFiles;
 use crate::predecessor::Line;
-use crate::runner::{self, LEASE, YIELD_BEFORE};
+use crate::runner::{self, LEASE, PATIENT_WITH_NETWORK, YIELD_BEFORE};
 use crate::settings::Settings;
 
 /// The buckets of every histogram, in seconds.
@@ -127,8 +127,11 @@ impl Stack {
     fn start_worker(&mut self, runner: Arc<dyn Runner>, clock: Arc<dyn Clock>, host: String) {
         let settings = &self.settings;
         let is_shared = self.engine.config().predecessors != Predecessors::All;
-        let config =
-            runvoy_worker::Config { yields_before: is_shared.then_some(YIELD_BEFORE), ..runner::worker_config(settings, LEASE, host) };
+        let mut config = runner::worker_config(settings, LEASE, host);
+        if is_shared {
+            config.yields_before = Some(YIELD_BEFORE);
+            config.output_patience = PATIENT_WITH_NETWORK;
+        }
         let leases = Arc::new(LocalLeases::new(Arc::clone(&self.engine)));
         let worker = Worker::new(leases, runner, clock, config);
         self.engine.attach_worker(worker.slots());

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use self::harness::http::Http;
-use self::harness::{Server, Setup, count, eventually, process, promise};
+use self::harness::{Server, Setup, aws, count, eventually, process, promise};
 
 /// Numbers that differ from run to run but not within one: good enough to spread crashes over time.
 struct Dice(u64);
@@ -123,7 +123,8 @@ fn promise_26_no_descendant_outlives_the_server() {
 
 #[test]
 fn promise_10_a_frozen_server_runs_nothing_twice() {
-    let (rounds, frozen) = (count(1, 20), Duration::from_secs(if count(0, 1) == 1 { 60 } else { 8 }));
+    // On AWS one second: what may be tried again is ended there before its lease lapses, because another server could be given it.
+    let (rounds, frozen) = (count(1, 20), Duration::from_secs(count(8, 60) as u64));
     let server = Server::start();
     let marks = tempfile::tempdir().expect("a temporary directory");
     for round in 0..rounds {
@@ -157,7 +158,7 @@ fn promise_11_one_key_is_one_execution_also_after_a_restart() {
     std::thread::scope(|scope| {
         for _ in 0..20 {
             scope.spawn(|| {
-                for _ in 0..parallel / 20 {
+                for _ in 0..(parallel / 20).max(1) {
                     ids.lock().expect("no panic").insert(submit(&url, &key));
                 }
             });
@@ -182,6 +183,9 @@ fn a_second_server_on_the_same_directory_is_refused() {
 
 #[test]
 fn a_store_without_its_keys_is_refused() {
+    if aws::is_asked_for() {
+        return println!("skipped: its keys are no files there; tests of the adapter ask this");
+    }
     let mut server = Server::start();
     server.stop();
     std::fs::remove_file(server.data.join("keys/audit.key")).expect("the key was there");

@@ -93,7 +93,7 @@ impl<'a> Attempt<'a> {
             warnings: Vec::new(),
             recorder: Recorder::default(),
             transcript: None,
-            publisher: Some(Publisher::new(Arc::clone(&worker.leases), fence)),
+            publisher: Some(Publisher::new(Arc::clone(&worker.leases), fence, worker.config.output_patience)),
             unkept: Unkept::default(),
             last_output_at: None,
             activity: Activity::default(),

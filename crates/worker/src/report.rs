@@ -11,8 +11,6 @@ use tokio::time::{Instant, sleep};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// Output that cannot be stored for this long ends the command.
-const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
 
 /// Why records could not be published.
 #[derive(Debug)]
@@ -29,12 +27,13 @@ pub(crate) enum Unpublished {
 pub(crate) struct Publisher {
     leases: Arc<dyn Leases>,
     fence: Fence,
+    patience: Duration,
     next_seq: u64,
 }
 
 impl Publisher {
-    pub(crate) fn new(leases: Arc<dyn Leases>, fence: Fence) -> Self {
-        Self { leases, fence, next_seq: 1 }
+    pub(crate) fn new(leases: Arc<dyn Leases>, fence: Fence, patience: Duration) -> Self {
+        Self { leases, fence, patience, next_seq: 1 }
     }
 
     /// Comes back when the records are stored.
@@ -49,7 +48,7 @@ impl Publisher {
                 Err(LeaseError::Lost(_)) => return Err(Unpublished::Lost),
                 Err(LeaseError::LogFull { .. }) => return Err(Unpublished::Full),
                 Err(error @ (LeaseError::Gap { .. } | LeaseError::Refused(_))) => return Err(Unpublished::Failed(error.to_string())),
-                Err(LeaseError::Unavailable(error)) if began.elapsed() > GIVE_UP_AFTER => {
+                Err(LeaseError::Unavailable(error)) if began.elapsed() > self.patience => {
                     return Err(Unpublished::Failed(error.to_string()));
                 }
                 Err(LeaseError::Unavailable(error)) => {

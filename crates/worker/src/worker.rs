@@ -29,6 +29,8 @@ pub struct Config {
     /// For so long the worker goes on without the server: what a lease says runs on, and tries to tell how attempts ended. `None` is without end, where
     /// the store is the worker's own.
     pub lost_after: Option<Duration>,
+    /// Output that cannot be stored for so long ends the command.
+    pub output_patience: Duration,
     /// How long a command has to end after `SIGTERM`.
     pub grace: Duration,
     /// The `HOME` of commands.

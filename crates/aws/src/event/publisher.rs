@@ -1,4 +1,4 @@
-//! Tells the bus of every event, in the order of the log, at least once. A mark says how far: it moves behind what the bus has taken, so that a crash
+//! Tells the bus of every event, from the front of the log, at least once. A mark says how far: it moves behind what the bus has taken, so that a crash
 //! repeats a little and loses nothing. Several servers may run it; a lease lets one work at a time and spares the bus most repeats.
 
 pub(in crate::event) mod bus;
@@ -27,6 +27,8 @@ const TURN_MS: i64 = 10_000;
 const AT_ONCE: usize = 100;
 /// So many items are put at the same time.
 const PUTS: usize = 8;
+/// So many calls to the bus are under way at the same time; it keeps no order among events anyway.
+const CALLS: usize = 4;
 /// What the bus did not take is given to it again so often, before the next go.
 const ROUNDS: u32 = 5;
 
@@ -83,7 +85,6 @@ impl Publisher {
 
     /// Publishes some of what was not published yet; tells how many. None where somebody else has the turn.
     pub async fn turn(&self) -> Result<usize, Fault> {
-        self.log.drain().await?;
         let now = self.clock.now();
         if !mark::take_turn(&self.log.dynamo, &self.name, now, now.plus_ms(TURN_MS)).await? {
             return Ok(0);
@@ -122,6 +123,11 @@ impl Publisher {
         Ok(Letter { place: *place, at: event.at, detail: carried.detail.to_string() })
     }
 
+    async fn call<'b>(&self, letters: &[Letter], batch: &'b [usize]) -> (&'b [usize], Result<Vec<Option<String>>, Fault>) {
+        let asked: Vec<&Letter> = batch.iter().map(|at| &letters[*at]).collect();
+        (batch, self.bus.put(&asked).await)
+    }
+
     /// Which of these the bus took, and why it did not take the others.
     async fn send(&self, letters: &[Letter]) -> (Vec<bool>, Option<Fault>) {
         let mut taken = vec![false; letters.len()];
@@ -130,20 +136,20 @@ impl Publisher {
                 pause(round).await;
             }
             let left: Vec<usize> = (0..letters.len()).filter(|at| !taken[*at]).collect();
-            let mut failed = None;
-            for batch in bus::batches(letters, &left) {
-                let asked: Vec<&Letter> = batch.iter().map(|at| &letters[*at]).collect();
-                match self.bus.put(&asked).await {
+            let calls: Vec<_> = bus::batches(letters, &left).map(|batch| self.call(letters, batch)).collect();
+            let (mut failed, mut is_away) = (None, false);
+            for (batch, answer) in stream::iter(calls).buffered(CALLS).collect::<Vec<_>>().await {
+                match answer {
                     Ok(errors) => {
                         for (at, error) in batch.iter().zip(errors) {
                             taken[*at] = error.is_none();
                             failed = failed.or_else(|| error.map(bus::refused));
                         }
                     }
-                    Err(fault) => return (taken, Some(fault)),
+                    Err(fault) => (failed, is_away) = (Some(fault), true),
                 }
             }
-            if failed.is_none() || round == ROUNDS {
+            if failed.is_none() || is_away || round == ROUNDS {
                 return (taken, failed);
             }
         }

@@ -1,8 +1,6 @@
 //! Jobs as items: what goes in comes out, and lists find what the reference would, also behind an index that lags.
 
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use runvoy_model::chain::ChainHead;
@@ -14,61 +12,15 @@ use super::list::{DAYS, JobLists, user_days};
 use super::*;
 use crate::clients::Clients;
 use crate::dynamo::Change;
+use crate::emulator::{Emulator, prefix};
 use crate::setup::set_up;
 
-/// An emulator of AWS for one test, or the one that whoever runs the tests names. It ends with the test.
-pub(crate) struct Ministack {
-    url: String,
-    own: Option<Child>,
-}
-
-impl Drop for Ministack {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.own {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-impl Ministack {
-    async fn start() -> Self {
-        if let Ok(url) = std::env::var("RUNVOY_MINISTACK_URL") {
-            return Self { url, own: None };
-        }
-        let place = std::env::var_os("RUNVOY_EMULATORS").expect("RUNVOY_EMULATORS names a directory with bin/ministack");
-        let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
-        let own = Command::new(std::path::Path::new(&place).join("bin/ministack"))
-            .envs([("BIND_HOST", "127.0.0.1"), ("IOT_MTLS_ENABLED", "0"), ("GATEWAY_PORT", &port.to_string())])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("ministack starts");
-        for _ in 0..600 {
-            if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        Self { url: format!("http://127.0.0.1:{port}"), own: Some(own) }
-    }
-
-    /// The tables of an installation that no other test has.
-    pub async fn tables() -> (Self, Dynamo, Arc<Config>) {
-        let emulator = Self::start().await;
-        let mut random = [0; 6];
-        getrandom::fill(&mut random).expect("randomness");
-        let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        let config = Arc::new(Config::new(&format!("t{random}")));
-        let settings = aws_config::defaults(aws_config::BehaviorVersion::latest())
-            .http_client(aws_smithy_http_client::Builder::new().build_http())
-            .region(aws_config::Region::new("us-east-1"))
-            .credentials_provider(aws_sdk_dynamodb::config::Credentials::new("test", "test", None, None, "test"))
-            .endpoint_url(&emulator.url);
-        let clients = Clients::new(&settings.load().await);
-        set_up(&clients, &config).await.expect("tables");
-        (emulator, Dynamo::new(&clients, Arc::clone(&config)), config)
-    }
+/// The tables of an installation that no other test has.
+pub(crate) async fn tables() -> (Dynamo, Arc<Config>) {
+    let config = Arc::new(Config::new(&prefix()));
+    let clients = Clients::new(&Emulator::ministack().settings().await);
+    set_up(&clients, &config).await.expect("tables");
+    (Dynamo::new(&clients, Arc::clone(&config)), config)
 }
 
 const NOON: i64 = 1_767_441_600_000;
@@ -136,15 +88,14 @@ fn a_job_stands_where_somebody_looks_for_it() {
 }
 
 struct Shelf {
-    _emulator: Ministack,
     dynamo: Dynamo,
     config: Arc<Config>,
 }
 
 impl Shelf {
     async fn new() -> Self {
-        let (emulator, dynamo, config) = Ministack::tables().await;
-        Self { _emulator: emulator, dynamo, config }
+        let (dynamo, config) = tables().await;
+        Self { dynamo, config }
     }
 
     fn lists(&self) -> JobLists<'_> {

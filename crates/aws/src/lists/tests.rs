@@ -1,7 +1,6 @@
 //! Random executions in every standing, some of them not in the indexes yet and some still there as they were before: whatever is asked is
 //! answered as by somebody who looks at all of them.
 
-mod emulator;
 mod oracle;
 mod world;
 
@@ -16,7 +15,6 @@ use runvoy_model::time::UnixMs;
 use runvoy_ports::queue::DeadQuery;
 use runvoy_ports::store::ListQuery;
 
-use self::emulator::Emulator;
 use self::world::{BEGINNING, DAY_MS, QUEUES, USERS, World};
 use crate::execution;
 
@@ -26,13 +24,12 @@ const QUESTIONS: usize = 20;
 
 /// Runs a play with a world of random executions; with several where everything is proved.
 fn with_world(seed: u64, executions: usize, play: impl AsyncFn(&mut Chance, &World)) {
-    let emulator = Emulator::start();
     let worlds = if std::env::var_os("RUNVOY_PROVE").is_some() { 20 } else { 1 };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     runtime.block_on(async {
         for number in 0..worlds {
             let mut chance = Chance::new(seed + 1_000 * number);
-            let mut world = World::new(&emulator).await;
+            let mut world = World::new().await;
             for _ in 0..executions {
                 world.add(&mut chance).await;
             }

@@ -22,11 +22,11 @@ use runvoy_model::id::ExecutionId;
 use runvoy_model::log::Chunk;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::log::{Append, Appended, Extent, Found, LogError, LogStore, Pruned, RawPlace, Search};
+use runvoy_ports::search::Seeker;
 
 pub use self::config::LogConfig;
 use self::core::{Core, of_head};
 use self::packer::Packer;
-use self::search::Needle;
 use self::shelf::Shelf;
 use crate::clients::Clients;
 use crate::config::Config;
@@ -109,9 +109,8 @@ impl LogStore for DynamoLogStore {
     }
 
     async fn search(&self, id: ExecutionId, search: Search) -> Result<Found, LogError> {
-        let needle = Needle::new(&search)?;
-        let cursor = self.core.cursor(id, search.from_line).await?;
-        search::search(cursor, &needle, search.stream, search.limit).await
+        let seeker = Seeker::new(&search)?;
+        search::search(self.core.cursor(id, search.from_line).await?, seeker).await
     }
 
     async fn prune(&self, before: UnixMs) -> Result<Pruned, LogError> {

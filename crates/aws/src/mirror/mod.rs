@@ -5,7 +5,7 @@
 mod batch;
 mod sender;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -19,7 +19,7 @@ use self::sender::Sender;
 use crate::clients::Clients;
 use crate::config::Config;
 
-/// So many streams are remembered from which something was left out; of others only the sum is known.
+/// So many streams are remembered from which something was left out, of others only the sum is known; and so many that were made.
 const MOST_STREAMS: usize = 10_000;
 
 /// How much may wait to be mirrored.
@@ -69,9 +69,23 @@ struct State {
     waiting_bytes: AtomicUsize,
     left_out: AtomicU64,
     missing: Mutex<BTreeMap<StreamKey, Missing>>,
+    /// Streams that were made, or found to be there.
+    made: Mutex<HashSet<StreamKey>>,
 }
 
 impl State {
+    fn is_new(&self, key: StreamKey) -> bool {
+        !self.made.lock().contains(&key)
+    }
+
+    fn made(&self, key: StreamKey) {
+        let mut made = self.made.lock();
+        if made.len() >= MOST_STREAMS {
+            made.clear();
+        }
+        made.insert(key);
+    }
+
     fn leave_out(&self, key: StreamKey, lines: u64, last_at: UnixMs) {
         self.left_out.fetch_add(lines, Ordering::Relaxed);
         let mut missing = self.missing.lock();

@@ -127,6 +127,11 @@ impl Sender {
             InputLogEvent::builder().timestamp(event.at.0).message(event.text).build().expect("an event has a time and a text")
         };
         let events: Vec<_> = batch.into_iter().map(event).collect();
+        // A stream that this process has not written to is most likely new.
+        if self.state.is_new((id, attempt)) {
+            self.make(&stream).await?;
+            self.state.made((id, attempt));
+        }
         match self.put_once(&stream, events.clone()).await {
             Err(Fault::Refused { code, .. }) if code == NOT_FOUND => {
                 self.make(&stream).await?;

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::*;
 use crate::config::Config;
 use crate::dynamo::Dynamo;
-use crate::job::tests::{Ministack, job, job_id};
+use crate::job::tests::{job, job_id, tables};
 use crate::table::Table;
 
 const JOB: JobId = JobId::from_bytes([7; 16]);
@@ -86,7 +86,6 @@ fn a_task_stands_in_one_way() {
 
 /// A job with tasks of every phase, in a table.
 struct Shelf {
-    _emulator: Ministack,
     dynamo: Dynamo,
     blobs: MemoryBlobStore,
     nodes: Vec<Node>,
@@ -96,7 +95,7 @@ const PHASES: [Phase; 6] = [Phase::Waiting, Phase::Ready, Phase::Failed, Phase::
 
 impl Shelf {
     async fn new() -> Self {
-        let (emulator, dynamo, config) = Ministack::tables().await;
+        let (dynamo, config) = tables().await;
         let blobs = MemoryBlobStore::default();
         let mut nodes = Vec::new();
         for place in 0..120_u32 {
@@ -112,7 +111,7 @@ impl Shelf {
                 ..node(&format!("t{place}"), place)
             });
         }
-        let shelf = Self { _emulator: emulator, dynamo, blobs, nodes };
+        let shelf = Self { dynamo, blobs, nodes };
         shelf.fill(&config).await;
         shelf
     }

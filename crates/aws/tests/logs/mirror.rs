@@ -95,8 +95,8 @@ async fn no_call_is_beyond_a_limit() {
         assert!(times.is_sorted());
         arrived += events.len();
     }
-    // The first call of all met no stream.
-    assert_eq!(arrived - calls[0]["logEvents"].as_array().expect("events").len(), 12_045);
+    // The stream was made before anything was sent to it.
+    assert_eq!(arrived, 12_045);
     assert_eq!((mirrored(&clients, &config, id, 1).await.len(), mirror.left_out()), (12_045, 0));
 }
 

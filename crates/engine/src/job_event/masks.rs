@@ -54,7 +54,7 @@ impl Engine {
             let record = record.map_err(|error| LeaseError::Unavailable(Box::new(error)))?;
             // One that was deleted since is nobody's secret any more.
             let Some(secret) = record.as_ref().and_then(Record::secret) else { continue };
-            values.push(self.open_secret(secret).map_err(|error| LeaseError::Unavailable(Box::new(error)))?);
+            values.push(self.open_secret(secret).await.map_err(|error| LeaseError::Unavailable(Box::new(error)))?);
         }
         if values.is_empty() {
             return Ok(None);

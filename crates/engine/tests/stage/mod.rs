@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
-use runvoy_engine::{Caller, Config, DigestKey, Engine, Ports, Predecessors, RunRequest};
+use runvoy_engine::{Caller, Config, DigestKey, Engine, Ports, Predecessors, RunRequest, Seen};
 use runvoy_memory::{MemoryBlobStore, MemoryLogStore, MemorySealKeys, MemoryStore};
 use runvoy_model::chain::AuditKey;
 use runvoy_model::change::{Change, Invitation, InvitedBy, NewKey};
@@ -210,6 +210,7 @@ pub fn caller(email: &str, role: Role) -> Caller {
         queues: None,
         from: "test".into(),
         request_id: "request".into(),
+        seen: Seen::default(),
     }
 }
 

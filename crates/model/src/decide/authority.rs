@@ -54,6 +54,7 @@ const fn needed(command: &Command) -> Option<Action> {
         Command::Reap(_)
         | Command::ConfirmKill(_)
         | Command::ExpireWait(_)
+        | Command::GiveUp(..)
         | Command::AdvanceJob(_)
         | Command::ForgetStaged(_)
         | Command::FreeLock(..)

@@ -8,6 +8,7 @@ use crate::bound::{self, clipped};
 use crate::command::{Answer, EndAttempt, ErrorMark, Outcome, Reap, Refusal};
 use crate::event::EventType;
 use crate::execution::{Execution, KillRequest};
+use crate::id::ExecutionId;
 use crate::incident::Incident;
 use crate::job::{Payload, TaskRef};
 use crate::retry::{Category, LONGEST_BACKOFF_MS, backoff_ms, classify};
@@ -95,6 +96,19 @@ pub(super) fn reap<V: View>(view: &mut V, step: &Step, reap: &Reap) -> Decision<
     let verdict = judge(&outcome, execution.kill.as_ref());
     let facts = Facts { log_end: Some(reap.log_end), ..Facts::default() };
     conclude(view, step, execution, &outcome, verdict, facts)
+}
+
+/// Ends an execution that waits to run and whose spec is lost: whoever leased it could not start it. It is a dead letter, so that somebody looks;
+/// whatever else stands in the line is passed by, for only the record itself says that it is lost.
+pub(super) fn give_up<V: View>(view: &mut V, step: &Step, id: ExecutionId, why: &str) -> Decision<V::Error> {
+    let Some(mut execution) = view.execution(id)? else { return refuse(Refusal::NotFound) };
+    if execution.status != Status::Pending || !execution.spec.is_lost() {
+        return Ok((Writes::default(), Answer::Unchanged));
+    }
+    let outcome = Outcome::StartFailed { message: format!("what it was to run cannot be read: {why}") };
+    let verdict = judge(&outcome, execution.kill.as_ref());
+    execution.dead = true;
+    finish(view, step, execution, &outcome, verdict, Facts::default())
 }
 
 /// What an outcome means; `kill` is somebody's wish to end it, had before the outcome was known.

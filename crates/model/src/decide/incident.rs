@@ -32,6 +32,16 @@ pub(super) fn move_all<V: View>(view: &mut V, step: &Step, moves: &[Move]) -> De
         match one {
             Move::Begin(incident) => begin(view, incident, &mut writes)?,
             Move::End { name, why } => end(view, step, name, why, &mut writes)?,
+            Move::Tell { name, began_at, teller } => {
+                let may = |incident: &Incident| incident.told_by(step.at).is_none_or(|other| other == teller.name);
+                change(view, name, &mut writes, |incident| {
+                    let is_theirs = incident.began_at == *began_at && incident.is_to_be_told() && may(incident);
+                    if is_theirs {
+                        incident.teller = Some(teller.clone());
+                    }
+                    is_theirs
+                })?;
+            }
             Move::Told { name, began_at, what } => {
                 change(view, name, &mut writes, |incident| incident.began_at == *began_at && tell(incident, step, *what))?;
             }
@@ -67,6 +77,7 @@ pub(super) fn end<V: View>(view: &mut V, step: &Step, name: &str, why: &str, wri
 }
 
 fn tell(incident: &mut Incident, step: &Step, what: Told) -> bool {
+    incident.teller = None;
     let slot = match (what, &mut incident.over) {
         (Told::Begin, _) => &mut incident.told_at,
         (Told::Over, Some(over)) => &mut over.told_at,

@@ -47,6 +47,7 @@ pub fn decide<V: View>(view: &mut V, step: &Step, command: &Command) -> Decision
         Command::Kill(kill) => kill::kill(view, step, kill),
         Command::ConfirmKill(id) => kill::confirm(view, step, *id),
         Command::ExpireWait(id) => lock::expire_wait(view, step, *id),
+        Command::GiveUp(id, why) => end::give_up(view, step, *id, why),
         Command::ReleaseLock(name) => lock::release_by_force(view, step, name),
         Command::StageTasks(stage) => job::stage(view, step, stage),
         Command::OpenJob(open) => job::open(view, step, open),

@@ -126,6 +126,9 @@ impl<V: View> Round<'_, V> {
                 let task = task.clone();
                 self.resume_task(execution, task)
             }
+            (_, None) if execution.spec.is_lost() => {
+                self.drop_letter(execution, "what it was to run cannot be read any more: submit it again".to_owned())
+            }
             (_, None) => self.run_again(execution, letter),
         }
     }

@@ -13,6 +13,7 @@ use runvoy_aws::{
 };
 use runvoy_model::chain::AuditKey;
 use runvoy_model::event::EventScope;
+use runvoy_model::execution::Execution;
 use runvoy_model::view::Writes;
 use runvoy_ports::clock::Clock;
 use runvoy_server::BackupFault;
@@ -27,8 +28,13 @@ const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 
 /// Opens an installation; an empty one gets its keys first, and what it lacks where the settings say so. `name` tells this server from others.
 pub async fn open(settings: &Settings, clock: Arc<dyn Clock>, name: String) -> Result<Backend> {
-    let config = Arc::new(config(settings));
     let clients = Clients::connect(settings.aws.region.as_deref(), settings.aws.endpoint.as_deref()).await;
+    let bucket = match &settings.aws.bucket {
+        Some(bucket) => bucket.clone(),
+        // Names of buckets are everybody's: with the number of the account it is ours.
+        None => format!("{}-data-{}", settings.aws.prefix, clients.account().await.context("cannot know the account: set aws.bucket")?),
+    };
+    let config = Arc::new(config(settings, bucket));
     if settings.aws.set_up {
         set_up(&clients, &config).await.with_context(|| format!("cannot make what {}-… needs (aws.set_up)", config.prefix))?;
     }
@@ -99,14 +105,18 @@ impl Wakes for Hints {
         let now = self.clock.now();
         writes.executions.iter().for_each(|execution| self.queues.changed(None, execution, now));
     }
+
+    fn gave_up(&self, execution: &Execution) {
+        self.queues.gave_up(execution);
+    }
 }
 
-fn config(settings: &Settings) -> Config {
+fn config(settings: &Settings, bucket: String) -> Config {
     let aws = &settings.aws;
     let named = Config::new(&aws.prefix);
     Config {
         queue_prefix: aws.queue_prefix.clone().unwrap_or(named.queue_prefix),
-        bucket: aws.bucket.clone().unwrap_or(named.bucket),
+        bucket,
         event_bus: aws.event_bus.clone().unwrap_or(named.event_bus),
         scope: EventScope { tenant: settings.tenant.clone(), app: settings.app.clone(), environment: settings.environment.clone() },
         layout: match aws.event_layout {
@@ -120,6 +130,7 @@ fn config(settings: &Settings) -> Config {
         executions_table: aws.executions_table.clone(),
         events_table: aws.events_table.clone(),
         max_receives: named.max_receives,
+        give_up_after: named.give_up_after,
         prefix: named.prefix,
     }
 }
@@ -204,12 +215,12 @@ mod tests {
     #[test]
     fn what_is_not_named_is_named_after_the_prefix() {
         let mut settings = Settings::of_defaults();
-        assert_eq!(config(&settings), Config::new("runvoy"));
+        let bucket = || "logs-of-prod".to_owned();
+        assert_eq!(config(&settings, bucket()), Config { bucket: bucket(), ..Config::new("runvoy") });
         settings.aws.prefix = "prod".to_owned();
-        assert_eq!(config(&settings), Config::new("prod"));
-        (settings.aws.bucket, settings.aws.shards, settings.aws.events_ttl_days) = (Some("logs-of-prod".to_owned()), 8, 30);
-        let expected = Config { bucket: "logs-of-prod".to_owned(), shards: 8, events_ttl_days: Some(30), ..Config::new("prod") };
-        assert_eq!(config(&settings), expected);
+        (settings.aws.shards, settings.aws.events_ttl_days) = (8, 30);
+        let expected = Config { bucket: bucket(), shards: 8, events_ttl_days: Some(30), ..Config::new("prod") };
+        assert_eq!(config(&settings, bucket()), expected);
     }
 
     #[test]

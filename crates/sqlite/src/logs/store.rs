@@ -14,6 +14,7 @@ use runvoy_model::id::ExecutionId;
 use runvoy_model::log::Chunk;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::log::{Append, Appended, Extent, Found, LogError, LogStore, Pruned, RawPlace, Search};
+use runvoy_ports::search::Seeker;
 use tokio::sync::Semaphore;
 
 use super::check::{Verified, files_in};
@@ -25,7 +26,7 @@ use super::keeper::{Chore, keep};
 use super::medium::Medium;
 use super::piece::head;
 use super::seam::Seams;
-use super::search::{Needle, search};
+use super::search::search;
 use super::state::LogState;
 use super::trouble::Trouble;
 use super::usage::Usage;
@@ -282,9 +283,9 @@ impl LogStore for FileLogStore {
     }
 
     async fn search(&self, id: ExecutionId, what: Search) -> Result<Found, LogError> {
-        let needle = Needle::new(&what)?;
+        let seeker = Seeker::new(&what)?;
         let place = (Seek::Line(what.from_line.max(1)), SEARCH_WINDOW);
-        self.walking(&self.searches, id, place, move |cursor, _| search(cursor, &needle, what.stream, what.limit)).await
+        self.walking(&self.searches, id, place, move |cursor, _| search(cursor, seeker)).await
     }
 
     async fn prune(&self, before: UnixMs) -> Result<Pruned, LogError> {

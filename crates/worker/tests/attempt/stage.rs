@@ -199,6 +199,7 @@ impl Stage {
             lease_ttl: Duration::from_millis(300),
             yields_before: self.yields.then_some(Duration::from_millis(100)),
             lost_after: self.lost_after,
+            output_patience: Duration::from_secs(10),
             grace: Duration::from_secs(1),
             home: root.path().display().to_string(),
             host: "test".to_owned(),

@@ -67,6 +67,7 @@ async fn a_wait_for_work_ends_with_the_worker() {
         lease_ttl: Duration::from_secs(30),
         yields_before: None,
         lost_after: None,
+        output_patience: Duration::from_secs(10),
         grace: Duration::from_secs(1),
         home: String::new(),
         host: "test".to_owned(),

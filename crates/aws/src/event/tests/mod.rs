@@ -5,15 +5,8 @@ mod page;
 mod publish;
 mod trail;
 
-use std::io::Read as _;
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::Arc;
 
-use aws_config::{BehaviorVersion, Region};
-use aws_sdk_dynamodb::config::Credentials;
 use runvoy_conformance::chance::Chance;
 use runvoy_model::chain::ChainHead;
 use runvoy_model::event::{Entity, EntityType, Event, EventType};
@@ -26,35 +19,11 @@ use super::journal::{follow, journal_items};
 use crate::clients::Clients;
 use crate::config::Config;
 use crate::dynamo::Dynamo;
+use crate::emulator::{Emulator, prefix};
 use crate::setup::set_up;
 use crate::table::Table;
 
 const KEY: runvoy_model::chain::AuditKey = runvoy_model::chain::AuditKey::new([0x5a; 32]);
-
-/// The emulator of this process. It ends when its stdin does, and so with this process, however that ends.
-fn emulator() -> &'static str {
-    static RUNNING: OnceLock<(String, Option<Child>)> = OnceLock::new();
-    let (url, _) = RUNNING.get_or_init(|| {
-        if let Ok(url) = std::env::var("RUNVOY_MINISTACK_URL") {
-            return (url, None);
-        }
-        let place = std::env::var("RUNVOY_EMULATORS").expect("RUNVOY_EMULATORS names a directory with bin/ministack");
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
-        let child = Command::new("sh")
-            .args(["-c", "\"$0\" >/dev/null 2>&1 & own=$!; read -r end; kill $own", &format!("{place}/bin/ministack")])
-            .envs([("BIND_HOST", "127.0.0.1"), ("IOT_MTLS_ENABLED", "0"), ("GATEWAY_PORT", &port.to_string())])
-            .stdin(Stdio::piped())
-            .spawn()
-            .expect("a shell");
-        let is_up = (0..600).any(|_| {
-            std::thread::sleep(Duration::from_millis(50));
-            TcpStream::connect(("127.0.0.1", port)).is_ok()
-        });
-        assert!(is_up, "the emulator did not start");
-        (format!("http://127.0.0.1:{port}"), Some(child))
-    });
-    url
-}
 
 /// An installation of a test's own.
 struct Stand {
@@ -69,18 +38,9 @@ impl Stand {
     }
 
     async fn with(change: impl FnOnce(&mut Config)) -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let mut random = [0; 5];
-        std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random)).expect("randomness");
-        let mut config = Config::new(&format!("e{}-{}", runvoy_model::hex::hex(&random), NEXT.fetch_add(1, Ordering::Relaxed)));
+        let mut config = Config::new(&prefix());
         change(&mut config);
-        let http = aws_smithy_http_client::Builder::new().build_http();
-        let settings = aws_config::defaults(BehaviorVersion::latest())
-            .http_client(http)
-            .region(Region::new("us-east-1"))
-            .endpoint_url(emulator())
-            .credentials_provider(Credentials::new("test", "test", None, None, "emulator"));
-        let clients = Clients::new(&settings.load().await);
+        let clients = Clients::new(&Emulator::ministack().settings().await);
         set_up(&clients, &config).await.expect("set up");
         let config = Arc::new(config);
         Self { dynamo: Dynamo::new(&clients, Arc::clone(&config)), clients, config }

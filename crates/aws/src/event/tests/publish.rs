@@ -1,6 +1,7 @@
 //! Whatever goes wrong on the way to the bus, every event gets there, and readers of the table find it before.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;

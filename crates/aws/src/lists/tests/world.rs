@@ -1,7 +1,6 @@
 //! A world of random executions: all of them as they are, and an installation that holds them, with indexes that lag behind.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use runvoy_conformance::chance::Chance;
@@ -17,10 +16,10 @@ use runvoy_model::time::UnixMs;
 use runvoy_model::view::PassOver;
 
 use super::super::Lists;
-use super::emulator::Emulator;
 use crate::clients::Clients;
 use crate::config::Config;
 use crate::dynamo::Dynamo;
+use crate::emulator::{Emulator, prefix};
 use crate::execution;
 use crate::item::{Item, item, s};
 use crate::recent::Recent;
@@ -43,11 +42,9 @@ pub(super) struct World {
 }
 
 impl World {
-    pub async fn new(emulator: &Emulator) -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let clients = emulator.clients().await;
-        let config = Config { shards: 2, ..Config::new(&format!("lists-{}-{number}", std::process::id())) };
+    pub async fn new() -> Self {
+        let clients = Clients::new(&Emulator::ministack().settings().await);
+        let config = Config { shards: 2, ..Config::new(&prefix()) };
         set_up(&clients, &config).await.expect("an installation");
         let lists = lists(&clients, Arc::new(config));
         Self { lists, all: Vec::new(), clients, made: 0 }

@@ -219,3 +219,23 @@ fn whoever_lost_its_lock_to_force_never_starts_without_it() {
     );
     assert_eq!(prod(&world).holder, None);
 }
+
+#[test]
+fn what_cannot_be_read_is_given_up_and_nothing_else() {
+    let mut world = World::new();
+    let lost = world.submit(|spec| spec.lock = Some(name("prod")));
+    let running = world.running(|_| ());
+    for id in [lost, running.execution] {
+        assert_eq!(world.play(Command::GiveUp(id, "x".into())), Answer::Unchanged, "its spec is there");
+    }
+    for id in [lost, running.execution] {
+        world.executions.get_mut(&id).expect("submitted").spec.command.clear();
+    }
+    assert_eq!(world.play(Command::GiveUp(running.execution, "x".into())), Answer::Unchanged, "it runs");
+    assert!(matches!(world.play(Command::GiveUp(lost, "no blob".into())), Answer::Ended(_)));
+    let given_up = world.get(lost);
+    let reason = given_up.end_reason.as_ref().expect("a reason");
+    assert_eq!((given_up.status, given_up.dead, reason.code), (Status::Failed, true, EndCode::StartFailed));
+    assert!(reason.message.ends_with("no blob") && world.locks[&name("prod")].holder.is_none(), "{reason:?}");
+    assert_eq!(world.play(Command::GiveUp(lost, "x".into())), Answer::Unchanged, "it has ended");
+}

@@ -1,0 +1,193 @@
+//! What is left of an execution whose item cannot be read whole: its spec is not in the blob store any more, or the item was damaged. It can be
+//! shown, killed and given up by what the item and its events still say; never run. What cannot be read stays in the item for whoever looks.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use runvoy_model::chain::ChainHead;
+use runvoy_model::event::{Entity, EventType};
+use runvoy_model::execution::{Execution, LockClaim};
+use runvoy_model::id::ExecutionId;
+use runvoy_model::name::Name;
+use runvoy_model::spec::{DEFAULT_PRIORITY, DEFAULT_QUEUE, LOCAL_IMAGE, Needs, Spec};
+use runvoy_model::status::Status;
+use runvoy_model::time::UnixMs;
+use runvoy_ports::store::{EventQuery, StoredEvent};
+
+use crate::fault::Fault;
+use crate::item::{Item, Read, s};
+use crate::stand::{Line, ready_place};
+use crate::store::DynamoStore;
+
+/// What a write leaves as it is, because nobody could read it.
+const KEPT: [&str; 5] = ["spec", "spec_blob", "command", "outline", "damaged_state"];
+/// So many events are read at once.
+const PAGE: usize = 500;
+/// So often a lease must have met one that cannot be read before it is given up.
+const TRIES: u32 = 5;
+/// What nobody has met for so long is not in the line any more.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
+
+/// Why an execution cannot be read whole, and what of its item is kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Lost {
+    pub why: String,
+    /// Not only the spec, but where it stands.
+    pub is_state_lost: bool,
+    kept: Item,
+}
+
+impl Lost {
+    pub fn of(item: &Item, why: String, is_state_lost: bool) -> Self {
+        let mut kept: Item = KEPT.iter().filter_map(|name| Some(((*name).to_owned(), item.get(*name)?.clone()))).collect();
+        if is_state_lost && let Some(state) = item.get("state") {
+            kept.insert("damaged_state".to_owned(), state.clone());
+        }
+        Self { why, is_state_lost, kept }
+    }
+
+    /// Makes an item of what is left: what is known beside what could not be read.
+    pub fn keep(&self, item: &mut Item) {
+        if let Some(outline) = item.remove("spec") {
+            item.insert("outline".to_owned(), outline);
+        }
+        item.extend(self.kept.clone());
+    }
+}
+
+/// What is known of a spec without it: enough to say where its execution stands, and to end it.
+pub(crate) fn outline(item: &Item) -> Result<Spec, Fault> {
+    if let Ok(outline) = item.json::<Spec>("outline") {
+        return Ok(outline);
+    }
+    let (line, queue) = match item.text_if("stand").map(Line::of_partition) {
+        Some(Some((line, queue))) => (Some(line), queue),
+        Some(None) => return Err(Fault::Damaged(format!("where execution {} stands cannot be read", item.text("execution_id")?))),
+        None => (None, Name::new(DEFAULT_QUEUE).expect("a constant name")),
+    };
+    let place = item.text_if("stand_sort").filter(|_| matches!(line, Some(Line::Ready(_)))).and_then(ready_place);
+    let mut spec = Spec::lost(queue, place.map_or(DEFAULT_PRIORITY, |place| place.priority));
+    if line == Some(Line::Ready(Needs::Process)) {
+        LOCAL_IMAGE.clone_into(&mut spec.image);
+    }
+    spec.lock = item.text_if("lock_name").and_then(|name| Name::new(name).ok());
+    spec.task = item.text_if("job_id").map(|_| item.json("task")).transpose()?;
+    Ok(spec)
+}
+
+/// What is known of an execution that waits without its state; its events know the rest.
+pub(crate) fn waiting(item: &Item) -> Result<Execution, Fault> {
+    let id = item.text("execution_id")?;
+    let unknown = || Fault::Damaged(format!("the state of execution {id} cannot be read"));
+    let is_ready = item.text_if("stand").and_then(Line::of_partition).is_some_and(|(line, _)| matches!(line, Line::Ready(_)));
+    if item.text_if("status").and_then(Status::parse) != Some(Status::Pending) || !is_ready {
+        return Err(unknown());
+    }
+    let ready_at = item.text_if("stand_sort").and_then(ready_place).ok_or_else(unknown)?.ready_at;
+    let submitted: jiff::Timestamp = item.text("created_at")?.parse().map_err(|_| unknown())?;
+    let created_by = item.text("user_email")?.to_owned();
+    let owners = item.get("owners").and_then(|owners| owners.as_l().ok()).into_iter().flatten();
+    let owned_by = owners.filter_map(|owner| owner.as_s().ok()).filter(|owner| **owner != created_by).cloned().collect();
+    let spec = outline(item)?;
+    Ok(Execution {
+        id: id.parse().map_err(|_| unknown())?,
+        // Whoever can be leased holds the lock that it asked for; which hand-over that was is not looked at when it ends.
+        lock: spec.lock.as_ref().map_or(LockClaim::None, |_| LockClaim::Held { fence: 0 }),
+        spec,
+        created_by,
+        owned_by,
+        created_by_request_id: item.text("request_id")?.to_owned(),
+        modified_by_request_id: item.text("request_id")?.to_owned(),
+        submitted_at: UnixMs(submitted.as_millisecond()),
+        status: Status::Pending,
+        attempt: 0,
+        ready_at,
+        started_at: None,
+        attempt_started_at: None,
+        completed_at: None,
+        exit_code: None,
+        end_reason: None,
+        lease: None,
+        ran_on: None,
+        kill: None,
+        log_end: None,
+        cost_micro_usd: None,
+        dead: false,
+        error_category: None,
+        redriven: None,
+        chain: ChainHead::default(),
+        version: item.number("version")?,
+    })
+}
+
+impl DynamoStore {
+    /// Adds what only the events of an execution know: how often it was begun, and where its chain ends.
+    pub(crate) async fn recall(&self, execution: &mut Execution) -> Result<(), Fault> {
+        let mut after = None;
+        loop {
+            let entity = Some(Entity::task(execution.id));
+            let events = self.events.events(EventQuery { entity, after, limit: PAGE, ..EventQuery::default() }).await?;
+            for StoredEvent { place, event } in &events {
+                after = Some(*place);
+                if event.kind.is_chained() {
+                    execution.chain = ChainHead { count: event.number, mac: event.mac };
+                }
+                if event.kind == EventType::TaskProcessingStarted {
+                    execution.attempt += 1;
+                    execution.started_at.get_or_insert(event.at);
+                    execution.attempt_started_at = Some(event.at);
+                }
+            }
+            if events.len() < PAGE {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Executions that could be leased and could not be read, as the leases of this process met them. What a message says counts for nothing here.
+#[derive(Debug)]
+pub(crate) struct Unreadable {
+    patience: Duration,
+    met: Mutex<HashMap<ExecutionId, Met>>,
+}
+
+#[derive(Debug)]
+struct Met {
+    tries: u32,
+    first: Instant,
+    last: Instant,
+    why: String,
+}
+
+impl Unreadable {
+    /// Nothing is given up before it was known for so long.
+    pub fn new(patience: Duration) -> Self {
+        Self { patience, met: Mutex::default() }
+    }
+
+    /// A lease met one, and passed it by.
+    pub fn meet(&self, id: ExecutionId, why: &str) {
+        let now = Instant::now();
+        let mut all = self.met.lock();
+        all.retain(|_, met| met.last.elapsed() < FORGOTTEN_AFTER);
+        let met = all.entry(id).or_insert_with(|| {
+            tracing::error!(execution = %id, %why, "an execution that waits cannot be read");
+            Met { tries: 0, first: now, last: now, why: why.to_owned() }
+        });
+        (met.tries, met.last) = (met.tries + 1, now);
+    }
+
+    /// Those that were met often and for long enough. Each is told once; it has to be met anew to be told again.
+    pub fn take(&self) -> Vec<(ExecutionId, String)> {
+        let mut all = self.met.lock();
+        let is_over = |met: &Met| met.tries >= TRIES && met.first.elapsed() >= self.patience;
+        all.extract_if(|_, met| is_over(met)).map(|(id, met)| (id, met.why)).collect()
+    }
+}
+
+/// As an attribute of the item, what a task is: without its spec nobody would know.
+pub(crate) fn task_attribute(spec: &Spec) -> Option<(&'static str, aws_sdk_dynamodb::types::AttributeValue)> {
+    spec.task.as_ref().map(|task| ("task", s(serde_json::to_string(task).expect("names and numbers are JSON"))))
+}
