@@ -17,7 +17,7 @@ pub fn run() -> Result<()> {
     steps.take("format", lint::format)?;
     steps.take("tidy", tidy::run)?;
     steps.take("needs", need::provide)?;
-    steps.take("clippy", || tool::run(&mut web::required(lint::clippy())))?;
+    steps.take("clippy", || lint::clippy().map(web::required).iter_mut().try_for_each(tool::run))?;
     steps.take("docs", || tool::run(&mut web::required(lint::docs())))?;
     steps.take("page types", || tool::run(&mut web::install()).and_then(|()| tool::run(&mut web::types())))?;
     let emulators = steps.take("emulators", || Ok(Emulators::start()))?;

@@ -12,6 +12,9 @@ pub const PROMISE: &str = "promise_";
 /// The profile of `prove`: what is shipped, without the slow link, so that numbers mean something.
 const PROVE_PROFILE: [&str; 4] = ["--config", "profile.prove.inherits='release'", "--config", "profile.prove.lto='off'"];
 
+/// The program with AWS as a store in it, among all packages.
+pub const WITH_AWS: [&str; 2] = ["--features", "runvoy/aws"];
+
 /// The end-to-end tests that also run with AWS as the store. The others are about files, disks and power.
 const AWS_JOURNEYS: [&str; 12] =
     ["alerts", "crash", "dead_letter", "event", "job", "job_crash", "load", "log", "people_cli", "run", "stop", "two_servers"];
@@ -65,7 +68,8 @@ impl Runner {
             Runner::Nextest => tool::cargo(&["nextest", "run", "--profile", "ci"]),
             Runner::Libtest => tool::cargo(&["test", "--no-fail-fast"]),
         };
-        command.args(["-p", "runvoy", "--features", "aws"]).env("RUNVOY_TEST_BACKEND", "aws");
+        // `--workspace` keeps the features of all dependencies as they were built already; `-p runvoy` would build most of them again.
+        command.args(["--workspace"]).args(WITH_AWS).env("RUNVOY_TEST_BACKEND", "aws");
         for journey in AWS_JOURNEYS {
             command.args(["--test", journey]);
         }
