@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use runvoy_model::chain::ChainHead;
-use runvoy_model::event::{Entity, EventType};
+use runvoy_model::event::Entity;
 use runvoy_model::execution::{Execution, LockClaim};
+use runvoy_model::fold::ExecutionFold;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::name::Name;
 use runvoy_model::spec::{DEFAULT_PRIORITY, DEFAULT_QUEUE, LOCAL_IMAGE, Needs, Spec};
@@ -124,7 +125,7 @@ pub(crate) fn waiting(item: &Item) -> Result<Execution, Fault> {
 impl DynamoStore {
     /// Adds what only the events of an execution know: how often it was begun, and where its chain ends.
     pub(crate) async fn recall(&self, execution: &mut Execution) -> Result<(), Fault> {
-        let mut after = None;
+        let (mut after, mut fold) = (None, ExecutionFold::default());
         loop {
             let entity = Some(Entity::task(execution.id));
             let events = self.events.events(EventQuery { entity, after, limit: PAGE, ..EventQuery::default() }).await?;
@@ -133,13 +134,11 @@ impl DynamoStore {
                 if event.kind.is_chained() {
                     execution.chain = ChainHead { count: event.number, mac: event.mac };
                 }
-                if event.kind == EventType::TaskProcessingStarted {
-                    execution.attempt += 1;
-                    execution.started_at.get_or_insert(event.at);
-                    execution.attempt_started_at = Some(event.at);
-                }
+                // What cannot follow what is there changes nothing; `audit verify` tells of it.
+                let _ = fold.next(*place, event);
             }
             if events.len() < PAGE {
+                (execution.attempt, execution.started_at, execution.attempt_started_at) = fold.attempts();
                 return Ok(());
             }
         }

@@ -122,6 +122,21 @@ impl Engine {
         Ok(())
     }
 
+    /// Takes back an attempt that was begun for somebody who was never told of it: it does not count. What cannot be taken back any more ends as that of
+    /// a worker that stopped.
+    pub async fn unsend(&self, holder: &Holder, fence: Fence) -> Result<(), LeaseError> {
+        let step = Step { id: give_back_id(fence.lease), ..holder.step(self) };
+        match self.ports.store.unsend(step, fence).await {
+            Ok(execution) => {
+                self.hub.changed(execution.id);
+                self.hub.work_in(&execution.spec.queue);
+                Ok(())
+            }
+            Err(StoreError::Refused(_)) => self.release(holder, fence).await,
+            Err(error) => Err(lease_error(error)),
+        }
+    }
+
     /// Hands back a lease, begun or not. What was begun has ended with its worker, and is tried again by the rule for that.
     pub async fn release(&self, holder: &Holder, fence: Fence) -> Result<(), LeaseError> {
         match self.begun(fence).await? {

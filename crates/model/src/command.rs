@@ -29,6 +29,8 @@ pub enum Command {
     EndAttempt(EndAttempt),
     /// Hand back a lease that was not begun.
     GiveBack(Fence),
+    /// Take back an attempt that was begun for somebody who was never told of it.
+    Unsend(Fence),
     /// Somebody wants it to end.
     Kill(Kill),
     /// A lease lapsed.

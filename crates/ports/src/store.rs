@@ -238,6 +238,11 @@ pub trait ExecutionStore: Send + Sync {
         changed(self.apply(step, Command::GiveBack(fence)).await?)
     }
 
+    /// Takes back an attempt that was begun for somebody who was never told of it.
+    async fn unsend(&self, step: Step, fence: Fence) -> Result<Execution, StoreError> {
+        changed(self.apply(step, Command::Unsend(fence)).await?)
+    }
+
     /// Asks for an execution's end.
     async fn kill(&self, step: Step, kill: Kill) -> Result<Execution, StoreError> {
         changed(self.apply(step, Command::Kill(kill)).await?)

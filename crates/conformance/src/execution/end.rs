@@ -38,6 +38,7 @@ pub async fn a_terminal_status_is_final(harness: Executions<'_>) {
             Command::Extend(extend(fence)),
             Command::Begin(fence),
             Command::GiveBack(fence),
+            Command::Unsend(fence),
             Command::Reap(reap(fence, 0)),
             Command::ConfirmKill(fence.execution),
             Command::ExpireWait(fence.execution),

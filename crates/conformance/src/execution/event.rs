@@ -31,6 +31,8 @@ async fn mixed(stage: &mut Stage<'_>) {
     stage.submit(|_| ()).await;
     let fourth = stage.lease_one().await;
     stage.play(Command::GiveBack(fourth)).await;
+    let fifth = stage.begun().await;
+    stage.play(Command::Unsend(fifth)).await;
 }
 
 /// Every execution's events are the chain that its record names, numbered without a gap, also after a reopen.

@@ -194,6 +194,25 @@ pub async fn a_begun_lease_cannot_be_given_back(harness: Executions<'_>) {
     assert_eq!(stage.get(fence.execution).await.status, Status::Running);
 }
 
+/// What was begun for somebody who was never told goes back uncounted; whoever was told keeps it.
+pub async fn what_nobody_was_told_of_is_taken_back(harness: Executions<'_>) {
+    let mut stage = Stage::new(harness);
+    let fence = stage.running(|spec| spec.retries = 1).await;
+    stage.end(fence, exit(PASSING_FAILURE)).await;
+    stage.pass_ms(60_000);
+    let second = stage.begun().await;
+    stage.play(Command::Unsend(second)).await;
+    let back = stage.get(fence.execution).await;
+    assert_eq!((back.status, back.attempt, back.lease, back.attempt_started_at), (Status::Pending, 1, None, None));
+    assert!(back.started_at.is_some(), "the first was begun");
+    assert_eq!(refusal(stage.play(Command::EndAttempt(ended(second, exit(0)))).await), Refusal::Lapsed, "the old lease is worth nothing");
+    let third = stage.begun().await;
+    assert_eq!((third.execution, third.attempt), (fence.execution, 2));
+    stage.extend(third).await;
+    assert_eq!(refusal(stage.play(Command::Unsend(third)).await), Refusal::Lapsed);
+    stage.verify_chain(fence.execution).await;
+}
+
 /// Every open lease is listed as it stands, also after a reopen; an ended one is not.
 pub async fn open_leases_are_listed(harness: Executions<'_>) {
     let mut stage = Stage::new(harness);

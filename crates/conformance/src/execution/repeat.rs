@@ -88,6 +88,14 @@ pub async fn a_repeated_give_back_is_one(harness: Executions<'_>) {
     repeat(&mut stage, Command::GiveBack(fence)).await;
 }
 
+/// An attempt that is taken back.
+pub async fn a_repeated_unsend_is_one(harness: Executions<'_>) {
+    let mut stage = Stage::new(harness);
+    let fence = stage.running(|_| ()).await;
+    repeat(&mut stage, Command::Unsend(fence)).await;
+    assert_eq!(stage.get(fence.execution).await.attempt, 0);
+}
+
 /// A kill, of one that waits and of one that runs.
 pub async fn a_repeated_kill_is_one(harness: Executions<'_>) {
     let mut stage = Stage::new(harness);
@@ -141,6 +149,7 @@ pub async fn a_refused_step_writes_nothing(harness: Executions<'_>) {
         Command::Kill(Kill { execution: fence.execution, force: true }),
         Command::Begin(fence),
         Command::GiveBack(fence),
+        Command::Unsend(fence),
         Command::Reap(reap(fence, 0)),
         Command::ConfirmKill(fence.execution),
         Command::ReleaseLock(name("nobody-ever-held-this")),

@@ -324,6 +324,26 @@ pub(super) fn give_back<V: View>(view: &mut V, step: &Step, fence: Fence) -> Dec
     }
 }
 
+/// An attempt that was begun in the step that leased it, for somebody who went away before they were told, is as if it had not begun: nobody runs
+/// it. Whoever extends was told. What was killed meanwhile, or has lost its lock, ends otherwise.
+pub(super) fn unsend<V: View>(view: &mut V, step: &Step, fence: Fence) -> Decision<V::Error> {
+    match fenced(view, fence)? {
+        Fenced::Unknown => refuse(Refusal::NotFound),
+        Fenced::Valid(mut execution, lease)
+            if lease.begun
+                && lease.extensions == 1
+                && execution.status == Status::Running
+                && (execution.spec.lock.is_none() || !execution.lock.is_none()) =>
+        {
+            execution.attempt -= 1;
+            execution.attempt_started_at = None;
+            execution.started_at = execution.started_at.filter(|_| execution.attempt > 0);
+            return_to_line(view, step, *execution)
+        }
+        Fenced::Valid(execution, _) | Fenced::Lapsed(execution) => refuse(too_late(&execution)),
+    }
+}
+
 /// An attempt that never began is not counted: the execution goes back to its place.
 pub(super) fn return_to_line<V: View>(view: &mut V, step: &Step, mut execution: Execution) -> Decision<V::Error> {
     let mut writes = Writes::default();

@@ -42,6 +42,7 @@ pub fn decide<V: View>(view: &mut V, step: &Step, command: &Command) -> Decision
         Command::Begin(fence) => lease::begin(view, step, *fence),
         Command::Extend(extend) => lease::extend(view, step, extend),
         Command::GiveBack(fence) => lease::give_back(view, step, *fence),
+        Command::Unsend(fence) => lease::unsend(view, step, *fence),
         Command::EndAttempt(ended) => end::end_attempt(view, step, ended),
         Command::Reap(reap) => end::reap(view, step, reap),
         Command::Kill(kill) => kill::kill(view, step, kill),

@@ -189,9 +189,13 @@ fn terminal_and_anything_is_unchanged() {
     world.end(fence, exit(1));
     world.extend(fence);
     world.reap(fence);
-    for command in
-        [Command::Begin(fence), Command::GiveBack(fence), Command::ConfirmKill(fence.execution), Command::ExpireWait(fence.execution)]
-    {
+    for command in [
+        Command::Begin(fence),
+        Command::GiveBack(fence),
+        Command::Unsend(fence),
+        Command::ConfirmKill(fence.execution),
+        Command::ExpireWait(fence.execution),
+    ] {
         world.play(command);
     }
     let mut after = world.get(fence.execution).clone();
@@ -275,6 +279,33 @@ fn only_an_unbegun_lease_may_be_handed_back() {
     let fence = world.begun();
     assert_eq!(refusal(world.play(Command::GiveBack(fence))), Refusal::Lapsed);
     assert_eq!(world.get(id).status, Status::Running);
+}
+
+#[test]
+fn what_nobody_was_told_of_was_never_begun() {
+    let mut world = World::new();
+    let fence = world.running(|_| ());
+    assert!(matches!(world.play(Command::Unsend(fence)), Answer::Changed(_)));
+    let back = world.get(fence.execution);
+    assert_eq!((back.status, back.attempt, back.started_at, back.lease.is_none()), (Status::Pending, 0, None, true));
+    assert_eq!(world.begun().attempt, 1, "the next one is the first");
+}
+
+#[test]
+fn whoever_was_told_keeps_what_was_begun() {
+    let mut world = World::new();
+    let fence = world.running(|_| ());
+    world.extend(fence);
+    assert_eq!(refusal(world.play(Command::Unsend(fence))), Refusal::Lapsed);
+    let killed = world.running(|_| ());
+    world.play(Command::Kill(Kill { execution: killed.execution, force: false }));
+    assert_eq!(refusal(world.play(Command::Unsend(killed))), Refusal::Lapsed);
+    world.submit(|_| ());
+    let unbegun = world.lease().expect("a ready execution");
+    assert_eq!(refusal(world.play(Command::Unsend(unbegun))), Refusal::Lapsed);
+    let locked = world.running(|spec| spec.lock = Some(name("prod")));
+    world.play(Command::ReleaseLock(name("prod")));
+    assert_eq!(refusal(world.play(Command::Unsend(locked))), Refusal::Lapsed, "it would begin again without its lock");
 }
 
 #[test]

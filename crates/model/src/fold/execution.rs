@@ -58,6 +58,7 @@ impl ExecutionFold {
         }
         match event.kind {
             EventType::TaskPending if self.state.is_none() => self.submitted(place, event),
+            EventType::TaskPending if self.state == Some(TaskState::Processing) && is_handed_back(event) => self.taken_back(),
             EventType::TaskProcessingStarted => self.begun(event),
             _ if matches!(next, TaskState::Completed | TaskState::Failed) => self.ended(place, event),
             _ => {}
@@ -83,6 +84,18 @@ impl ExecutionFold {
         self.started_at.get_or_insert(event.at);
         self.attempt_started_at = Some(event.at);
         self.worker = event.properties.get("workerId").and_then(Value::as_str).map(str::to_owned);
+    }
+
+    /// Nobody was told that it was begun.
+    fn taken_back(&mut self) {
+        self.attempt = self.attempt.saturating_sub(1);
+        self.attempt_started_at = None;
+        self.started_at = self.started_at.filter(|_| self.attempt > 0);
+    }
+
+    /// How many attempts were begun, when the first was, and when the last was.
+    pub const fn attempts(&self) -> (u32, Option<UnixMs>, Option<UnixMs>) {
+        (self.attempt, self.started_at, self.attempt_started_at)
     }
 
     fn ended(&mut self, place: u64, event: &Event) {
@@ -177,6 +190,10 @@ pub fn compare_lock(lock: &Lock, holder: Option<(&Execution, &ExecutionFold)>) -
         return bad(format!("is execution {} with fence {}, which does not know of it", held.execution, lock.fence));
     }
     Ok(())
+}
+
+fn is_handed_back(event: &Event) -> bool {
+    event.properties.get("handedBack").and_then(Value::as_bool).unwrap_or(false)
 }
 
 fn number(event: &Event, name: &str) -> Option<u32> {

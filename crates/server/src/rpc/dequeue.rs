@@ -1,13 +1,12 @@
-//! Leases, streamed to whoever waits for them. A lease is taken first and begun as it is sent: what a client does not wait for goes back to its place, uncounted.
-//!
-//! Every step runs on a task of its own and gives what it took to a [`Hand`]; wherever the stream is dropped, the hand that nobody holds any more gives
-//! it back. Only a stream that is dropped in the very moment of `begin` has an attempt that nobody runs: it ends as that of a worker that stopped.
+//! Leases, streamed to whoever waits for them. Every step runs on a task of its own and gives what it took to a [`Hand`]: what was not sent, because
+//! the client went away or does not read, goes back to its place, uncounted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream;
+use parking_lot::Mutex;
 use runvoy_engine::{Engine, Holder, LeaseAsk, Line, LineKey, Turn};
 use runvoy_model::command::{EndAttempt, Outcome};
 use runvoy_model::execution::Execution;
@@ -30,8 +29,10 @@ use crate::credential::Standing;
 use crate::fault::Fault;
 
 const MOST_JOBS: usize = 1_000;
-/// So many are leased at once, so that a client that takes its time does not keep them from others.
+/// So many are leased at once.
 const AT_ONCE: usize = 32;
+/// What a client has not read by then goes to others.
+const UNREAD: Duration = Duration::from_secs(2);
 /// A worker that may come back is waited for no longer than this: the execution, and its place in its queue, are held all the while.
 const MOST_PATIENCE_MS: u64 = 12 * 3600 * 1000;
 /// Whoever waits is looked at so often: their key may have been revoked.
@@ -58,7 +59,7 @@ struct Dequeue {
     deadline: Option<Instant>,
     /// How many are still wanted.
     left: usize,
-    hand: Option<Hand>,
+    hand: Arc<Mutex<Hand>>,
     asked_before: bool,
     empty_handed: bool,
     _open: OpenStream,
@@ -88,10 +89,12 @@ impl Dequeue {
             queues: queues.clone(),
             max: AT_ONCE,
             ttl_ms: ttl_ms(request.visibility_timeout_seconds, request.lease_ttl_ms)?,
-            begin: false,
+            // What is sent at once is begun at once.
+            begin: !request.two_step,
             lost_after_ms: Some(lost_after_ms.min(MOST_PATIENCE_MS)).filter(|ms| *ms > 0),
         };
         let line = call.engine().stand_in_line(LineKey { queues, serves: worker.serves, labels: worker.labels });
+        let hand = Hand { engine: Arc::clone(call.engine()), leased: VecDeque::new() }.shared();
         let (standing, two_step, open) = (Standing::of(&call.caller), request.two_step, call.open_stream()?);
         Ok(Self {
             call,
@@ -102,7 +105,7 @@ impl Dequeue {
             two_step,
             deadline,
             left,
-            hand: None,
+            hand,
             asked_before: false,
             empty_handed: false,
             _open: open,
@@ -136,14 +139,17 @@ impl Dequeue {
         let ask = LeaseAsk { max: self.left.min(AT_ONCE), ..self.ask.clone() };
         let most = ask.max.min(engine.ports().store.step_limits().leases);
         let holder = self.call.holder(ask.worker.id);
-        let leasing = async move { engine.lease(&holder, ask).await.map(|leased| Hand { leased: leased.into(), holder, engine }) };
+        let leasing = async move {
+            let leased = engine.lease(&holder, ask).await?;
+            Ok::<_, LeaseError>(Hand { leased: leased.into(), engine })
+        };
         let hand = tokio::spawn(leasing).await.map_err(|_| Fault::Panicked)??;
         self.turn = None;
         self.empty_handed = hand.leased.is_empty();
         if hand.leased.len() >= most {
             self.line.pass_on();
         }
-        self.hand = Some(hand);
+        self.hand = hand.shared();
         Ok(())
     }
 
@@ -168,21 +174,18 @@ impl Dequeue {
     }
 
     /// Sends one of those in hand, if there are any.
-    async fn send(&mut self) -> Result<Option<DequeueJobResponse>, RpcFault> {
-        while let Some(hand) = &mut self.hand {
-            if self.two_step {
-                let Some(execution) = hand.leased.pop_front() else { break };
-                return Ok(Some(self.response(&execution)));
+    async fn send(&self) -> Result<Option<DequeueJobResponse>, RpcFault> {
+        loop {
+            let Some(mut one) = self.hand.lock().take_one() else { return Ok(None) };
+            if !self.two_step && one.has_secrets() {
+                let opened = tokio::spawn(one.open_secrets()).await.map_err(|_| Fault::Panicked)??;
+                match opened {
+                    Some(opened) => one = opened,
+                    None => continue,
+                }
             }
-            let Some(one) = hand.take_one() else { break };
-            let sent = tokio::spawn(one.begin()).await.map_err(|_| Fault::Panicked)??;
-            if let Some(begun) = sent {
-                let response = self.response(&begun.execution);
-                return Ok(Some(begun.sent(response)));
-            }
+            return Ok(one.sent().map(|execution| self.response(&execution)));
         }
-        self.hand = None;
-        Ok(None)
     }
 
     fn response(&self, execution: &Execution) -> DequeueJobResponse {
@@ -225,41 +228,76 @@ fn queues(call: &Call, request: &DequeueJobRequest) -> Result<Vec<Name>, RpcFaul
 /// Leases that were taken and not sent; they go back when nobody holds the hand any more.
 struct Hand {
     engine: Arc<Engine>,
-    holder: Holder,
     leased: VecDeque<Execution>,
 }
 
 impl Hand {
+    /// The same, for as long as a client may take to read what is in it.
+    fn shared(self) -> Arc<Mutex<Self>> {
+        let waits = self.leased.len() > 1;
+        let hand = Arc::new(Mutex::new(self));
+        if waits {
+            let watched = Arc::downgrade(&hand);
+            tokio::spawn(async move {
+                tokio::time::sleep(UNREAD).await;
+                if let Some(hand) = watched.upgrade() {
+                    hand.lock().give_back();
+                }
+            });
+        }
+        hand
+    }
+
     fn take_one(&mut self) -> Option<Self> {
         let leased = self.leased.pop_front()?;
-        Some(Self { engine: Arc::clone(&self.engine), holder: self.holder.clone(), leased: VecDeque::from([leased]) })
+        Some(Self { engine: Arc::clone(&self.engine), leased: VecDeque::from([leased]) })
     }
 
-    /// Begins the one attempt in hand; `None` where it cannot be begun any more.
-    async fn begin(mut self) -> Result<Option<Begun>, RpcFault> {
+    fn has_secrets(&self) -> bool {
+        self.leased.iter().any(|execution| !execution.spec.secrets.is_empty())
+    }
+
+    /// Adds the values of its secrets to the environment of the one in hand: whoever holds the lease may have them. An attempt that may not have them
+    /// is over.
+    async fn open_secrets(mut self) -> Result<Option<Self>, LeaseError> {
         let Some(task) = self.leased.front().and_then(Task::of) else { return Ok(None) };
-        let execution = match self.engine.begin(&self.holder, task.fence).await {
-            Ok(execution) => execution,
+        match self.engine.materials(task.fence).await {
+            Ok(materials) => {
+                let values = materials.secrets.into_iter().map(|secret| (secret.key_name, secret.value));
+                self.leased.iter_mut().for_each(|execution| execution.spec.env.extend(values));
+                Ok(Some(self))
+            }
+            Err(LeaseError::Refused(message)) => {
+                self.leased.clear();
+                let outcome = Outcome::Refused { message, category: Category::Auth };
+                self.engine.finish(&Holder::trusted(task.worker), EndAttempt::of(task.fence, outcome)).await?;
+                Ok(None)
+            }
             // Somebody ended it in the meantime.
-            Err(LeaseError::Lost(_)) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        self.leased.clear();
-        let mut begun = Begun { engine: Arc::clone(&self.engine), task, execution, is_sent: false };
-        Ok(begun.open_secrets().await?.then_some(begun))
+            Err(LeaseError::Lost(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
-}
 
-impl Drop for Hand {
-    fn drop(&mut self) {
-        let tasks: Vec<Task> = self.leased.iter().filter_map(Task::of).collect();
-        if tasks.is_empty() {
+    /// The one in hand is the client's.
+    fn sent(mut self) -> Option<Execution> {
+        self.leased.pop_front()
+    }
+
+    fn give_back(&mut self) {
+        let leases: Vec<(Task, bool)> = std::mem::take(&mut self.leased).iter().filter_map(lease_of).collect();
+        if leases.is_empty() {
             return;
         }
         let engine = Arc::clone(&self.engine);
         tokio::spawn(async move {
-            for task in tasks {
-                if let Err(error) = engine.give_back(&Holder::trusted(task.worker), task.fence).await {
+            for (task, is_begun) in leases {
+                let holder = Holder::trusted(task.worker);
+                let given_back = match is_begun {
+                    true => engine.unsend(&holder, task.fence).await,
+                    false => engine.give_back(&holder, task.fence).await,
+                };
+                if let Err(error) = given_back {
                     tracing::debug!(%error, execution = %task.fence.execution, "a lease that nobody took lapses by itself");
                 }
             }
@@ -267,52 +305,13 @@ impl Drop for Hand {
     }
 }
 
-/// An attempt that was begun for a client that has not been told.
-struct Begun {
-    engine: Arc<Engine>,
-    task: Task,
-    execution: Execution,
-    is_sent: bool,
-}
-
-impl Begun {
-    /// The values of its secrets, as part of its environment: whoever holds the lease may have them. An attempt that may not have them is over.
-    async fn open_secrets(&mut self) -> Result<bool, RpcFault> {
-        if self.execution.spec.secrets.is_empty() {
-            return Ok(true);
-        }
-        match self.engine.materials(self.task.fence).await {
-            Ok(materials) => {
-                let values = materials.secrets.into_iter().map(|secret| (secret.key_name, secret.value));
-                self.execution.spec.env.extend(values);
-                Ok(true)
-            }
-            Err(LeaseError::Refused(message)) => {
-                self.is_sent = true;
-                let outcome = Outcome::Refused { message, category: Category::Auth };
-                self.engine.finish(&Holder::trusted(self.task.worker), EndAttempt::of(self.task.fence, outcome)).await?;
-                Ok(false)
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    fn sent(mut self, response: DequeueJobResponse) -> DequeueJobResponse {
-        self.is_sent = true;
-        response
-    }
-}
-
-impl Drop for Begun {
+impl Drop for Hand {
     fn drop(&mut self) {
-        if self.is_sent {
-            return;
-        }
-        let (engine, task) = (Arc::clone(&self.engine), self.task.clone());
-        tokio::spawn(async move {
-            if let Err(error) = engine.release(&Holder::trusted(task.worker), task.fence).await {
-                tracing::debug!(%error, execution = %task.fence.execution, "an attempt that nobody runs lapses by itself");
-            }
-        });
+        self.give_back();
     }
+}
+
+/// The lease of an execution, and whether its attempt was begun.
+fn lease_of(execution: &Execution) -> Option<(Task, bool)> {
+    Some((Task::of(execution)?, execution.lease.as_ref()?.begun))
 }

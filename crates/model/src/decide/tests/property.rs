@@ -8,7 +8,7 @@ use super::world::{KEY, World, ended, fence_of, name, reap_of, worker};
 use crate::chain::ChainHead;
 use crate::change::Change;
 use crate::command::{Answer, Command, Extend, Fence, Kill, LeaseRequest, Outcome, Submit, SubmitKey, Worker};
-use crate::event::EventType;
+use crate::event::{Event, EventType};
 use crate::execution::{Execution, LockClaim};
 use crate::fold::{expected, fold};
 use crate::id::{ExecutionId, LeaseId};
@@ -27,6 +27,7 @@ enum Move {
     Begin(usize),
     Extend(usize),
     GiveBack(usize),
+    Unsend(usize),
     End { fence: usize, outcome: Outcome },
     Kill { execution: usize, force: bool },
     Reap { fence: usize, stale: bool },
@@ -60,6 +61,7 @@ fn moves() -> impl Strategy<Value = Move> {
         4 => some.clone().prop_map(Move::Begin),
         2 => some.clone().prop_map(Move::Extend),
         1 => some.clone().prop_map(Move::GiveBack),
+        1 => some.clone().prop_map(Move::Unsend),
         6 => (some.clone(), outcome()).prop_map(|(fence, outcome)| Move::End { fence, outcome }),
         3 => (some.clone(), any::<bool>()).prop_map(|(execution, force)| Move::Kill { execution, force }),
         3 => (some.clone(), any::<bool>()).prop_map(|(fence, stale)| Move::Reap { fence, stale }),
@@ -131,6 +133,7 @@ impl Play {
                 activity: None,
             }),
             Move::GiveBack(at) => Command::GiveBack(fence(*at)?),
+            Move::Unsend(at) => Command::Unsend(fence(*at)?),
             Move::End { fence: at, outcome } => Command::EndAttempt(ended(fence(*at)?, outcome.clone())),
             Move::Kill { execution: at, force } => Command::Kill(Kill { execution: execution(*at)?, force: *force }),
             Move::Reap { fence: at, stale } => {
@@ -251,6 +254,14 @@ impl Play {
     }
 }
 
+/// How many attempts nobody was told of: they are in line again without having failed.
+fn taken_back(events: &[&Event]) -> usize {
+    const TURNS: [EventType; 3] = [EventType::TaskPending, EventType::TaskProcessingStarted, EventType::TaskProcessingFailed];
+    let turns: Vec<EventType> =
+        events.iter().filter(|event| TURNS.contains(&event.kind) && event.properties["late"] != true).map(|event| event.kind).collect();
+    turns.windows(2).filter(|pair| *pair == [EventType::TaskProcessingStarted, EventType::TaskPending]).count()
+}
+
 fn check_execution(world: &World, execution: &Execution) {
     let events = world.events_of(execution.id);
     assert_eq!(fold(events.iter().copied()), Ok(Some(expected(execution.status))));
@@ -264,7 +275,8 @@ fn check_execution(world: &World, execution: &Execution) {
     let in_time = |kind: &[EventType]| events.iter().filter(|event| kind.contains(&event.kind) && event.properties["late"] != true).count();
     let ends = in_time(&[EventType::TaskCompleted, EventType::TaskFailed, EventType::TaskTimeout, EventType::TaskStopped]);
     assert_eq!(ends, usize::from(execution.status.is_terminal()), "one end, and only when it has ended");
-    assert_eq!(in_time(&[EventType::TaskProcessingStarted]), execution.attempt as usize, "every attempt begins once");
+    let begun = in_time(&[EventType::TaskProcessingStarted]) - taken_back(&events);
+    assert_eq!(begun, execution.attempt as usize, "every attempt begins once");
     assert!(execution.attempt <= execution.spec.retries + 1);
     assert!(events.iter().all(|event| event.properties["durationMs"].as_i64().is_none_or(|ms| ms >= 0)));
     assert!(execution.duration_ms(world.now).is_none_or(|ms| ms >= 0));

@@ -146,42 +146,65 @@ fn wide() -> JobParams {
     JobParams { command: "true".into(), environment, ..JobParams::default() }
 }
 
+async fn enqueue_wide(client: &Jobs, count: usize) -> Vec<String> {
+    let mut ids = Vec::new();
+    for _ in 0..count {
+        let mut request = job("true");
+        request.job_params = wide().into();
+        ids.push(enqueue(client, request).await);
+    }
+    ids
+}
+
+/// Waits until what was not under way to a client is in line again, and was never an attempt; how many were.
+async fn sent_of(client: &Jobs, ids: &[String]) -> usize {
+    tokio::time::timeout(Duration::from_secs(30), async {
+        loop {
+            let mut jobs = Vec::new();
+            for id in ids {
+                jobs.push(look(client, id).await);
+            }
+            let waiting = jobs.iter().filter(|job| job.status == "PENDING").count();
+            if waiting > 0 && jobs.iter().all(|job| (job.status == "PENDING") == (job.attempt == 0)) {
+                return jobs.len() - waiting;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await
+    .expect("leases come back")
+}
+
 #[tokio::test]
 async fn what_a_client_did_not_wait_for_goes_back_uncounted() {
     over_both(|app, protocol| async move {
         let served = app.listen().await;
         let client = admin(&served, protocol);
-        let mut ids = Vec::new();
-        for _ in 0..30 {
-            let mut request = job("true");
-            request.job_params = wide().into();
-            ids.push(enqueue(&client, request).await);
-        }
+        let ids = enqueue_wide(&client, 30).await;
         let request = DequeueJobRequest { max_jobs: 30, ..DequeueJobRequest::default() };
         let mut leases = client.dequeue_job(request).await.expect("a stream");
         leases.message().await.expect("a lease").expect("one");
         drop((leases, client));
-
-        let client = admin(&served, protocol);
-        let mut sent = usize::MAX;
-        // What was under way to the client counts; the rest comes back.
-        tokio::time::timeout(Duration::from_secs(30), async {
-            loop {
-                let mut jobs = Vec::new();
-                for id in &ids {
-                    jobs.push(look(&client, id).await);
-                }
-                let waiting = jobs.iter().filter(|job| job.status == "PENDING").count();
-                if jobs.iter().all(|job| (job.status == "PENDING") == (job.attempt == 0)) && waiting > 0 {
-                    sent = jobs.len() - waiting;
-                    break;
-                }
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        })
-        .await
-        .expect("leases come back");
+        let sent = sent_of(&admin(&served, protocol), &ids).await;
         assert!((1..30).contains(&sent), "{sent} were sent");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_client_does_not_read_goes_to_others() {
+    over_both(|app, protocol| async move {
+        let served = app.listen().await;
+        let client = admin(&served, protocol);
+        let ids = enqueue_wide(&client, 30).await;
+        let request = DequeueJobRequest { max_jobs: 30, ..DequeueJobRequest::default() };
+        let mut leases = client.dequeue_job(request).await.expect("a stream");
+        leases.message().await.expect("a lease").expect("one");
+        let sent = sent_of(&admin(&served, protocol), &ids).await;
+        assert!((1..30).contains(&sent), "{sent} were sent");
+        let others = DequeueJobRequest { wait_ms: Some(10_000), ..DequeueJobRequest::default() };
+        let other = admin(&served, protocol).dequeue_job(others).await.expect("a stream").message().await;
+        assert!(other.expect("a lease").is_some());
     })
     .await;
 }
