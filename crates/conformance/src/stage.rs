@@ -119,6 +119,14 @@ impl<'h> Stage<'h> {
         fence
     }
 
+    /// Leases one and begins it in the same step, for a worker on another machine.
+    pub async fn begun_at_once(&mut self) -> Fence {
+        let mut request = self.lease_request(2, 1);
+        (request.begin, request.worker.in_process) = (true, false);
+        let fences = leased(self.play(Command::Lease(request)).await);
+        *fences.first().expect("a ready execution")
+    }
+
     /// Submits one and begins its first attempt.
     pub async fn running(&mut self, change: impl FnOnce(&mut Spec)) -> Fence {
         let id = self.submit(change).await;

@@ -122,7 +122,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes back an attempt that was begun for somebody who was never told of it: it does not count. What cannot be taken back any more ends as that of
+    /// Takes back an attempt that was begun for somebody who was never told of it, or wants none of it: it does not count. What cannot be taken back any more ends as that of
     /// a worker that stopped.
     pub async fn unsend(&self, holder: &Holder, fence: Fence) -> Result<(), LeaseError> {
         let step = Step { id: give_back_id(fence.lease), ..holder.step(self) };
@@ -132,25 +132,25 @@ impl Engine {
                 self.hub.work_in(&execution.spec.queue);
                 Ok(())
             }
-            Err(StoreError::Refused(_)) => self.release(holder, fence).await,
+            Err(StoreError::Refused(_)) => self.stop(holder, fence).await,
             Err(error) => Err(lease_error(error)),
         }
     }
 
-    /// Hands back a lease, begun or not. What was begun has ended with its worker, and is tried again by the rule for that.
+    /// Hands back a lease, begun or not. What its holder has begun has ended with it, and is tried again by the rule for that.
     pub async fn release(&self, holder: &Holder, fence: Fence) -> Result<(), LeaseError> {
-        match self.begun(fence).await? {
-            false => self.give_back(holder, fence).await,
-            true => self.finish(holder, EndAttempt::of(fence, Outcome::WorkerStopped)).await.map(drop),
-        }
-    }
-
-    /// Whether the attempt under this lease was begun.
-    async fn begun(&self, fence: Fence) -> Result<bool, LeaseError> {
         let execution = self.ports.store.get(fence.execution).await.map_err(lease_error)?;
         let lease =
             execution.and_then(|execution| execution.lease).filter(|lease| lease.id == fence.lease && lease.attempt == fence.attempt);
-        lease.map(|lease| lease.begun).ok_or_else(|| LeaseError::Lost("it is another worker's by now".into()))
+        match lease.ok_or_else(|| LeaseError::Lost("it is another worker's by now".into()))? {
+            lease if !lease.begun => self.give_back(holder, fence).await,
+            lease if lease.at_once => self.unsend(holder, fence).await,
+            _ => self.stop(holder, fence).await,
+        }
+    }
+
+    async fn stop(&self, holder: &Holder, fence: Fence) -> Result<(), LeaseError> {
+        self.finish(holder, EndAttempt::of(fence, Outcome::WorkerStopped)).await.map(drop)
     }
 
     /// Whether this lease lapsed; an error where nothing is taken for it any more.

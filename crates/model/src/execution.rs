@@ -104,6 +104,9 @@ pub struct Lease {
     pub deadline: UnixMs,
     /// The spawn was permitted and the attempt counted.
     pub begun: bool,
+    /// The attempt began with the lease, and not at a word of its worker, who may not have heard of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_once: bool,
     /// How often it was extended; the begin of its attempt counts as one.
     pub extensions: u64,
     /// When a heartbeat event was last written.

@@ -31,7 +31,7 @@ async fn mixed(stage: &mut Stage<'_>) {
     stage.submit(|_| ()).await;
     let fourth = stage.lease_one().await;
     stage.play(Command::GiveBack(fourth)).await;
-    let fifth = stage.begun().await;
+    let fifth = stage.begun_at_once().await;
     stage.play(Command::Unsend(fifth)).await;
 }
 

@@ -200,7 +200,7 @@ pub async fn what_nobody_was_told_of_is_taken_back(harness: Executions<'_>) {
     let fence = stage.running(|spec| spec.retries = 1).await;
     stage.end(fence, exit(PASSING_FAILURE)).await;
     stage.pass_ms(60_000);
-    let second = stage.begun().await;
+    let second = stage.begun_at_once().await;
     stage.play(Command::Unsend(second)).await;
     let back = stage.get(fence.execution).await;
     assert_eq!((back.status, back.attempt, back.lease, back.attempt_started_at), (Status::Pending, 1, None, None));
@@ -208,8 +208,7 @@ pub async fn what_nobody_was_told_of_is_taken_back(harness: Executions<'_>) {
     assert_eq!(refusal(stage.play(Command::EndAttempt(ended(second, exit(0)))).await), Refusal::Lapsed, "the old lease is worth nothing");
     let third = stage.begun().await;
     assert_eq!((third.execution, third.attempt), (fence.execution, 2));
-    stage.extend(third).await;
-    assert_eq!(refusal(stage.play(Command::Unsend(third)).await), Refusal::Lapsed);
+    assert_eq!(refusal(stage.play(Command::Unsend(third)).await), Refusal::Lapsed, "its worker has begun it");
     stage.verify_chain(fence.execution).await;
 }
 

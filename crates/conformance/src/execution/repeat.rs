@@ -91,7 +91,8 @@ pub async fn a_repeated_give_back_is_one(harness: Executions<'_>) {
 /// An attempt that is taken back.
 pub async fn a_repeated_unsend_is_one(harness: Executions<'_>) {
     let mut stage = Stage::new(harness);
-    let fence = stage.running(|_| ()).await;
+    stage.submit(|_| ()).await;
+    let fence = stage.begun_at_once().await;
     repeat(&mut stage, Command::Unsend(fence)).await;
     assert_eq!(stage.get(fence.execution).await.attempt, 0);
 }

@@ -41,6 +41,9 @@ pub(super) fn lease<V: View>(view: &mut V, step: &Step, request: &LeaseRequest) 
         grant(&mut execution, step, &request.worker, &given);
         if request.begin {
             start_attempt(&mut execution, step, &mut writes);
+            if let Some(lease) = &mut execution.lease {
+                lease.at_once = !lease.in_process;
+            }
         }
         leased.push(*writes.put(execution, step));
     }
@@ -175,6 +178,7 @@ pub(super) fn grant(execution: &mut Execution, step: &Step, worker: &Worker, giv
         ttl_ms: given.ttl_ms,
         deadline: deadline(step, given.ttl_ms),
         begun: false,
+        at_once: false,
         extensions: 0,
         heartbeat_at: None,
         heartbeats: 0,
@@ -324,13 +328,13 @@ pub(super) fn give_back<V: View>(view: &mut V, step: &Step, fence: Fence) -> Dec
     }
 }
 
-/// An attempt that was begun in the step that leased it, for somebody who went away before they were told, is as if it had not begun: nobody runs
-/// it. Whoever extends was told. What was killed meanwhile, or has lost its lock, ends otherwise.
+/// An attempt that was begun in the step that leased it, for somebody who was never told or who wants none of it, is as if it had not begun: nobody runs
+/// it. Whoever extends does. What was killed meanwhile, or has lost its lock, ends otherwise.
 pub(super) fn unsend<V: View>(view: &mut V, step: &Step, fence: Fence) -> Decision<V::Error> {
     match fenced(view, fence)? {
         Fenced::Unknown => refuse(Refusal::NotFound),
         Fenced::Valid(mut execution, lease)
-            if lease.begun
+            if lease.at_once
                 && lease.extensions == 1
                 && execution.status == Status::Running
                 && (execution.spec.lock.is_none() || !execution.lock.is_none()) =>

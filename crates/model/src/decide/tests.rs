@@ -284,7 +284,7 @@ fn only_an_unbegun_lease_may_be_handed_back() {
 #[test]
 fn what_nobody_was_told_of_was_never_begun() {
     let mut world = World::new();
-    let fence = world.running(|_| ());
+    let fence = world.running_at_once(|_| ());
     assert!(matches!(world.play(Command::Unsend(fence)), Answer::Changed(_)));
     let back = world.get(fence.execution);
     assert_eq!((back.status, back.attempt, back.started_at, back.lease.is_none()), (Status::Pending, 0, None, true));
@@ -294,16 +294,18 @@ fn what_nobody_was_told_of_was_never_begun() {
 #[test]
 fn whoever_was_told_keeps_what_was_begun() {
     let mut world = World::new();
-    let fence = world.running(|_| ());
+    let fence = world.running_at_once(|_| ());
     world.extend(fence);
     assert_eq!(refusal(world.play(Command::Unsend(fence))), Refusal::Lapsed);
-    let killed = world.running(|_| ());
+    let begun = world.running(|_| ());
+    assert_eq!(refusal(world.play(Command::Unsend(begun))), Refusal::Lapsed, "its worker said so");
+    let killed = world.running_at_once(|_| ());
     world.play(Command::Kill(Kill { execution: killed.execution, force: false }));
     assert_eq!(refusal(world.play(Command::Unsend(killed))), Refusal::Lapsed);
     world.submit(|_| ());
     let unbegun = world.lease().expect("a ready execution");
     assert_eq!(refusal(world.play(Command::Unsend(unbegun))), Refusal::Lapsed);
-    let locked = world.running(|spec| spec.lock = Some(name("prod")));
+    let locked = world.running_at_once(|spec| spec.lock = Some(name("prod")));
     world.play(Command::ReleaseLock(name("prod")));
     assert_eq!(refusal(world.play(Command::Unsend(locked))), Refusal::Lapsed, "it would begin again without its lock");
 }

@@ -62,6 +62,7 @@ struct Dequeue {
     hand: Arc<Mutex<Hand>>,
     asked_before: bool,
     empty_handed: bool,
+    has_sent: bool,
     _open: OpenStream,
 }
 
@@ -108,18 +109,20 @@ impl Dequeue {
             hand,
             asked_before: false,
             empty_handed: false,
+            has_sent: false,
             _open: open,
         })
     }
 
-    /// The next lease; `None` when the client has as many as it wanted, or has waited as long as it wanted.
+    /// The next lease; `None` when the client has as many as it wanted or as there were, or has waited as long as it wanted.
     async fn next(&mut self) -> Result<Option<DequeueJobResponse>, RpcFault> {
         loop {
             if let Some(response) = self.send().await? {
-                self.left -= 1;
+                (self.left, self.has_sent) = (self.left - 1, true);
                 return Ok(Some(response));
             }
-            let is_served = self.two_step && self.asked_before && !self.empty_handed;
+            // A client may read to the end before it begins to work: with something in hand, it does not wait for more.
+            let is_served = self.has_sent && (self.two_step || self.empty_handed);
             if self.left == 0 || is_served {
                 return Ok(None);
             }

@@ -221,6 +221,7 @@ fn lease(chance: &mut Chance) -> Lease {
         ttl_ms: 30_000,
         deadline: time(chance),
         begun: true,
+        at_once: false,
         extensions: chance.number() % 9,
         heartbeat_at: None,
         heartbeats: 0,

@@ -312,6 +312,18 @@ impl World {
         self.begun()
     }
 
+    /// Submits one and begins it in the step that leases it, for a worker on another machine.
+    pub fn running_at_once(&mut self, change: impl FnOnce(&mut Spec)) -> Fence {
+        self.submit(change);
+        let leases = vec![LeaseId::from_bytes(self.fresh())];
+        let worker = Worker { in_process: false, ..worker(1) };
+        let request = LeaseRequest { worker, queues: vec![name("default")], leases, ttl_ms: 30_000, begin: true, lost_after_ms: None };
+        match self.play(Command::Lease(request)) {
+            Answer::Leased(executions) => fence_of(executions.first().expect("something to lease")),
+            other => panic!("not a lease: {other:?}"),
+        }
+    }
+
     /// Leases and begins whatever comes first.
     pub fn begun(&mut self) -> Fence {
         let fence = self.lease().expect("something to lease");

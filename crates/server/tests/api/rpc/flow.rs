@@ -231,18 +231,23 @@ async fn a_job_that_somebody_ends_is_told_to_its_worker_and_ends_cancelled() {
 }
 
 #[tokio::test]
-async fn a_lease_that_is_handed_back_is_tried_again_by_the_rule() {
+async fn a_lease_that_is_handed_back_untouched_does_not_count() {
     let app = TestApp::new().await;
     let served = app.listen().await;
     let client = admin(&served, Protocol::Connect);
-    let mut request = job("true");
-    request.job_params.as_option_mut().expect("params").retries = 1;
-    let id = enqueue(&client, request).await;
+    let id = enqueue(&client, job("true")).await;
     let leased = lease(&client, DequeueJobRequest::default()).await;
-    let release = || ReleaseJobRequest { task_token: leased.task_token.clone(), ..ReleaseJobRequest::default() };
-    client.release_job(release()).await.expect("it is held");
-    assert_eq!(state(&client, &id).await, JobState::Scheduled);
-    assert_eq!(refusal(client.release_job(release()).await).0, ErrorCode::FailedPrecondition);
+    let release = |token: &str| ReleaseJobRequest { task_token: token.to_owned(), ..ReleaseJobRequest::default() };
+    client.release_job(release(&leased.task_token)).await.expect("it is held");
+    let back = look(&client, &id).await;
+    assert_eq!((back.status.as_str(), back.attempt), ("PENDING", 0));
+    assert_eq!(refusal(client.release_job(release(&leased.task_token)).await).0, ErrorCode::FailedPrecondition);
+
+    let leased = lease(&client, DequeueJobRequest::default()).await;
+    let extend = UpdateJobRequest { task_token: leased.task_token.clone(), ..UpdateJobRequest::default() };
+    client.update_job(extend).await.expect("it is held");
+    client.release_job(release(&leased.task_token)).await.expect("it is held");
+    assert_eq!(state(&client, &id).await, JobState::Failed, "somebody ran it, and it has no other attempt");
 }
 
 #[tokio::test]
