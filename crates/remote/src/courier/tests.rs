@@ -27,6 +27,8 @@ struct Shelf {
     loses: Option<usize>,
     /// It takes no more than so many lines of output.
     most: Option<usize>,
+    /// It takes no lines of the platform alone.
+    refuses_platform: bool,
     /// At this call it has forgotten all but so many lines.
     forgets: Option<(usize, usize)>,
     /// It, or something in front of it, refuses so many calls.
@@ -71,6 +73,9 @@ impl Desk for Shelf {
             && new.raw_len > 0
             && lines.len() + new.count as usize > most
         {
+            return Ok(Appended::Full { limit_bytes: 7 });
+        }
+        if self.refuses_platform && new.raw_len == 0 && new.count > 0 {
             return Ok(Appended::Full { limit_bytes: 7 });
         }
         lines.extend(new.records().map(|record| String::from_utf8_lossy(record.expect("whole").bytes).into_owned()));
@@ -264,6 +269,20 @@ async fn a_full_log_takes_the_platforms_lines_and_says_what_it_did_not_keep() {
     let lines = stage.shelf.lines.lock().clone();
     assert!(lines[3].contains("the log is full: ") && lines[3].contains(" bytes of output that were on their way"), "{lines:?}");
     assert_eq!(lines.last().map(String::as_str), Some("exit code 0"));
+}
+
+#[tokio::test]
+async fn a_log_that_takes_nothing_at_all_keeps_no_end_from_being_told() {
+    let stage = Stage::new(Shelf { most: Some(0), refuses_platform: true, ..Shelf::default() });
+    stage.write(1, 3).await;
+    stage.outbox.append(4, line(Stream::Platform, "one too many")).await.expect("taken here");
+    let courier = stage.send();
+    let full = stage.outbox.progress.subscribe().wait_for(|progress| progress.takes_nothing).await.map(drop);
+    assert!(full.is_ok());
+    assert!(matches!(stage.outbox.append(5, line(Stream::Platform, "more")).await, Err(LeaseError::LogFull { limit_bytes: 7 })));
+    assert_eq!(stage.outbox.finish(b"end".to_vec()).await, Verdict::Told(Bytes::from_static(b"{}")));
+    courier.await.expect("it is done");
+    assert_eq!((stage.shelf.lines.lock().len(), stage.shelf.told.lock().join(""), stage.files()), (0, "end".to_owned(), 0));
 }
 
 #[tokio::test]

@@ -108,7 +108,12 @@ pub const KEYS: &[Key] = &[
     ),
     key!(retention_log_days, "30", "Days that logs are kept.", number),
     key!(retention_heartbeat_days, "7", "Days that heartbeat events are kept.", number),
-    key!(log_max_bytes, "2GiB", "The most one log may hold; what comes after is counted, not kept.", bytes),
+    key!(
+        log_max_bytes,
+        "2GiB",
+        "The most one log may hold; what comes after is counted, not kept. Lines of runvoy itself have 1 MiB more.",
+        bytes
+    ),
     key!(disk_reserve_bytes, "64MiB", "Space that is left for ends of executions: below it nothing new is taken.", bytes),
     key!(limit_memory_bytes, "", "Memory of one command and its descendants.", optional_bytes),
     key!(limit_pids, "", "Processes and threads of one command.", optional_number),
