@@ -64,7 +64,12 @@ pub const KEYS: &[Key] = &[
     key!(allow_shared_uid, "false", "Run commands as the own user of a server with several users, or of a worker elsewhere.", boolean),
     key!(git_allow_private, "false", "Clone from literal addresses of this machine and of private networks too.", boolean),
     key!(git_ca_file, "", "Certificates (PEM) that git trusts instead of the system's; the commands' user must be able to read it.", path),
-    key!(work_dir, "", "Where each command gets a directory of its own; empty is `work` in the data directory.", path),
+    key!(
+        work_dir,
+        "",
+        "Where each command of this server, and of no other, gets a directory of its own; empty is `work` in the data directory.",
+        path
+    ),
     key!(grace, "5s", "Time between SIGTERM and SIGKILL, at most 50s.", duration),
     key!(stop_patience, "10s", "Time that running commands have to end when the server stops.", duration),
     key!(tls_cert, "", "Certificate chain (PEM) to speak TLS with.", path),

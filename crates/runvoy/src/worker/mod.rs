@@ -44,7 +44,7 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
     logging::start(&settings.log_level, &settings.log_format)?;
     runner::settle_concurrency(&mut settings);
     let mut stops = Stops::catch()?;
-    let place = Place::take(settings.work_dir.take())?;
+    let place = Place::take(args.worker_dir.clone())?;
     let runner = runner::start(&place.dir, &settings, OpenFiles::raise()).await?;
     let (clock, host): (Arc<dyn Clock>, _) = (Arc::new(SystemClock::new()), runner::host());
     let name = args.name.clone().unwrap_or_else(|| host.clone());
@@ -91,7 +91,7 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
 /// Flags of every command that mean nothing to a worker are not passed over in silence.
 fn refuse_local_flags(global: &GlobalArgs) -> anyhow::Result<()> {
     if global.data_dir.is_some() {
-        return Err(anyhow!("--data-dir is a server's: a worker keeps its files in --work-dir DIR"));
+        return Err(anyhow!("--data-dir is a server's: a worker keeps its files in --worker-dir DIR"));
     }
     if global.profile.is_some() {
         return Err(anyhow!("--profile is a person's: a worker is told its server by --endpoint and its own key by --api-key-file"));

@@ -20,19 +20,19 @@ pub struct Place {
 }
 
 impl Place {
-    /// Takes the directory that was named, or the usual one.
-    pub fn take(named: Option<PathBuf>) -> Result<Self> {
-        let path = match named {
+    /// Takes the directory that a flag or the environment names, or the usual one.
+    pub fn take(flag: Option<PathBuf>) -> Result<Self> {
+        let path = match flag.or_else(|| variable("RUNVOY_WORKER_DIR").map(PathBuf::from)) {
             Some(path) => path,
-            None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set: name the worker's directory with --work-dir")?)
+            None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set: name the worker's directory with --worker-dir")?)
                 .join(".runvoy/worker"),
         };
         let dir = DataDir::new(std::path::absolute(path)?);
         dir.create()?;
         if dir.store().exists() {
-            bail!("{} is the data directory of a server: name another with --work-dir", dir.path().display());
+            bail!("{} is the data directory of a server: name another with --worker-dir", dir.path().display());
         }
-        let lock = dir.lock().context("the worker's directory (--work-dir) is in use")?;
+        let lock = dir.lock().context("the worker's directory (--worker-dir) is in use")?;
         dir.close_to_others()?;
         DirBuilder::new().recursive(true).mode(0o700).create(dir.wal()).with_context(|| format!("cannot make {}", dir.wal().display()))?;
         Ok(Self { dir, _lock: lock })
