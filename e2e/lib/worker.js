@@ -14,7 +14,7 @@ export class Worker {
 
   /** Starts it, and waits until it says that it serves. */
   async start() {
-    this.child = spawn(binary, [...this.args, '--work-dir', this.data], { env: this.env, stdio: ['ignore', 'pipe', 'inherit'] });
+    this.child = spawn(binary, [...this.args, '--worker-dir', this.data], { env: this.env, stdio: ['ignore', 'pipe', 'inherit'] });
     this.gone = new Promise((resolve) => this.child.once('exit', resolve));
     await new Promise((resolve, reject) => {
       this.child.stdout.once('data', resolve);

@@ -7,11 +7,13 @@
 
 mod automaton;
 mod form;
+mod stand;
 
 use std::sync::Arc;
 
 use self::automaton::{Automaton, REST, State};
 use self::form::{Forms, Variety};
+pub use self::stand::MaskStand;
 
 /// What stands for a secret.
 const STARS: &[u8] = b"***";
@@ -137,6 +139,22 @@ impl Masker {
     /// A masker at the beginning of a stream.
     pub fn new(mask: Arc<Mask>) -> Self {
         Self { mask, plain: REST, wrapped: REST, held: Vec::new(), spans: Vec::new(), masking: false, run: 0 }
+    }
+
+    /// A masker of a stream that goes on where another one [cut](Self::cut) it. One whose secrets are others by now may begin anew.
+    pub fn at(mask: Arc<Mask>, stand: MaskStand) -> Self {
+        if !mask.plain.has(stand.plain) || !mask.wrapped.has(stand.wrapped) {
+            return Self::new(mask);
+        }
+        let MaskStand { plain, wrapped, masking, run } = stand;
+        Self { plain, wrapped, masking, run: usize::from(run), ..Self::new(mask) }
+    }
+
+    /// Where it stands after a [cut](Self::cut).
+    pub fn stand(&self) -> MaskStand {
+        debug_assert!(self.held.is_empty(), "what is held back is not in the numbers");
+        let run = u8::try_from(self.run).expect("at most BRIDGE_RUN");
+        MaskStand { plain: self.plain, wrapped: self.wrapped, masking: self.masking, run }
     }
 
     /// Takes bytes of the stream and gives out, masked, what is decided by now.

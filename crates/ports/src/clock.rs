@@ -12,6 +12,12 @@ pub trait Clock: Send + Sync {
 
     /// Time since some fixed moment, which never jumps: for leases and timeouts.
     fn monotonic(&self) -> Duration;
+
+    /// How long the machine has slept since some fixed moment: monotonic time stands still meanwhile, and a lease elsewhere does not. Zero where
+    /// nobody can say.
+    fn asleep(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// Makes ids that sort by the time they were made, and randomness for keys.

@@ -58,6 +58,19 @@ pub struct Append {
     pub block: Block,
 }
 
+/// So many bytes beyond its limit a log takes of the platform's own lines that attempts bring.
+pub const PLATFORM_ROOM_BYTES: u64 = 1 << 20;
+
+/// How large a log may become by these records of an attempt. The platform's own lines find room beyond the limit: they say that the log is full, and how it
+/// all ended. What the server itself writes always does. What an attempt brings has a bound: whoever has its token could bring anything.
+pub fn most_bytes(limit_bytes: u64, attempt: u32, block: &Block) -> u64 {
+    match (attempt, block.raw_len) {
+        (0, 0) => u64::MAX,
+        (_, 0) => limit_bytes.saturating_add(PLATFORM_ROOM_BYTES),
+        _ => limit_bytes,
+    }
+}
+
 /// Where a log stands after an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appended {
@@ -159,4 +172,25 @@ pub trait LogStore: Send + Sync {
 
     /// Removes the logs of executions that ended before `before`.
     async fn prune(&self, before: UnixMs) -> Result<Pruned, LogError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use runvoy_model::log::{BlockBuilder, Record};
+
+    use super::*;
+
+    fn block(stream: Stream) -> Block {
+        let mut builder = BlockBuilder::default();
+        builder.push(Record { at: UnixMs(0), stream, cont: false, eol: true, bytes: b"text" });
+        builder.take()
+    }
+
+    #[test]
+    fn only_the_server_itself_writes_without_bound() {
+        let most = |attempt, stream| most_bytes(10, attempt, &block(stream));
+        assert_eq!((most(1, Stream::Stdout), most(1, Stream::Stderr), most(0, Stream::Stdout)), (10, 10, 10));
+        assert_eq!((most(1, Stream::Platform), most(0, Stream::Platform)), (10 + PLATFORM_ROOM_BYTES, u64::MAX));
+        assert_eq!(most_bytes(u64::MAX, 1, &block(Stream::Platform)), u64::MAX);
+    }
 }

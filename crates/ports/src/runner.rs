@@ -27,6 +27,9 @@ pub struct Start {
     pub directory: String,
     /// The work directory that it finds.
     pub work_dir: WorkDir,
+    /// Every process of it is ended after this time unless [`Control::live_for`] says another one before; `None` is without end. A runner that
+    /// has nobody beside the worker cannot, and passes it over.
+    pub live_for: Option<Duration>,
 }
 
 impl std::fmt::Debug for Start {
@@ -103,8 +106,8 @@ pub trait Control: Send + Sync {
     fn terminate(&self);
     /// Ends every process of the command, whatever it does (`SIGKILL` to all descendants).
     fn kill(&self);
-    /// Ends every process of the command after this time unless it is told another one before, also where whoever said so is frozen by then. A
-    /// runner that has nobody beside the worker cannot, and does nothing.
+    /// Ends every process of the command after this time unless it is told another one before, also where whoever said so is frozen by then, or
+    /// the machine slept meanwhile. A runner that has nobody beside the worker cannot, and does nothing.
     fn live_for(&self, _time: Duration) {}
 }
 

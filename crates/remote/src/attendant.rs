@@ -57,19 +57,19 @@ impl Attendant {
     }
 
     async fn keep_reporting(&self, attended: &Attended) {
-        let mut was_away = false;
+        let mut trouble = Trouble::default();
         loop {
             match self.report((attended.held)(), attended.slots.is_draining(), false).await {
                 Ok(ids) => {
                     ids.into_iter().for_each(|id| attended.slots.nudge(id));
-                    if std::mem::take(&mut was_away) {
-                        tracing::info!("the server answers again");
+                    if trouble.is_over() {
+                        tracing::info!("the server takes the reports of this worker again");
                         self.is_back.notify_one();
                     }
                 }
                 Err(fault) => {
-                    if !std::mem::replace(&mut was_away, true) {
-                        tracing::warn!(%fault, "the server does not answer");
+                    if let Some(what) = trouble.news(&fault) {
+                        tracing::warn!(%fault, "{what}");
                     }
                 }
             }
@@ -120,5 +120,47 @@ impl Attendant {
             let ids = message.to_owned_message().job_ids;
             ids.iter().filter_map(|id| id.parse().ok()).for_each(|id| attended.slots.nudge(id));
         }
+    }
+}
+
+/// What people were last told of reports that failed.
+#[derive(Debug, Default)]
+struct Trouble(Option<&'static str>);
+
+impl Trouble {
+    /// What to tell of a failure, where that was not told last: a refusal is an answer, and who looks for it looks elsewhere.
+    fn news(&mut self, fault: &Fault) -> Option<&'static str> {
+        let what = match fault {
+            Fault::Away(_) => "the server does not answer, or cannot now",
+            Fault::Key(_) | Fault::Refused(_) | Fault::Lost(_) => "the server answers, and does not take the reports of this worker",
+        };
+        (self.0.replace(what) != Some(what)).then_some(what)
+    }
+
+    /// Whether there was any.
+    fn is_over(&mut self) -> bool {
+        self.0.take().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_told_as_an_answer_and_each_trouble_once() {
+        let (away, refused) = (Fault::Away("connection refused".to_owned()), Fault::Refused("not your queue".to_owned()));
+        let mut trouble = Trouble::default();
+        assert!(!trouble.is_over());
+        assert!(trouble.news(&away).is_some_and(|what| what.contains("does not answer")));
+        assert_eq!(trouble.news(&away), None);
+        for fault in [refused.clone(), Fault::Key("revoked".to_owned())] {
+            let mut trouble = Trouble::default();
+            assert!(trouble.news(&fault).is_some_and(|what| what.contains("answers") && !what.contains("does not answer")));
+        }
+        assert!(trouble.news(&refused).is_some(), "it is another one");
+        assert_eq!(trouble.news(&refused), None);
+        assert!(trouble.is_over());
+        assert!(trouble.news(&refused).is_some());
     }
 }

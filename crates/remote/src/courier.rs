@@ -117,6 +117,10 @@ impl<D: Desk> Courier<D> {
                 Err(error) => return Err(Stuck::Broken(format!("the write-ahead log cannot be read: {error}"))),
                 Ok(None) if self.is_over() => return Ok(()),
                 Ok(None) => self.outbox.news.notified().await,
+                Ok(Some(batch)) if self.takes_nothing() => {
+                    self.at = batch.next;
+                    self.note_progress(false);
+                }
                 Ok(Some(_)) if self.may_wait() => self.wait_for_more().await,
                 Ok(Some(batch)) => self.send(batch).await?,
             }
@@ -126,6 +130,11 @@ impl<D: Desk> Courier<D> {
     /// Nothing more will be written.
     fn is_over(&self) -> bool {
         self.outbox.wal.lock().end().is_some() || self.outbox.progress.borrow().left.is_some()
+    }
+
+    /// The log on the server has no room for anything: what waits here is passed over.
+    fn takes_nothing(&self) -> bool {
+        self.outbox.progress.borrow().takes_nothing
     }
 
     /// More may come that can go in the same request.
@@ -155,7 +164,13 @@ impl<D: Desk> Courier<D> {
             }
             Ok(Appended::Gap { expected }) if expected != batch.first_seq => self.go_to(expected).await,
             Ok(Appended::Full { limit_bytes }) if is_output => self.drop_output(limit_bytes).await,
-            Ok(Appended::Gap { .. } | Appended::Full { .. }) => self.pause("the server contradicts itself").await,
+            Ok(Appended::Full { limit_bytes }) => {
+                let execution = self.execution();
+                tracing::warn!(%execution, limit_bytes, "the log is full: not even what this worker says of the attempt is kept");
+                self.outbox.progress.send_modify(|progress| (progress.full_at, progress.takes_nothing) = (Some(limit_bytes), true));
+                Ok(())
+            }
+            Ok(Appended::Gap { .. }) => self.pause("the server contradicts itself").await,
             Err(Fault::Lost(why)) => Err(Stuck::Lost(why)),
             Err(fault @ (Fault::Away(_) | Fault::Key(_) | Fault::Refused(_))) => {
                 self.tell_refused(&fault);

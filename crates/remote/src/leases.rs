@@ -29,6 +29,7 @@ use crate::attendant::Attendant;
 use crate::backoff::Backoff;
 use crate::courier::Courier;
 use crate::desk::Desk;
+use crate::errands::Errands;
 use crate::fault::Fault;
 use crate::leftover;
 use crate::link::{Endpoint, Link};
@@ -64,6 +65,7 @@ pub struct RemoteLeases {
     config: Config,
     clock: Arc<dyn Clock>,
     held: Mutex<HashMap<LeaseId, Held>>,
+    errands: Errands,
     backoff: Mutex<Backoff>,
     closing: watch::Sender<bool>,
     denied: watch::Sender<Option<Fault>>,
@@ -87,18 +89,19 @@ struct Offer {
 
 impl RemoteLeases {
     /// Work from this server. Nothing is asked yet.
-    pub fn new(config: Config, clock: Arc<dyn Clock>) -> Result<Self, String> {
+    pub fn new(config: Config, clock: Arc<dyn Clock>) -> Self {
         let within = (config.lease_ttl / 3).clamp(Duration::from_millis(500), Duration::from_secs(10));
-        let link = Arc::new(Link::new(config.endpoint.clone(), within)?);
-        Ok(Self {
+        let link = Arc::new(Link::new(config.endpoint.clone(), within));
+        Self {
             link,
             config,
             clock,
             held: Mutex::default(),
+            errands: Errands::new(),
             backoff: Mutex::default(),
             closing: watch::Sender::new(false),
             denied: watch::Sender::new(None),
-        })
+        }
     }
 
     /// Whoever speaks for this worker.
@@ -121,8 +124,8 @@ impl RemoteLeases {
 
     /// Brings what a worker left here that died; how many attempts. Its commands must be gone.
     pub async fn take_up(&self) -> std::io::Result<usize> {
-        let (dir, url, clock) = (self.config.dir.clone(), self.link.url().to_owned(), Arc::clone(&self.clock));
-        let found = tokio::task::spawn_blocking(move || leftover::find(&dir, &url, &*clock)).await.map_err(std::io::Error::other)??;
+        let (dir, address, clock) = (self.config.dir.clone(), self.link.address().clone(), Arc::clone(&self.clock));
+        let found = tokio::task::spawn_blocking(move || leftover::find(&dir, &address, &*clock)).await.map_err(std::io::Error::other)??;
         let count = found.len();
         for outbox in found {
             self.send(outbox);
@@ -131,7 +134,17 @@ impl RemoteLeases {
     }
 
     fn send(&self, outbox: Arc<Outbox>) {
-        tokio::spawn(Courier::new(Arc::clone(&self.link), outbox, Arc::clone(&self.clock)).run());
+        self.errands.send(Courier::new(Arc::clone(&self.link), outbox, Arc::clone(&self.clock)).run());
+    }
+
+    /// Of how many attempts, those that run too, the server has not heard everything.
+    pub fn untold(&self) -> usize {
+        self.errands.count()
+    }
+
+    /// Waits until the server has heard everything, or does not want to.
+    pub async fn told_all(&self) {
+        self.errands.done().await;
     }
 
     fn held(&self, fence: Fence) -> Result<Held, LeaseError> {
@@ -178,7 +191,7 @@ impl RemoteLeases {
     async fn begin(&self, offer: Offer) -> Option<Execution> {
         let lease = offer.execution.lease.as_ref()?;
         let fence = Fence { execution: offer.execution.id, attempt: lease.attempt, lease: lease.id };
-        let opening = Opening { endpoint: self.link.url().to_owned(), token: offer.token.clone(), fence };
+        let opening = Opening { endpoint: self.link.address().to_string(), token: offer.token.clone(), fence };
         let dir = self.config.dir.clone();
         let created =
             tokio::task::spawn_blocking(move || Wal::create(&dir, opening)).await.unwrap_or_else(|error| Err(std::io::Error::other(error)));

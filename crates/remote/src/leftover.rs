@@ -7,13 +7,14 @@ use std::sync::Arc;
 use runvoy_model::log::{BlockBuilder, Record, Stream};
 use runvoy_ports::clock::Clock;
 
+use crate::address::Address;
 use crate::outbox::Outbox;
-use crate::wal::{EXTENSION, UNFINISHED, Wal};
+use crate::wal::{EXTENSION, Opening, UNFINISHED, Wal};
 
 const DIED: &str = "the worker ended unexpectedly, and this command with it";
 
 /// The logs in a directory that are for this server. What is for another one is left there.
-pub(crate) fn find(dir: &Path, endpoint: &str, clock: &dyn Clock) -> std::io::Result<Vec<Arc<Outbox>>> {
+pub(crate) fn find(dir: &Path, address: &Address, clock: &dyn Clock) -> std::io::Result<Vec<Arc<Outbox>>> {
     let mut found = Vec::new();
     for path in named(dir, UNFINISHED)? {
         std::fs::remove_file(&path)?;
@@ -26,7 +27,7 @@ pub(crate) fn find(dir: &Path, endpoint: &str, clock: &dyn Clock) -> std::io::Re
                 tracing::warn!(path = %path.display(), "a write-ahead log says nothing, and is removed");
                 std::fs::remove_file(&path)?;
             }
-            Ok(Some((wal, _))) if wal.opening().endpoint != endpoint => {
+            Ok(Some((wal, _))) if !is_for(wal.opening(), address) => {
                 tracing::warn!(path = %path.display(), endpoint = wal.opening().endpoint, "a write-ahead log is for another server, and is left");
             }
             Ok(Some((mut wal, cut))) => {
@@ -40,6 +41,11 @@ pub(crate) fn find(dir: &Path, endpoint: &str, clock: &dyn Clock) -> std::io::Re
         }
     }
     Ok(found)
+}
+
+/// Whether a log is for this server, however its address was written.
+fn is_for(opening: &Opening, address: &Address) -> bool {
+    opening.endpoint.parse::<Address>().is_ok_and(|other| other == *address)
 }
 
 fn named(dir: &Path, ending: &str) -> std::io::Result<Vec<PathBuf>> {

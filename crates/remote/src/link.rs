@@ -14,6 +14,7 @@ use runvoy_rpc::connectrpc::{ConnectError, ErrorCode};
 use runvoy_rpc::job::v1::JobServiceClient;
 use tokio::time::timeout;
 
+use crate::address::Address;
 use crate::dial::Dial;
 use crate::fault::Fault;
 
@@ -23,8 +24,8 @@ const LARGEST_ANSWER: usize = 256 << 20;
 /// Where the server is, and who asks.
 #[derive(Clone)]
 pub struct Endpoint {
-    /// `http://HOST:PORT` or `https://HOST`.
-    pub url: String,
+    /// Where.
+    pub address: Address,
     /// The worker's key.
     pub key: String,
     /// How an `https` server is trusted.
@@ -33,7 +34,7 @@ pub struct Endpoint {
 
 impl std::fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Endpoint({})", self.url)
+        write!(f, "Endpoint({})", self.address)
     }
 }
 
@@ -51,17 +52,17 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(endpoint: Endpoint, within: Duration) -> Result<Self, String> {
-        let uri: Uri = endpoint.url.parse().map_err(|error| format!("{}: {error}", endpoint.url))?;
+    pub(crate) fn new(endpoint: Endpoint, within: Duration) -> Self {
+        let uri: Uri = endpoint.address.as_str().parse().expect("an address is a URI");
         let config = ClientConfig::new(uri)
             .with_default_max_message_size(LARGEST_ANSWER)
             .with_default_header("authorization", format!("Bearer {}", endpoint.key));
         let client = connect(&endpoint, within);
-        Ok(Self { endpoint, config, within, current: Mutex::new((0, client)) })
+        Self { endpoint, config, within, current: Mutex::new((0, client)) }
     }
 
-    pub(crate) fn url(&self) -> &str {
-        &self.endpoint.url
+    pub(crate) fn address(&self) -> &Address {
+        &self.endpoint.address
     }
 
     /// How long an ordinary call may take.

@@ -28,6 +28,8 @@ pub(crate) struct Progress {
     pub(crate) is_away: bool,
     /// The server takes no more output.
     pub(crate) full_at: Option<u64>,
+    /// Nor the platform's own lines.
+    pub(crate) takes_nothing: bool,
     /// What is in the log cannot be brought to the server.
     pub(crate) broken: Option<String>,
     /// Nothing more is done.
@@ -80,7 +82,7 @@ impl Outbox {
                 (Some(Verdict::Lost(why)), ..) => return Err(LeaseError::Lost(why)),
                 (Some(Verdict::Told(_)), ..) => return Err(LeaseError::Refused("the attempt has ended".to_owned())),
                 (None, Some(why), _) => return Err(LeaseError::Refused(why)),
-                (None, None, Some(limit_bytes)) if is_output => return Err(LeaseError::LogFull { limit_bytes }),
+                (None, None, Some(limit_bytes)) if is_output || now.takes_nothing => return Err(LeaseError::LogFull { limit_bytes }),
                 (None, None, _) => {}
             }
             let length = self.wal.lock().len();

@@ -190,7 +190,7 @@ mod tests {
         let execution = ExecutionId::from_bytes([1; 16]);
         let env = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into();
         let (limits, directory, work_dir) = (Limits::default(), String::new(), WorkDir::New(Vec::new()));
-        Start { execution, attempt: 1, argv, env, limits, directory, work_dir }
+        Start { execution, attempt: 1, argv, env, limits, directory, work_dir, live_for: None }
     }
 
     #[tokio::test]

@@ -90,9 +90,10 @@ pub struct WorkerArgs {
     /// The worker's name, for people [default: the machine's]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// The worker's own directory: where commands run, and what the server does not have yet [default: ~/.runvoy/worker]
-    #[arg(long, value_name = "DIR")]
-    pub work_dir: Option<PathBuf>,
+    /// The worker's own directory: where commands run, and what the server does not have yet [env: RUNVOY_WORKER_DIR] [default:
+    /// ~/.runvoy/worker]
+    #[arg(long, alias = "work-dir", value_name = "DIR")]
+    pub worker_dir: Option<PathBuf>,
     /// Time that running commands have after the first SIGTERM [default: as long as they take]
     #[arg(long, value_name = "TIME")]
     pub drain_timeout: Option<String>,
@@ -131,7 +132,6 @@ impl WorkerArgs {
         let given = [
             ("queues", self.queue.clone()),
             ("concurrency", self.concurrency.map(|n| n.to_string())),
-            ("work_dir", self.work_dir.as_ref().map(|dir| dir.display().to_string())),
             ("run_as", self.run_as.clone()),
             ("run_as_uids", self.run_as_uids.clone()),
             ("allow_shared_uid", self.allow_shared_uid.then(|| "true".to_owned())),
@@ -141,6 +141,8 @@ impl WorkerArgs {
             // Whatever a server on the same machine is told: this is a worker.
             ("worker", Some("true".to_owned())),
             ("backend", Some("embedded".to_owned())),
+            // Two that run commands in one place would end each other's.
+            ("work_dir", Some(String::new())),
         ];
         given.into_iter().filter_map(|(name, value)| value.map(|value| (name, value))).collect()
     }
@@ -261,9 +263,20 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+    use crate::settings::{Settings, Sources};
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_worker_does_not_run_commands_where_a_server_on_its_machine_does() {
+        let Command::Worker(args) = Cli::parse_from(["runvoy", "worker", "--worker-dir", "/w"]).command else { panic!("a worker") };
+        assert_eq!(args.worker_dir, Some(PathBuf::from("/w")));
+        let env = vec![("RUNVOY_WORK_DIR".to_owned(), "/srv/work".to_owned())];
+        let settings = |flags| Settings::load(&Sources { file: None, env: env.clone(), flags }).expect("settings");
+        assert_eq!(settings(Vec::new()).work_dir, Some(PathBuf::from("/srv/work")));
+        assert_eq!(settings(args.flags()).work_dir, None);
     }
 }

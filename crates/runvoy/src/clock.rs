@@ -30,6 +30,15 @@ impl Clock for SystemClock {
     fn monotonic(&self) -> Duration {
         self.began.elapsed()
     }
+
+    #[cfg(target_os = "linux")]
+    fn asleep(&self) -> Duration {
+        use rustix::time::{ClockId, clock_gettime};
+        let read = |clock| Duration::try_from(clock_gettime(clock)).unwrap_or_default();
+        // In this order: time that passes between the two is never taken for none.
+        let awake = read(ClockId::Monotonic);
+        read(ClockId::Boottime).saturating_sub(awake)
+    }
 }
 
 /// `UUIDv7` ids: by time, and counted up within a millisecond.

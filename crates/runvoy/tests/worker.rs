@@ -193,6 +193,42 @@ fn the_first_signal_drains_and_the_second_ends_what_runs() {
 }
 
 #[test]
+fn a_stop_waits_for_attempts_that_were_given_up() {
+    let (_dir, mut server, setup) = pair(&["--lease", "1s"]);
+    let mut worker = setup.start();
+    let id = server.run_with(json!({"command": "echo begun; sleep 600", "retries": 1}));
+    eventually("it runs", || output(&server, &id).contains("begun"));
+    server.kill_9();
+    eventually("it is given up", || is_gone(&id));
+    worker.signal(libc::SIGTERM);
+    let _server = again(&server);
+    assert_eq!((worker.wait().code(), worker.left()), (Some(0), 0), "the server has heard everything");
+}
+
+#[test]
+fn what_the_server_has_not_heard_is_said_and_kept() {
+    let (dir, mut server, setup) = pair(&["--lease", "1s"]);
+    let (place, go_on) = (dir.path().join("worker"), dir.path().join("go-on"));
+    let mut child = setup.spawn_in(&place);
+    let command = format!("echo begun; [ -e {} ] || sleep 600", go_on.display());
+    let id = server.run_with(json!({"command": command, "retries": 1}));
+    eventually("it runs", || output(&server, &id).contains("begun"));
+    server.kill_9();
+    eventually("it is given up", || is_gone(&id));
+    process::signal(child.id(), libc::SIGTERM);
+    let status = child.wait().expect("it ends");
+    let mut said = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
+    assert_eq!(status.code(), Some(1), "{said}");
+    assert!(said.lines().last().is_some_and(|line| line.contains("has not heard everything of 1 attempt")), "{said}");
+    std::fs::write(&go_on, "").expect("written");
+    let server = again(&server);
+    let next = setup.start_in(&place);
+    assert_eq!(server.wait(&id)["status"], "SUCCEEDED", "it was tried again");
+    eventually("the next start brings it", || next.left() == 0);
+}
+
+#[test]
 fn a_worker_without_work_stops_at_once() {
     let (_dir, _server, setup) = pair(&[]);
     let mut worker = setup.start();

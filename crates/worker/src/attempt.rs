@@ -14,6 +14,7 @@ use runvoy_model::execution::{Execution, KillRequest};
 use runvoy_model::git::GitSource;
 use runvoy_model::retry::Category;
 use runvoy_model::time::UnixMs;
+use runvoy_ports::clock::Clock;
 use runvoy_ports::lease::Materials;
 use runvoy_ports::runner::{Exit, ExitStatus, Start, Started, WorkDir, WorkFile};
 use tokio::sync::{Notify, watch};
@@ -58,11 +59,29 @@ pub(crate) struct Attempt<'a> {
     activity: Activity,
     extend_at: Instant,
     /// When the last extend was sent.
-    extend_sent: Instant,
+    extend_sent: Moment,
     /// When the last extend that was answered was sent: what the lease and everything else without the server is counted from.
-    heard_at: Instant,
+    heard: Moment,
     /// The command was ended because of that.
     is_cut_off: bool,
+}
+
+/// A moment, by the clock that stands still while the machine sleeps, and how long it had slept by then.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    at: Instant,
+    asleep: Duration,
+}
+
+impl Moment {
+    fn now(clock: &dyn Clock) -> Self {
+        Self { at: Instant::now(), asleep: clock.asleep() }
+    }
+
+    /// When so much time will have passed since, where the machine has slept for so long by now.
+    fn plus(self, time: Duration, asleep: Duration) -> Instant {
+        self.at + time.saturating_sub(asleep.saturating_sub(self.asleep))
+    }
 }
 
 /// Output that the log did not take.
@@ -83,6 +102,7 @@ impl<'a> Attempt<'a> {
         let lease = execution.lease.as_ref().expect("an attempt runs under its lease");
         let fence = Fence { execution: execution.id, attempt: lease.attempt, lease: lease.id };
         let heard_at = worker.leases.held_since(fence).map_or_else(Instant::now, Instant::from_std);
+        let heard = Moment { at: heard_at, asleep: worker.clock.asleep() };
         Self {
             worker,
             execution,
@@ -98,8 +118,8 @@ impl<'a> Attempt<'a> {
             last_output_at: None,
             activity: Activity::default(),
             extend_at: heard_at + worker.config.lease_ttl / 3,
-            extend_sent: heard_at,
-            heard_at,
+            extend_sent: heard,
+            heard,
             is_cut_off: false,
         }
     }
@@ -209,7 +229,7 @@ impl<'a> Attempt<'a> {
             return Err((None, None));
         }
         let (execution, attempt, limits) = (self.execution.id, self.fence.attempt, self.worker.config.limits);
-        let start = Start { execution, attempt, argv, env, limits, directory, work_dir };
+        let start = Start { execution, attempt, argv, env, limits, directory, work_dir, live_for: self.live_for() };
         // A runner that nobody waits for any more ends what it was asked for.
         let message = match self.wait_for(timeout(START_WITHIN, self.worker.runner.start(start))).await? {
             Ok(Ok(started)) => return Ok(started),
@@ -331,5 +351,20 @@ fn describe(outcome: &Outcome, kill: Option<&KillRequest>, ran: Duration) -> Str
         Outcome::StartFailed { message } | Outcome::Refused { message, .. } => format!("could not be started: {message}"),
         Outcome::GitFailed { message, .. } | Outcome::OutputFailed { message } | Outcome::Lost { message } => message.clone(),
         Outcome::WorkerStopped => format!("the worker was stopped; the command was ended after {seconds:.3} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn time_passes_while_the_machine_sleeps() {
+        let s = Duration::from_secs;
+        let heard = Moment { at: Instant::now(), asleep: s(100) };
+        assert_eq!(heard.plus(s(25), s(100)), heard.at + s(25));
+        assert_eq!(heard.plus(s(25), s(110)), heard.at + s(15));
+        assert_eq!(heard.plus(s(25), s(4_000)), heard.at, "it is over, whatever the other clock says");
+        assert_eq!(heard.plus(s(25), s(99)), heard.at + s(25), "nobody sleeps backwards");
     }
 }

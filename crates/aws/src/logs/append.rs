@@ -3,7 +3,7 @@
 
 use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
 use runvoy_model::id::ExecutionId;
-use runvoy_ports::log::{Append, Appended, LogError};
+use runvoy_ports::log::{Append, Appended, LogError, most_bytes};
 
 use super::core::{Core, of_head};
 use super::head::Head;
@@ -73,9 +73,8 @@ impl Core {
     /// What to write first of an append to a log that stands like this; `None` if it is all known.
     fn plan(&self, head: &Head, append: &Append) -> Result<Option<Plan>, LogError> {
         let Some((first_seq, block)) = head.admit(append)? else { return Ok(None) };
-        // The platform's own lines always find room: they say that the log is full, and how it all ended.
         let limit_bytes = self.config.max_log_bytes;
-        if block.raw_len > 0 && head.stored_bytes + block.data.len() as u64 > limit_bytes {
+        if head.stored_bytes + block.data.len() as u64 > most_bytes(limit_bytes, append.attempt, &block) {
             return Err(LogError::Full { limit_bytes });
         }
         let cuts = cut(&block).map_err(|malformed| LogError::Storage(Box::new(malformed)))?;

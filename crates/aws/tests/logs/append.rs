@@ -149,4 +149,11 @@ async fn a_full_log_takes_only_the_platforms_own_lines() {
     let own = Append { attempt: 0, first_seq: None, late: false, block: builder.take() };
     assert_eq!(store.append(id, own).await.expect("room").next_line, 11);
     assert_eq!(read_all(&store, id).await.len(), 10);
+    // What an attempt brings of them has a bound.
+    let mut builder = BlockBuilder::default();
+    (0..20).for_each(|_| builder.push(Record { at: UnixMs(0), stream: Stream::Platform, cont: false, eol: true, bytes: &[b'#'; 60_000] }));
+    let much = store.append(id, numbered(1, 10, builder.take())).await;
+    assert!(matches!(much, Err(LogError::Full { limit_bytes: 10_000 })), "{much:?}");
+    builder.push(Record { at: UnixMs(0), stream: Stream::Platform, cont: false, eol: true, bytes: b"exit code 0" });
+    assert_eq!(store.append(id, numbered(1, 10, builder.take())).await.expect("room").next_line, 12);
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use runvoy_model::job_event::{JobEvent, Lines, Mark, Place};
+use runvoy_model::mask::MaskStand;
 
 use super::masks::Masks;
 
@@ -29,6 +30,8 @@ pub(super) struct Ledger {
     /// The log of lines takes no more.
     pub(super) full: bool,
     pub(super) masks: Option<Masks>,
+    /// How the masks stood behind the last event that was read.
+    pub(super) mask_stands: [MaskStand; 2],
     recent: BTreeSet<Place>,
 }
 
@@ -46,6 +49,7 @@ impl Ledger {
             lines: Lines::default(),
             full: false,
             masks: None,
+            mask_stands: Default::default(),
             recent: BTreeSet::new(),
         }
     }
@@ -61,7 +65,7 @@ impl Ledger {
         }
     }
 
-    /// How an event is marked that is appended next.
+    /// How an event is marked that is appended next, and has been masked.
     pub(super) fn mark(&self, event: &JobEvent) -> Mark {
         Mark {
             first_line_seq: self.next_line_seq,
@@ -69,6 +73,7 @@ impl Ledger {
             full: self.full,
             in_order: self.high < Some((self.attempt, event.place)),
             straggled: self.straggled || self.last.is_some_and(|last| event.place < last),
+            masks: self.masks.as_ref().map_or(self.mask_stands, Masks::stands),
         }
     }
 

@@ -43,7 +43,7 @@ impl Engine {
         if let Some(last) = tail.events.last() {
             ledger.straggled = last.mark.straggled;
             ledger.note(last.event.place);
-            (ledger.lines, ledger.full) = (last.mark.lines, last.mark.full);
+            (ledger.lines, ledger.full, ledger.mask_stands) = (last.mark.lines, last.mark.full, last.mark.masks);
             if ledger.straggled {
                 // The last one that came is not the furthest.
                 ledger.last = self.furthest(id.event_log(), attempt).await?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use runvoy_model::execution::Execution;
 use runvoy_model::job_event::JobEvent;
 use runvoy_model::log::Stream;
-use runvoy_model::mask::{Mask, Masker, TooMuch};
+use runvoy_model::mask::{Mask, MaskStand, Masker, TooMuch};
 use runvoy_model::record::{Kind, Record};
 use runvoy_ports::lease::LeaseError;
 
@@ -20,8 +20,13 @@ pub(super) struct Masks {
 }
 
 impl Masks {
-    fn new(mask: Arc<Mask>) -> Self {
-        Self { stdout: Masker::new(Arc::clone(&mask)), stderr: Masker::new(Arc::clone(&mask)), mask }
+    fn new(mask: Arc<Mask>, [stdout, stderr]: [MaskStand; 2]) -> Self {
+        Self { stdout: Masker::at(Arc::clone(&mask), stdout), stderr: Masker::at(Arc::clone(&mask), stderr), mask }
+    }
+
+    /// Where they stand between two events: kept with the event, so that another start or another server goes on from there.
+    pub(super) fn stands(&self) -> [MaskStand; 2] {
+        [self.stdout.stand(), self.stderr.stand()]
     }
 
     /// An event without secrets.
@@ -45,8 +50,8 @@ impl Masks {
 }
 
 impl Engine {
-    /// The masks of an execution's secrets, with the values they have now; `None` if it has none.
-    pub(super) async fn masks(&self, execution: &Execution) -> Result<Option<Masks>, LeaseError> {
+    /// The masks of an execution's secrets, with the values they have now, going on from where they stood; `None` if it has none.
+    pub(super) async fn masks(&self, execution: &Execution, stands: [MaskStand; 2]) -> Result<Option<Masks>, LeaseError> {
         let token = execution.spec.git.as_ref().and_then(|git| git.token.as_ref());
         let mut values = Vec::new();
         for name in execution.spec.secrets.iter().chain(token) {
@@ -66,7 +71,7 @@ impl Engine {
             Mask::new(&all)
         });
         match made.await.map_err(|error| LeaseError::Unavailable(Box::new(error)))? {
-            Ok(mask) => Ok(mask.map(Masks::new)),
+            Ok(mask) => Ok(mask.map(|mask| Masks::new(mask, stands))),
             Err(TooMuch(bytes)) => Err(LeaseError::Refused(format!(
                 "its secrets are {bytes} bytes together, too much to be masked: give it fewer or smaller ones"
             ))),

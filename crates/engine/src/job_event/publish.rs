@@ -83,7 +83,7 @@ impl Engine {
 
     async fn open_ledger(&self, standing: &Standing) -> Result<Ledger, LeaseError> {
         let mut ledger = self.load_ledger(standing).await.map_err(unkept)?;
-        ledger.masks = self.masks(&standing.execution).await?;
+        ledger.masks = self.masks(&standing.execution, ledger.mask_stands).await?;
         Ok(ledger)
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use runvoy_engine::{Effect, Holder, JobEventFilter, Pruner, SecretRequest, StreamedEvent};
+use runvoy_engine::{Effect, Holder, JobEventFilter, Pruner, StreamedEvent};
 use runvoy_memory::MemoryLogStore;
 use runvoy_model::event::{Entity, EventType};
 use runvoy_model::job_event::{Place, SEQUENCES_PER_ATTEMPT};
@@ -76,18 +76,7 @@ async fn a_lapsed_attempt_is_heard_for_a_day_and_marked_late() {
 
 #[tokio::test]
 async fn secrets_are_masked_in_events_and_in_lines() {
-    let stage = crate::stage::Stage::new(runvoy_engine::Config { concurrency: 0, ..runvoy_engine::Config::default() });
-    let ada = stage.admitted("ada@example.com", Role::Admin).await;
-    let request = SecretRequest {
-        name: "db".into(),
-        key_name: "DB_PASSWORD".into(),
-        value: "s3cr3t-t0ken-value".to_owned().into(),
-        description: None,
-        use_by: Vec::new(),
-        idempotency_key: None,
-    };
-    stage.engine.create_secret(&ada, request).await.expect("a secret");
-    let scene = Scene::on(stage, runvoy_engine::RunRequest { secrets: vec!["db".into()], ..command("job") }).await;
+    let scene = Scene::with_secret("s3cr3t-t0ken-value").await;
     let mut failed = pieces(3, &[]);
     failed.event.texts = vec!["fatal: s3cr3t-t0ken-value".into()];
     let halves = pieces(1, &[(Stream::Stdout, b"is s3cr"), (Stream::Stderr, b"x"), (Stream::Stdout, b"3t-t0ken-value, is s3cr3t-t0k")]);
@@ -98,6 +87,22 @@ async fn secrets_are_masked_in_events_and_in_lines() {
     assert_eq!(shown, ["is ", "x", "***, is ***"]);
     assert_eq!((events[1].output[0].bytes.as_slice(), events[2].texts[0].as_str()), (&b".\n"[..], "fatal: ***"));
     assert_eq!(scene.written(Stream::Stdout).await, b"is ***, is ***.\n");
+}
+
+#[tokio::test]
+async fn a_secret_that_a_restart_of_the_server_cuts_is_masked_on_both_sides() {
+    for at in 1.."s3cr3t-t0ken-value".len() {
+        let scene = Scene::with_secret("s3cr3t-t0ken-value").await;
+        let (before, after) = "s3cr3t-t0ken-value".split_at(at);
+        scene.publish(vec![output(1, before.as_bytes())]).await.expect("kept");
+        // Another start of the server knows only what is stored.
+        let again = scene.stage.started(2, |_| ());
+        scene.publish_to(&again, vec![output(2, format!("{after}.\n").as_bytes())]).await.expect("kept");
+        scene.finish(0).await;
+        let events = published(scene.all(JobEventFilter::default()).await);
+        let seen = String::from_utf8_lossy(&events[1].output[0].bytes).into_owned();
+        assert_eq!(seen, if at < 6 { "***.\n" } else { ".\n" }, "cut at {at}");
+    }
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use runvoy_engine::{Config, Effect, Engine, Holder, JobEventFilter, PublishedEvent, Reaper, RunRequest, StreamedEvent};
+use runvoy_engine::{Config, Effect, Engine, Holder, JobEventFilter, PublishedEvent, Reaper, RunRequest, SecretRequest, StreamedEvent};
 use runvoy_model::command::{Fence, Worker};
 use runvoy_model::execution::Execution;
 use runvoy_model::job_event::{JobEvent, Piece, Place};
@@ -39,6 +39,22 @@ impl Scene {
         let execution = stage.lease(&worker, 30_000).await.expect("it is there to be leased");
         let fence = fence(&execution);
         Self { stage, worker, execution, fence }
+    }
+
+    /// One whose worker is given a secret.
+    pub async fn with_secret(value: &str) -> Self {
+        let stage = Stage::new(Config { concurrency: 0, ..Config::default() });
+        let ada = stage.admitted("ada@example.com", Role::Admin).await;
+        let request = SecretRequest {
+            name: "db".into(),
+            key_name: "DB_PASSWORD".into(),
+            value: value.to_owned().into(),
+            description: None,
+            use_by: Vec::new(),
+            idempotency_key: None,
+        };
+        stage.engine.create_secret(&ada, request).await.expect("a secret");
+        Self::on(stage, RunRequest { secrets: vec!["db".into()], ..command("job") }).await
     }
 
     pub async fn publish(&self, events: Vec<PublishedEvent>) -> Result<(), LeaseError> {

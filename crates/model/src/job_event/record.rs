@@ -2,12 +2,13 @@
 //! failed in the middle, or because another server wrote at the same time, is known for what it is and passed over.
 //!
 //! A record is one flag byte (version in its upper half), `varint(sequence)`, `varint(part)`, `varint(piece)`, then a piece of the payload. The payload is the kind, the time, the
-//! [`Mark`], then envelope, output and texts, each with its length.
+//! [`Mark`], then envelope, output and texts, each with its length, then how the masks stand, where that is not at their beginning.
 
 use std::collections::BTreeMap;
 
 use super::{JobEvent, Lines, Piece, Place};
 use crate::log::{BlockBuilder, MAX_RECORD_BYTES, Record, Stream, put_varint, take_varint};
+use crate::mask::MaskStand;
 use crate::time::UnixMs;
 
 const VERSION: u8 = 0x10;
@@ -34,6 +35,8 @@ pub struct Mark {
     pub in_order: bool,
     /// It, or one of its attempt before it, does not.
     pub straggled: bool,
+    /// How the masks of standard output and of standard error stood behind it.
+    pub masks: [MaskStand; 2],
 }
 
 /// An event as it was kept.
@@ -102,6 +105,9 @@ fn payload(event: &JobEvent, mark: Mark) -> Vec<u8> {
     }
     put_varint(&mut out, event.texts.len() as u64);
     event.texts.iter().for_each(|text| put_bytes(&mut out, text.as_bytes()));
+    if mark.masks != <[MaskStand; 2]>::default() {
+        mark.masks.iter().flat_map(|stand| stand.to_numbers()).for_each(|number| put_varint(&mut out, number));
+    }
     out
 }
 
@@ -200,9 +206,24 @@ fn decode(attempt: u32, header: Header, mut rest: &[u8]) -> Result<Kept, Invalid
         full: bits & FULL != 0,
         in_order: header.flags & IN_ORDER != 0,
         straggled: header.flags & STRAGGLED != 0,
+        masks: take_masks(rest)?,
     };
     let event = JobEvent { place: header.place, kind, at, envelope, output, texts };
     Ok(Kept { attempt, event, mark })
+}
+
+fn take_masks(rest: &mut &[u8]) -> Result<[MaskStand; 2], InvalidEvent> {
+    let mut masks = <[MaskStand; 2]>::default();
+    if !rest.is_empty() {
+        for stand in &mut masks {
+            let mut numbers = [0; MaskStand::NUMBERS];
+            for number in &mut numbers {
+                *number = take_varint(rest).map_err(|_| InvalidEvent)?;
+            }
+            *stand = MaskStand::of_numbers(numbers);
+        }
+    }
+    Ok(masks)
 }
 
 fn take_byte(rest: &mut &[u8]) -> Result<u8, InvalidEvent> {
@@ -232,7 +253,10 @@ mod tests {
 
     use super::*;
 
-    const MARK: Mark = Mark { first_line_seq: 9, lines: Lines::of_bits(2), full: true, in_order: true, straggled: false };
+    fn mark() -> Mark {
+        let masks = [MaskStand::of_numbers([7, 300, 81]), MaskStand::default()];
+        Mark { first_line_seq: 9, lines: Lines::of_bits(2), full: true, in_order: true, straggled: false, masks }
+    }
 
     fn event(sequence: u64, bytes: usize) -> JobEvent {
         let output = vec![Piece { stream: Stream::Stderr, at: UnixMs(-4), bytes: vec![b'x'; bytes] }];
@@ -242,7 +266,7 @@ mod tests {
 
     fn records(event: &JobEvent) -> Vec<Vec<u8>> {
         let mut builder = BlockBuilder::default();
-        encode(event, MARK, UnixMs(5), Stream::Stdout, &mut builder);
+        encode(event, mark(), UnixMs(5), Stream::Stdout, &mut builder);
         builder.take().records().map(|record| record.expect("own encoding").bytes.to_vec()).collect()
     }
 
@@ -257,7 +281,7 @@ mod tests {
         for record in others {
             assert_eq!(assembler.push(2, record), Ok(None));
         }
-        assert_eq!(assembler.push(2, last), Ok(Some(Kept { attempt: 2, event: large, mark: MARK })));
+        assert_eq!(assembler.push(2, last), Ok(Some(Kept { attempt: 2, event: large, mark: mark() })));
     }
 
     #[test]

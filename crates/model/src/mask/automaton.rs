@@ -73,6 +73,11 @@ impl Automaton {
         self.nodes.len() == 1
     }
 
+    /// Whether there is such a state.
+    pub(super) fn has(&self, state: State) -> bool {
+        (state as usize) < self.nodes.len()
+    }
+
     pub(super) fn begins_with(&self, byte: u8) -> bool {
         self.step(REST, byte) != REST
     }

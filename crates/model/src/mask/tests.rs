@@ -257,3 +257,35 @@ fn what_goes_out_whole_is_masked_by_its_better_part_and_so_is_the_rest() {
     assert_eq!(cut("hunter2"), "***");
     assert_eq!(cut("3 and more"), "3 and more", "it was none");
 }
+
+#[test]
+fn a_stream_goes_on_where_it_was_cut_with_another_masker() {
+    let (secret, mask) = ("hunter2-hunter2", mask(&["hunter2-hunter2"]));
+    // The second is its base64, wrapped.
+    for text in [format!("a {secret} b"), "aHVudGVyMi1o\ndW50ZXIy".to_owned()] {
+        for at in 0..=text.len() {
+            let part = |masker: &mut Masker, bytes: &str| {
+                let mut out = Vec::new();
+                masker.push(bytes.as_bytes(), &mut out);
+                masker.cut(&mut out);
+                String::from_utf8(out).expect("text")
+            };
+            let (before, after) = text.split_at(at);
+            let mut one = Masker::new(Arc::clone(&mask));
+            let mut first = Masker::new(Arc::clone(&mask));
+            assert_eq!(part(&mut first, before), part(&mut one, before));
+            let kept = MaskStand::of_numbers(first.stand().to_numbers());
+            assert_eq!(kept, first.stand());
+            let mut second = Masker::at(Arc::clone(&mask), kept);
+            assert_eq!(part(&mut second, after), part(&mut one, after), "{text:?} cut at {at}");
+        }
+    }
+}
+
+#[test]
+fn a_place_that_a_mask_does_not_have_is_the_beginning() {
+    let far = MaskStand::of_numbers([1 << 30, 0, 0]);
+    assert_ne!(far, MaskStand::default());
+    assert_eq!(Masker::at(mask(&["hunter2"]), far).stand(), MaskStand::default());
+    assert_eq!(MaskStand::of_numbers([u64::MAX, 0, 0]), MaskStand::default());
+}

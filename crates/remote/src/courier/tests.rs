@@ -1,5 +1,6 @@
 //! A courier and a server that is reached only sometimes.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
@@ -27,6 +28,8 @@ struct Shelf {
     loses: Option<usize>,
     /// It takes no more than so many lines of output.
     most: Option<usize>,
+    /// It takes no lines of the platform alone.
+    refuses_platform: bool,
     /// At this call it has forgotten all but so many lines.
     forgets: Option<(usize, usize)>,
     /// It, or something in front of it, refuses so many calls.
@@ -71,6 +74,9 @@ impl Desk for Shelf {
             && new.raw_len > 0
             && lines.len() + new.count as usize > most
         {
+            return Ok(Appended::Full { limit_bytes: 7 });
+        }
+        if self.refuses_platform && new.raw_len == 0 && new.count > 0 {
             return Ok(Appended::Full { limit_bytes: 7 });
         }
         lines.extend(new.records().map(|record| String::from_utf8_lossy(record.expect("whole").bytes).into_owned()));
@@ -138,11 +144,16 @@ impl Stage {
 
     /// What a worker that starts anew finds.
     fn die(mut self) -> (Self, usize) {
-        let mut found = leftover::find(self.dir.path(), URL, &Still).expect("readable");
+        // The same server, written in another way.
+        let mut found = found(self.dir.path(), "HTTP://Server:80/");
         let count = found.len();
         self.outbox = found.pop().expect("a log");
         (self, count)
     }
+}
+
+fn found(dir: &Path, url: &str) -> Vec<Arc<Outbox>> {
+    leftover::find(dir, &url.parse().expect("an address"), &Still).expect("readable")
 }
 
 fn line(stream: Stream, text: &str) -> Block {
@@ -222,7 +233,7 @@ async fn a_lease_that_nothing_was_done_with_is_handed_back() {
 async fn what_is_for_another_server_is_left_alone_and_a_torn_tail_is_said() {
     let stage = Stage::new(Shelf::default());
     stage.write(1, 2).await;
-    assert!(leftover::find(stage.dir.path(), "http://other", &Still).expect("readable").is_empty());
+    assert!(found(stage.dir.path(), "http://other").is_empty());
     assert_eq!(stage.files(), 1);
     let path = std::fs::read_dir(stage.dir.path()).expect("the directory").next().expect("a file").expect("readable").path();
     let bytes = std::fs::read(&path).expect("readable");
@@ -267,6 +278,20 @@ async fn a_full_log_takes_the_platforms_lines_and_says_what_it_did_not_keep() {
 }
 
 #[tokio::test]
+async fn a_log_that_takes_nothing_at_all_keeps_no_end_from_being_told() {
+    let stage = Stage::new(Shelf { most: Some(0), refuses_platform: true, ..Shelf::default() });
+    stage.write(1, 3).await;
+    stage.outbox.append(4, line(Stream::Platform, "one too many")).await.expect("taken here");
+    let courier = stage.send();
+    let full = stage.outbox.progress.subscribe().wait_for(|progress| progress.takes_nothing).await.map(drop);
+    assert!(full.is_ok());
+    assert!(matches!(stage.outbox.append(5, line(Stream::Platform, "more")).await, Err(LeaseError::LogFull { limit_bytes: 7 })));
+    assert_eq!(stage.outbox.finish(b"end".to_vec()).await, Verdict::Told(Bytes::from_static(b"{}")));
+    courier.await.expect("it is done");
+    assert_eq!((stage.shelf.lines.lock().len(), stage.shelf.told.lock().join(""), stage.files()), (0, "end".to_owned(), 0));
+}
+
+#[tokio::test]
 async fn an_attempt_that_the_server_does_not_want_is_told_so_and_forgotten() {
     let stage = Stage::new(Shelf { is_over: true, ..Shelf::default() });
     stage.write(1, 1).await;
@@ -299,5 +324,5 @@ async fn output_that_cannot_be_read_again_stays_on_the_worker_although_the_end_i
     assert_eq!(stage.outbox.finish(b"end".to_vec()).await, Verdict::Told(Bytes::from_static(b"{}")));
     courier.await.expect("it is done");
     assert!(!path.exists() && path.with_extension("refused").exists());
-    assert!(leftover::find(stage.dir.path(), URL, &Still).expect("readable").is_empty(), "no start tries it again");
+    assert!(found(stage.dir.path(), URL).is_empty(), "no start tries it again");
 }

@@ -4,6 +4,7 @@
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 pub(crate) type Pid = libc::pid_t;
 
@@ -86,6 +87,15 @@ pub(crate) fn clear_signals(signals: BorrowedFd<'_>) {
     // SIGCHLD does not queue, so one read empties it.
     // SAFETY: the buffer is as long as stated.
     unsafe { libc::read(signals.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
+}
+
+/// Time since the machine's start, also what it slept through.
+pub(crate) fn boot_time() -> Duration {
+    // SAFETY: an all-zero timespec is a valid value of a plain C struct.
+    let mut time: libc::timespec = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is valid for the call, which no kernel of ours refuses.
+    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut time) };
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// Waits for events; `None` waits for ever. Errors read as "nothing happened".

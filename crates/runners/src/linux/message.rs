@@ -111,6 +111,8 @@ pub(crate) struct StartRequest<'a> {
     pub(crate) id: u64,
     pub(crate) name: &'a CStr,
     pub(crate) limits: Limits,
+    /// How long it may live until another time is said.
+    pub(crate) live_for: Option<Duration>,
     /// The uid that was lent to its attempt.
     pub(crate) uid: Option<u32>,
     /// Where in the work directory it runs.
@@ -172,7 +174,8 @@ pub(crate) fn encode_start(id: u64, wanted: &Wanted<'_>) -> Vec<u8> {
     bytes.push(START);
     bytes.extend_from_slice(&id.to_le_bytes());
     let limits = &start.limits;
-    for limit in [limits.memory_bytes, limits.pids, limits.cpu_millis, limits.open_files, limits.file_bytes] {
+    let live_ms = start.live_for.map(millis);
+    for limit in [limits.memory_bytes, limits.pids, limits.cpu_millis, limits.open_files, limits.file_bytes, live_ms] {
         bytes.extend_from_slice(&limit.unwrap_or(u64::MAX).to_le_bytes());
     }
     bytes.extend_from_slice(&uid.unwrap_or(NO_UID).to_le_bytes());
@@ -220,8 +223,12 @@ pub(crate) fn encode_kill(id: u64) -> Vec<u8> {
 /// Encodes how long a command may live from now on.
 pub(crate) fn encode_live(id: u64, time: Duration) -> Vec<u8> {
     let mut bytes = tagged(LIVE, id);
-    bytes.extend_from_slice(&u64::try_from(time.as_millis()).unwrap_or(u64::MAX).to_le_bytes());
+    bytes.extend_from_slice(&millis(time).to_le_bytes());
     bytes
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn tagged(tag: u8, number: u64) -> Vec<u8> {
@@ -357,13 +364,14 @@ impl<'a> Rest<'a> {
         let id = self.u64()?;
         let mut limit = || self.u64().map(|limit| (limit != u64::MAX).then_some(limit));
         let limits = Limits { memory_bytes: limit()?, pids: limit()?, cpu_millis: limit()?, open_files: limit()?, file_bytes: limit()? };
+        let live_for = limit()?.map(Duration::from_millis);
         let uid = Some(self.u32()?).filter(|uid| *uid != NO_UID);
         let (name, directory, files) = (self.string()?, self.string()?, self.work_dir()?);
         let programs = self.strings()?;
         let (mut argv, mut env) = (self.strings()?, self.strings()?);
         argv.push(std::ptr::null());
         env.push(std::ptr::null());
-        Some(StartRequest { id, name, limits, uid, directory, files, programs, argv, env })
+        Some(StartRequest { id, name, limits, live_for, uid, directory, files, programs, argv, env })
     }
 
     /// The outer `None` is a packet cut short, the inner one a work directory that is kept.
@@ -399,6 +407,7 @@ mod tests {
             limits: Limits { pids: Some(9), ..Limits::default() },
             directory: "repo/a".to_owned(),
             work_dir: WorkDir::New(vec![WorkFile { name: ".env".to_owned(), contents: b"A=\0\xff".to_vec() }]),
+            live_for: Some(Duration::from_millis(2_500)),
         }
     }
 
@@ -407,6 +416,7 @@ mod tests {
         let bytes = encode_start(42, &Wanted { name: "name-3", start: &start(), uid: Some(70_000) });
         let Some(Request::Start(read)) = Request::decode(&bytes) else { panic!("not a start request") };
         assert_eq!((read.id, read.name, read.limits, read.uid), (42, c"name-3", start().limits, Some(70_000)));
+        assert_eq!(read.live_for, Some(Duration::from_millis(2_500)));
         assert_eq!((read.directory, read.files), (c"repo/a", Some(vec![(c".env", &b"A=\0\xff"[..])])));
         assert_eq!((read.programs.len(), read.argv.len(), read.env.len()), (1, 4, 3));
         assert!(read.argv[3].is_null() && read.env[2].is_null());

@@ -1,5 +1,5 @@
 //! The process runner on Linux: the worker's half (`runner`, `link`, `pool`, `sweep`, `failure`), the spawner's half (`spawner`, `running`,
-//! `ladder`, `capability`, `child`, `init`), and what both use.
+//! `report`, `ladder`, `capability`, `child`, `init`), and what both use.
 
 mod capability;
 mod cgroup;
@@ -16,6 +16,7 @@ mod limit;
 mod link;
 mod message;
 mod pool;
+mod report;
 pub(crate) mod runner;
 mod running;
 mod socket;

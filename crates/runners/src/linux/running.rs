@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, lchown};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use runvoy_ports::runner::{Exit, ExitStatus};
 
@@ -62,8 +62,8 @@ pub(crate) struct Running {
     pub(crate) phase: Phase,
     failure: Option<Failure>,
     killed: bool,
-    /// When it is killed unless the worker says otherwise before.
-    live_until: Option<Instant>,
+    /// When it is killed unless the worker says otherwise before, by the clock that goes on while the machine sleeps.
+    live_until: Option<Duration>,
     /// What an init process said about the command's own end.
     ended: Option<Exit>,
 }
@@ -105,7 +105,8 @@ impl Running {
                     (None, Some(_)) => Phase::Starting,
                     (None, None) => Phase::Executed,
                 };
-                Ok(Self { id, pid, rung, group, new_dir, status, phase, failure, killed: false, live_until: None, ended: None })
+                let live_until = request.live_for.and_then(until);
+                Ok(Self { id, pid, rung, group, new_dir, status, phase, failure, killed: false, live_until, ended: None })
             }
             Err(failure) => {
                 group.remove();
@@ -165,12 +166,12 @@ impl Running {
 
     /// Kills it after this time, unless it is told another one before.
     pub(crate) fn live_for(&mut self, time: Duration) {
-        self.live_until = Instant::now().checked_add(time);
+        self.live_until = until(time);
     }
 
-    /// How long it may live, where that is said and it is not over already.
-    pub(crate) fn lives_for(&self, now: Instant) -> Option<Duration> {
-        self.live_until.filter(|_| !self.killed).map(|until| until.saturating_duration_since(now))
+    /// How long it may live at this time since the machine's start, where that is said and it is not over already.
+    pub(crate) fn lives_for(&self, now: Duration) -> Option<Duration> {
+        self.live_until.filter(|_| !self.killed).map(|until| until.saturating_sub(now))
     }
 
     /// Whether it is to be killed for as long as there is anything of it.
@@ -202,6 +203,11 @@ impl Running {
         let strays = self.rung == Rung::Weak && self.ended.is_none();
         Ending { id: self.id, group: self.group, strays, new_dir: self.new_dir, exit, failure: self.failure, killed: false }
     }
+}
+
+/// So long from now, since the machine's start; `None` is never.
+fn until(time: Duration) -> Option<Duration> {
+    kernel::boot_time().checked_add(time)
 }
 
 /// A command whose main process is gone.

@@ -17,6 +17,7 @@ use super::clone::Stack;
 use super::kernel::{self, Pid, Waited};
 use super::ladder::Ladder;
 use super::message::{Failure, Hello, PACKET_MAX, Report, Request, Setup};
+use super::report::Reports;
 use super::running::{Ending, Ground, Phase, Running};
 use super::socket::{self, Wait};
 use super::step::Step;
@@ -27,6 +28,9 @@ use crate::config::User;
 const FAREWELL: Duration = Duration::from_secs(10);
 /// How often a command that is being killed is looked at, beside every end of a child.
 const TICK_MS: i32 = 5;
+/// How often a command that may live for some time is looked at, at least: the kernel's timer stands still while the machine sleeps, and that time does not.
+const LOOK_MS: i32 = 1_000;
+
 /// Runs a spawner whose socket is standard input, until that socket closes. To be called before any thread is started.
 pub fn run() -> ExitCode {
     match serve() {
@@ -61,7 +65,7 @@ fn serve() -> io::Result<()> {
     socket::send(worker.as_fd(), &serde_json::to_vec(&hello)?, &[], Wait::Block)?;
     if let Some(ground) = ground {
         let (running, pids) = (HashMap::new(), HashMap::new());
-        Spawner { worker, signals, ground, running, pids, ending: Vec::new(), packet: Vec::new() }.serve(&mut buffer);
+        Spawner { worker, signals, ground, running, pids, ending: Vec::new(), reports: Reports::default() }.serve(&mut buffer);
     }
     Ok(())
 }
@@ -100,8 +104,7 @@ struct Spawner {
     /// The process of each running command by the number that the worker gave it.
     pids: HashMap<u64, Pid>,
     ending: Vec<Ending>,
-    /// Reused for every report.
-    packet: Vec<u8>,
+    reports: Reports,
 }
 
 impl Spawner {
@@ -110,7 +113,7 @@ impl Spawner {
         loop {
             fds.clear();
             starting.clear();
-            fds.push(kernel::readable(self.worker.as_raw_fd()));
+            fds.push(self.reports.watch(self.worker.as_fd()));
             fds.push(kernel::readable(self.signals.as_raw_fd()));
             let mut tick = !self.ending.is_empty();
             for running in self.running.values() {
@@ -135,19 +138,20 @@ impl Spawner {
                 self.reap();
             }
             self.advance();
-            if fds[0].revents != 0 && !self.receive(buffer) {
+            self.reports.send(self.worker.as_fd());
+            if fds[0].revents & libc::POLLIN != 0 && !self.receive(buffer) {
                 break;
             }
         }
         self.end();
     }
 
-    /// How long until the first command has lived for as long as it may.
+    /// How long until the first command may have lived for as long as it may.
     fn next_end_ms(&self) -> Option<i32> {
-        let now = Instant::now();
+        let now = kernel::boot_time();
         let next = self.running.values().filter_map(|running| running.lives_for(now)).min()?;
         // Rounded up: woken too early, it would be asked again at once.
-        Some(i32::try_from(next.as_millis()).unwrap_or(i32::MAX).saturating_add(1))
+        Some(i32::try_from(next.as_millis()).unwrap_or(LOOK_MS).saturating_add(1).min(LOOK_MS))
     }
 
     /// Reads a request; false when the worker is gone.
@@ -233,7 +237,7 @@ impl Spawner {
     /// Ends what is ending.
     fn advance(&mut self) {
         // A worker that says nothing may be frozen, and its server may have given the work to somebody else.
-        let now = Instant::now();
+        let now = kernel::boot_time();
         let is_over = |running: &&mut Running| running.lives_for(now).is_some_and(|left| left.is_zero());
         self.running.values_mut().filter(is_over).for_each(Running::kill_on);
         // Again and again: what forks faster than it is found is found at last.
@@ -251,10 +255,8 @@ impl Spawner {
         self.ending = ending;
     }
 
-    /// Waits if the worker is slow to read; if it is gone the next poll says so.
     fn report(&mut self, report: &Report) {
-        report.encode(&mut self.packet);
-        drop(socket::send(self.worker.as_fd(), &self.packet, &[], Wait::Block));
+        self.reports.give(self.worker.as_fd(), report);
     }
 
     /// The worker is gone: kills everything and waits until nothing is left.

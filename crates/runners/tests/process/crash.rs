@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use runvoy_ports::runner::{Containment, ExitStatus, Runner};
+use runvoy_ports::runner::{Containment, ExitStatus, Runner, Start};
 use runvoy_runners::{Config, ProcessRunner};
 
 use crate::stage::{self, ALL, Stage, cgroups_with, living, sleeping, start_and_settle, unique, until};
@@ -205,6 +205,17 @@ async fn a_command_is_killed_when_its_time_is_over_though_its_worker_is_frozen()
         let exit = (&mut started.exit).await.unwrap();
         assert_eq!(exit.status, ExitStatus::Signal(9), "{containment:?}");
         assert_eq!(stage.run("echo alive").await.0, "alive\n", "what nobody limited runs on");
+    }
+}
+
+#[tokio::test]
+async fn a_command_has_its_time_from_its_start_on() {
+    for containment in ALL {
+        let stage = Stage::of(containment).await;
+        let start = Start { live_for: Some(Duration::from_millis(300)), ..stage.shell("sleep 1000") };
+        let started = stage.runner.start(start).await.unwrap();
+        assert_eq!(started.exit.await.unwrap().status, ExitStatus::Signal(9), "{containment:?}");
+        assert_eq!(living(&stage.mark), [0u32; 0], "{containment:?}");
     }
 }
 

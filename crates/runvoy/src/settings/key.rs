@@ -64,7 +64,12 @@ pub const KEYS: &[Key] = &[
     key!(allow_shared_uid, "false", "Run commands as the own user of a server with several users, or of a worker elsewhere.", boolean),
     key!(git_allow_private, "false", "Clone from literal addresses of this machine and of private networks too.", boolean),
     key!(git_ca_file, "", "Certificates (PEM) that git trusts instead of the system's; the commands' user must be able to read it.", path),
-    key!(work_dir, "", "Where each command gets a directory of its own; empty is `work` in the data directory.", path),
+    key!(
+        work_dir,
+        "",
+        "Where each command of this server, and of no other, gets a directory of its own; empty is `work` in the data directory.",
+        path
+    ),
     key!(grace, "5s", "Time between SIGTERM and SIGKILL, at most 50s.", duration),
     key!(stop_patience, "10s", "Time that running commands have to end when the server stops.", duration),
     key!(tls_cert, "", "Certificate chain (PEM) to speak TLS with.", path),
@@ -108,7 +113,12 @@ pub const KEYS: &[Key] = &[
     ),
     key!(retention_log_days, "30", "Days that logs are kept.", number),
     key!(retention_heartbeat_days, "7", "Days that heartbeat events are kept.", number),
-    key!(log_max_bytes, "2GiB", "The most one log may hold; what comes after is counted, not kept.", bytes),
+    key!(
+        log_max_bytes,
+        "2GiB",
+        "The most one log may hold; what comes after is counted, not kept. Lines of runvoy itself have 1 MiB more.",
+        bytes
+    ),
     key!(disk_reserve_bytes, "64MiB", "Space that is left for ends of executions: below it nothing new is taken.", bytes),
     key!(limit_memory_bytes, "", "Memory of one command and its descendants.", optional_bytes),
     key!(limit_pids, "", "Processes and threads of one command.", optional_number),

@@ -30,6 +30,8 @@ use crate::signal::Stops;
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 /// How much longer than they may take a stop waits for commands to be gone and told.
 const COMMANDS_END_WITHIN: Duration = Duration::from_secs(10);
+/// How long a stop waits after that until the server has heard everything.
+const TELL_WITHIN: Duration = Duration::from_secs(10);
 
 /// Runs a worker until it is told to stop.
 pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> {
@@ -42,7 +44,7 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
     logging::start(&settings.log_level, &settings.log_format)?;
     runner::settle_concurrency(&mut settings);
     let mut stops = Stops::catch()?;
-    let place = Place::take(settings.work_dir.take())?;
+    let place = Place::take(args.worker_dir.clone())?;
     let runner = runner::start(&place.dir, &settings, OpenFiles::raise()).await?;
     let (clock, host): (Arc<dyn Clock>, _) = (Arc::new(SystemClock::new()), runner::host());
     let name = args.name.clone().unwrap_or_else(|| host.clone());
@@ -57,7 +59,7 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
         serves: vec![WorkerNeed::Process.into()],
         ..WorkerInfo::default()
     };
-    let url = endpoint.url.clone();
+    let url = endpoint.address.to_string();
     let config = Config {
         endpoint,
         worker: info,
@@ -66,7 +68,7 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
         lost_after: times.lost_after,
         dir: place.dir.wal(),
     };
-    let leases = Arc::new(RemoteLeases::new(config, Arc::clone(&clock)).map_err(|why| Failure::usage(anyhow!(why)))?);
+    let leases = Arc::new(RemoteLeases::new(config, Arc::clone(&clock)));
     let attendant = leases.attendant();
     if !introduce(&attendant, &mut stops, &url).await? {
         return Ok(());
@@ -89,7 +91,7 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
 /// Flags of every command that mean nothing to a worker are not passed over in silence.
 fn refuse_local_flags(global: &GlobalArgs) -> anyhow::Result<()> {
     if global.data_dir.is_some() {
-        return Err(anyhow!("--data-dir is a server's: a worker keeps its files in --work-dir DIR"));
+        return Err(anyhow!("--data-dir is a server's: a worker keeps its files in --worker-dir DIR"));
     }
     if global.profile.is_some() {
         return Err(anyhow!("--profile is a person's: a worker is told its server by --endpoint and its own key by --api-key-file"));
@@ -167,19 +169,32 @@ async fn serve(
     let running = tokio::spawn(Arc::clone(worker).run());
     let held = Arc::clone(worker);
     let attended = Attended { slots: worker.slots(), held: Box::new(move || held.held()) };
-    let (all_ended, denied) = tokio::select! {
+    let (is_stopped, denied) = tokio::select! {
         ended = until_the_end(worker, leases, stops, times, grace) => ended,
         () = attendant.run(&attended) => unreachable!("it speaks for the worker until it is dropped"),
     };
     attendant.leave().await;
-    if !all_ended {
-        return Err(anyhow!("not every command could be ended in time; the next start ends what is left and tells the server").into());
+    if is_stopped {
+        running.await.context("the worker failed")?;
     }
-    running.await.context("the worker failed")?;
-    denied.map_or(Ok(()), |fault| Err(Failure::of(fault)))
+    match (denied, leases.untold()) {
+        (None, 0) => Ok(()),
+        (None, untold) => Err(anyhow!(unheard(untold)).into()),
+        (Some(fault), 0) => Err(Failure::of(fault)),
+        (Some(fault), untold) => {
+            tracing::warn!("{}", unheard(untold));
+            Err(Failure::of(fault))
+        }
+    }
 }
 
-/// Waits for a reason to stop, and stops: whether all commands are gone, and whether the server refused this worker.
+/// What is left when a worker leaves before the server has heard everything. Whatever still runs ends with the worker.
+fn unheard(untold: usize) -> String {
+    let attempts = if untold == 1 { "1 attempt".to_owned() } else { format!("{untold} attempts") };
+    format!("the server has not heard everything of {attempts}: it is kept in the worker's directory, and the next start there brings it")
+}
+
+/// Waits for a reason to stop, and stops: whether every attempt has come to its end, and whether the server refused this worker.
 async fn until_the_end(worker: &Worker, leases: &RemoteLeases, stops: &mut Stops, times: &Times, grace: Duration) -> (bool, Option<Fault>) {
     let denied = tokio::select! {
         () = stops.next() => None,
@@ -191,9 +206,29 @@ async fn until_the_end(worker: &Worker, leases: &RemoteLeases, stops: &mut Stops
         () = worker.stop(patience) => true,
         () = stops.next() => false,
     };
-    if stopped {
-        return (true, denied);
+    if !stopped {
+        tracing::info!(running = worker.running(), "told to stop again: what runs is ended");
+        if timeout(grace + COMMANDS_END_WITHIN, worker.stop(Duration::ZERO)).await.is_err() {
+            return (false, denied);
+        }
     }
-    tracing::info!(running = worker.running(), "told to stop again: what runs is ended");
-    (timeout(grace + COMMANDS_END_WITHIN, worker.stop(Duration::ZERO)).await.is_ok(), denied)
+    // Attempts that were given up, and those that an earlier start left, have nobody else who waits for them.
+    if leases.untold() > 0 {
+        tracing::info!(attempts = leases.untold(), "waiting until the server has heard everything");
+        tokio::select! {
+            told = timeout(TELL_WITHIN, leases.told_all()) => drop(told),
+            () = stops.next() => {}
+        }
+    }
+    (true, denied)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_server_has_not_heard_is_counted() {
+        assert!(unheard(1).contains(" 1 attempt:") && unheard(2).contains(" 2 attempts:"), "{} {}", unheard(1), unheard(2));
+    }
 }

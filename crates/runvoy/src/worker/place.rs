@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use runvoy_cli::GlobalArgs;
-use runvoy_remote::Endpoint;
+use runvoy_remote::{Address, Endpoint, InvalidAddress};
 
 use super::Failure;
 use crate::data_dir::{DataDir, DirLock};
@@ -20,19 +20,19 @@ pub struct Place {
 }
 
 impl Place {
-    /// Takes the directory that was named, or the usual one.
-    pub fn take(named: Option<PathBuf>) -> Result<Self> {
-        let path = match named {
+    /// Takes the directory that a flag or the environment names, or the usual one.
+    pub fn take(flag: Option<PathBuf>) -> Result<Self> {
+        let path = match flag.or_else(|| variable("RUNVOY_WORKER_DIR").map(PathBuf::from)) {
             Some(path) => path,
-            None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set: name the worker's directory with --work-dir")?)
+            None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set: name the worker's directory with --worker-dir")?)
                 .join(".runvoy/worker"),
         };
         let dir = DataDir::new(std::path::absolute(path)?);
         dir.create()?;
         if dir.store().exists() {
-            bail!("{} is the data directory of a server: name another with --work-dir", dir.path().display());
+            bail!("{} is the data directory of a server: name another with --worker-dir", dir.path().display());
         }
-        let lock = dir.lock().context("the worker's directory (--work-dir) is in use")?;
+        let lock = dir.lock().context("the worker's directory (--worker-dir) is in use")?;
         dir.close_to_others()?;
         DirBuilder::new().recursive(true).mode(0o700).create(dir.wal()).with_context(|| format!("cannot make {}", dir.wal().display()))?;
         Ok(Self { dir, _lock: lock })
@@ -43,11 +43,7 @@ impl Place {
 pub fn endpoint(global: &GlobalArgs) -> Result<Endpoint, Failure> {
     let url = global.endpoint.clone().or_else(|| variable("RUNVOY_API_ENDPOINT"));
     let url = url.ok_or_else(|| Failure::usage(anyhow!("no server is named: give --endpoint URL, or the variable RUNVOY_API_ENDPOINT")))?;
-    let url = url.trim_end_matches('/').to_owned();
-    let is_tls = url.starts_with("https://");
-    if !is_tls && !url.starts_with("http://") {
-        return Err(Failure::usage(anyhow!("{url:?} is not http://HOST:PORT or https://HOST")));
-    }
+    let address: Address = url.parse().map_err(|error: InvalidAddress| Failure::usage(error.into()))?;
     let key_file = global.api_key_file.clone();
     let key = match (key_file, variable("RUNVOY_API_KEY"), variable("RUNVOY_API_KEY_FILE")) {
         (Some(path), ..) => read_key(&path)?,
@@ -60,8 +56,8 @@ pub fn endpoint(global: &GlobalArgs) -> Result<Endpoint, Failure> {
         }
     };
     let ca_file = global.ca_file.clone().or_else(|| variable("RUNVOY_CA_FILE").map(PathBuf::from));
-    let tls = is_tls.then(|| runvoy_client::tls_config(ca_file.as_deref()).map(Arc::new)).transpose();
-    Ok(Endpoint { url, key, tls: tls.map_err(|error| Failure::usage(error.into()))? })
+    let tls = address.is_tls().then(|| runvoy_client::tls_config(ca_file.as_deref()).map(Arc::new)).transpose();
+    Ok(Endpoint { address, key, tls: tls.map_err(|error| Failure::usage(error.into()))? })
 }
 
 fn variable(name: &str) -> Option<String> {

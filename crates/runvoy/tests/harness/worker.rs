@@ -65,7 +65,7 @@ impl WorkerSetup {
     pub fn spawn_in(&self, dir: &Path) -> Child {
         let words: Vec<&str> = self.wrapper.iter().map(String::as_str).chain([binary()]).collect();
         let mut command = Command::new(words[0]);
-        command.args(&words[1..]).arg("worker").arg("--work-dir").arg(dir).args(&self.args).env_clear();
+        command.args(&words[1..]).arg("worker").arg("--worker-dir").arg(dir).args(&self.args).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", dir);
         command.env("RUNVOY_API_ENDPOINT", &self.url).env("RUNVOY_API_KEY", &self.key);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts")

@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 
 use parking_lot::Mutex;
 use runvoy_model::id::ExecutionId;
-use runvoy_ports::log::{Append, Appended, LogError};
+use runvoy_ports::log::{Append, Appended, LogError, most_bytes};
 
 use super::big::{Big, directory};
 use super::config::Config;
@@ -226,8 +226,7 @@ impl Core {
         if entries.is_empty() {
             return Ok(appended(&state.summary));
         }
-        // The platform's own lines always find room: they say that the log is full, and how it all ended.
-        if append.block.raw_len > 0 && after.stored_bytes > self.config.max_log_bytes {
+        if after.stored_bytes > most_bytes(self.config.max_log_bytes, append.attempt, &block) {
             return Err(LogError::Full { limit_bytes: self.config.max_log_bytes });
         }
         self.space.permit(after.stored_bytes - state.summary.stored_bytes)?;

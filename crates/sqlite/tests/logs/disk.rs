@@ -7,7 +7,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
-use runvoy_ports::log::{LogError, LogStore};
+use runvoy_model::log::Stream;
+use runvoy_ports::log::{LogError, LogStore, PLATFORM_ROOM_BYTES};
 use runvoy_sqlite::logs::{Config, FileLogStore, Flush, Seams};
 
 use crate::kit::{Line, append, count, id, lines, open, quick, run, small, whole};
@@ -242,6 +243,26 @@ fn a_log_that_is_full_says_so_and_stays_readable() {
         assert_eq!(whole(&store, id(1)).await, lines(1, written));
         store.seal(id(1), written).await.expect("seals");
         store.append(id(2), append(1, Some(1), &lines(1, 1))).await.expect("others go on");
+    });
+}
+
+#[test]
+fn the_platforms_lines_find_room_in_a_full_log_but_no_attempt_brings_them_without_bound() {
+    run(async {
+        let dir = tempfile::tempdir().expect("dir");
+        let store = FileLogStore::open_with(dir.path(), Config { max_log_bytes: 20_000, ..small() }, quick()).expect("opens");
+        let line = || [Line { stream: Stream::Platform, ..Line::new(1000, "#".repeat(50_000)) }];
+        let mut written = 0;
+        while written < 1_000 {
+            match store.append(id(1), append(1, Some(written + 1), &line())).await {
+                Ok(_) => written += 1,
+                Err(LogError::Full { limit_bytes: 20_000 }) => break,
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        let most = (PLATFORM_ROOM_BYTES + 20_000) / 50_000;
+        assert!((2..=most).contains(&written), "{written} of at most {most}");
+        store.append(id(1), append(0, None, &line())).await.expect("the server itself is always heard");
     });
 }
 

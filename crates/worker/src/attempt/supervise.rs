@@ -18,7 +18,7 @@ use tokio::net::unix::pipe;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Attempt, activity};
+use super::{Attempt, Moment, activity};
 use crate::exchange::{ACTIVITY, ACTIVITY_LIMIT};
 use crate::report::{Publisher, Unpublished};
 use crate::running::{Cause, Running};
@@ -212,7 +212,7 @@ impl<'a> Attempt<'a> {
     }
 
     fn send_heartbeat(&mut self, pid: Option<u32>) -> Heartbeat<'a> {
-        self.extend_sent = Instant::now();
+        self.extend_sent = Moment::now(&*self.worker.clock);
         let (worker, mask, mut extend) = (self.worker, self.recorder.mask(), self.extend_request(pid));
         Box::pin(async move {
             let read = worker.runner.read(extend.fence.execution, extend.fence.attempt, ACTIVITY, ACTIVITY_LIMIT).await;
@@ -226,7 +226,7 @@ impl<'a> Attempt<'a> {
     }
 
     pub(super) fn send_extend(&mut self) -> Extending<'a> {
-        self.extend_sent = Instant::now();
+        self.extend_sent = Moment::now(&*self.worker.clock);
         let extend = self.extend_request(None);
         Box::pin(self.worker.leases.extend(extend))
     }
@@ -245,7 +245,7 @@ impl<'a> Attempt<'a> {
     /// Remembers when the server was last heard. Where it was not, the next extend does not wait for its turn: the server may be back soon.
     pub(super) fn note_held(&mut self, extended: &Result<Extended, LeaseError>) {
         match extended {
-            Ok(_) => self.heard_at = self.extend_sent,
+            Ok(_) => self.heard = self.extend_sent,
             Err(LeaseError::Lost(_)) => {}
             Err(_) => self.extend_at = self.extend_at.min(Instant::now() + self.worker.config.lease_ttl / 15),
         }
@@ -260,13 +260,19 @@ impl<'a> Attempt<'a> {
             None if config.lost_after.is_some() || spec.lock.is_some() || spec.retries >= self.fence.attempt => config.lease_ttl,
             None => return None,
         };
-        Some(self.heard_at + length.saturating_sub(config.yields_before?))
+        Some(self.heard.plus(length.saturating_sub(config.yields_before?), self.worker.clock.asleep()))
     }
 
-    /// Lets the runner end the command if this worker cannot: a little later than it would itself.
+    /// How long the runner lets a command live if this worker cannot end it: a little longer than it would itself.
+    pub(super) fn live_for(&self) -> Option<Duration> {
+        let (at, before) = (self.yield_at()?, self.worker.config.yields_before?);
+        Some(at.saturating_duration_since(Instant::now()) + before / 2)
+    }
+
+    /// Tells the runner that time.
     fn limit(&self, running: &Running) {
-        if let (Some(at), Some(before)) = (self.yield_at(), self.worker.config.yields_before) {
-            running.live_for(at.saturating_duration_since(Instant::now()) + before / 2);
+        if let Some(time) = self.live_for() {
+            running.live_for(time);
         }
     }
 

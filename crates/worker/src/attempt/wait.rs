@@ -92,7 +92,7 @@ impl<'a> Attempt<'a> {
                     self.extend_at = Instant::now() + self.worker.config.lease_ttl / 3;
                     extending = Some(self.send_extend());
                 }
-                () = until(self.worker.config.lost_after.map(|after| self.heard_at + after)) => {
+                () = until(self.worker.config.lost_after.map(|after| self.heard.plus(after, self.worker.clock.asleep()))) => {
                     return tracing::warn!(execution = %self.execution.id, "the end of an attempt could not be told in time");
                 }
             }

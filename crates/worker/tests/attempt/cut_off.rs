@@ -51,6 +51,13 @@ async fn what_nobody_else_will_run_is_killed_when_it_counts_as_lost() {
 }
 
 #[tokio::test]
+async fn time_counts_that_the_machine_slept_through() {
+    let mut stage = cut_off("echo begun; sleep 600", |_| {});
+    (stage.lost_after, stage.sleeps_s) = (Some(Duration::from_secs(600)), 3_600);
+    assert!(stage.play_out().await.is_none(), "nobody is told");
+}
+
+#[tokio::test]
 async fn an_end_that_nobody_hears_is_given_up_when_the_execution_counts_as_lost() {
     let mut stage = cut_off("echo begun", |_| {});
     stage.lost_after = Some(Duration::from_millis(700));

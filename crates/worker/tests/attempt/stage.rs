@@ -1,7 +1,7 @@
 //! A worker with one execution to run, and whoever hands it out and keeps what comes of it.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -77,6 +77,8 @@ pub struct Stage {
     pub oom_kills: bool,
     /// As soon as the log holds this, no extend is answered any more.
     pub cut_off_at: Option<&'static str>,
+    /// The machine sleeps for so long when that is so.
+    pub sleeps_s: u64,
     /// Others could be given it.
     pub yields: bool,
     /// What nobody else is given may go on for so long without the server.
@@ -118,6 +120,7 @@ impl Stage {
             extends_before_put,
             oom_kills: false,
             cut_off_at: None,
+            sleeps_s: 0,
             yields: false,
             lost_after: None,
             extends_before_end: 0,
@@ -176,8 +179,11 @@ impl Stage {
         let lost_after = self.lost_after.filter(|_| execution.spec.lock.is_none() && execution.spec.retries == 0);
         let lease = execution.lease.as_mut().expect("it is leased");
         lease.lost_after_ms = lost_after.map(|time| u64::try_from(time.as_millis()).expect("a short time"));
+        let clock = Still::default();
         let leases = Arc::new(Desk {
             execution: execution.clone(),
+            sleeps_s: self.sleeps_s,
+            asleep_s: Arc::clone(&clock.asleep_s),
             materials: self.materials,
             kill_at: self.kill_at,
             cut_off_at: self.cut_off_at,
@@ -206,7 +212,7 @@ impl Stage {
             limits: Limits::default(),
             git: self.git,
         };
-        let worker = Worker::new(Arc::clone(&leases) as Arc<dyn Leases>, Arc::clone(&runner) as _, Arc::new(Still), config);
+        let worker = Worker::new(Arc::clone(&leases) as Arc<dyn Leases>, Arc::clone(&runner) as _, Arc::new(clock), config);
         worker.slots().reserve().expect("a free slot").start(execution);
         let gone = async {
             while worker.running() > 0 {
@@ -236,7 +242,10 @@ fn material(secret: &str, key_name: &str, value: &str) -> Material {
 }
 
 /// A clock that stands still: nothing here depends on the time of day.
-pub struct Still;
+#[derive(Default)]
+pub struct Still {
+    asleep_s: Arc<AtomicU64>,
+}
 
 impl Clock for Still {
     fn now(&self) -> UnixMs {
@@ -246,10 +255,16 @@ impl Clock for Still {
     fn monotonic(&self) -> Duration {
         Duration::ZERO
     }
+
+    fn asleep(&self) -> Duration {
+        Duration::from_secs(self.asleep_s.load(Ordering::SeqCst))
+    }
 }
 
 struct Desk {
     execution: Execution,
+    sleeps_s: u64,
+    asleep_s: Arc<AtomicU64>,
     materials: Result<Materials, String>,
     kill_at: Option<&'static str>,
     cut_off_at: Option<&'static str>,
@@ -308,6 +323,7 @@ impl Leases for Desk {
         if let Some(text) = self.cut_off_at
             && self.log.lock().await.contains(text)
         {
+            self.asleep_s.store(self.sleeps_s, Ordering::SeqCst);
             return Err(LeaseError::Unavailable("cut off".into()));
         }
         let is_time = match self.kill_at {

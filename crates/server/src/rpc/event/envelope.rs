@@ -206,7 +206,8 @@ mod tests {
 
     fn through(message: JobEvent, attempt: u32) -> JobEvent {
         let event = opened(message, NOW).expect("an event").published().event;
-        let mark = Mark { first_line_seq: 1, lines: Lines::default(), full: false, in_order: true, straggled: false };
+        let masks = Default::default();
+        let mark = Mark { first_line_seq: 1, lines: Lines::default(), full: false, in_order: true, straggled: false, masks };
         closed(StreamedEvent::Published(Kept { attempt, event, mark })).expect("own encoding")
     }
 
