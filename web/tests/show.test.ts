@@ -1,7 +1,7 @@
 // How times, money and commands are shown, and who is offered what.
 import { expect, test } from 'vitest';
 import { can } from '../src/lib/api/can';
-import { ago, count, duration, money, oneLine, shortId } from '../src/lib/show';
+import { ago, capital, count, duration, money, oneLine, shortId, word } from '../src/lib/show';
 import { entityPath } from '../src/pages/audit-entity';
 import { parseJob, parseTasks } from '../src/pages/job-text';
 
@@ -22,6 +22,7 @@ test('small costs keep their digits', () => {
 
 test('commands are one line, ids are short, counts have their word', () => {
   expect(oneLine('a\n  b\t', ['c d'])).toBe('a b c d');
+  expect([word('RUNNING'), word('ok'), capital('no answer from X'), capital('')]).toEqual(['Running', 'Ok', 'No answer from X', '']);
   expect(shortId('0192aaaabbbbccccddddeeeeffff0001')).toBe('ffff0001');
   expect([count(1, 'key'), count(0, 'key'), count(1_234, 'entry', 'entries')]).toEqual(['1 key', '0 keys', '1,234 entries']);
 });

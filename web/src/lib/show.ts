@@ -54,6 +54,16 @@ export function oneLine(command: string, args?: readonly string[] | null): strin
   return [command, ...(args ?? [])].join(' ').replace(/\s+/g, ' ').trim();
 }
 
+/** A text with a capital letter first. */
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** A word of the API as people write it: `RUNNING` is Running. */
+export function word(code: string): string {
+  return capital(code.toLowerCase());
+}
+
 /** A count with its word. */
 export function count(n: number, one: string, many = `${one}s`): string {
   return `${n.toLocaleString('en')} ${n === 1 ? one : many}`;

@@ -1,4 +1,5 @@
 // Questions before something that cannot be taken back, and short words about what was done. App.svelte shows both.
+import { capital } from '../show';
 
 export interface Question {
   title: string;
@@ -41,7 +42,7 @@ class Talk {
   /** Says something for some seconds. */
   say(text: string, bad = false): void {
     clearTimeout(this.timer);
-    this.said = { text: text.charAt(0).toUpperCase() + text.slice(1), bad };
+    this.said = { text: capital(text), bad };
     this.timer = setTimeout(() => (this.said = undefined), bad ? 12_000 : 5_000);
   }
 

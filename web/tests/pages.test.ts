@@ -1,0 +1,49 @@
+// Pages as markup, with what they read given: each is loading, refused, empty or full, and says which.
+import { render } from 'svelte/server';
+import { expect, test, vi } from 'vitest';
+import type { Reading } from '../src/lib/live.svelte';
+
+const at = '2026-01-01T00:00:00Z';
+const reading = vi.hoisted(() => ({ data: undefined as unknown, error: undefined as unknown, loading: false, refresh: async () => undefined }));
+
+vi.hoisted(() => {
+  vi.stubGlobal('location', { pathname: '/', search: '', hash: '', href: 'http://host/', origin: 'http://host' });
+});
+vi.mock('../src/lib/live.svelte', () => ({ live: () => reading }));
+vi.mock('../src/lib/session.svelte', () => ({ session: { can: () => false, me: undefined, api: {} } }));
+
+/** The markup of a page that has read this. */
+async function page(name: string, read: Partial<Reading>, props: Record<string, unknown> = {}): Promise<string> {
+  Object.assign(reading, { data: undefined, error: undefined, loading: false }, read);
+  const { default: component } = await import(`../src/pages/${name}.svelte`);
+  return render(component, { props }).body.replace(/<!--.*?-->/g, '');
+}
+
+const TABLES = [
+  { name: 'Workers', rows: [{ worker_id: 'w', name: 'build-1', live: true, running: 1, concurrency: 2, seen_at: at, version: '1' }], cell: 'build-1', empty: 'There is no worker' },
+  { name: 'Locks', rows: [{ lock_name: 'staging', held_by: 'ana', since: at, waiters: 0, execution_id: 'e' }], cell: 'staging', empty: 'No lock is held' },
+  { name: 'Queues', rows: [{ name: 'builds', depth: 0, in_flight: 0 }], cell: 'builds', empty: 'There is no queue' },
+];
+
+test.each(TABLES)('$name: loading, refused, empty, full', async ({ name, rows, cell, empty }) => {
+  const shown: string[][] = [];
+  for (const read of [{ loading: true }, { error: new Error('no answer') }, { data: [] }, { data: rows }]) {
+    const html = await page(name, read);
+    shown.push([`<h1>${name}</h1>`, 'Loading…', 'Try again', empty, cell].filter((word) => html.includes(word)));
+  }
+  const heading = `<h1>${name}</h1>`;
+  expect(shown).toEqual([[heading, 'Loading…'], [heading, 'Try again'], [heading, empty], [heading, cell]]);
+});
+
+test('a long list leads on and back, and says where it ends', async () => {
+  const job = { jobId: 'j', status: 'RUNNING', createdAt: at };
+  const links = async (next: string | undefined, query: string) => {
+    const html = await page('Jobs', { data: { items: [job], next } }, { query: new URLSearchParams(query) });
+    return ['>Newest<', '>Older<', 'These are the oldest.'].filter((word) => html.includes(word));
+  };
+  expect(await links(undefined, '')).toEqual([]);
+  expect(await links('c1', '')).toEqual(['>Older<']);
+  expect(await links('c2', 'cursor=c1')).toEqual(['>Newest<', '>Older<']);
+  expect(await links(undefined, 'cursor=c2')).toEqual(['>Newest<', 'These are the oldest.']);
+  expect(await page('Jobs', { loading: true }, { query: new URLSearchParams('cursor=c2') })).not.toContain('oldest');
+});
