@@ -82,6 +82,13 @@ describe('the HTTP source', () => {
     expect(asked[0]?.[1]?.headers).toEqual({ 'X-API-Key': 'k' });
   });
 
+  it('takes the key nowhere else, and no cookie along', async () => {
+    const { asked, source } = answer({ execution_id: 'abc', status: 'RUNNING', events: [], next_line: 1 });
+    await source().head();
+    await source().download('raw');
+    expect(asked.map(([, init]) => [init?.redirect, init?.credentials])).toEqual([['error', 'omit'], ['error', 'omit']]);
+  });
+
   it('searches on the server, and with a signed link by the log itself', async () => {
     const query = { text: 'a b', regex: true, fromLine: 3, limit: 1, stream: undefined };
     const whole = answer({ total: 9, hits: [{ line: 4, message: 'a b' }], next_line: 5 });
