@@ -1,6 +1,7 @@
 // Pages as markup, with what they read given: each is loading, refused, empty or full, and says which.
 import { render } from 'svelte/server';
 import { expect, test, vi } from 'vitest';
+import { ApiError } from '../src/lib/api/error';
 import type { Reading } from '../src/lib/live.svelte';
 
 const at = '2026-01-01T00:00:00Z';
@@ -46,4 +47,19 @@ test('a long list leads on and back, and says where it ends', async () => {
   expect(await links('c2', 'cursor=c1')).toEqual(['>Newest<', '>Older<']);
   expect(await links(undefined, 'cursor=c2')).toEqual(['>Newest<', 'These are the oldest.']);
   expect(await page('Jobs', { loading: true }, { query: new URLSearchParams('cursor=c2') })).not.toContain('oldest');
+});
+
+const JOB = { jobId: 'j', name: 'nightly', status: 'RUNNING', createdAt: at };
+
+test.each([
+  ...TABLES.map(({ name, rows, cell }) => ({ name, data: rows, kept: cell, props: {} })),
+  { name: 'Jobs', data: { items: [JOB] }, kept: 'nightly', props: { query: new URLSearchParams() } },
+  { name: 'Job', data: { ...JOB, tasks: [] }, kept: 'nightly', props: { id: 'j' } },
+  { name: 'Health', data: { tasks: [] }, kept: 'Nothing runs', props: {} },
+])('$name: what was read stays while the server is away, and says so', async ({ name, data, kept, props }) => {
+  const away = await page(name, { data, error: new ApiError(0, 'UNREACHABLE', 'no answer') }, props);
+  expect(away).toContain(kept);
+  expect(away).toContain('The server does not answer; shown is what it said last.');
+  expect(await page(name, { data, error: new ApiError(403, 'FORBIDDEN', 'not for your role') }, props)).toContain('Not for your role; shown is');
+  expect(await page(name, { data }, props)).not.toContain('shown is');
 });
