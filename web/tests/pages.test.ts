@@ -3,15 +3,17 @@ import { render } from 'svelte/server';
 import { expect, test, vi } from 'vitest';
 import { ApiError } from '../src/lib/api/error';
 import type { Reading } from '../src/lib/live.svelte';
+import { session } from '../src/lib/session.svelte';
 
 const at = '2026-01-01T00:00:00Z';
 const reading = vi.hoisted(() => ({ data: undefined as unknown, error: undefined as unknown, loading: false, refresh: async () => undefined }));
 
 vi.hoisted(() => {
   vi.stubGlobal('location', { pathname: '/', search: '', hash: '', href: 'http://host/', origin: 'http://host' });
+  vi.stubGlobal('localStorage', { getItem: () => null });
 });
 vi.mock('../src/lib/live.svelte', () => ({ live: () => reading }));
-vi.mock('../src/lib/session.svelte', () => ({ session: { can: () => false, me: undefined, api: {} } }));
+vi.mock('../src/lib/session.svelte', () => ({ ownAddress: () => 'http://host', session: { phase: 'ready', can: () => false, me: { email: 'ana@example.com' }, api: {} } }));
 
 /** The markup of a page that has read this. */
 async function page(name: string, read: Partial<Reading>, props: Record<string, unknown> = {}): Promise<string> {
@@ -62,4 +64,31 @@ test.each([
   expect(away).toContain('The server does not answer; shown is what it said last.');
   expect(await page(name, { data, error: new ApiError(403, 'FORBIDDEN', 'not for your role') }, props)).toContain('Not for your role; shown is');
   expect(await page(name, { data }, props)).not.toContain('shown is');
+});
+
+test('the form to run does not take secrets that could not be read for none', async () => {
+  const none = 'There is none that you may use.';
+  expect(await page('Run', { data: { secrets: [], images: [] } })).toContain(none);
+  expect(await page('Run', { loading: true })).not.toContain(none);
+  const refused = await page('Run', { error: new Error('no answer') });
+  expect(refused).not.toContain(none);
+  expect(refused).toContain('The images cannot be read.');
+  expect(refused).toContain('No answer');
+});
+
+test('a shared log is a page of its own for a guest, and part of the page for others', async () => {
+  const link = { id: 'e', token: 't' };
+  expect(await page('Linked', { loading: true }, link)).not.toMatch(/<main|Sign in/);
+  session.phase = 'setup';
+  const guest = await page('Linked', { loading: true }, link);
+  session.phase = 'ready';
+  for (const part of ['<main', 'Sign in', 'Loading…']) expect(guest).toContain(part);
+});
+
+test('the filter for one’s own executions says whether it is on', async () => {
+  const shown = (query: string) => page('Executions', { data: { items: [] } }, { query: new URLSearchParams(query) });
+  vi.spyOn(session, 'can').mockReturnValue(true);
+  expect(await shown('user=ana@example.com')).toMatch(/aria-pressed="true"[^>]*>Mine/);
+  expect(await shown('')).toMatch(/aria-pressed="false"[^>]*>Mine/);
+  vi.restoreAllMocks();
 });
