@@ -24,6 +24,8 @@ interface Asked extends Question {
 class Talk {
   question: Asked | undefined = $state.raw();
   said: { text: string; bad: boolean } | undefined = $state.raw();
+  /** How many windows are open. */
+  windows = $state(0);
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   /** Asks, and waits for the answer. */
