@@ -4,6 +4,7 @@ import { can } from '../src/lib/api/can';
 import { ago, capital, count, duration, money, oneLine, shortId, word } from '../src/lib/show';
 import { entityPath } from '../src/pages/audit-entity';
 import { parseJob, parseTasks } from '../src/pages/job-text';
+import { findTasks } from '../src/pages/task-search';
 
 test('a length of time has its two largest units', () => {
   const shown = [-5, 0, 999, 1_000, 59_999, 60_000, 125_000, 3_600_000, 12_000_000, 86_400_000, 187_200_000].map(duration);
@@ -44,4 +45,10 @@ test('a job is an object or only its tasks, and else says that it is no JSON', (
   expect(parseJob('[{"taskId":"a"}]')).toEqual({ tasks: [{ taskId: 'a' }] });
   expect(parseTasks('{"tasks":[]}')).toEqual({ tasks: [] });
   expect(() => parseJob('{')).toThrow(/not JSON/);
+});
+
+test('tasks are found by id, name and status, and one without a name by its id alone', () => {
+  const tasks = [{ taskId: 'build', status: 'FAILED' }, { taskId: 'b2', name: 'Deploy', status: 'RUNNING' }];
+  const found = (text: string, status = '') => findTasks(tasks, text, status).map((task) => task.taskId);
+  expect([found(''), found('B'), found('deploy'), found('defined'), found('', 'FAILED')]).toEqual([['build', 'b2'], ['build', 'b2'], ['b2'], [], ['build']]);
 });
