@@ -1,7 +1,7 @@
 // How times, money and commands are shown, and who is offered what.
 import { expect, test } from 'vitest';
 import { can } from '../src/lib/api/can';
-import { ago, capital, count, duration, money, oneLine, shortId, word } from '../src/lib/show';
+import { ago, capital, count, duration, money, oneLine, seen, shortId, word } from '../src/lib/show';
 import { entityPath } from '../src/pages/audit-entity';
 import { parseJob, parseTasks } from '../src/pages/job-text';
 import { findTasks } from '../src/pages/task-search';
@@ -51,4 +51,9 @@ test('tasks are found by id, name and status, and one without a name by its id a
   const tasks = [{ taskId: 'build', status: 'FAILED' }, { taskId: 'b2', name: 'Deploy', status: 'RUNNING' }];
   const found = (text: string, status = '') => findTasks(tasks, text, status).map((task) => task.taskId);
   expect([found(''), found('B'), found('deploy'), found('defined'), found('', 'FAILED')]).toEqual([['build', 'b2'], ['build', 'b2'], ['b2'], [], ['build']]);
+});
+
+test('a command that would be read backwards is read as it is', () => {
+  expect(oneLine('rm -rf /tmp\u202e', ['\u2066x\u2069'])).toBe('rm -rf /tmp⟨U+202E⟩ ⟨U+2066⟩x⟨U+2069⟩');
+  expect(seen('echo שלום\n')).toBe('echo שלום\n');
 });

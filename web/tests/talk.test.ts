@@ -1,4 +1,4 @@
-// What the page says is said in the foremost window: behind it nothing is heard.
+// What the page says and asks: as it is, and in the foremost window, for behind it nothing is heard.
 import { render } from 'svelte/server';
 import { afterEach, expect, test, vi } from 'vitest';
 import { talk } from '../src/lib/ui/ask.svelte';
@@ -27,4 +27,13 @@ test('a window has such a place', () => {
   talk.say('the key is copied');
   talk.windows = 1;
   expect(render(Dialog, { props: { title: 'Keys', close: () => undefined, children: (() => undefined) as never } }).body).toContain('The key is copied');
+});
+
+test('a question names what it is about as it is', async () => {
+  const answer = talk.ask({ title: 'Take the lock a\u202eb away?', text: 'of \u2067c', act: 'Release' });
+  expect([talk.question?.title, talk.question?.text]).toEqual(['Take the lock a⟨U+202E⟩b away?', 'of ⟨U+2067⟩c']);
+  talk.question?.answer({ yes: false, option: false });
+  expect((await answer).yes).toBe(false);
+  talk.say('a\u202eb is deleted');
+  expect(talk.said?.text).toBe('A⟨U+202E⟩b is deleted');
 });

@@ -1,5 +1,5 @@
 // Questions before something that cannot be taken back, and short words about what was done. App.svelte shows both.
-import { capital } from '../show';
+import { capital, seen } from '../show';
 
 export interface Question {
   title: string;
@@ -33,6 +33,8 @@ class Talk {
     return new Promise((resolve) => {
       this.question = {
         ...question,
+        title: seen(question.title),
+        text: seen(question.text),
         answer: (answer) => {
           this.question = undefined;
           resolve(answer);
@@ -44,7 +46,7 @@ class Talk {
   /** Says something for some seconds. */
   say(text: string, bad = false): void {
     clearTimeout(this.timer);
-    this.said = { text: capital(text), bad };
+    this.said = { text: capital(seen(text)), bad };
     this.timer = setTimeout(() => (this.said = undefined), bad ? 12_000 : 5_000);
   }
 
