@@ -1,7 +1,8 @@
-// What the page asks of the browser itself: the clipboard and files.
+// What the page asks of the browser itself: the clipboard, files, and what it keeps.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { copyText } from '../src/lib/clipboard';
 import { save } from '../src/lib/file';
+import { keep, kept } from '../src/lib/kept';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -57,4 +58,26 @@ test('a file stays until the browser has read it', () => {
   expect([link.click.mock.calls.length, revoked.mock.calls.length]).toEqual([1, 0]);
   vi.advanceTimersByTime(60_000);
   expect(revoked).toHaveBeenCalledWith('blob:1');
+});
+
+test('what is kept is found again, until it is taken away', () => {
+  const texts = new Map<string, string>();
+  vi.stubGlobal('localStorage', { getItem: (name: string) => texts.get(name) ?? null, setItem: (name: string, text: string) => texts.set(name, text), removeItem: (name: string) => texts.delete(name) });
+  keep('a', 'b');
+  expect(kept('a')).toBe('b');
+  keep('a', null);
+  expect([kept('a'), texts.size]).toEqual([null, 0]);
+});
+
+test('a browser that lets the page keep nothing still shows it', async () => {
+  const refuses = { get: () => { throw new DOMException('denied', 'SecurityError'); }, configurable: true };
+  Object.defineProperty(globalThis, 'localStorage', refuses);
+  try {
+    keep('a', 'b');
+    expect(kept('a')).toBeNull();
+    const { look } = await import('../src/lib/theme.svelte');
+    expect(look.theme).toBe('system');
+  } finally {
+    Reflect.deleteProperty(globalThis, 'localStorage');
+  }
 });
