@@ -1,9 +1,10 @@
 // How times, money and commands are shown, and who is offered what.
 import { expect, test } from 'vitest';
 import { can } from '../src/lib/api/can';
-import { ago, count, duration, money, oneLine, shortId } from '../src/lib/show';
+import { ago, capital, count, duration, money, oneLine, seen, shortId, word } from '../src/lib/show';
 import { entityPath } from '../src/pages/audit-entity';
 import { parseJob, parseTasks } from '../src/pages/job-text';
+import { findTasks } from '../src/pages/task-search';
 
 test('a length of time has its two largest units', () => {
   const shown = [-5, 0, 999, 1_000, 59_999, 60_000, 125_000, 3_600_000, 12_000_000, 86_400_000, 187_200_000].map(duration);
@@ -22,6 +23,7 @@ test('small costs keep their digits', () => {
 
 test('commands are one line, ids are short, counts have their word', () => {
   expect(oneLine('a\n  b\t', ['c d'])).toBe('a b c d');
+  expect([word('RUNNING'), word('ok'), capital('no answer from X'), capital('')]).toEqual(['Running', 'Ok', 'No answer from X', '']);
   expect(shortId('0192aaaabbbbccccddddeeeeffff0001')).toBe('ffff0001');
   expect([count(1, 'key'), count(0, 'key'), count(1_234, 'entry', 'entries')]).toEqual(['1 key', '0 keys', '1,234 entries']);
 });
@@ -43,4 +45,15 @@ test('a job is an object or only its tasks, and else says that it is no JSON', (
   expect(parseJob('[{"taskId":"a"}]')).toEqual({ tasks: [{ taskId: 'a' }] });
   expect(parseTasks('{"tasks":[]}')).toEqual({ tasks: [] });
   expect(() => parseJob('{')).toThrow(/not JSON/);
+});
+
+test('tasks are found by id, name and status, and one without a name by its id alone', () => {
+  const tasks = [{ taskId: 'build', status: 'FAILED' }, { taskId: 'b2', name: 'Deploy', status: 'RUNNING' }];
+  const found = (text: string, status = '') => findTasks(tasks, text, status).map((task) => task.taskId);
+  expect([found(''), found('B'), found('deploy'), found('defined'), found('', 'FAILED')]).toEqual([['build', 'b2'], ['build', 'b2'], ['b2'], [], ['build']]);
+});
+
+test('a command that would be read backwards is read as it is', () => {
+  expect(oneLine('rm -rf /tmp\u202e', ['\u2066x\u2069'])).toBe('rm -rf /tmp⟨U+202E⟩ ⟨U+2066⟩x⟨U+2069⟩');
+  expect(seen('echo שלום\n')).toBe('echo שלום\n');
 });

@@ -14,6 +14,7 @@ const FORBIDDEN: [string, RegExp][] = [
   ['an inline style', /<[a-z][^>]*\sstyle="/],
   ['an address of somebody else', /(?:src|href|url\()\s*=?\s*["'(]https?:/],
   ['a cookie', /document\.cookie/],
+  ['an address that is read once and then old', /=\{location\./],
 ];
 
 test('there is source to look at', () => {

@@ -3,7 +3,15 @@
 import { untrack } from 'svelte';
 import { session } from './session.svelte';
 
-export class Live<T> {
+/** What a reading shows of itself, whatever it reads. */
+export interface Reading {
+  readonly data: unknown;
+  readonly error: unknown;
+  readonly loading: boolean;
+  refresh(): Promise<void>;
+}
+
+export class Live<T> implements Reading {
   data: T | undefined = $state.raw();
   error: unknown = $state.raw();
   /** Nothing was read yet for what is asked now; what is there is the answer to the question before. */

@@ -20,6 +20,13 @@ class Navigation {
     };
   }
 
+  /** The whole address of what is shown now. */
+  get address(): string {
+    // Read with the route, so that whoever shows it learns of the next one.
+    void this.route;
+    return location.href;
+  }
+
   /** Goes somewhere. */
   go(path: readonly string[], query: Record<string, string | undefined> = {}, options: { replace?: boolean } = {}): void {
     const address = href(location, path, query);

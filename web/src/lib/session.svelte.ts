@@ -4,6 +4,7 @@ import { Api } from './api/client';
 import { ApiError } from './api/error';
 import { can, type Action } from './api/can';
 import type { Whoami } from './api/shapes';
+import { keep, kept } from './kept';
 import { base, isServed } from './route';
 
 export interface Settings {
@@ -61,7 +62,7 @@ class Session {
   async signIn(settings: Settings): Promise<void> {
     const endpoint = settings.endpoint.replace(/\/+$/, '');
     const me = await new Api(endpoint, { key: settings.key }).get('/api/v1/whoami');
-    localStorage.setItem(STORED_AS, JSON.stringify({ endpoint, key: settings.key }));
+    keep(STORED_AS, JSON.stringify({ endpoint, key: settings.key }));
     this.endpoint = endpoint;
     this.key = settings.key;
     this.me = me;
@@ -77,7 +78,7 @@ class Session {
 
   /** Forgets the key. */
   signOut(problem?: ApiError): void {
-    localStorage.removeItem(STORED_AS);
+    keep(STORED_AS, null);
     this.key = '';
     this.me = undefined;
     this.problem = problem;
@@ -130,7 +131,7 @@ async function answers(endpoint: string): Promise<boolean> {
 
 function load(): Settings | undefined {
   try {
-    const stored: unknown = JSON.parse(localStorage.getItem(STORED_AS) ?? 'null');
+    const stored: unknown = JSON.parse(kept(STORED_AS) ?? 'null');
     const { endpoint, key } = (stored ?? {}) as Partial<Settings>;
     return typeof endpoint === 'string' && typeof key === 'string' ? { endpoint, key } : undefined;
   } catch {

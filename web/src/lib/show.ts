@@ -51,7 +51,27 @@ export function shortId(id: string): string {
 
 /** A command on one line. */
 export function oneLine(command: string, args?: readonly string[] | null): string {
-  return [command, ...(args ?? [])].join(' ').replace(/\s+/g, ' ').trim();
+  return seen([command, ...(args ?? [])].join(' ').replace(/\s+/g, ' ').trim());
+}
+
+/** A text in which whatever would turn the direction of writing is seen and not obeyed, as in a log: else it reads as another text. */
+export function seen(text: string): string {
+  return text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (mark) => codeName(mark.charCodeAt(0)));
+}
+
+/** A character that has no picture, by its number. */
+export function codeName(code: number): string {
+  return `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
+}
+
+/** A text with a capital letter first. */
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** A word of the API as people write it: `RUNNING` is Running. */
+export function word(code: string): string {
+  return capital(code.toLowerCase());
 }
 
 /** A count with its word. */

@@ -1,4 +1,5 @@
 // Light, dark, or what the system says. The choice is kept; the colours themselves are CSS.
+import { keep, kept } from './kept';
 
 export type Theme = 'system' | 'light' | 'dark';
 
@@ -6,7 +7,7 @@ const STORED_AS = 'runvoy.theme';
 export const THEMES: readonly Theme[] = ['system', 'light', 'dark'];
 
 function stored(): Theme {
-  const word = localStorage.getItem(STORED_AS);
+  const word = kept(STORED_AS);
   return THEMES.find((theme) => theme === word) ?? 'system';
 }
 
@@ -15,7 +16,7 @@ class Look {
 
   choose(theme: Theme): void {
     this.theme = theme;
-    localStorage.setItem(STORED_AS, theme);
+    keep(STORED_AS, theme);
     this.apply();
   }
 

@@ -1,5 +1,5 @@
 // What comes in and goes out at the viewer's edges: frames, answers, addresses, times, copies and downloads.
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { backoffMs } from '../../src/lib/log/backoff';
 import { decodeBatch } from '../../src/lib/log/batch';
 import { textOfLines } from '../../src/lib/log/copy';
@@ -82,6 +82,13 @@ describe('the HTTP source', () => {
     expect(asked[0]?.[1]?.headers).toEqual({ 'X-API-Key': 'k' });
   });
 
+  it('takes the key nowhere else, and no cookie along', async () => {
+    const { asked, source } = answer({ execution_id: 'abc', status: 'RUNNING', events: [], next_line: 1 });
+    await source().head();
+    await source().download('raw');
+    expect(asked.map(([, init]) => [init?.redirect, init?.credentials])).toEqual([['error', 'omit'], ['error', 'omit']]);
+  });
+
   it('searches on the server, and with a signed link by the log itself', async () => {
     const query = { text: 'a b', regex: true, fromLine: 3, limit: 1, stream: undefined };
     const whole = answer({ total: 9, hits: [{ line: 4, message: 'a b' }], next_line: 5 });
@@ -159,16 +166,15 @@ describe('times', () => {
 });
 
 describe('preferences', () => {
-  const storage = (text: string | null): Storage =>
-    ({ getItem: () => text, setItem: (_key: string, value: string) => (text = value) }) as unknown as Storage;
+  const none = { times: 'off', wrap: true };
+  afterEach(() => void vi.unstubAllGlobals());
 
   it('are kept, and survive whatever else is there', () => {
-    const kept = storage(null);
-    keepPreference(kept, { times: 'utc', wrap: false });
-    expect(readPreference(kept)).toEqual({ times: 'utc', wrap: false });
-    for (const text of [null, '', 'null', '[]', '{"times":"x","wrap":1}', '{'])
-      expect(readPreference(storage(text))).toEqual({ times: 'off', wrap: true });
-    expect(readPreference(undefined)).toEqual({ times: 'off', wrap: true });
+    let text: string | null = null;
+    vi.stubGlobal('localStorage', { getItem: () => text, setItem: (_key: string, value: string) => (text = value) });
+    keepPreference({ times: 'utc', wrap: false });
+    expect(readPreference()).toEqual({ times: 'utc', wrap: false });
+    for (text of [null, '', 'null', '[]', '{"times":"x","wrap":1}', '{']) expect(readPreference()).toEqual(none);
   });
 });
 

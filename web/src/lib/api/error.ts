@@ -1,4 +1,5 @@
 // What can go wrong with a call, in one shape: the server's own error body, or that there was no answer at all.
+import { capital } from '../show';
 
 export interface LockHolder {
   lock_name: string;
@@ -61,4 +62,10 @@ export function words(error: unknown): { title: string; details: string } {
     return { title: error.message, details: error.details };
   }
   return { title: error instanceof Error ? error.message : String(error), details: '' };
+}
+
+/** Beside something that could be read once, and then not again. */
+export function stale(error: unknown): string {
+  const why = error instanceof ApiError && error.status === 0 ? 'the server does not answer' : words(error).title;
+  return `${capital(why)}; shown is what it said last.`;
 }

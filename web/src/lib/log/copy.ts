@@ -43,19 +43,3 @@ export function textOfSelection(selection: Selection, texts: Iterable<Element>):
   }
   return out ?? '';
 }
-
-/** Puts a text on the clipboard, also where the page is not served over TLS. */
-export async function copyText(text: string): Promise<void> {
-  if (navigator.clipboard) {
-    await navigator.clipboard.writeText(text);
-    return;
-  }
-  const area = document.createElement('textarea');
-  area.value = text;
-  area.className = 'log-hidden';
-  document.body.append(area);
-  area.select();
-  const copied = document.execCommand('copy');
-  area.remove();
-  if (!copied) throw new Error('the browser does not let this page copy');
-}

@@ -1,6 +1,7 @@
 // Downloads of a whole log: the command's very bytes, plain text without colours, or one JSON object a line. The key travels in a header,
 // so the browser cannot simply be sent to an address: the answer is kept until it is complete, or, where it is large and the browser lets
 // a page write one, streamed to a file that the user chose.
+import { save } from '../file';
 import { plainText } from './ansi/parser';
 import type { DownloadFormat, LogSource } from './source';
 
@@ -44,7 +45,7 @@ export async function download(source: LogSource, wanted: Download): Promise<boo
     await lines.pipeTo(file, { signal: wanted.signal });
     return true;
   }
-  save(await new Response(lines).blob(), name, kind.type);
+  save(new Blob([await new Response(lines).blob()], { type: kind.type }), name);
   return true;
 }
 
@@ -82,15 +83,4 @@ export function plainLines(): TransformStream<Uint8Array, Uint8Array> {
 
 function plain(line: string): string {
   return /[^\t\u0020-\u007e]/.test(line) ? plainText([line]) : line;
-}
-
-/** Gives a finished file to the browser. */
-function save(blob: Blob, name: string, type: string): void {
-  const address = URL.createObjectURL(new Blob([blob], { type }));
-  const link = document.createElement('a');
-  link.href = address;
-  link.download = name;
-  link.click();
-  // The browser reads it after the click has returned.
-  setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }

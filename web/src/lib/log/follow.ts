@@ -2,6 +2,7 @@
 // what a new connection sends again is dropped, and what it leaves out the store fetches. Every try begins with the question where the
 // log stands, which also brings a fresh ticket; so a lost connection, an aged ticket, a restarted server and an ended execution are all
 // the same to it.
+import { ENDED } from '../api/shapes';
 import { backoffMs } from './backoff';
 import { batchOf, decodeBatch, type Batch } from './batch';
 import { recordOf, type LogEvent } from './record';
@@ -45,13 +46,6 @@ const UPGRADE_AGAIN_MS = 30_000;
 const OPEN_WITHIN_MS = 10_000;
 /** A connection this quiet is looked after: a browser does not show pings. */
 const QUIET_MS = 30_000;
-
-const TERMINAL = new Set(['SUCCEEDED', 'FAILED', 'STOPPED']);
-
-/** Whether an execution with this status writes no more. */
-export function isTerminal(status: string): boolean {
-  return TERMINAL.has(status);
-}
 
 export class Follower {
   private next: number;
@@ -109,7 +103,7 @@ export class Follower {
       this.next = head.nextLine;
       this.told.onRewind(head.nextLine);
     }
-    if (isTerminal(head.status)) {
+    if (ENDED.includes(head.status)) {
       this.grow(head.nextLine);
       this.end();
       return;
@@ -218,7 +212,7 @@ export class Follower {
       head = undefined;
     }
     if (this.stopped || this.socket !== quiet || !quiet) return;
-    if (head && head.nextLine <= this.next && !isTerminal(head.status)) {
+    if (head && head.nextLine <= this.next && !ENDED.includes(head.status)) {
       this.guard(QUIET_MS, () => void this.look());
       return;
     }

@@ -1,5 +1,4 @@
 // The log viewer, for the pages that show one.
 export { default as LogViewer } from './LogViewer.svelte';
-export { isTerminal } from './follow';
 export { formatLineRange, parseLineRange, type LineRange } from './permalink';
 export { httpLogSource, LogError, type HttpLogSource, type LogSource } from './source';

@@ -1,4 +1,5 @@
-// What somebody chose for all logs: timestamps and wrapping. A browser that keeps nothing only forgets.
+// What somebody chose for all logs: timestamps and wrapping.
+import { keep, kept } from '../kept';
 import { TIME_STYLES, type TimeStyle } from './timestamp';
 
 export interface Preference {
@@ -8,22 +9,18 @@ export interface Preference {
 
 const KEY = 'runvoy.log';
 
-export function readPreference(storage: Storage | undefined): Preference {
+export function readPreference(): Preference {
   const preference: Preference = { times: 'off', wrap: true };
   try {
-    const kept = JSON.parse(storage?.getItem(KEY) ?? '{}') as Partial<Preference>;
-    if (TIME_STYLES.includes(kept.times as TimeStyle)) preference.times = kept.times as TimeStyle;
-    if (typeof kept.wrap === 'boolean') preference.wrap = kept.wrap;
+    const chosen = JSON.parse(kept(KEY) ?? '{}') as Partial<Preference>;
+    if (TIME_STYLES.includes(chosen.times as TimeStyle)) preference.times = chosen.times as TimeStyle;
+    if (typeof chosen.wrap === 'boolean') preference.wrap = chosen.wrap;
   } catch {
     // Somebody else's text under this name.
   }
   return preference;
 }
 
-export function keepPreference(storage: Storage | undefined, preference: Preference): void {
-  try {
-    storage?.setItem(KEY, JSON.stringify(preference));
-  } catch {
-    // A full or forbidden storage.
-  }
+export function keepPreference(preference: Preference): void {
+  keep(KEY, JSON.stringify(preference));
 }

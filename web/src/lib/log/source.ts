@@ -93,7 +93,9 @@ export function httpLogSource(options: HttpLogSource): LogSource {
     const call = options.fetch ?? globalThis.fetch;
     let response: Response;
     try {
-      response = await call(`${base}${path}?${params}`, { headers: options.headers(), cache: 'no-store', ...(signal ? { signal } : {}) });
+      // A browser takes a key along to wherever it is sent on to: so nowhere.
+      const init: RequestInit = { headers: options.headers(), cache: 'no-store', credentials: 'omit', redirect: 'error', ...(signal && { signal }) };
+      response = await call(`${base}${path}?${params}`, init);
     } catch (error) {
       if (signal?.aborted) throw error;
       throw new LogError('the server cannot be reached', 0);

@@ -52,7 +52,7 @@ export class LogView implements StageOwner {
   private readonly timers: ReturnType<typeof setInterval>[] = [];
 
   constructor(private readonly options: LogViewOptions) {
-    const preference = readPreference(globalThis.localStorage);
+    const preference = readPreference();
     this.times = preference.times;
     this.wrap = preference.wrap;
     this.store = new LogStore(options.source, () => this.stage?.invalidate());
@@ -291,7 +291,7 @@ export class LogView implements StageOwner {
   }
 
   private keep(): void {
-    keepPreference(globalThis.localStorage, { times: this.times, wrap: this.wrap });
+    keepPreference({ times: this.times, wrap: this.wrap });
     this.stage.restyle();
     this.render();
   }

@@ -1,4 +1,5 @@
 // Questions before something that cannot be taken back, and short words about what was done. App.svelte shows both.
+import { capital, seen } from '../show';
 
 export interface Question {
   title: string;
@@ -23,6 +24,8 @@ interface Asked extends Question {
 class Talk {
   question: Asked | undefined = $state.raw();
   said: { text: string; bad: boolean } | undefined = $state.raw();
+  /** How many windows are open. */
+  windows = $state(0);
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   /** Asks, and waits for the answer. */
@@ -30,6 +33,8 @@ class Talk {
     return new Promise((resolve) => {
       this.question = {
         ...question,
+        title: seen(question.title),
+        text: seen(question.text),
         answer: (answer) => {
           this.question = undefined;
           resolve(answer);
@@ -41,7 +46,7 @@ class Talk {
   /** Says something for some seconds. */
   say(text: string, bad = false): void {
     clearTimeout(this.timer);
-    this.said = { text: text.charAt(0).toUpperCase() + text.slice(1), bad };
+    this.said = { text: capital(seen(text)), bad };
     this.timer = setTimeout(() => (this.said = undefined), bad ? 12_000 : 5_000);
   }
 

@@ -1,5 +1,6 @@
 // One line of a terminal: characters in cells, each with its pen, and a cursor that `\r` and backspace move back. So a progress bar ends
 // as a terminal would leave it, in one pass over its bytes however often it was drawn.
+import { codeName } from '../../show';
 import { PLAIN, type Pen } from './pen';
 import { span, type Span } from './span';
 
@@ -104,8 +105,7 @@ export class Cells {
   }
 
   private marks(from: number, to: number, kind: string): Span[] {
-    const name = (code: number): string => `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
-    return [{ text: Array.from(this.chars.subarray(from, to), name).join(''), classes: kind }];
+    return [{ text: Array.from(this.chars.subarray(from, to), codeName).join(''), classes: kind }];
   }
 
   private room(size: number): void {

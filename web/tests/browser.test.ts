@@ -1,0 +1,83 @@
+// What the page asks of the browser itself: the clipboard, files, and what it keeps.
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { copyText } from '../src/lib/clipboard';
+import { save } from '../src/lib/file';
+import { keep, kept } from '../src/lib/kept';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
+
+/** A page without a clipboard, as over plain HTTP, with these windows open; tells where a text was put to be copied. */
+function plainPage(windows: string[], copies: boolean): string[] {
+  const put: string[] = [];
+  const place = (name: string) => ({ append: (area: { value: string }) => put.push(`${name}: ${area.value}`) });
+  vi.stubGlobal('navigator', {});
+  vi.stubGlobal('document', {
+    body: place('body'),
+    querySelectorAll: () => windows.map(place),
+    createElement: () => ({ value: '', className: '', select: () => undefined, remove: () => undefined }),
+    execCommand: () => copies,
+  });
+  return put;
+}
+
+test('a text is copied where there is a clipboard', async () => {
+  const writeText = vi.fn();
+  vi.stubGlobal('navigator', { clipboard: { writeText } });
+  await copyText('a');
+  expect(writeText).toHaveBeenCalledWith('a');
+});
+
+test('without TLS a text is copied inside the window that is open, for nothing else can be selected', async () => {
+  const put = plainPage([], true);
+  await copyText('a');
+  expect(put).toEqual(['body: a']);
+  const inside = plainPage(['keys', 'question'], true);
+  await copyText('b');
+  expect(inside).toEqual(['question: b']);
+});
+
+test('that a text was not copied is told', async () => {
+  plainPage([], false);
+  await expect(copyText('a')).rejects.toThrow('does not let this page copy');
+});
+
+test('a file stays until the browser has read it', () => {
+  const link = { href: '', download: '', click: vi.fn() };
+  vi.stubGlobal('document', { createElement: () => link });
+  vi.spyOn(URL, 'createObjectURL').mockReturnValue('blob:1');
+  const revoked = vi.spyOn(URL, 'revokeObjectURL').mockReturnValue();
+  save(new Blob(['x']), 'audit.ndjson');
+  expect(link).toMatchObject({ href: 'blob:1', download: 'audit.ndjson' });
+  expect([link.click.mock.calls.length, revoked.mock.calls.length]).toEqual([1, 0]);
+  vi.advanceTimersByTime(60_000);
+  expect(revoked).toHaveBeenCalledWith('blob:1');
+});
+
+test('what is kept is found again, until it is taken away', () => {
+  const texts = new Map<string, string>();
+  vi.stubGlobal('localStorage', { getItem: (name: string) => texts.get(name) ?? null, setItem: (name: string, text: string) => texts.set(name, text), removeItem: (name: string) => texts.delete(name) });
+  keep('a', 'b');
+  expect(kept('a')).toBe('b');
+  keep('a', null);
+  expect([kept('a'), texts.size]).toEqual([null, 0]);
+});
+
+test('a browser that lets the page keep nothing still shows it', async () => {
+  const refuses = { get: () => { throw new DOMException('denied', 'SecurityError'); }, configurable: true };
+  Object.defineProperty(globalThis, 'localStorage', refuses);
+  try {
+    keep('a', 'b');
+    expect(kept('a')).toBeNull();
+    const { look } = await import('../src/lib/theme.svelte');
+    expect(look.theme).toBe('system');
+  } finally {
+    Reflect.deleteProperty(globalThis, 'localStorage');
+  }
+});

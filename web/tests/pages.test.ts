@@ -1,0 +1,94 @@
+// Pages as markup, with what they read given: each is loading, refused, empty or full, and says which.
+import { render } from 'svelte/server';
+import { expect, test, vi } from 'vitest';
+import { ApiError } from '../src/lib/api/error';
+import type { Reading } from '../src/lib/live.svelte';
+import { session } from '../src/lib/session.svelte';
+
+const at = '2026-01-01T00:00:00Z';
+const reading = vi.hoisted(() => ({ data: undefined as unknown, error: undefined as unknown, loading: false, refresh: async () => undefined }));
+
+vi.hoisted(() => {
+  vi.stubGlobal('location', { pathname: '/', search: '', hash: '', href: 'http://host/', origin: 'http://host' });
+  vi.stubGlobal('localStorage', { getItem: () => null });
+});
+vi.mock('../src/lib/live.svelte', () => ({ live: () => reading }));
+vi.mock('../src/lib/session.svelte', () => ({ ownAddress: () => 'http://host', session: { phase: 'ready', can: () => false, me: { email: 'ana@example.com' }, api: {} } }));
+
+/** The markup of a page that has read this. */
+async function page(name: string, read: Partial<Reading>, props: Record<string, unknown> = {}): Promise<string> {
+  Object.assign(reading, { data: undefined, error: undefined, loading: false }, read);
+  const { default: component } = await import(`../src/pages/${name}.svelte`);
+  return render(component, { props }).body.replace(/<!--.*?-->/g, '');
+}
+
+const TABLES = [
+  { name: 'Workers', rows: [{ worker_id: 'w', name: 'build-1', live: true, running: 1, concurrency: 2, seen_at: at, version: '1' }], cell: 'build-1', empty: 'There is no worker' },
+  { name: 'Locks', rows: [{ lock_name: 'staging', held_by: 'ana', since: at, waiters: 0, execution_id: 'e' }], cell: 'staging', empty: 'No lock is held' },
+  { name: 'Queues', rows: [{ name: 'builds', depth: 0, in_flight: 0 }], cell: 'builds', empty: 'There is no queue' },
+];
+
+test.each(TABLES)('$name: loading, refused, empty, full', async ({ name, rows, cell, empty }) => {
+  const shown: string[][] = [];
+  for (const read of [{ loading: true }, { error: new Error('no answer') }, { data: [] }, { data: rows }]) {
+    const html = await page(name, read);
+    shown.push([`<h1>${name}</h1>`, 'Loading…', 'Try again', empty, cell].filter((word) => html.includes(word)));
+  }
+  const heading = `<h1>${name}</h1>`;
+  expect(shown).toEqual([[heading, 'Loading…'], [heading, 'Try again'], [heading, empty], [heading, cell]]);
+});
+
+test('a long list leads on and back, and says where it ends', async () => {
+  const job = { jobId: 'j', status: 'RUNNING', createdAt: at };
+  const links = async (next: string | undefined, query: string) => {
+    const html = await page('Jobs', { data: { items: [job], next } }, { query: new URLSearchParams(query) });
+    return ['>Newest<', '>Older<', 'These are the oldest.'].filter((word) => html.includes(word));
+  };
+  expect(await links(undefined, '')).toEqual([]);
+  expect(await links('c1', '')).toEqual(['>Older<']);
+  expect(await links('c2', 'cursor=c1')).toEqual(['>Newest<', '>Older<']);
+  expect(await links(undefined, 'cursor=c2')).toEqual(['>Newest<', 'These are the oldest.']);
+  expect(await page('Jobs', { loading: true }, { query: new URLSearchParams('cursor=c2') })).not.toContain('oldest');
+});
+
+const JOB = { jobId: 'j', name: 'nightly', status: 'RUNNING', createdAt: at };
+
+test.each([
+  ...TABLES.map(({ name, rows, cell }) => ({ name, data: rows, kept: cell, props: {} })),
+  { name: 'Jobs', data: { items: [JOB] }, kept: 'nightly', props: { query: new URLSearchParams() } },
+  { name: 'Job', data: { ...JOB, tasks: [] }, kept: 'nightly', props: { id: 'j' } },
+  { name: 'Health', data: { tasks: [] }, kept: 'Nothing runs', props: {} },
+])('$name: what was read stays while the server is away, and says so', async ({ name, data, kept, props }) => {
+  const away = await page(name, { data, error: new ApiError(0, 'UNREACHABLE', 'no answer') }, props);
+  expect(away).toContain(kept);
+  expect(away).toContain('The server does not answer; shown is what it said last.');
+  expect(await page(name, { data, error: new ApiError(403, 'FORBIDDEN', 'not for your role') }, props)).toContain('Not for your role; shown is');
+  expect(await page(name, { data }, props)).not.toContain('shown is');
+});
+
+test('the form to run does not take secrets that could not be read for none', async () => {
+  const none = 'There is none that you may use.';
+  expect(await page('Run', { data: { secrets: [], images: [] } })).toContain(none);
+  expect(await page('Run', { loading: true })).not.toContain(none);
+  const refused = await page('Run', { error: new Error('no answer') });
+  expect(refused).not.toContain(none);
+  expect(refused).toContain('The images cannot be read.');
+  expect(refused).toContain('No answer');
+});
+
+test('a shared log is a page of its own for a guest, and part of the page for others', async () => {
+  const link = { id: 'e', token: 't' };
+  expect(await page('Linked', { loading: true }, link)).not.toMatch(/<main|Sign in/);
+  session.phase = 'setup';
+  const guest = await page('Linked', { loading: true }, link);
+  session.phase = 'ready';
+  for (const part of ['<main', 'Sign in', 'Loading…']) expect(guest).toContain(part);
+});
+
+test('the filter for one’s own executions says whether it is on', async () => {
+  const shown = (query: string) => page('Executions', { data: { items: [] } }, { query: new URLSearchParams(query) });
+  vi.spyOn(session, 'can').mockReturnValue(true);
+  expect(await shown('user=ana@example.com')).toMatch(/aria-pressed="true"[^>]*>Mine/);
+  expect(await shown('')).toMatch(/aria-pressed="false"[^>]*>Mine/);
+  vi.restoreAllMocks();
+});
