@@ -30,6 +30,7 @@ mod stall;
 mod stream;
 mod ticket;
 mod tls;
+mod traffic;
 mod view;
 mod vigil;
 
