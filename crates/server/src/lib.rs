@@ -4,6 +4,7 @@
 mod address;
 mod answer;
 mod app;
+mod body;
 mod bundle;
 mod call;
 mod cors;
@@ -24,6 +25,7 @@ mod query;
 mod request_id;
 mod request_line;
 mod resource;
+mod room;
 mod route;
 mod rpc;
 mod stall;
