@@ -19,6 +19,7 @@ use crate::limit::Attempts;
 use crate::link::LinkKey;
 use crate::proxy::Network;
 use crate::resource;
+use crate::room::Room;
 use crate::route::TableRow;
 use crate::rpc::{RpcEntry, RpcRule, TokenKey};
 use crate::ticket::TicketKey;
@@ -38,6 +39,8 @@ pub struct ServerConfig {
     pub ticket_key: [u8; 32],
     /// A user may follow this many logs at once.
     pub max_streams_per_user: usize,
+    /// Large requests may hold this many bytes together, over all connections.
+    pub max_request_bytes: usize,
     /// So many wrong keys and tokens a minute are looked at, per address and per beginning of a key; 0 is any number.
     pub failed_keys_per_minute: u32,
     /// So many wrong claim tokens a minute are looked at, per address; 0 is any number.
@@ -60,6 +63,7 @@ impl ServerConfig {
             metrics_public: false,
             ticket_key,
             max_streams_per_user: 1_000,
+            max_request_bytes: 256 << 20,
             failed_keys_per_minute: 60,
             failed_claims_per_minute: 20,
             trusted_proxies: Vec::new(),
@@ -118,6 +122,7 @@ pub(crate) struct State {
     pub(crate) metrics: MetricsText,
     pub(crate) host: Arc<dyn Host>,
     pub(crate) cors: Cors,
+    pub(crate) room: Arc<Room>,
     pub(crate) key_attempts: Attempts,
     pub(crate) claim_attempts: Attempts,
     pub(crate) tickets: TicketKey,
@@ -201,6 +206,7 @@ impl App {
         let openapi = crate::openapi::document(&routes);
         let state = Arc::new(State {
             cors: Cors::new(&parts.config.cors_origins),
+            room: Room::new(parts.config.max_request_bytes),
             key_attempts: Attempts::new(parts.config.failed_keys_per_minute),
             claim_attempts: Attempts::new(parts.config.failed_claims_per_minute),
             tickets: TicketKey::new(parts.config.ticket_key),

@@ -2,29 +2,26 @@
 
 use std::error::Error as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{FromRequestParts as _, RawPathParams};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderName, header};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use parking_lot::Mutex;
 use runvoy_engine::{Caller, Engine, EngineError};
 use runvoy_model::execution::Execution;
 use serde::de::DeserializeOwned;
-use tokio::time::timeout;
 
 use crate::address::Reached;
 use crate::app::State;
+use crate::body::{self, BODY_TIMEOUT, MOST_OPENED_BYTES, Unread};
 use crate::fault::Fault;
 use crate::query::Query;
+use crate::room::Load;
 
 /// The largest body that a route takes, unless it says otherwise.
 pub(crate) const MOST_BODY_BYTES: usize = 1 << 20;
-/// A body that takes longer than this to come in is given up.
-const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const MOST_KEY_CHARS: usize = 255;
 
@@ -56,6 +53,8 @@ pub(crate) struct Call {
     pub(crate) request_id: String,
     /// Taken by the first who reads it. Behind a lock only because a body cannot be shared, and a call is.
     pub(crate) body: Mutex<Body>,
+    /// What the body holds, for as long as the call lasts.
+    pub(crate) load: Load,
 }
 
 impl Call {
@@ -107,7 +106,7 @@ impl Call {
     /// The body as JSON of at most this many bytes; `None` where there is none.
     pub(crate) async fn json_within<T: DeserializeOwned>(&self, most: usize) -> Result<Option<T>, Fault> {
         let body = std::mem::replace(&mut *self.body.lock(), Body::empty());
-        let body = read(body, &self.parts, most).await?;
+        let body = self.read(body, most).await?;
         if body.is_empty() {
             return Ok(None);
         }
@@ -117,6 +116,11 @@ impl Call {
         if !media_type.eq_ignore_ascii_case("application/json") {
             return Err(Fault::invalid("Content-Type", "must be application/json"));
         }
+        let opened = body::opened_bytes(&body);
+        if opened > MOST_OPENED_BYTES {
+            return Err(Fault::too_many_values(MOST_OPENED_BYTES));
+        }
+        self.load.set(opened)?;
         match axum::Json::<T>::from_bytes(&body) {
             Ok(axum::Json(value)) => Ok(Some(value)),
             // The cause names the field; the rejection itself only says that there is one.
@@ -126,17 +130,17 @@ impl Call {
             }
         }
     }
-}
 
-async fn read(body: Body, parts: &Parts, most: usize) -> Result<Bytes, Fault> {
-    let declared = parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if declared.is_some_and(|length| length > most as u64) {
-        return Err(Fault::too_large(most));
-    }
-    match timeout(BODY_TIMEOUT, Limited::new(body, most).collect()).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Fault::too_large(most)),
-        Ok(Err(_)) => Err(Fault::invalid("body", "broke off before its end")),
-        Err(_) => Err(Fault::invalid("body", format!("did not come in within {} s", BODY_TIMEOUT.as_secs()))),
+    async fn read(&self, mut body: Body, most: usize) -> Result<Bytes, Fault> {
+        let declared = self.parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+        if declared.is_some_and(|length| length > most as u64) {
+            return Err(Fault::too_large(most));
+        }
+        body::read(&mut body, most, &self.load).await.map_err(|unread| match unread {
+            Unread::TooLarge => Fault::too_large(most),
+            Unread::BrokeOff => Fault::invalid("body", "broke off before its end"),
+            Unread::Late => Fault::invalid("body", format!("did not come in within {} s", BODY_TIMEOUT.as_secs())),
+            Unread::NoRoom => Fault::NoRoom,
+        })
     }
 }

@@ -96,7 +96,8 @@ impl Entry {
             Err(fault) => Err(fault),
             Ok(()) => {
                 let (reached, request_id) = (reached.clone(), line.request_id().to_owned());
-                let answering = (route.handler)(Call { state, caller, parts, params, reached, request_id, body: Mutex::new(body) });
+                let (body, load) = (Mutex::new(body), state.room.load());
+                let answering = (route.handler)(Call { state, caller, parts, params, reached, request_id, body, load });
                 // A client that goes away must not leave a change half done, so changes run to their end on a task of their own.
                 if is_change {
                     tokio::spawn(answering).await.unwrap_or_else(|_| Err(Fault::Panicked))

@@ -11,6 +11,7 @@ use runvoy_wire::{Code, ErrorBody, LockHeld};
 use crate::address::Reached;
 use crate::answer;
 use crate::app::State;
+use crate::room::Full;
 
 /// Why a request is not answered as hoped.
 #[derive(Debug)]
@@ -32,6 +33,8 @@ pub(crate) enum Fault {
     RangeNotSatisfiable(u64),
     /// Whoever asks has failed too often to show who they are; they may try again after this time.
     TooManyAttempts(Duration),
+    /// There is no room for the request now.
+    NoRoom,
     /// The handler panicked.
     Panicked,
 }
@@ -39,6 +42,12 @@ pub(crate) enum Fault {
 impl From<EngineError> for Fault {
     fn from(error: EngineError) -> Self {
         Self::Engine(error)
+    }
+}
+
+impl From<Full> for Fault {
+    fn from(_: Full) -> Self {
+        Self::NoRoom
     }
 }
 
@@ -74,6 +83,11 @@ impl Fault {
     /// The body is larger than the route takes.
     pub(crate) fn too_large(limit: usize) -> Self {
         Self::refused(Code::PayloadTooLarge, "the body is too large", format!("at most {limit} bytes"))
+    }
+
+    /// The body asks for more memory than one request may have.
+    pub(crate) fn too_many_values(limit: usize) -> Self {
+        Self::refused(Code::PayloadTooLarge, "the body holds too many values", format!("they would take more than {limit} bytes of memory"))
     }
 
     /// The user follows as many logs as one may.
@@ -153,6 +167,10 @@ impl Fault {
                 response
             }
             Self::TooManyAttempts(wait) => too_often(wait, "too many failed attempts"),
+            Self::NoRoom => {
+                let body = ErrorBody::new(Code::ServiceUnavailable, Full.to_string(), "nothing was done; try again in a second");
+                later(respond(Code::ServiceUnavailable, body))
+            }
             Self::Panicked => {
                 tracing::error!(request_id, "a handler panicked");
                 internal(request_id)

@@ -4,6 +4,7 @@
 mod address;
 mod answer;
 mod app;
+mod body;
 mod bundle;
 mod call;
 mod cors;
@@ -24,12 +25,14 @@ mod query;
 mod request_id;
 mod request_line;
 mod resource;
+mod room;
 mod route;
 mod rpc;
 mod stall;
 mod stream;
 mod ticket;
 mod tls;
+mod traffic;
 mod view;
 mod vigil;
 

@@ -31,6 +31,7 @@ use crate::peer::{Connection, Peer};
 use crate::preface::Prompt;
 use crate::stall::Unstalled;
 use crate::tls::{self, TlsError};
+use crate::traffic::{Answer, Traffic};
 
 /// A place that could not be listened on.
 #[derive(Debug, thiserror::Error)]
@@ -54,15 +55,22 @@ pub enum ListenError {
 pub struct Limits {
     /// More connections than this wait to be accepted.
     pub max_connections: usize,
-    /// A request's head must have come in by then; an idle connection is closed then, too.
+    /// A request's head must have come in by then; an idle connection of HTTP/1.1 is closed then, too.
     pub header_timeout: Duration,
+    /// A connection on which nothing has been under way for so long is closed.
+    pub idle_timeout: Duration,
     /// How long requests under way may take to finish once the server stops.
     pub drain: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_connections: 10_000, header_timeout: Duration::from_secs(30), drain: Duration::from_secs(10) }
+        Self {
+            max_connections: 10_000,
+            header_timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(300),
+            drain: Duration::from_secs(10),
+        }
     }
 }
 
@@ -255,14 +263,15 @@ async fn speak<S>(stream: S, connection: Connection, app: App, limits: Limits)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let answering = app.clone();
+    let (answering, traffic) = (app.clone(), Traffic::new());
+    let requests = Arc::clone(&traffic);
     let service = service_fn(move |request: Request<Incoming>| {
-        let app = answering.clone();
+        let (app, underway) = (answering.clone(), requests.begin());
         async move {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(connection);
             name_host(&mut request);
-            Ok::<_, Infallible>(app.answer(request).await)
+            Ok::<_, Infallible>(app.answer(request).await.map(|body| Answer::new(body, underway)))
         }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
@@ -276,9 +285,15 @@ where
         .max_header_list_size(u32::try_from(MOST_HEAD_BYTES).expect("a constant"));
     let stream = Prompt::new(stream, limits.header_timeout);
     let mut serving = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
-    let served = tokio::select! {
-        served = serving.as_mut() => served,
-        () = app.stopping() => {
+    let ended = tokio::select! {
+        served = serving.as_mut() => Some(served),
+        () = app.stopping() => None,
+        // An answered ping is no request: who only answers those is idle.
+        () = traffic.ceased(limits.idle_timeout) => None,
+    };
+    let served = match ended {
+        Some(served) => served,
+        None => {
             serving.as_mut().graceful_shutdown();
             serving.await
         }

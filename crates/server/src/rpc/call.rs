@@ -10,14 +10,23 @@ use runvoy_model::name::Name;
 use runvoy_rpc::connectrpc::{ConnectError, RequestContext, Response, ServiceResult, ServiceStream};
 
 use super::error::RpcFault;
+use super::refusal;
+use super::rule::RpcRule;
 use super::token::Task;
+use super::upload::Upload;
 use crate::app::{OpenStream, State};
-use crate::fault::{Fault, shortened};
+use crate::fault::Fault;
+use crate::room::Load;
 
 /// Who calls, put into a request once that is known. Without it no handler runs.
 #[derive(Clone)]
 pub(super) struct Admitted {
     pub(super) caller: Caller,
+    pub(super) rule: RpcRule,
+    /// What the call holds of the room for large requests.
+    pub(super) load: Arc<Load>,
+    /// The same, message by message, where there are many.
+    pub(super) upload: Option<Arc<Upload>>,
     /// The HTTP status that comes nearest to what the call ended with, for the log; 0 where it ended well.
     pub(super) ended: Arc<AtomicU16>,
 }
@@ -26,6 +35,7 @@ pub(super) struct Admitted {
 pub(crate) struct Call {
     pub(super) state: Arc<State>,
     pub(super) caller: Caller,
+    rule: RpcRule,
 }
 
 impl Call {
@@ -49,6 +59,11 @@ impl Call {
     /// Counts a stream of the caller until it is dropped; refuses one where they have as many as they may.
     pub(super) fn open_stream(&self) -> Result<OpenStream, RpcFault> {
         self.state.open_stream(&self.caller.email).ok_or_else(|| Fault::too_many_streams().into())
+    }
+
+    /// What a part of the call ends with that met a fault: a stream, an item of a batch. A refusal is kept in the trail first.
+    pub(super) async fn ended(&self, fault: RpcFault) -> ConnectError {
+        refusal::noted(&self.state, &self.caller, &self.rule, fault).await.into_status(&self.caller.request_id)
     }
 
     /// Refuses a key that is limited to other queues.
@@ -75,22 +90,24 @@ impl Rpc {
         M: Send + 'static,
     {
         let admitted = admitted(&context)?;
-        let answering = handler(self.call(&admitted), request);
-        let answered = tokio::spawn(answering).await.unwrap_or_else(|_| Err(Fault::Panicked.into()));
-        let answered = match answered {
-            Err(fault) => Err(self.noted(&context, &admitted.caller, fault).await),
-            answered => answered,
-        };
-        told(&admitted, answered).map(Response::new)
+        let (answering, load) = (handler(self.call(&admitted), request), Arc::clone(&admitted.load));
+        let answered = tokio::spawn(async move {
+            let answered = answering.await;
+            drop(load);
+            answered
+        });
+        let answered = answered.await.unwrap_or_else(|_| Err(Fault::Panicked.into()));
+        self.told(&admitted, answered).await.map(Response::new)
     }
 
-    /// Answers a call that only looks.
+    /// Answers a call that leaves nothing half done when its client goes away.
     pub(super) async fn read<Q, M, F>(&self, context: RequestContext, request: Q, handler: impl FnOnce(Call, Q) -> F) -> ServiceResult<M>
     where
         F: Future<Output = Result<M, RpcFault>>,
     {
         let admitted = admitted(&context)?;
-        told(&admitted, handler(self.call(&admitted), request).await).map(Response::new)
+        let answered = handler(self.call(&admitted), request).await;
+        self.told(&admitted, answered).await.map(Response::new)
     }
 
     /// Answers a call with a stream.
@@ -107,30 +124,22 @@ impl Rpc {
     }
 
     fn call(&self, admitted: &Admitted) -> Call {
-        Call { state: Arc::clone(&self.state), caller: admitted.caller.clone() }
+        Call { state: Arc::clone(&self.state), caller: admitted.caller.clone(), rule: admitted.rule }
     }
 
-    /// Keeps a refusal in the trail, if it is one; where it cannot be kept, that is the answer.
-    async fn noted(&self, context: &RequestContext, caller: &Caller, fault: RpcFault) -> RpcFault {
-        let RpcFault::Edge(Fault::Engine(error)) = fault else { return fault };
-        let (why, fault) = (shortened(&error.to_string()), Fault::Engine(error));
-        let Some(code) = fault.to_be_noted() else { return fault.into() };
-        let action = format!("POST {}", context.path().unwrap_or_default());
-        match self.state.engine.note_refused(caller, &action, code.as_str(), &why).await {
-            Ok(()) => fault.into(),
-            Err(error) => error.into(),
-        }
+    /// What the client is told, once a refusal was kept.
+    async fn told<M>(&self, admitted: &Admitted, answered: Result<M, RpcFault>) -> Result<M, ConnectError> {
+        let fault = match answered {
+            Ok(answer) => return Ok(answer),
+            Err(fault) => fault,
+        };
+        let fault = refusal::noted(&self.state, &admitted.caller, &admitted.rule, fault).await;
+        let status = fault.into_status(&admitted.caller.request_id);
+        admitted.ended.store(status.http_status().as_u16(), Ordering::Relaxed);
+        Err(status)
     }
 }
 
 fn admitted(context: &RequestContext) -> Result<Admitted, ConnectError> {
     context.extensions().get::<Admitted>().cloned().ok_or_else(|| ConnectError::unauthenticated("no API key was sent"))
-}
-
-fn told<M>(admitted: &Admitted, answered: Result<M, RpcFault>) -> Result<M, ConnectError> {
-    answered.map_err(|fault| {
-        let status = fault.into_status(&admitted.caller.request_id);
-        admitted.ended.store(status.http_status().as_u16(), Ordering::Relaxed);
-        status
-    })
 }

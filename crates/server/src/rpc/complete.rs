@@ -27,7 +27,7 @@ pub(super) async fn complete_many(call: Call, request: CompleteJobsRequest) -> R
     let one = |request| async {
         match end(&call, request).await {
             Ok(job) => CompletedJob { job: job.into(), ..CompletedJob::default() },
-            Err(fault) => CompletedJob { error: item_error(fault, &call).into(), ..CompletedJob::default() },
+            Err(fault) => CompletedJob { error: item_error(fault, &call).await.into(), ..CompletedJob::default() },
         }
     };
     let results = stream::iter(request.jobs).map(one).buffered(UNDER_WAY).collect().await;

@@ -41,9 +41,10 @@ const LOOK_AT_CALLER: Duration = Duration::from_secs(5);
 pub(super) async fn dequeue(call: Call, request: DequeueJobRequest) -> Result<ServiceStream<DequeueJobResponse>, RpcFault> {
     let dequeue = Dequeue::of(call, request).await?;
     let leases = stream::try_unfold(dequeue, |mut dequeue| async move {
-        let next = dequeue.next().await;
-        let next = next.map_err(|fault| fault.into_status(&dequeue.call.caller.request_id))?;
-        Ok::<_, ConnectError>(next.map(|response| (response, dequeue)))
+        match dequeue.next().await {
+            Ok(next) => Ok::<_, ConnectError>(next.map(|response| (response, dequeue))),
+            Err(fault) => Err(dequeue.call.ended(fault).await),
+        }
     });
     Ok(Box::pin(leases))
 }

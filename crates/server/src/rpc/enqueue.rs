@@ -28,16 +28,16 @@ pub(super) async fn enqueue_many(call: Call, request: EnqueueJobsRequest) -> Res
     let one = |request| async {
         match submit(&call, request).await {
             Ok(execution) => EnqueuedJob { job: made(&execution).into(), ..EnqueuedJob::default() },
-            Err(fault) => EnqueuedJob { error: item_error(fault, &call).into(), ..EnqueuedJob::default() },
+            Err(fault) => EnqueuedJob { error: item_error(fault, &call).await.into(), ..EnqueuedJob::default() },
         }
     };
     let results = stream::iter(request.jobs).map(one).buffered(UNDER_WAY).collect().await;
     Ok(EnqueueJobsResponse { results, ..EnqueueJobsResponse::default() })
 }
 
-/// What the call alone would have failed with.
-pub(super) fn item_error(fault: RpcFault, call: &Call) -> ItemError {
-    let status = fault.into_status(&call.caller.request_id);
+/// What the call alone would have failed with; as of that, a refusal is kept in the trail.
+pub(super) async fn item_error(fault: RpcFault, call: &Call) -> ItemError {
+    let status = call.ended(fault).await;
     let code = i32::try_from(status.code.grpc_code()).unwrap_or(i32::MAX);
     ItemError { code, message: status.message.unwrap_or_default(), ..ItemError::default() }
 }

@@ -10,7 +10,7 @@ use axum::body::Body;
 use futures_util::future::BoxFuture;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body_util::{BodyExt as _, Limited};
 use runvoy_engine::{Caller, Credential};
 use runvoy_rpc::connectrpc::{ConnectError, ConnectRpcService, DeadlinePolicy, Router};
 use tokio::time::timeout;
@@ -18,18 +18,21 @@ use tower::Service as _;
 
 use super::call::Admitted;
 use super::error::RpcFault;
+use super::refusal;
 use super::rule::{RULES, RpcRule};
+use super::scale::Scale;
+use super::upload::Upload;
 use crate::address::Reached;
 use crate::app::State;
+use crate::body::{self, BODY_TIMEOUT, Unread};
 use crate::entry::secure;
 use crate::fault::{Fault, shortened};
 use crate::meter::Meter;
 use crate::peer::Connection;
 use crate::request_line::RequestLine;
+use crate::room::Load;
 use crate::{credential, proxy, request_id};
 
-/// A call that takes longer than this to come in is given up; an upload may take as long as it likes.
-const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 /// What is left of a refused call is read for so long and up to so much.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 const DRAINED_BYTES: usize = 64 << 10;
@@ -52,7 +55,7 @@ impl RpcEntry {
     pub(crate) fn new(state: &Arc<State>) -> Self {
         // A deadline that a client asks for holds for its stream too: what it does not wait for goes to others.
         let deadlines = DeadlinePolicy::new().with_enforce_on_streams(true);
-        let service = ConnectRpcService::new(super::router(state)).with_deadline_policy(deadlines);
+        let service = ConnectRpcService::new(super::router(state)).with_deadline_policy(deadlines).with_interceptor(Scale);
         let methods = RULES.iter().map(|rule| (rule.path, (*rule, Meter::new(rule.path)))).collect();
         Self(Arc::new(Inner { state: Arc::clone(state), service, methods, unknown: Meter::new("unknown") }))
     }
@@ -139,11 +142,19 @@ impl Inner {
         let caller = self.identify(&parts, reached, &request_id).await.map_err(|fault| refused(fault.into()))?;
         line.user(Some(&caller));
         self.permit(rule, &caller).await.map_err(refused)?;
-        let body = body.take().expect("it is taken once");
-        let body = if rule.is_upload { body } else { read(body, super::most_bytes(rule.path)).await? };
+        let load = Arc::new(self.state.room.load());
+        let upload = rule.is_upload.then(|| Upload::new(Arc::clone(&load)));
+        let sent = match &upload {
+            // An upload may take as long as it likes.
+            Some(upload) => Arc::clone(upload).count(body.take().expect("it is taken once")),
+            None => {
+                let body = body.as_mut().expect("it is not taken");
+                read(body, super::most_bytes(rule.path), &load).await.map_err(refused)?
+            }
+        };
         let ended = Arc::new(AtomicU16::new(0));
-        parts.extensions.insert(Admitted { caller, ended: Arc::clone(&ended) });
-        Ok((Request::from_parts(parts, body), ended))
+        parts.extensions.insert(Admitted { caller, rule: *rule, load, upload, ended: Arc::clone(&ended) });
+        Ok((Request::from_parts(parts, sent), ended))
     }
 
     /// Tells who calls. Whoever fails too often at that is told only to wait.
@@ -160,12 +171,10 @@ impl Inner {
 
     /// Applies the rule. That somebody tried what they may not is kept before they are told.
     async fn permit(&self, rule: &RpcRule, caller: &Caller) -> Result<(), RpcFault> {
-        let Err(error) = caller.may(rule.action) else { return Ok(()) };
-        let (why, fault) = (error.to_string(), Fault::from(error));
-        if let Some(code) = fault.to_be_noted() {
-            self.state.engine.note_refused(caller, &format!("POST {}", rule.path), code.as_str(), &why).await?;
+        match caller.may(rule.action) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(refusal::noted(&self.state, caller, rule, error.into()).await),
         }
-        Err(fault.into())
     }
 
     fn options(&self, parts: &Parts) -> Response<Body> {
@@ -187,16 +196,16 @@ async fn is_drained(body: Option<Body>) -> bool {
 }
 
 /// The whole of a call, before anything is done for it.
-async fn read(body: Body, most: usize) -> Result<Body, ConnectError> {
+async fn read(body: &mut Body, most: usize, load: &Load) -> Result<Body, RpcFault> {
     // What frames a message takes a few bytes too.
-    match timeout(BODY_TIMEOUT, Limited::new(body, most + 64).collect()).await {
-        Ok(Ok(body)) => Ok(Body::from(body.to_bytes())),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            Err(ConnectError::resource_exhausted(format!("the message is too large: at most {most} bytes")))
-        }
-        Ok(Err(_)) => Err(ConnectError::invalid_argument("the message broke off before its end")),
-        Err(_) => Err(ConnectError::deadline_exceeded(format!("the message did not come in within {} s", BODY_TIMEOUT.as_secs()))),
-    }
+    let status = match body::read(body, most + 64, load).await {
+        Ok(whole) => return Ok(Body::from(whole)),
+        Err(Unread::NoRoom) => return Err(Fault::NoRoom.into()),
+        Err(Unread::TooLarge) => ConnectError::resource_exhausted(format!("the message is too large: at most {most} bytes")),
+        Err(Unread::BrokeOff) => ConnectError::invalid_argument("the message broke off before its end"),
+        Err(Unread::Late) => ConnectError::deadline_exceeded(format!("the message did not come in within {} s", BODY_TIMEOUT.as_secs())),
+    };
+    Err(RpcFault::Received(status))
 }
 
 impl tower::Service<Request<Body>> for RpcEntry {

@@ -11,6 +11,7 @@ use runvoy_wire::Code;
 
 use super::token::BadToken;
 use crate::fault::{Fault, chain, shortened};
+use crate::room::Full;
 
 /// Why a call is not answered as hoped.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(crate) enum RpcFault {
     NoJob(String),
     /// The key is for other queues.
     OtherQueue(String),
+    /// The caller speaks for a worker that is not theirs.
+    OtherWorker(String),
     /// What the client sends cannot be read.
     Received(ConnectError),
     /// The server stops.
@@ -61,28 +64,63 @@ impl RpcFault {
         Self::Edge(Fault::invalid(field, message))
     }
 
+    /// The code and the words of a refusal that is kept in the trail: what the engine refuses as it does of the HTTP API, and what only calls can ask for. A
+    /// lease that lapsed is how things are, and refuses nobody.
+    pub(super) fn to_be_noted(&self) -> Option<(Code, String)> {
+        let of_engine = |error: EngineError| {
+            let why = error.to_string();
+            Some((Fault::Engine(error).to_be_noted()?, why))
+        };
+        match self {
+            Self::Edge(fault @ Fault::Engine(error)) => Some((fault.to_be_noted()?, error.to_string())),
+            Self::Lease(error) => ended_right(error).and_then(of_engine),
+            Self::Token(BadToken::Forged) => Some((Code::Forbidden, FORGED.to_owned())),
+            Self::NoJob(id) => Some((Code::NotFound, no_job(id))),
+            Self::OtherQueue(queue) => Some((Code::Forbidden, other_queue(queue))),
+            Self::OtherWorker(why) => Some((Code::Forbidden, why.clone())),
+            Self::Edge(_) | Self::Token(BadToken::Unreadable) | Self::Received(_) | Self::Stopping => None,
+        }
+    }
+
     /// The status that the client sees.
     pub(crate) fn into_status(self, request_id: &str) -> ConnectError {
         match self {
             Self::Edge(fault) => fault_status(fault, request_id),
             Self::Lease(error) => lease_status(error, request_id),
             Self::Token(BadToken::Unreadable) => ConnectError::invalid_argument("task_token: cannot be read"),
-            Self::Token(BadToken::Forged) => ConnectError::permission_denied("task_token: is not one of this server's"),
-            Self::NoJob(id) => ConnectError::not_found(format!("there is no job {id}")),
-            Self::OtherQueue(queue) => ConnectError::permission_denied(format!("this key does not serve queue {queue}")),
+            Self::Token(BadToken::Forged) => ConnectError::permission_denied(FORGED),
+            Self::NoJob(id) => ConnectError::not_found(no_job(&id)),
+            Self::OtherQueue(queue) => ConnectError::permission_denied(other_queue(&queue)),
+            Self::OtherWorker(why) => ConnectError::permission_denied(why),
             Self::Received(error) => error,
             Self::Stopping => ConnectError::unavailable("the server stops; try again"),
         }
     }
 }
 
+const FORGED: &str = "task_token: is not one of this server's";
+
+fn no_job(id: &str) -> String {
+    format!("there is no job {id}")
+}
+
+fn other_queue(queue: &str) -> String {
+    format!("this key does not serve queue {queue}")
+}
+
+/// The refusal of a step whose right ended since the call came in.
+fn ended_right(error: &LeaseError) -> Option<EngineError> {
+    let LeaseError::Unavailable(source) = error else { return None };
+    let refusal = source.downcast_ref::<StoreError>().and_then(StoreError::refusal)?;
+    Some(refusal.clone().into())
+}
+
 fn lease_status(error: LeaseError, request_id: &str) -> ConnectError {
+    if let Some(refusal) = ended_right(&error) {
+        return engine_status(&refusal, request_id);
+    }
     match error {
         LeaseError::Unavailable(source) => {
-            // A right to the step that ended since the call came in.
-            if let Some(refusal) = source.downcast_ref::<StoreError>().and_then(StoreError::refusal) {
-                return engine_status(&refusal.clone().into(), request_id);
-            }
             tracing::error!(request_id, error = %chain(source.as_ref()), "the store failed");
             ConnectError::unavailable("the store is not available; try again")
         }
@@ -99,6 +137,7 @@ fn fault_status(fault: Fault, request_id: &str) -> ConnectError {
             ConnectError::new(refused_code(code), message)
         }
         Fault::TooManyAttempts(wait) => later(ConnectError::resource_exhausted("too many failed attempts"), wait),
+        Fault::NoRoom => later(ConnectError::unavailable(format!("{Full}; nothing was done, try again")), Duration::ZERO),
         Fault::Panicked => {
             tracing::error!(request_id, "a handler panicked");
             internal(request_id)

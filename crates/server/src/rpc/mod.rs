@@ -13,8 +13,11 @@ mod execution;
 mod job;
 mod lease;
 mod list;
+mod refusal;
 mod rule;
+mod scale;
 mod token;
+mod upload;
 mod worker;
 
 use std::sync::Arc;

@@ -13,20 +13,26 @@ pub struct RpcRule {
     pub path: &'static str,
     /// The action that the caller's role must allow.
     pub action: Action,
+    /// It does more than look: a refusal of it is kept in the trail.
+    pub is_change: bool,
     /// The client sends more than one message, for as long as it likes.
     pub is_upload: bool,
 }
 
 const fn rule(spec: runvoy_rpc::connectrpc::Spec, action: Action) -> RpcRule {
-    RpcRule { path: spec.procedure, action, is_upload: false }
+    RpcRule { path: spec.procedure, action, is_change: true, is_upload: false }
+}
+
+const fn look(spec: runvoy_rpc::connectrpc::Spec, action: Action) -> RpcRule {
+    RpcRule { is_change: false, ..rule(spec, action) }
 }
 
 /// Every RPC there is.
 pub(crate) const RULES: [RpcRule; 21] = [
     rule(j::JOB_SERVICE_ENQUEUE_JOB_SPEC, Action::Run),
     rule(j::JOB_SERVICE_ENQUEUE_JOBS_SPEC, Action::Run),
-    rule(j::JOB_SERVICE_LIST_JOBS_SPEC, Action::Read),
-    rule(j::JOB_SERVICE_GET_JOB_SPEC, Action::Read),
+    look(j::JOB_SERVICE_LIST_JOBS_SPEC, Action::Read),
+    look(j::JOB_SERVICE_GET_JOB_SPEC, Action::Read),
     rule(j::JOB_SERVICE_CANCEL_JOB_SPEC, Action::Kill),
     rule(j::JOB_SERVICE_DEQUEUE_JOB_SPEC, Action::Lease),
     rule(j::JOB_SERVICE_BEGIN_JOB_SPEC, Action::Lease),
@@ -39,9 +45,9 @@ pub(crate) const RULES: [RpcRule; 21] = [
     rule(j::JOB_SERVICE_APPEND_OUTPUT_SPEC, Action::Lease),
     rule(j::JOB_SERVICE_REPORT_WORKER_SPEC, Action::Lease),
     rule(j::JOB_SERVICE_ATTEND_WORKER_SPEC, Action::Lease),
-    rule(j::JOB_EVENTS_SERVICE_STREAM_JOB_EVENTS_SPEC, Action::Read),
+    look(j::JOB_EVENTS_SERVICE_STREAM_JOB_EVENTS_SPEC, Action::Read),
     RpcRule { is_upload: true, ..rule(j::JOB_EVENTS_SERVICE_PUBLISH_JOB_EVENTS_SPEC, Action::Lease) },
     rule(p::CREDENTIAL_SERVICE_IMPORT_CREDENTIAL_SPEC, Action::ManageWorkers),
-    rule(p::CREDENTIAL_SERVICE_LIST_CREDENTIALS_SPEC, Action::ManageWorkers),
+    look(p::CREDENTIAL_SERVICE_LIST_CREDENTIALS_SPEC, Action::ManageWorkers),
     rule(p::CREDENTIAL_SERVICE_REVOKE_CREDENTIAL_SPEC, Action::ManageWorkers),
 ];

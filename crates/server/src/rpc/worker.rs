@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream;
+use runvoy_engine::EngineError;
 use runvoy_model::command::Worker;
 use runvoy_model::id::{ExecutionId, WorkerId};
 use runvoy_model::name::Name;
@@ -96,11 +97,19 @@ fn account(call: &Call) -> Option<Name> {
     call.caller.worker_account().and_then(|name| Name::new(name).ok())
 }
 
+/// Refuses who speaks for a worker of somebody else.
+async fn speak_for(call: &Call, worker: WorkerId, account: Option<&Name>) -> Result<(), RpcFault> {
+    call.engine().may_speak_for(worker, account).await.map_err(|error| match error {
+        EngineError::Denied { .. } => RpcFault::OtherWorker(error.to_string()),
+        error => error.into(),
+    })
+}
+
 pub(super) async fn report(call: Call, request: ReportWorkerRequest) -> Result<ReportWorkerResponse, RpcFault> {
     let info = request.worker.as_option().ok_or_else(|| RpcFault::invalid("worker", "must be there"))?;
     let worker = identity(&call, Some(info))?;
     let account = account(&call);
-    call.engine().may_speak_for(worker.id, account.as_ref()).await?;
+    speak_for(&call, worker.id, account.as_ref()).await?;
     if request.leaving {
         call.engine().worker_left(worker.id).await?;
         return Ok(ReportWorkerResponse::default());
@@ -133,7 +142,7 @@ pub(super) async fn report(call: Call, request: ReportWorkerRequest) -> Result<R
 
 pub(super) async fn attend(call: Call, request: AttendWorkerRequest) -> Result<ServiceStream<AttendWorkerResponse>, RpcFault> {
     let worker = worker_id("worker_id", &request.worker_id)?;
-    call.engine().may_speak_for(worker, account(&call).as_ref()).await?;
+    speak_for(&call, worker, account(&call).as_ref()).await?;
     let ear = call.engine().listen(worker);
     let (standing, open) = (Standing::of(&call.caller), call.open_stream()?);
     let calls = stream::try_unfold((call, ear, standing, open), |(call, ear, standing, open)| async move {
@@ -143,7 +152,9 @@ pub(super) async fn attend(call: Call, request: AttendWorkerRequest) -> Result<S
             () = tokio::time::sleep(STILL_THERE) => Vec::new(),
             () = state.stopping() => return Err(RpcFault::Stopping.into_status(&call.caller.request_id)),
         };
-        standing.still_stands(&state, Action::Lease).await.map_err(|fault| RpcFault::from(fault).into_status(&call.caller.request_id))?;
+        if let Err(fault) = standing.still_stands(&state, Action::Lease).await {
+            return Err(call.ended(fault.into()).await);
+        }
         let response = AttendWorkerResponse { job_ids, ..AttendWorkerResponse::default() };
         Ok::<_, ConnectError>(Some((response, (call, ear, standing, open))))
     });

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use axum::body::Body;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use runvoy_model::role::Role;
 use runvoy_server::{Limits, Listener};
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixStream};
 
-use crate::app::{Follow, TestApp, key_of};
+use crate::app::{Follow, Served, TestApp, key_of};
 
 async fn get(mut stream: impl AsyncRead + AsyncWrite + Unpin, path: &str, headers: &str) -> String {
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}Connection: close\r\n\r\n");
@@ -36,66 +39,108 @@ async fn the_unix_socket_is_its_owner_s_alone_and_leaves_nothing_behind() {
     assert_eq!(std::fs::read_dir(dir.path()).expect("a directory").count(), 0);
 }
 
+/// A server with a certificate of its own.
+struct Tls {
+    served: Served,
+    dir: tempfile::TempDir,
+    roots: rustls::RootCertStore,
+}
+
+impl Tls {
+    async fn of(app: &TestApp) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (certificate, key) = (dir.path().join("cert.pem"), dir.path().join("key.pem"));
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".into()]).expect("a certificate");
+        std::fs::write(&certificate, made.cert.pem()).expect("a file");
+        std::fs::write(&key, made.signing_key.serialize_pem()).expect("a file");
+        let listener = Listener::tls("127.0.0.1:0".parse().expect("an address"), &certificate, &key).await.expect("a listener");
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(made.cert.der().clone()).expect("a root");
+        Self { served: app.serve(listener, Limits::default()), dir, roots }
+    }
+
+    /// A connection of a client that trusts the certificate and speaks these protocols.
+    async fn connect(&self, protocols: &[&[u8]]) -> tokio_rustls::client::TlsStream<TcpStream> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().expect("versions");
+        let mut config = config.with_root_certificates(self.roots.clone()).with_no_client_auth();
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+        let stream = TcpStream::connect(&self.served.address).await.expect("it listens");
+        connector.connect("localhost".try_into().expect("a name"), stream).await.expect("a handshake")
+    }
+}
+
 #[tokio::test]
 async fn tls_is_spoken_with_the_given_certificate() {
     let app = TestApp::new().await;
-    let dir = tempfile::tempdir().expect("a directory");
-    let (certificate, key) = (dir.path().join("cert.pem"), dir.path().join("key.pem"));
-    let made = rcgen::generate_simple_self_signed(vec!["localhost".into()]).expect("a certificate");
-    std::fs::write(&certificate, made.cert.pem()).expect("a file");
-    std::fs::write(&key, made.signing_key.serialize_pem()).expect("a file");
-    let listener = Listener::tls("127.0.0.1:0".parse().expect("an address"), &certificate, &key).await.expect("a listener");
-    let served = app.serve(listener, Limits::default());
-
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(made.cert.der().clone()).expect("a root");
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().expect("versions");
-    let config = config.with_root_certificates(roots).with_no_client_auth();
-    let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
-    let stream = TcpStream::connect(&served.address).await.expect("it listens");
-    let stream = connector.connect("localhost".try_into().expect("a name"), stream).await.expect("a handshake");
+    let tls = Tls::of(&app).await;
     let id = app.submit("true").await;
-    let answer = get(stream, &format!("/api/v1/executions/{id}/logs"), &format!("X-API-Key: {}\r\n", key_of(Role::Admin))).await;
+    let key = format!("X-API-Key: {}\r\n", key_of(Role::Admin));
+    let answer = get(tls.connect(&[]).await, &format!("/api/v1/executions/{id}/logs"), &key).await;
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"wss://localhost/api/"), "{answer}");
-    served.stop().await;
+    tls.served.stop().await;
 
-    let nowhere = dir.path().join("none.pem");
+    let (nowhere, key) = (tls.dir.path().join("none.pem"), tls.dir.path().join("key.pem"));
     let address = "127.0.0.1:0".parse().expect("an address");
     assert!(Listener::tls(address, &nowhere, &key).await.is_err_and(|error| error.to_string().contains("none.pem")));
     assert!(Listener::tls(address, &key, &key).await.is_err_and(|error| error.to_string().contains("no certificate")));
 }
 
+/// A client of HTTP/2 over a connection that stands.
+async fn speak_http2<S>(stream: S) -> (http2::SendRequest<Body>, impl Future<Output = hyper::Result<()>> + Send + 'static)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.expect("HTTP/2")
+}
+
+fn ask(url: &str) -> http::Request<Body> {
+    http::Request::get(url).header("x-api-key", key_of(Role::Admin)).body(Body::empty()).expect("a request")
+}
+
 #[tokio::test]
 async fn whoever_agrees_on_http_2_by_tls_is_spoken_to_so() {
     let app = TestApp::new().await;
-    let dir = tempfile::tempdir().expect("a directory");
-    let (certificate, key) = (dir.path().join("cert.pem"), dir.path().join("key.pem"));
-    let made = rcgen::generate_simple_self_signed(vec!["localhost".into()]).expect("a certificate");
-    std::fs::write(&certificate, made.cert.pem()).expect("a file");
-    std::fs::write(&key, made.signing_key.serialize_pem()).expect("a file");
-    let listener = Listener::tls("127.0.0.1:0".parse().expect("an address"), &certificate, &key).await.expect("a listener");
-    let served = app.serve(listener, Limits::default());
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(made.cert.der().clone()).expect("a root");
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().expect("versions");
-    let mut config = config.with_root_certificates(roots).with_no_client_auth();
-    config.alpn_protocols = vec![b"h2".to_vec()];
-    let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
-    let stream = TcpStream::connect(&served.address).await.expect("it listens");
-    let stream = connector.connect("localhost".try_into().expect("a name"), stream).await.expect("a handshake");
+    let tls = Tls::of(&app).await;
+    let stream = tls.connect(&[b"h2"]).await;
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
 
-    let (executor, io) = (hyper_util::rt::TokioExecutor::new(), hyper_util::rt::TokioIo::new(stream));
-    let (mut sender, connection) = hyper::client::conn::http2::handshake(executor, io).await.expect("HTTP/2");
+    let (mut sender, connection) = speak_http2(stream).await;
     tokio::spawn(connection);
     let id = app.submit("true").await;
-    let request = http::Request::get(format!("https://localhost/api/v1/executions/{id}/logs")).header("x-api-key", key_of(Role::Admin));
-    let answer = sender.send_request(request.body(axum::body::Body::empty()).expect("a request")).await.expect("an answer");
+    let answer = sender.send_request(ask(&format!("https://localhost/api/v1/executions/{id}/logs"))).await.expect("an answer");
     assert_eq!((answer.status(), answer.version()), (http::StatusCode::OK, http::Version::HTTP_2));
     let body = http_body_util::BodyExt::collect(answer.into_body()).await.expect("a body").to_bytes();
     assert!(String::from_utf8_lossy(&body).contains("wss://localhost/api/"), "the host is known over HTTP/2 too");
+}
+
+#[tokio::test]
+async fn a_connection_on_which_nothing_is_under_way_is_closed_and_no_other() {
+    let app = TestApp::new().await;
+    let id = app.submit("true").await;
+    let listener = Listener::tcp("127.0.0.1:0".parse().expect("an address")).await.expect("a free port");
+    let served = app.serve(listener, Limits { idle_timeout: Duration::from_secs(1), ..Limits::default() });
+    let stream = TcpStream::connect(&served.address).await.expect("it listens");
+    let (mut busy, connection) = speak_http2(stream).await;
+    tokio::spawn(connection);
+    let looked_up = app.store.gets.load(Ordering::Relaxed);
+    let (mut waiting, url) = (busy.clone(), format!("http://localhost/api/v1/executions/{id}/wait?timeout=600"));
+    let waiting = tokio::spawn(async move { waiting.send_request(ask(&url)).await });
+    // The request is under way once it has looked the execution up to wait for it.
+    while app.store.gets.load(Ordering::Relaxed) < looked_up + 2 {
+        tokio::task::yield_now().await;
+    }
+    let stream = TcpStream::connect(&served.address).await.expect("it listens");
+    let (idle, connection) = speak_http2(stream).await;
+    // However it ends: what matters is that it does, although its client is there and answers.
+    let _ = connection.await;
+    drop(idle);
+
+    let answer = busy.send_request(ask("http://localhost/livez")).await.expect("it takes requests still");
+    assert_eq!(answer.status(), http::StatusCode::OK);
+    app.post(&format!("/api/v1/executions/{id}/kill")).admin().send().await;
+    assert_eq!(waiting.await.expect("no panic").expect("an answer").status(), http::StatusCode::OK);
 }
 
 #[tokio::test]

@@ -25,6 +25,7 @@ mod playbook;
 mod queue;
 mod reconcile;
 mod refusal;
+mod room;
 mod rpc;
 mod rule;
 mod secret;

@@ -365,3 +365,18 @@ async fn a_reader_whose_key_is_revoked_reads_no_more() {
     let ended = tokio::time::timeout(Duration::from_secs(30), stream.message()).await.expect("in time");
     assert_eq!(refusal(ended.map(drop)).0, ErrorCode::Unauthenticated);
 }
+
+#[tokio::test]
+async fn an_upload_holds_what_is_not_kept_yet_and_no_more() {
+    let app = TestApp::with(|_| {}, |server| server.max_request_bytes = 1 << 20).await;
+    let served = app.listen().await;
+    let client = admin(&served, Protocol::Grpc);
+    let (_, leased) = leased(&client).await;
+    let events = events(&served, Protocol::Grpc, &key_of(Role::Admin));
+    let message = |sequence, bytes| told(&leased.task_token, &[output(sequence, &vec![b'x'; bytes])]);
+    let many = (1..=30).map(|sequence| message(sequence, 100_000)).collect();
+    publish(&events, many).await.expect("what was kept makes room");
+    let (code, _) = refusal(publish(&events, vec![message(31, 1 << 20)]).await);
+    assert_eq!(code, ErrorCode::Unavailable);
+    publish(&events, vec![message(31, 100)]).await.expect("the room is free again");
+}

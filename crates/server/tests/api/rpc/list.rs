@@ -87,3 +87,36 @@ async fn what_is_no_page_is_refused() {
         assert_eq!(refusal(client.list_jobs(request.clone()).await).0, ErrorCode::InvalidArgument, "{request:?}");
     }
 }
+
+#[tokio::test]
+async fn a_page_is_cut_where_it_is_too_large_and_nothing_is_left_out() {
+    let app = TestApp::new().await;
+    let served = app.listen().await;
+    let client = admin(&served, Protocol::Grpc);
+    let mut ids = Vec::new();
+    for _ in 0..40 {
+        app.clock.advance(1_000);
+        ids.push(enqueue(&client, job(&"x".repeat(100_000))).await);
+    }
+    ids.reverse();
+    let list = |page, page_size, cursor: &str| {
+        let cursor = cursor.to_owned();
+        client.list_jobs(ListJobsRequest { page, page_size, cursor, ..ListJobsRequest::default() })
+    };
+    let mut page = list(0, 40, "").await.expect("a page").into_owned();
+    assert!((1..40).contains(&page.jobs.len()), "{}", page.jobs.len());
+    let mut read: Vec<String> = page.jobs.iter().map(|job| job.job_id.clone()).collect();
+    while !page.next_cursor.is_empty() {
+        page = list(0, 40, &page.next_cursor).await.expect("a page").into_owned();
+        read.extend(page.jobs.iter().map(|job| job.job_id.clone()));
+    }
+    assert_eq!(read, ids);
+
+    let (code, message) = refusal(list(1, 40, "").await);
+    assert!(code == ErrorCode::InvalidArgument && message.starts_with("page_size: "), "{message}");
+    let mut counted = Vec::new();
+    for page in 1..=2 {
+        counted.extend(list(page, 20, "").await.expect("a page").into_owned().jobs.into_iter().map(|job| job.job_id));
+    }
+    assert_eq!(counted, ids);
+}

@@ -6,12 +6,14 @@ use runvoy_model::name::Name;
 use runvoy_model::role::Role;
 use runvoy_rpc::connectrpc::{ErrorCode, Protocol};
 use runvoy_rpc::job::v1::{
-    CompleteJobRequest, DequeueJobRequest, EnqueueJobRequest, GetJobRequest, JobParams, ListJobsRequest, UpdateJobRequest,
+    CompleteJobRequest, CompleteJobsRequest, DequeueJobRequest, EnqueueJobRequest, GetJobRequest, JobParams, ListJobsRequest,
+    UpdateJobRequest,
 };
 use runvoy_server::App;
 
 use super::{BOTH, admin, enqueue, job, jobs, lease, over_both, refusal, stream_refusal, worker_key};
 use crate::app::{ROLES, TestApp, key_of};
+use crate::people::audited;
 
 #[tokio::test]
 async fn every_rpc_has_a_rule_and_every_rule_an_rpc() {
@@ -224,4 +226,44 @@ async fn a_refused_change_is_kept_in_the_trail() {
     refusal(viewer.enqueue_job(job("true")).await);
     let trail = app.get("/api/v1/audit").admin().send().await;
     assert!(trail.text().contains("/job.v1.JobService/EnqueueJob"), "{}", trail.text());
+}
+
+#[tokio::test]
+async fn what_only_calls_can_ask_for_and_may_not_is_kept_in_the_trail() {
+    over_both(|app, protocol| async move {
+        let served = app.listen().await;
+        let stranger = TestApp::with(|_| {}, |server| server.ticket_key = [6; 32]).await;
+        let forged = token_of(&stranger, protocol).await;
+        let unknown = token_of(&TestApp::new().await, protocol).await;
+        let worker = jobs(&served, protocol, &worker_key(&app, "one", &["gpu"]).await);
+        let before = audited(&app).await.len();
+
+        let other_queue = DequeueJobRequest { queue: "default".into(), ..DequeueJobRequest::default() };
+        assert_eq!(stream_refusal(&worker, other_queue).await.0, ErrorCode::PermissionDenied);
+        assert_eq!(refusal(worker.update_job(update(&forged)).await).0, ErrorCode::PermissionDenied);
+        assert_eq!(refusal(admin(&served, protocol).update_job(update(&unknown)).await).0, ErrorCode::NotFound);
+        let item = |token: &str| CompleteJobRequest { task_token: token.to_owned(), ..CompleteJobRequest::default() };
+        let batch = CompleteJobsRequest { jobs: vec![item(&forged), item("none")], ..CompleteJobsRequest::default() };
+        let answered = worker.complete_jobs(batch).await.expect("each is answered for itself").into_owned();
+        assert!(answered.results.iter().all(|result| result.error.is_set()));
+        assert_eq!(refusal(worker.list_jobs(ListJobsRequest::default()).await).0, ErrorCode::PermissionDenied);
+
+        let by = |user: &str, method: &str, result: &str| (user.to_owned(), format!("POST /job.v1.JobService/{method}"), result.to_owned());
+        let expected = [
+            by("worker:one", "DequeueJob", "denied: FORBIDDEN"),
+            by("worker:one", "UpdateJob", "denied: FORBIDDEN"),
+            by("admin@example.com", "UpdateJob", "denied: NOT_FOUND"),
+            by("worker:one", "CompleteJobs", "denied: FORBIDDEN"),
+        ];
+        assert_eq!(audited(&app).await.split_off(before), expected, "what is unreadable or only looks leaves none");
+    })
+    .await;
+}
+
+/// The token of a lease that a server gave.
+async fn token_of(app: &TestApp, protocol: Protocol) -> String {
+    let served = app.listen().await;
+    let client = admin(&served, protocol);
+    enqueue(&client, job("true")).await;
+    lease(&client, DequeueJobRequest::default()).await.task_token
 }

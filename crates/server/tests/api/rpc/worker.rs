@@ -7,6 +7,7 @@ use runvoy_rpc::job::v1::{AttendWorkerRequest, CancelJobRequest, DequeueJobReque
 use super::lease::info;
 use super::{admin, caller, enqueue, job, jobs, lease, over_both, refusal, worker_key};
 use crate::app::TestApp;
+use crate::people::audited;
 
 fn report(job_ids: Vec<String>) -> ReportWorkerRequest {
     ReportWorkerRequest { worker: info().into(), queues: vec!["gpu".into()], job_ids, ..ReportWorkerRequest::default() }
@@ -44,6 +45,9 @@ async fn nobody_speaks_for_a_worker_of_another_account() {
     assert_eq!(refusal(other.report_worker(report(vec![])).await).0, ErrorCode::PermissionDenied);
     let leaving = || ReportWorkerRequest { leaving: true, ..report(vec![]) };
     assert_eq!(refusal(other.report_worker(leaving()).await).0, ErrorCode::PermissionDenied);
+    let kept = audited(&app).await;
+    let theirs = kept.iter().filter(|(user, action, _)| user == "worker:other" && action == "POST /job.v1.JobService/ReportWorker");
+    assert_eq!(theirs.map(|(.., result)| result.as_str()).collect::<Vec<_>>(), ["denied: FORBIDDEN"; 2]);
     one.report_worker(leaving()).await.expect("it is its own");
     other.report_worker(report(vec![])).await.expect("it is nobody's now");
 }

@@ -1,0 +1,118 @@
+//! The body of a request as a whole: read within a size and a time, its bytes counted as they come; and what JSON takes once it is opened. A few bytes of JSON
+//! may ask for a large object, many times over, so that the text alone says little.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use memchr::memchr2;
+use tokio::time::timeout;
+
+use crate::room::{Full, Load};
+
+/// A body that takes longer than this to come in is given up.
+pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+/// What the text of one request may take once it is opened.
+pub(crate) const MOST_OPENED_BYTES: usize = 128 << 20;
+/// About what an object takes in memory, however little is in it.
+const OBJECT_BYTES: usize = 640;
+/// The same of any other value, and of a name.
+const VALUE_BYTES: usize = 48;
+
+/// Why a body was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// It is larger than it may be.
+    TooLarge,
+    /// It ended before its end.
+    BrokeOff,
+    /// It took too long.
+    Late,
+    /// There is no room for it now.
+    NoRoom,
+}
+
+impl From<Full> for Unread {
+    fn from(_: Full) -> Self {
+        Self::NoRoom
+    }
+}
+
+/// Reads the whole of a body of at most this many bytes. What is left of one that was not read stays in it.
+pub(crate) async fn read(body: &mut Body, most: usize, load: &Load) -> Result<Bytes, Unread> {
+    timeout(BODY_TIMEOUT, collect(body, most, load)).await.unwrap_or(Err(Unread::Late))
+}
+
+async fn collect(body: &mut Body, most: usize, load: &Load) -> Result<Bytes, Unread> {
+    // Copied together, for a body may come in pieces of one byte each.
+    let mut whole = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(piece) = frame.map_err(|_| Unread::BrokeOff)?.into_data() else { continue };
+        if whole.len() + piece.len() > most {
+            return Err(Unread::TooLarge);
+        }
+        load.set(whole.len() + piece.len())?;
+        whole.extend_from_slice(&piece);
+    }
+    Ok(whole.into())
+}
+
+/// About what JSON takes once it is opened. What is no JSON is opened by nobody.
+pub(crate) fn opened_bytes(json: &[u8]) -> usize {
+    let (mut bytes, mut rest) = (json.len(), json);
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
+        match byte {
+            b'"' => rest = after_string(rest),
+            b'{' => bytes += OBJECT_BYTES,
+            b'[' | b',' | b':' => bytes += VALUE_BYTES,
+            _ => {}
+        }
+    }
+    bytes
+}
+
+fn after_string(text: &[u8]) -> &[u8] {
+    let mut rest = text;
+    while let Some(at) = memchr2(b'"', b'\\', rest) {
+        // What is escaped is one byte more.
+        let skipped = if rest[at] == b'"' { 1 } else { 2 };
+        let after = rest.get(at + skipped..).unwrap_or_default();
+        if skipped == 1 {
+            return after;
+        }
+        rest = after;
+    }
+    &[]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::room::{Room, SMALL_BYTES};
+
+    #[test]
+    fn objects_and_values_weigh_more_than_their_text_and_strings_do_not() {
+        let more = |json: &str| opened_bytes(json.as_bytes()) - json.len();
+        assert_eq!(more(r#"{"a": 1, "b": [true]}"#), OBJECT_BYTES + 4 * VALUE_BYTES);
+        assert_eq!(more(r#"[{},{}]"#), 2 * OBJECT_BYTES + 2 * VALUE_BYTES);
+        for text in [r#""{[,:""#, r#""\"{{{""#, r#""\\""#, r#""{ never closed"#, r#""ends with \"#, ""] {
+            assert_eq!(more(text), 0, "{text}");
+        }
+        assert_eq!(more(r#""\\"{}"#), OBJECT_BYTES, "the quote after an escaped backslash closes");
+    }
+
+    #[tokio::test]
+    async fn a_body_is_read_whole_or_not_at_all() {
+        let room = Room::new(2 * SMALL_BYTES);
+        let of = |bytes: usize| Body::from(vec![b'x'; bytes]);
+        let load = room.load();
+        assert_eq!(read(&mut of(7), 7, &load).await.map(|body| body.len()), Ok(7));
+        assert_eq!(read(&mut of(8), 7, &load).await, Err(Unread::TooLarge));
+        assert_eq!(read(&mut of(2 * SMALL_BYTES), usize::MAX, &load).await.map(|body| body.len()), Ok(2 * SMALL_BYTES));
+        assert_eq!(read(&mut of(2 * SMALL_BYTES), usize::MAX, &room.load()).await, Err(Unread::NoRoom));
+        drop(load);
+        assert!(read(&mut of(2 * SMALL_BYTES), usize::MAX, &room.load()).await.is_ok());
+    }
+}
