@@ -96,6 +96,7 @@ mod tests {
             limits: Limits::default(),
             directory: String::new(),
             work_dir: WorkDir::New(Vec::new()),
+            terminal: false,
         }
     }
 

@@ -109,6 +109,7 @@ mod tests {
             limits: Limits::default(),
             directory: String::new(),
             work_dir: WorkDir::Kept,
+            terminal: false,
         };
         let context = Context { start: &start, work_dir: Path::new("/data/work/x-1"), uid: Some(77) };
         explain(&Failure { step, errno, detail: String::new() }, &context).message

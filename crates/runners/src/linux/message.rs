@@ -113,6 +113,8 @@ pub(crate) struct StartRequest<'a> {
     pub(crate) limits: Limits,
     /// The uid that was lent to its attempt.
     pub(crate) uid: Option<u32>,
+    /// The files that it writes to are its terminal.
+    pub(crate) terminal: bool,
     /// Where in the work directory it runs.
     pub(crate) directory: &'a CStr,
     /// Names and contents of the files in its new work directory; none if it finds the one of an earlier command.
@@ -176,6 +178,7 @@ pub(crate) fn encode_start(id: u64, wanted: &Wanted<'_>) -> Vec<u8> {
         bytes.extend_from_slice(&limit.unwrap_or(u64::MAX).to_le_bytes());
     }
     bytes.extend_from_slice(&uid.unwrap_or(NO_UID).to_le_bytes());
+    bytes.push(u8::from(start.terminal));
     put_string(&mut bytes, &[name]);
     put_string(&mut bytes, &[&start.directory]);
     put_work_dir(&mut bytes, &start.work_dir);
@@ -358,12 +361,13 @@ impl<'a> Rest<'a> {
         let mut limit = || self.u64().map(|limit| (limit != u64::MAX).then_some(limit));
         let limits = Limits { memory_bytes: limit()?, pids: limit()?, cpu_millis: limit()?, open_files: limit()?, file_bytes: limit()? };
         let uid = Some(self.u32()?).filter(|uid| *uid != NO_UID);
+        let terminal = self.byte()? == 1;
         let (name, directory, files) = (self.string()?, self.string()?, self.work_dir()?);
         let programs = self.strings()?;
         let (mut argv, mut env) = (self.strings()?, self.strings()?);
         argv.push(std::ptr::null());
         env.push(std::ptr::null());
-        Some(StartRequest { id, name, limits, uid, directory, files, programs, argv, env })
+        Some(StartRequest { id, name, limits, uid, terminal, directory, files, programs, argv, env })
     }
 
     /// The outer `None` is a packet cut short, the inner one a work directory that is kept.
@@ -399,6 +403,7 @@ mod tests {
             limits: Limits { pids: Some(9), ..Limits::default() },
             directory: "repo/a".to_owned(),
             work_dir: WorkDir::New(vec![WorkFile { name: ".env".to_owned(), contents: b"A=\0\xff".to_vec() }]),
+            terminal: true,
         }
     }
 
@@ -407,6 +412,7 @@ mod tests {
         let bytes = encode_start(42, &Wanted { name: "name-3", start: &start(), uid: Some(70_000) });
         let Some(Request::Start(read)) = Request::decode(&bytes) else { panic!("not a start request") };
         assert_eq!((read.id, read.name, read.limits, read.uid), (42, c"name-3", start().limits, Some(70_000)));
+        assert!(read.terminal);
         assert_eq!((read.directory, read.files), (c"repo/a", Some(vec![(c".env", &b"A=\0\xff"[..])])));
         assert_eq!((read.programs.len(), read.argv.len(), read.env.len()), (1, 4, 3));
         assert!(read.argv[3].is_null() && read.env[2].is_null());
@@ -414,9 +420,9 @@ mod tests {
 
     #[test]
     fn a_kept_work_directory_is_told_from_a_new_one() {
-        let start = Start { work_dir: WorkDir::Kept, ..start() };
+        let start = Start { work_dir: WorkDir::Kept, terminal: false, ..start() };
         let bytes = encode_start(42, &Wanted { name: "name-3", start: &start, uid: None });
-        assert!(matches!(Request::decode(&bytes), Some(Request::Start(StartRequest { files: None, uid: None, .. }))));
+        assert!(matches!(Request::decode(&bytes), Some(Request::Start(StartRequest { files: None, uid: None, terminal: false, .. }))));
     }
 
     #[test]

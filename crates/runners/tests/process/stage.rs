@@ -108,6 +108,7 @@ pub fn marked(mark: &str, argv: &[&str]) -> Start {
         limits: Limits::default(),
         directory: String::new(),
         work_dir: WorkDir::New(Vec::new()),
+        terminal: false,
     }
 }
 
