@@ -78,6 +78,7 @@ fn spec() -> Spec {
         priority: 3,
         labels: Default::default(),
         worker_labels: Default::default(),
+        terminal: false,
         retries: 0,
         secrets: Vec::new(),
         git: None,

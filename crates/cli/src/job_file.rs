@@ -50,6 +50,7 @@ struct TaskFile {
     priority: Option<u8>,
     labels: BTreeMap<String, String>,
     worker_labels: BTreeMap<String, String>,
+    terminal: Option<bool>,
     retries: Option<u32>,
 }
 
@@ -158,6 +159,7 @@ impl TaskFile {
             priority: self.priority,
             labels: self.labels,
             worker_labels: self.worker_labels,
+            terminal: self.terminal,
             retries: self.retries,
         }
     }
@@ -190,6 +192,7 @@ impl TaskFile {
             priority: terms.priority,
             labels: terms.labels,
             worker_labels: terms.worker_labels,
+            terminal: terms.terminal,
             retries: terms.retries,
         })
     }
@@ -210,10 +213,10 @@ mod tests {
     const DIAMOND: &str = "\
 name: nightly
 concurrency: 4
-defaults: {command: make, env: {REGION: eu}, timeout: 10m, retries: 1}
+defaults: {command: make, env: {REGION: eu}, timeout: 10m, retries: 1, terminal: true}
 tasks:
   - {taskId: a, args: [fetch]}
-  - {taskId: b, dependsOn: [a], input: {n: 1}, command: ./b.sh}
+  - {taskId: b, dependsOn: [a], input: {n: 1}, command: ./b.sh, terminal: false}
   - {taskId: c, dependsOn: [a], env: {PORT: 80}}
   - taskId: d
     name: join them
@@ -227,6 +230,7 @@ tasks:
         let defaults = job.defaults.as_ref();
         let run = |n: usize| job.tasks[n].run_request(defaults).expect("a command");
         assert_eq!((run(0).command.as_str(), run(0).timeout, run(1).command.as_str()), ("make", Some(600), "./b.sh"));
+        assert_eq!((run(0).terminal, run(1).terminal), (true, false));
         assert_eq!((run(2).env["REGION"].as_str(), run(2).env["PORT"].as_str()), ("eu", "80"));
         assert_eq!((job.tasks[3].name.as_deref(), job.tasks[1].input.as_ref()), (Some("join them"), Some(&serde_json::json!({"n": 1}))));
         let sent = serde_json::to_string(&job).expect("plain data");

@@ -154,6 +154,7 @@ fn request(steps: &PlaybookBody) -> RunRequest {
         priority: steps.priority,
         labels: steps.labels.clone(),
         worker_labels: steps.worker_labels.clone(),
+        terminal: steps.terminal,
         retries: steps.retries,
         secrets: steps.secrets.iter().map(ToString::to_string).collect(),
         git_repo: git.map(|git| git.repo.clone()),

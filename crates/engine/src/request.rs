@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use runvoy_model::git::{self, GitSource};
 use runvoy_model::name::{ENV_NAME_PATTERN, Name, is_env_name, is_guarded_env_name, is_reserved_env_name};
 use runvoy_model::role::Role;
-use runvoy_model::spec::{DEFAULT_PRIORITY, DEFAULT_QUEUE, Spec};
+use runvoy_model::spec::{DEFAULT_PRIORITY, DEFAULT_QUEUE, LOCAL_IMAGE, Spec};
 use serde::Serialize;
 
 use crate::error::EngineError;
@@ -35,6 +35,9 @@ pub struct RunRequest {
     pub labels: BTreeMap<String, String>,
     /// What a worker must have to take it.
     pub worker_labels: BTreeMap<String, String>,
+    /// Run it on a terminal of its own. Left out where it is not asked for: a request keeps the fingerprint that it always had.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub terminal: bool,
     /// Further attempts.
     pub retries: Option<i64>,
     /// Secrets to inject.
@@ -87,6 +90,7 @@ impl RunRequest {
             priority: priority.unwrap_or(DEFAULT_PRIORITY),
             labels: checked_labels("labels", &self.labels)?,
             worker_labels: checked_labels("worker_labels", &self.worker_labels)?,
+            terminal: self.checked_terminal(image_id)?,
             retries: retries.unwrap_or(0),
             secrets: self.checked_secrets()?,
             git: self.checked_git(git)?,
@@ -124,6 +128,15 @@ impl RunRequest {
             "env of {env} bytes and args of {args} are more than {MAX_START_BYTES} bytes together, which no program is started with: give large data as a file"
         );
         Err(EngineError::invalid(field, message))
+    }
+
+    /// Nothing that runs images gives them a terminal.
+    fn checked_terminal(&self, image_id: &str) -> Result<bool, EngineError> {
+        if self.terminal && image_id != LOCAL_IMAGE {
+            let message = format!("is there in the image {LOCAL_IMAGE} alone, and this would run in {image_id}");
+            return Err(EngineError::invalid("terminal", message));
+        }
+        Ok(self.terminal)
     }
 
     fn checked_secrets(&self) -> Result<Vec<Name>, EngineError> {
@@ -250,6 +263,25 @@ mod tests {
         assert_eq!(refused(|r| drop(r.env.insert("1A".into(), "x".into()))), "env.1A");
         assert_eq!(refused(|r| drop(r.env.insert("LD_PRELOAD".into(), "x".into()))), "env.LD_PRELOAD");
         assert_eq!(refused(|r| drop(r.env.insert("RUNVOY_USER".into(), "x".into()))), "env.RUNVOY_USER");
+    }
+
+    #[test]
+    fn a_terminal_is_for_the_worker_s_own_environment_alone() {
+        let request = RunRequest { command: "true".into(), terminal: true, ..RunRequest::default() };
+        assert!(request.check(Role::Developer, LOCAL_IMAGE, git::Reach::Public).expect("a spec").terminal);
+        let Err(EngineError::Invalid { field, message }) = request.check(Role::Developer, "tools-1", git::Reach::Public) else {
+            panic!("an image has a terminal")
+        };
+        assert!(field == "terminal" && message.contains("tools-1"), "{field}: {message}");
+    }
+
+    #[test]
+    fn a_request_without_a_terminal_says_nothing_of_one() {
+        let mut request = RunRequest { command: "true".into(), ..RunRequest::default() };
+        let says = |request: &RunRequest| serde_json::to_value(request).expect("plain data").get("terminal").cloned();
+        assert_eq!(says(&request), None);
+        request.terminal = true;
+        assert_eq!(says(&request), Some(true.into()));
     }
 
     #[test]

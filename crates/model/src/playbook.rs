@@ -116,6 +116,9 @@ pub struct PlaybookBody {
     /// What a worker must have to take them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub worker_labels: BTreeMap<String, String>,
+    /// Whether they run on a terminal of their own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub terminal: bool,
     /// What a run may be told, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, Parameter>,

@@ -50,6 +50,9 @@ pub struct Spec {
     /// What a worker must have to take it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub worker_labels: Labels,
+    /// It runs on a terminal of its own: one stream, as people see it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub terminal: bool,
     /// How many further attempts it may have.
     pub retries: u32,
     /// Secrets that its environment gets when an attempt begins. Names only: no value is ever kept here.
@@ -104,6 +107,7 @@ impl Spec {
             priority,
             labels: BTreeMap::new(),
             worker_labels: Labels::new(),
+            terminal: false,
             retries: 0,
             secrets: Vec::new(),
             git: None,

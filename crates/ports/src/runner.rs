@@ -30,6 +30,8 @@ pub struct Start {
     /// Every process of it is ended after this time unless [`Control::live_for`] says another one before; `None` is without end. A runner that
     /// has nobody beside the worker cannot, and passes it over.
     pub live_for: Option<Duration>,
+    /// It gets a terminal of its own for standard input, output and error, on which nobody types. A runner that has none refuses.
+    pub terminal: bool,
 }
 
 impl std::fmt::Debug for Start {
@@ -90,9 +92,9 @@ pub struct Started {
     pub pid: Option<u32>,
     /// Where the command runs.
     pub work_dir: PathBuf,
-    /// Read end of its standard output; end of file once every descendant is gone.
+    /// A pipe with its standard output, or with all that it writes to its terminal; end of file once every descendant is gone.
     pub stdout: OwnedFd,
-    /// Read end of its standard error.
+    /// A pipe with its standard error; with a terminal, one that is at its end.
     pub stderr: OwnedFd,
     /// How it ended. Sent once, after every descendant is gone.
     pub exit: oneshot::Receiver<Exit>,

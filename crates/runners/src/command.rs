@@ -97,6 +97,7 @@ mod tests {
             directory: String::new(),
             work_dir: WorkDir::New(Vec::new()),
             live_for: None,
+            terminal: false,
         }
     }
 

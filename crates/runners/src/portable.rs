@@ -1,6 +1,6 @@
 //! The process runner where there are no cgroups, namespaces or spawner: commands are process groups of the worker, and containment
-//! is weak. It exists so that a laptop of another kind can run the same program; limits, another user and a sweep are refused or
-//! do nothing, and say so.
+//! is weak. It exists so that a laptop of another kind can run the same program; limits, a terminal, another user and a sweep are refused
+//! or do nothing, and say so.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
@@ -85,6 +85,9 @@ impl Runner for ProcessRunner {
         check(&start)?;
         if start.limits != Limits::default() {
             return Err(StartError { message: "limits cannot be enforced on this worker: they need Linux".to_owned() });
+        }
+        if start.terminal {
+            return Err(StartError { message: "commands have a terminal only on Linux".to_owned() });
         }
         let work_dir = self.config.work_root.join(attempt_name(start.execution, start.attempt));
         let new = match &start.work_dir {
@@ -190,7 +193,7 @@ mod tests {
         let execution = ExecutionId::from_bytes([1; 16]);
         let env = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into();
         let (limits, directory, work_dir) = (Limits::default(), String::new(), WorkDir::New(Vec::new()));
-        Start { execution, attempt: 1, argv, env, limits, directory, work_dir, live_for: None }
+        Start { execution, attempt: 1, argv, env, limits, directory, work_dir, live_for: None, terminal: false }
     }
 
     #[tokio::test]
@@ -218,6 +221,15 @@ mod tests {
         let mut text = String::new();
         std::fs::File::from(second.stdout).read_to_string(&mut text).unwrap();
         assert_eq!(text, "one one ");
+    }
+
+    #[tokio::test]
+    async fn a_terminal_is_refused_and_nothing_is_left() {
+        let root = tempfile::tempdir().unwrap();
+        let runner = runner(root.path()).await;
+        let error = runner.start(Start { terminal: true, ..start("true") }).await.err().unwrap();
+        assert!(error.message.contains("terminal"), "{error}");
+        assert_eq!(fs::read_dir(root.path().join("work")).unwrap().count(), 0);
     }
 
     #[tokio::test]

@@ -161,6 +161,7 @@ mod history {
             priority: 3,
             labels: std::collections::BTreeMap::new(),
             worker_labels: Default::default(),
+            terminal: false,
             retries: 0,
             secrets: Vec::new(),
             git: None,

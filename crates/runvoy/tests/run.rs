@@ -42,6 +42,16 @@ fn the_first_minute_needs_nothing_set_up() {
 }
 
 #[test]
+fn a_command_on_a_terminal_writes_one_stream_and_its_exit_code_comes_back() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let script = "test -t 0 && test -t 1 && test -t 2 && echo $TERM; cat; echo err >&2; stty size; exit 3";
+    let output = alone(home.path(), &["run", "--tty", script]).output().expect("it runs");
+    let expected = "xterm-256color\nerr\n24 80\n";
+    assert_eq!((text(&output.stdout).as_str(), output.status.code()), (expected, Some(3)), "{}", text(&output.stderr));
+    end_local_server(home.path());
+}
+
+#[test]
 fn two_first_runs_at_once_share_one_server() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let children: Vec<_> = (0..6)

@@ -47,6 +47,8 @@ pub(crate) struct Shown<'a> {
     labels: &'a BTreeMap<String, String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     worker_labels: &'a BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    terminal: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     job_id: Option<JobId>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,6 +112,7 @@ fn shown<'a>(execution: &'a Execution, cloud: &'a str, waiting_for: Option<wire:
         cost_usd: cost_usd(execution),
         labels: &spec.labels,
         worker_labels: &spec.worker_labels,
+        terminal: spec.terminal,
         job_id: spec.task.as_ref().map(|task| task.job),
         task_id: spec.task.as_ref().map(|task| task.task.as_str()),
         runner: ran_on.map(|ran_on| ran_on.runner.as_str()),
@@ -226,6 +229,7 @@ mod tests {
             priority: 3,
             labels: BTreeMap::from([("team".into(), "x".into())]),
             worker_labels: BTreeMap::from([("gpu".into(), "a100".into())]),
+            terminal: true,
             retries: 0,
             secrets: Vec::new(),
             git: None,
@@ -267,6 +271,7 @@ mod tests {
         let mut bare = full.clone();
         (bare.spec.args, bare.spec.lock, bare.spec.labels) = (None, None, BTreeMap::new());
         bare.spec.worker_labels.clear();
+        bare.spec.terminal = false;
         (bare.status, bare.started_at, bare.completed_at) = (Status::Pending, None, None);
         (bare.ran_on, bare.cost_micro_usd, bare.owned_by) = (None, None, Vec::new());
         (bare.dead, bare.redriven) = (false, None);

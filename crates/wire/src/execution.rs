@@ -80,6 +80,9 @@ pub struct Execution {
     /// What a worker must have to take it.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
     pub worker_labels: BTreeMap<String, String>,
+    /// It runs on a terminal of its own: its output is one stream.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub terminal: bool,
     /// The job it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_id: Option<String>,

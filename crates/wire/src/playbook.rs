@@ -66,6 +66,9 @@ pub struct PlaybookTerms {
     /// What a worker must have to take its executions.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
     pub worker_labels: BTreeMap<String, String>,
+    /// Run it on a terminal of its own: its output is one stream, and nobody types.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "std::ops::Not::not")]
+    pub terminal: bool,
     /// What a run gives, by name. A value reaches the command as data, never as part of its text.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, Parameter>,

@@ -58,6 +58,9 @@ pub struct RunRequest {
     /// What a worker must have to take it, beside serving its queue.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
     pub worker_labels: BTreeMap<String, String>,
+    /// Run it on a terminal of its own: its output is one stream, and nobody types. Only in the image `local`.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "std::ops::Not::not")]
+    pub terminal: bool,
     /// Further attempts after one that failed retryably.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,

@@ -70,6 +70,9 @@ macro_rules! with_terms {
             /// What a worker must have to take it; those of a task are added to those of the defaults.
             #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
             pub worker_labels: BTreeMap<String, String>,
+            /// Whether it runs on a terminal of its own: its output is one stream, and nobody types.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub terminal: Option<bool>,
             /// Further attempts after one that failed retryably; absent: 2.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub retries: Option<u32>,
@@ -130,6 +133,7 @@ impl TaskRequest {
             priority: self.priority.or(otherwise.priority),
             labels: joined(&self.labels, &otherwise.labels),
             worker_labels: joined(&self.worker_labels, &otherwise.worker_labels),
+            terminal: self.terminal.or(otherwise.terminal).unwrap_or_default(),
             retries: self.retries.or(otherwise.retries),
         })
     }
@@ -242,24 +246,26 @@ mod tests {
     fn a_task_takes_every_field_of_a_run_and_refuses_others() {
         let text = r#"{"taskId":"b","dependsOn":["a"],"input":{"n":1},"command":"ls","args":["-l"],"env":{"A":"1"},"timeout":5,"secrets":["s"],
             "git_repo":"https://x/y.git","git_ref":"m","git_path":"p","git_token":"t","lock":"l","lock_wait":9,"queue":"q","priority":1,"labels":{"k":"v"},"worker_labels":{"gpu":"a100"},
-            "retries":0,"image":"i"}"#;
+            "terminal":true,"retries":0,"image":"i"}"#;
         let task: TaskRequest = serde_json::from_str(text).expect("known fields");
         let run = task.run_request(None).expect("a command");
         let whole = serde_json::to_value(&run).expect("plain data");
-        assert_eq!(whole.as_object().map(serde_json::Map::len), Some(17), "every field of a run is carried over: {whole}");
+        assert_eq!(whole.as_object().map(serde_json::Map::len), Some(18), "every field of a run is carried over: {whole}");
         let slip = serde_json::from_str::<TaskRequest>(r#"{"taskId":"b","dependOn":["a"]}"#).expect_err("a slip").to_string();
         assert!(slip.contains("unknown field `dependOn`"), "{slip}");
     }
 
     #[test]
     fn defaults_fill_in_what_a_task_does_not_say() {
-        let defaults: TaskDefaults =
-            serde_json::from_str(r#"{"command":"make","args":["all"],"env":{"A":"1","B":"1"},"retries":5,"secrets":["x"]}"#)
-                .expect("defaults");
+        let defaults: TaskDefaults = serde_json::from_str(
+            r#"{"command":"make","args":["all"],"env":{"A":"1","B":"1"},"retries":5,"secrets":["x"],"terminal":true}"#,
+        )
+        .expect("defaults");
         let task = |text: &str| serde_json::from_str::<TaskRequest>(text).expect("a task").run_request(Some(&defaults)).expect("a command");
         let plain = task(r#"{"taskId":"a"}"#);
         assert_eq!((plain.command.as_str(), plain.args.as_ref().map(Vec::len), plain.retries), ("make", Some(1), Some(5)));
-        let own = task(r#"{"taskId":"a","command":"ls","env":{"B":"2"},"retries":0,"secrets":[]}"#);
+        let own = task(r#"{"taskId":"a","command":"ls","env":{"B":"2"},"retries":0,"secrets":[],"terminal":false}"#);
+        assert_eq!((plain.terminal, own.terminal), (true, false));
         assert_eq!((own.command.as_str(), own.args, own.retries, own.secrets.len()), ("ls", None, Some(0), 0));
         assert_eq!((own.env["A"].as_str(), own.env["B"].as_str()), ("1", "2"));
         assert_eq!(TaskRequest::default().run_request(None), None);

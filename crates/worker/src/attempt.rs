@@ -6,6 +6,7 @@ mod gather;
 mod supervise;
 mod wait;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -151,7 +152,8 @@ impl<'a> Attempt<'a> {
         };
         let place = self.worker.runner.work_dir(self.execution.id, self.fence.attempt);
         let env = environment(&self.execution, &self.worker.config.home, &place, &self.materials.secrets);
-        match self.start(self.execution.spec.argv(), env, directory, work_dir).await {
+        let terminal = self.execution.spec.terminal;
+        match self.start(Start { directory, work_dir, terminal, ..self.plain_start(self.execution.spec.argv(), env) }).await {
             Err(ended) => ended,
             Ok(started) => {
                 if self.execution.spec.git.is_none() {
@@ -190,7 +192,7 @@ impl<'a> Attempt<'a> {
         let checkout = Checkout::new(source, &config.git, &config.home, token.as_ref());
         let checkout = checkout.map_err(|message| (Some(Outcome::GitFailed { message, category: Category::Validation }), None))?;
         let env = checkout.env(&self.execution.spec.env);
-        let started = self.start(checkout.argv(), env, String::new(), WorkDir::New(files)).await?;
+        let started = self.start(Start { work_dir: WorkDir::New(files), ..self.plain_start(checkout.argv(), env) }).await?;
         self.announce();
         self.recorder.platform(self.worker.clock.now(), &checkout.announcement());
         self.transcript = Some(Transcript::default());
@@ -217,19 +219,19 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    async fn start(
-        &mut self,
-        argv: Vec<String>,
-        env: std::collections::BTreeMap<String, String>,
-        directory: String,
-        work_dir: WorkDir,
-    ) -> Result<Started, Ended> {
+    /// A program of this attempt, with pipes, in an empty work directory.
+    fn plain_start(&self, argv: Vec<String>, env: BTreeMap<String, String>) -> Start {
+        let (execution, attempt, limits) = (self.execution.id, self.fence.attempt, self.worker.config.limits);
+        let (directory, work_dir) = (String::new(), WorkDir::New(Vec::new()));
+        Start { execution, attempt, argv, env, limits, directory, work_dir, live_for: None, terminal: false }
+    }
+
+    async fn start(&mut self, start: Start) -> Result<Started, Ended> {
         if self.yield_at().is_some_and(|at| Instant::now() >= at) {
             tracing::warn!(execution = %self.execution.id, "the lease may have lapsed: the command is not started");
             return Err((None, None));
         }
-        let (execution, attempt, limits) = (self.execution.id, self.fence.attempt, self.worker.config.limits);
-        let start = Start { execution, attempt, argv, env, limits, directory, work_dir, live_for: self.live_for() };
+        let start = Start { live_for: self.live_for(), ..start };
         // A runner that nobody waits for any more ends what it was asked for.
         let message = match self.wait_for(timeout(START_WITHIN, self.worker.runner.start(start))).await? {
             Ok(Ok(started)) => return Ok(started),

@@ -10,6 +10,8 @@ use crate::exchange;
 
 /// Where programs are looked for.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// What a program expects besides where it has a terminal. There is nobody to turn pages.
+const ON_A_TERMINAL: [(&str, &str); 2] = [("TERM", "xterm-256color"), ("PAGER", "cat")];
 
 /// What every program expects.
 pub(crate) fn bare_environment(home: &str) -> BTreeMap<String, String> {
@@ -20,6 +22,9 @@ pub(crate) fn bare_environment(home: &str) -> BTreeMap<String, String> {
 /// The whole environment of an execution's command. What the user set comes before a secret, and what the platform tells before both.
 pub(crate) fn environment(execution: &Execution, home: &str, work_dir: &Path, secrets: &[Material]) -> BTreeMap<String, String> {
     let mut env = bare_environment(home);
+    if execution.spec.terminal {
+        env.extend(ON_A_TERMINAL.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
     env.extend(secrets.iter().map(|secret| (secret.key_name.clone(), secret.value.clone())));
     env.extend(execution.spec.env.clone());
     let mut set = |name: &str, value: String| drop(env.insert(name.to_owned(), value));

@@ -347,6 +347,7 @@ fn spec() -> Spec {
         priority: 3,
         labels: pairs([("team", "billing"), ("stage", "prod")]),
         worker_labels: Default::default(),
+        terminal: false,
         retries: 0,
         secrets: Vec::new(),
         git: None,

@@ -23,6 +23,7 @@ Examples:
   runvoy run --lock prod --wait 10m 'make deploy'
   runvoy run --timeout 5m -e REGION=eu -e TOKEN 'make test'
   runvoy run --git-repo https://github.com/org/infra.git --git-ref main --secret aws 'make plan'
+  runvoy run --tty 'cargo build'                 # on a terminal of its own: colours, one stream
   runvoy run --dry-run --lock prod 'make it'     # what would happen, and which rules decide
   id=$(runvoy run -d 'make build')               # only the id; follow it later with: runvoy logs -f";
 
@@ -177,6 +178,12 @@ mod tests {
         let request = request(&given).expect("parses");
         assert_eq!(request.secrets, ["aws", "db"]);
         assert_eq!((request.git_path.as_deref(), request.git_token.as_deref(), request.git_ref), (Some("a"), Some("gh"), None));
+    }
+
+    #[test]
+    fn a_terminal_is_asked_for() {
+        assert!(request(&["--tty", "top"]).expect("parses").terminal);
+        assert!(!request(&["top"]).expect("parses").terminal);
     }
 
     #[test]

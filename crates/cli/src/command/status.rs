@@ -92,6 +92,7 @@ fn describe(execution: &Execution, colour: bool) -> String {
         ("image", Some(execution.image_id.clone())),
         ("labels", Some(pairs(&execution.labels))),
         ("worker labels", Some(pairs(&execution.worker_labels))),
+        ("terminal", execution.terminal.then(|| "its own; its output is one stream".to_owned())),
         ("cost", execution.cost_usd.filter(|cost| *cost > 0.0).map(|cost| format!("${cost:.4}"))),
         ("host", execution.host.clone()),
         ("worker", execution.worker_unreachable.then(|| "out of reach; the command may still run".to_owned())),
@@ -117,7 +118,7 @@ mod tests {
     fn a_person_sees_what_matters_and_a_program_everything() {
         let text = r#"{"execution_id":"0192ab","created_by":"ana@example.com","owned_by":[],"command":"ls","args":["-l","my file"],"image_id":"",
             "started_at":"2026-01-03T14:22:19Z","submitted_at":"2026-01-03T14:22:18Z","completed_at":"2026-01-03T14:22:24.500Z","status":"FAILED",
-            "exit_code":124,"end_reason":{"code":"timeout","message":"ran longer than 5 s"},"queue":"default","attempt":1}"#;
+            "exit_code":124,"end_reason":{"code":"timeout","message":"ran longer than 5 s"},"queue":"default","attempt":1,"terminal":true}"#;
         let execution: Execution = serde_json::from_str(text).expect("the contract's fields");
         insta::assert_snapshot!(describe(&execution, false), @r"
         execution  0192ab
@@ -131,6 +132,7 @@ mod tests {
         ended      2026-01-03T14:22:24.500Z
         duration   5.5s
         queue      default
+        terminal   its own; its output is one stream
         ");
     }
 }

@@ -42,6 +42,9 @@ pub struct TermsArgs {
     /// Run it only where the worker has this label; may be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     worker_label: Vec<String>,
+    /// Run it on a terminal of its own, as for a person: colours, progress. Its output is one stream, and nothing is sent to it
+    #[arg(long)]
+    tty: bool,
     /// From 1 (first) to 5 (last)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=5))]
     priority: Option<u8>,
@@ -84,6 +87,7 @@ impl TermsArgs {
         request.env.extend(variables(&self.env, environment)?);
         request.labels.extend(pairs("--label", &self.label)?);
         request.worker_labels.extend(pairs("--worker-label", &self.worker_label)?);
+        request.terminal |= self.tty;
         for secret in &self.secret {
             if !request.secrets.contains(secret) {
                 request.secrets.push(secret.clone());

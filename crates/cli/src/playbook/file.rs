@@ -37,6 +37,7 @@ pub(crate) struct PlaybookFile {
     retries: Option<u32>,
     labels: BTreeMap<String, String>,
     worker_labels: BTreeMap<String, String>,
+    terminal: bool,
     parameters: BTreeMap<String, ParameterFile>,
 }
 
@@ -100,6 +101,7 @@ impl PlaybookFile {
             priority: self.priority,
             labels: self.labels,
             worker_labels: self.worker_labels,
+            terminal: self.terminal,
             retries: self.retries,
         })
     }
@@ -129,6 +131,7 @@ impl PlaybookFile {
             retries: self.retries,
             labels: self.labels,
             worker_labels: self.worker_labels,
+            terminal: self.terminal,
             parameters: self.parameters.into_iter().map(parameter).collect(),
         }
     }
@@ -155,6 +158,8 @@ mod tests {
             (Some(600), Some("prod"), &["aws".to_owned()][..])
         );
         assert_eq!((request.git_ref.as_deref(), request.git_path.as_deref()), (Some("main"), Some("prod")));
+        let terminal = read("commands: [ls]\nterminal: true\n").expect("a playbook");
+        assert!(terminal.clone().terms().terminal && terminal.request("x").expect("a run").terminal && !request.terminal);
         assert_eq!(read("commands: [ls]\ntimeout: 300\n").expect("seconds").request("x").expect("a run").timeout, Some(300));
     }
 

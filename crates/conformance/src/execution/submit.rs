@@ -21,6 +21,7 @@ pub async fn a_submitted_execution_is_read_back_as_it_went_in(harness: Execution
         spec.timeout_ms = Some(u64::from(u32::MAX) * 1_000);
         spec.priority = 5;
         spec.retries = 9;
+        spec.terminal = true;
         in_line(spec);
     });
     let (id, spec) = (submit.id, submit.spec.clone());

@@ -25,6 +25,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) directory: &'a CStr,
     pub(crate) stdout: RawFd,
     pub(crate) stderr: RawFd,
+    /// Both are its terminal, which becomes its session's and its standard input.
+    pub(crate) terminal: bool,
     /// Where a failure is told; closed by a successful exec. None if memory is shared.
     pub(crate) status: Option<RawFd>,
     /// Where a failure is told if memory is shared.
@@ -78,6 +80,9 @@ unsafe fn become_command(plan: &Plan<'_>) -> (Step, c_int) {
         }
         libc::setsid();
         write_file(c"/proc/self/oom_score_adj", OOM_SCORE);
+        if plan.terminal && (libc::ioctl(plan.stdout, libc::TIOCSCTTY, 0) != 0 || libc::dup2(plan.stdout, 0) < 0) {
+            return (Step::Descriptors, errno());
+        }
         if libc::dup2(plan.stdout, 1) < 0 || libc::dup2(plan.stderr, 2) < 0 {
             return (Step::Descriptors, errno());
         }

@@ -110,6 +110,7 @@ mod tests {
             directory: String::new(),
             work_dir: WorkDir::Kept,
             live_for: None,
+            terminal: false,
         };
         let context = Context { start: &start, work_dir: Path::new("/data/work/x-1"), uid: Some(77) };
         explain(&Failure { step, errno, detail: String::new() }, &context).message

@@ -115,6 +115,8 @@ pub(crate) struct StartRequest<'a> {
     pub(crate) live_for: Option<Duration>,
     /// The uid that was lent to its attempt.
     pub(crate) uid: Option<u32>,
+    /// The files that it writes to are its terminal.
+    pub(crate) terminal: bool,
     /// Where in the work directory it runs.
     pub(crate) directory: &'a CStr,
     /// Names and contents of the files in its new work directory; none if it finds the one of an earlier command.
@@ -179,6 +181,7 @@ pub(crate) fn encode_start(id: u64, wanted: &Wanted<'_>) -> Vec<u8> {
         bytes.extend_from_slice(&limit.unwrap_or(u64::MAX).to_le_bytes());
     }
     bytes.extend_from_slice(&uid.unwrap_or(NO_UID).to_le_bytes());
+    bytes.push(u8::from(start.terminal));
     put_string(&mut bytes, &[name]);
     put_string(&mut bytes, &[&start.directory]);
     put_work_dir(&mut bytes, &start.work_dir);
@@ -366,12 +369,13 @@ impl<'a> Rest<'a> {
         let limits = Limits { memory_bytes: limit()?, pids: limit()?, cpu_millis: limit()?, open_files: limit()?, file_bytes: limit()? };
         let live_for = limit()?.map(Duration::from_millis);
         let uid = Some(self.u32()?).filter(|uid| *uid != NO_UID);
+        let terminal = self.byte()? == 1;
         let (name, directory, files) = (self.string()?, self.string()?, self.work_dir()?);
         let programs = self.strings()?;
         let (mut argv, mut env) = (self.strings()?, self.strings()?);
         argv.push(std::ptr::null());
         env.push(std::ptr::null());
-        Some(StartRequest { id, name, limits, live_for, uid, directory, files, programs, argv, env })
+        Some(StartRequest { id, name, limits, live_for, uid, terminal, directory, files, programs, argv, env })
     }
 
     /// The outer `None` is a packet cut short, the inner one a work directory that is kept.
@@ -408,6 +412,7 @@ mod tests {
             directory: "repo/a".to_owned(),
             work_dir: WorkDir::New(vec![WorkFile { name: ".env".to_owned(), contents: b"A=\0\xff".to_vec() }]),
             live_for: Some(Duration::from_millis(2_500)),
+            terminal: true,
         }
     }
 
@@ -417,6 +422,7 @@ mod tests {
         let Some(Request::Start(read)) = Request::decode(&bytes) else { panic!("not a start request") };
         assert_eq!((read.id, read.name, read.limits, read.uid), (42, c"name-3", start().limits, Some(70_000)));
         assert_eq!(read.live_for, Some(Duration::from_millis(2_500)));
+        assert!(read.terminal);
         assert_eq!((read.directory, read.files), (c"repo/a", Some(vec![(c".env", &b"A=\0\xff"[..])])));
         assert_eq!((read.programs.len(), read.argv.len(), read.env.len()), (1, 4, 3));
         assert!(read.argv[3].is_null() && read.env[2].is_null());
@@ -424,9 +430,9 @@ mod tests {
 
     #[test]
     fn a_kept_work_directory_is_told_from_a_new_one() {
-        let start = Start { work_dir: WorkDir::Kept, ..start() };
+        let start = Start { work_dir: WorkDir::Kept, terminal: false, ..start() };
         let bytes = encode_start(42, &Wanted { name: "name-3", start: &start, uid: None });
-        assert!(matches!(Request::decode(&bytes), Some(Request::Start(StartRequest { files: None, uid: None, .. }))));
+        assert!(matches!(Request::decode(&bytes), Some(Request::Start(StartRequest { files: None, uid: None, terminal: false, .. }))));
     }
 
     #[test]

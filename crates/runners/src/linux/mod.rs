@@ -1,5 +1,5 @@
-//! The process runner on Linux: the worker's half (`runner`, `link`, `pool`, `sweep`, `failure`), the spawner's half (`spawner`, `running`,
-//! `report`, `ladder`, `capability`, `child`, `init`), and what both use.
+//! The process runner on Linux: the worker's half (`runner`, `link`, `outlet`, `terminal`, `pool`, `sweep`, `failure`), the spawner's half
+//! (`spawner`, `running`, `report`, `ladder`, `capability`, `child`, `init`), and what both use.
 
 mod capability;
 mod cgroup;
@@ -15,6 +15,7 @@ mod ladder;
 mod limit;
 mod link;
 mod message;
+mod outlet;
 mod pool;
 mod report;
 pub(crate) mod runner;
@@ -23,4 +24,5 @@ mod socket;
 pub(crate) mod spawner;
 mod step;
 mod sweep;
+mod terminal;
 mod tree;

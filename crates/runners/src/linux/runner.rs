@@ -19,6 +19,7 @@ use super::handle::{Handle, boot_id};
 use super::kernel;
 use super::link::{Link, NotBegun, Orphan, Pending, Stop};
 use super::message::{self, PACKET_MAX, Rung, Wanted};
+use super::outlet::Outlet;
 use super::pool::{LentUid, UidPool};
 use super::sweep::{Records, Spawner};
 use super::tree;
@@ -90,13 +91,12 @@ impl ProcessRunner {
     /// Asks for a command. A spawner that died unnoticed is replaced: what could not be sent was not started.
     async fn ask(&self, name: &str, start: &Start, lent: Option<&Arc<LentUid>>) -> Result<Asked, StartError> {
         let wanted = Wanted { name, start, uid: lent.map(|lent| lent.uid()) };
-        let (stdout, stdout_writer) = pipe()?;
-        let (stderr, stderr_writer) = pipe()?;
+        let Outlet { stdout, stderr, given } = Outlet::open(start)?;
         let mut last_error = None;
         for _ in 0..2 {
             let link = self.link().await?;
             let Some(pending) = link.expect(name, lent.cloned()) else { continue };
-            match send(&link, pending.id, &wanted, [&stdout_writer, &stderr_writer]).await {
+            match send(&link, pending.id, &wanted, given.each_ref()).await {
                 Ok(()) => return Ok(Asked { link, pending, stdout, stderr }),
                 Err(error) => {
                     link.give_up(pending.id);
@@ -333,13 +333,6 @@ fn withhold_used(pool: &UidPool) {
         tracing::warn!(uid, "a process that is not ours has a uid of the range for commands; it is not used");
         pool.withhold(uid);
     }
-}
-
-fn pipe() -> Result<(OwnedFd, OwnedFd), StartError> {
-    let (reader, writer) = io::pipe().map_err(|error| StartError {
-        message: format!("no pipe for the command's output could be made: {error} (raise the worker's limit of open files)"),
-    })?;
-    Ok((reader.into(), writer.into()))
 }
 
 fn gone() -> StartError {

@@ -8,7 +8,7 @@ use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, lchown};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, fchown, lchown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -57,6 +57,8 @@ pub(crate) struct Running {
     group: Group,
     /// The work directory, if this command was the first in it.
     new_dir: Option<PathBuf>,
+    /// Its terminal, which does not end before the last of it, even where nobody holds it for a while.
+    terminal: Option<OwnedFd>,
     /// A pipe that ends at exec, or the channel to an init process. A child that shares our memory needs none.
     status: Option<OwnedFd>,
     pub(crate) phase: Phase,
@@ -90,6 +92,7 @@ impl Running {
         };
         let name = request.name.to_str().map_err(|_| Failure::new(Step::Prepare, &io::Error::from_raw_os_error(libc::EINVAL), "name"))?;
         let run_as = ground.run_as(request)?;
+        let terminal = request.terminal.then(|| hand_over(stdout, run_as.as_ref())).transpose()?;
         let work_dir = ground.work_root.join(name);
         let new_dir = request.files.is_some().then(|| work_dir.clone());
         if let Some(files) = &request.files {
@@ -106,7 +109,7 @@ impl Running {
                     (None, None) => Phase::Executed,
                 };
                 let live_until = request.live_for.and_then(until);
-                Ok(Self { id, pid, rung, group, new_dir, status, phase, failure, killed: false, live_until, ended: None })
+                Ok(Self { id, pid, rung, group, new_dir, terminal, status, phase, failure, killed: false, live_until, ended: None })
             }
             Err(failure) => {
                 group.remove();
@@ -201,7 +204,16 @@ impl Running {
             exit.status = ExitStatus::Lost;
         }
         let strays = self.rung == Rung::Weak && self.ended.is_none();
-        Ending { id: self.id, group: self.group, strays, new_dir: self.new_dir, exit, failure: self.failure, killed: false }
+        Ending {
+            id: self.id,
+            group: self.group,
+            strays,
+            new_dir: self.new_dir,
+            _terminal: self.terminal,
+            exit,
+            failure: self.failure,
+            killed: false,
+        }
     }
 }
 
@@ -217,6 +229,7 @@ pub(crate) struct Ending {
     /// Descendants may have become children of the spawner.
     strays: bool,
     new_dir: Option<PathBuf>,
+    _terminal: Option<OwnedFd>,
     exit: Exit,
     failure: Option<Failure>,
     killed: bool,
@@ -262,6 +275,12 @@ fn exit(reaped: &Reaped) -> Exit {
         ExitStatus::Signal(libc::WTERMSIG(reaped.status))
     };
     Exit { status, oom_killed: false, cpu_ms: reaped.cpu_us / 1000, max_rss_bytes: reaped.max_rss_kib * 1024 }
+}
+
+/// Makes a terminal the property of whoever the command runs as, who may open it by its name then, and keeps it.
+fn hand_over(terminal: &OwnedFd, owner: Option<&RunAs>) -> Result<OwnedFd, Failure> {
+    let owned = owner.map_or(Ok(()), |owner| fchown(terminal, Some(owner.uid), Some(owner.gid)));
+    owned.and_then(|()| terminal.try_clone()).map_err(|error| Failure::new(Step::Prepare, &error, "terminal"))
 }
 
 /// `mkdir` follows no symlink in its last part, and the directory above belongs to us.
@@ -324,6 +343,7 @@ impl Making<'_> {
             directory: &directory,
             stdout: self.stdout.as_raw_fd(),
             stderr: self.stderr.as_raw_fd(),
+            terminal: self.request.terminal,
             status: None,
             failure: Cell::new(None),
             open_files: self.request.limits.open_files,

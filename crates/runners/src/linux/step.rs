@@ -19,7 +19,7 @@ pub(crate) enum Step {
     Namespace,
     /// Entering the cgroups.
     EnterCgroup,
-    /// Standard output and error.
+    /// Standard output and error, or the terminal.
     Descriptors,
     /// Open files or file size.
     ResourceLimit,

@@ -9,5 +9,6 @@ mod limit;
 mod privilege;
 mod refusal;
 mod stage;
+mod terminal;
 mod uid;
 mod work_dir;

@@ -109,6 +109,7 @@ pub fn marked(mark: &str, argv: &[&str]) -> Start {
         directory: String::new(),
         work_dir: WorkDir::New(Vec::new()),
         live_for: None,
+        terminal: false,
     }
 }
 

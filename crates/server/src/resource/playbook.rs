@@ -101,7 +101,7 @@ fn refuse_unknown(body: &serde_json::Value, terms: &PlaybookTerms) -> Result<(),
         extra.map(|(key, _)| key.clone()).next()
     };
     // What is empty is left out when it is written: these may be there and say nothing.
-    let empty = ["secrets", "env", "labels", "worker_labels", "parameters"];
+    let empty = ["secrets", "env", "labels", "worker_labels", "terminal", "parameters"];
     if let Some(key) = unknown(body, &known, &empty) {
         return Err(Fault::invalid(&key, "is not a word of a playbook"));
     }
@@ -144,6 +144,7 @@ fn kept(terms: PlaybookTerms) -> Result<PlaybookBody, Fault> {
         retries: terms.retries.map(i64::from),
         labels: terms.labels,
         worker_labels: terms.worker_labels,
+        terminal: terms.terminal,
         parameters: terms.parameters.into_iter().map(|(name, parameter)| (name, kept_parameter(parameter))).collect(),
     })
 }
@@ -186,6 +187,7 @@ pub(super) fn shown(playbook: &model::Playbook) -> Playbook {
         retries: steps.retries.and_then(|retries| u32::try_from(retries).ok()),
         labels: steps.labels,
         worker_labels: steps.worker_labels,
+        terminal: steps.terminal,
         parameters: steps.parameters.into_iter().map(|(name, parameter)| (name, shown_parameter(parameter))).collect(),
     };
     Playbook {

@@ -78,6 +78,7 @@ pub(super) fn checked(request: RunRequest, idempotency_key: Option<String>) -> R
         priority: request.priority.map(i64::from),
         labels: request.labels,
         worker_labels: request.worker_labels,
+        terminal: request.terminal,
         retries: request.retries.map(i64::from),
         secrets: request.secrets,
         git_repo: request.git_repo,

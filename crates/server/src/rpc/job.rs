@@ -164,6 +164,7 @@ pub(super) fn run_request(request: EnqueueJobRequest) -> Result<RunRequest, RpcF
         priority: Some(i64::from(params.priority)).filter(|priority| *priority != 0),
         labels,
         worker_labels: params.worker_labels.into_iter().collect(),
+        terminal: false,
         retries: Some(i64::from(params.retries)),
         secrets: params.secrets,
         git_repo: given(params.repository).filter(|_| clones),

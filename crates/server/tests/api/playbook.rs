@@ -45,6 +45,19 @@ async fn a_playbook_runs_with_its_parameters_as_data() {
 }
 
 #[tokio::test]
+async fn a_playbook_may_ask_for_a_terminal() {
+    let app = TestApp::new().await;
+    for (name, terminal) in [("with", true), ("without", false)] {
+        let answer = push(&app, Role::Admin, name, &json!({"command": "true", "terminal": terminal})).await;
+        assert_eq!(answer.json().get("terminal"), terminal.then_some(&json!(true)), "{}", answer.text());
+        assert_eq!(run(&app, Role::Developer, name, &json!({})).await.status, StatusCode::ACCEPTED);
+        let played = app.play().await;
+        assert_eq!(played.execution.spec.terminal, terminal);
+        played.exit(0).await;
+    }
+}
+
+#[tokio::test]
 async fn wrong_parameters_are_named() {
     let app = TestApp::new().await;
     push(&app, Role::Admin, "deploy", &deploy()).await;

@@ -42,6 +42,17 @@ async fn a_repository_is_cloned_before_its_command() {
 }
 
 #[tokio::test]
+async fn a_command_has_its_terminal_and_git_has_none() {
+    let server = GitServer::start().await;
+    server.fill(&FILES);
+    let mut stage = Stage::new("cat file").repo(&format!("{}/public/a.git", server.url));
+    stage.spec.terminal = true;
+    let played = play(&server, stage).await;
+    played.assert_exit(0);
+    assert_eq!((played.starts, played.terminals), (2, 1));
+}
+
+#[tokio::test]
 async fn branches_tags_commits_and_full_refs_are_found() {
     let server = GitServer::start().await;
     let first = server.fill(&FILES);

@@ -8,3 +8,4 @@ mod secret;
 mod server;
 mod stage;
 mod stop;
+mod terminal;

@@ -18,6 +18,8 @@ pub struct GroupRunner {
     pub root: PathBuf,
     /// How many commands were started.
     pub starts: AtomicUsize,
+    /// How many of them were to have a terminal; they get pipes all the same.
+    pub terminals: AtomicUsize,
     /// It says of every command that something in it went over the memory limit.
     pub oom_kills: bool,
 }
@@ -53,6 +55,7 @@ impl Runner for GroupRunner {
 
     async fn start(&self, start: Start) -> Result<Started, StartError> {
         self.starts.fetch_add(1, Ordering::SeqCst);
+        self.terminals.fetch_add(usize::from(start.terminal), Ordering::SeqCst);
         let fail = |error: std::io::Error| StartError { message: error.to_string() };
         let work_dir = self.root.join(format!("{}-{}", start.execution, start.attempt));
         if let WorkDir::New(files) = &start.work_dir {

@@ -40,6 +40,8 @@ pub struct Played {
     pub log: String,
     /// How many commands were started.
     pub starts: usize,
+    /// How many of them were to have a terminal.
+    pub terminals: usize,
 }
 
 impl Played {
@@ -101,6 +103,7 @@ impl Stage {
             priority: DEFAULT_PRIORITY,
             labels: BTreeMap::new(),
             worker_labels: Default::default(),
+            terminal: false,
             retries: 0,
             secrets: Vec::new(),
             git: None,
@@ -173,7 +176,8 @@ impl Stage {
     /// Plays it to its end, which may be one that nobody is told of.
     pub async fn play_out(self) -> Option<Played> {
         let root = TempDir::new().expect("a directory");
-        let runner = Arc::new(GroupRunner { root: root.path().to_owned(), starts: 0.into(), oom_kills: self.oom_kills });
+        let runner =
+            Arc::new(GroupRunner { root: root.path().to_owned(), starts: 0.into(), terminals: 0.into(), oom_kills: self.oom_kills });
         let (done, ended) = oneshot::channel();
         let mut execution = execution(self.spec);
         let lost_after = self.lost_after.filter(|_| execution.spec.lock.is_none() && execution.spec.retries == 0);
@@ -228,8 +232,8 @@ impl Stage {
         assert_eq!(left, 0, "the work directory is gone");
         let log = leases.log.lock().await.clone();
         let (activities, blobs) = (leases.activities.lock().await.clone(), leases.blobs.lock().await.clone());
-        let starts = runner.starts.load(Ordering::SeqCst);
-        ended.map(|ended| Played { outcome: ended.outcome.clone(), ended, activities, blobs, log, starts })
+        let (starts, terminals) = (runner.starts.load(Ordering::SeqCst), runner.terminals.load(Ordering::SeqCst));
+        ended.map(|ended| Played { outcome: ended.outcome.clone(), ended, activities, blobs, log, starts, terminals })
     }
 }
 

@@ -74,7 +74,7 @@ async fn a_wait_for_work_ends_with_the_worker() {
         limits: Limits::default(),
         git: Git { reach: Reach::Private, ca_file: None },
     };
-    let runner = GroupRunner { root: "/nowhere".into(), starts: 0.into(), oom_kills: false };
+    let runner = GroupRunner { root: "/nowhere".into(), starts: 0.into(), terminals: 0.into(), oom_kills: false };
     let worker = Worker::new(Arc::clone(&leases) as _, Arc::new(runner), Arc::new(Still::default()), config);
     let running = tokio::spawn(Arc::clone(&worker).run());
     leases.asked.notified().await;

@@ -41,7 +41,7 @@ A job file is YAML or JSON:
       dependsOn: [fetch]       # finds what fetch wrote to $RUNVOY_OUTPUT
       command: ./report.sh
 Tasks take args, env, secrets, git_repo, git_ref, git_path, git_token, lock, lock_wait, queue,
-priority, labels and worker_labels as well.";
+priority, labels, worker_labels and terminal as well.";
 
 /// Arguments of `job`.
 #[derive(Debug, Clone, Args)]

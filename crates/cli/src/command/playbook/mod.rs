@@ -35,8 +35,8 @@ Files are .runvoy/NAME.yaml of the project, then ~/.runvoy/NAME.yaml:
     - terraform plan
   timeout: 10m
   lock: prod
-Also git_token, lock_wait, queue, priority, retries, labels, worker_labels, command and
-args; and, for the server only, parameters: see runvoy playbook push --help";
+Also git_token, lock_wait, queue, priority, retries, labels, worker_labels, terminal, command
+and args; and, for the server only, parameters: see runvoy playbook push --help";
 
 const SHOW_EXAMPLES: &str = "\
 Examples:

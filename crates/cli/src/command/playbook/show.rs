@@ -134,6 +134,7 @@ fn describe(heading: [(&'static str, Option<String>); 3], terms: &PlaybookTerms,
         ("retries", terms.retries.map(|retries| retries.to_string())),
         ("labels", pairs(&terms.labels)),
         ("worker labels", pairs(&terms.worker_labels)),
+        ("terminal", terms.terminal.then(|| "its own".to_owned())),
         ("command", Some(quoted(&terms.command, terms.args.as_deref()))),
         ("parameters", Some(render(&[], &rows, None, false))),
     ];
