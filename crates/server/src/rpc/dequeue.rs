@@ -267,8 +267,9 @@ impl Hand {
         let Some(task) = self.leased.front().and_then(Task::of) else { return Ok(None) };
         match self.engine.materials(task.fence).await {
             Ok(materials) => {
-                let values = materials.secrets.into_iter().map(|secret| (secret.key_name, secret.value));
-                self.leased.iter_mut().for_each(|execution| execution.spec.env.extend(values));
+                if let Some(execution) = self.leased.front_mut() {
+                    execution.spec.env.extend(materials.secrets.into_iter().map(|secret| (secret.key_name, secret.value)));
+                }
                 Ok(Some(self))
             }
             Err(LeaseError::Refused(message)) => {
