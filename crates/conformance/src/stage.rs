@@ -278,11 +278,13 @@ pub(crate) fn spec() -> Spec {
         priority: 3,
         labels: Default::default(),
         worker_labels: Default::default(),
+        terminal: false,
         retries: 0,
         secrets: Vec::new(),
         git: None,
         task: None,
         playbook: None,
+        rpc: None,
     }
 }
 

@@ -154,12 +154,14 @@ fn request(steps: &PlaybookBody) -> RunRequest {
         priority: steps.priority,
         labels: steps.labels.clone(),
         worker_labels: steps.worker_labels.clone(),
+        terminal: false,
         retries: steps.retries,
         secrets: steps.secrets.iter().map(ToString::to_string).collect(),
         git_repo: git.map(|git| git.repo.clone()),
         git_ref: git.and_then(|git| git.reference.clone()),
         git_path: git.and_then(|git| git.path.clone()),
         git_token: git.and_then(|git| git.token.as_ref()).map(ToString::to_string),
+        rpc: None,
         idempotency_key: None,
     }
 }

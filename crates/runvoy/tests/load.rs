@@ -161,11 +161,13 @@ mod history {
             priority: 3,
             labels: std::collections::BTreeMap::new(),
             worker_labels: Default::default(),
+            terminal: false,
             retries: 0,
             secrets: Vec::new(),
             git: None,
             task: None,
             playbook: None,
+            rpc: None,
         };
         let (execution, lease) = (ExecutionId::from_bytes(id(1)), LeaseId::from_bytes(id(2)));
         let lease_to = Some(LeaseTo { lease, worker, ttl_ms: 30_000 });

@@ -169,7 +169,7 @@ pub(crate) const fn status_word(status: Status) -> wire::Status {
 }
 
 /// A retried attempt may have left a code; clients read one as the end.
-fn exit_code(execution: &Execution) -> Option<i32> {
+pub(crate) fn exit_code(execution: &Execution) -> Option<i32> {
     execution.exit_code.filter(|_| execution.status.is_terminal())
 }
 
@@ -184,7 +184,7 @@ fn cost_usd(execution: &Execution) -> Option<f64> {
 }
 
 /// A retried attempt may have left a reason, too.
-fn ended(execution: &Execution) -> Option<&EndReason> {
+pub(crate) fn ended(execution: &Execution) -> Option<&EndReason> {
     execution.end_reason.as_ref().filter(|_| execution.status.is_terminal())
 }
 
@@ -226,11 +226,13 @@ mod tests {
             priority: 3,
             labels: BTreeMap::from([("team".into(), "x".into())]),
             worker_labels: BTreeMap::from([("gpu".into(), "a100".into())]),
+            terminal: false,
             retries: 0,
             secrets: Vec::new(),
             git: None,
             task: None,
             playbook: None,
+            rpc: None,
         };
         let full = Execution {
             id: ExecutionId::from_bytes([0xab; 16]),

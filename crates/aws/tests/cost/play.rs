@@ -347,11 +347,13 @@ fn spec() -> Spec {
         priority: 3,
         labels: pairs([("team", "billing"), ("stage", "prod")]),
         worker_labels: Default::default(),
+        terminal: false,
         retries: 0,
         secrets: Vec::new(),
         git: None,
         task: None,
         playbook: None,
+        rpc: None,
     }
 }
 

@@ -78,12 +78,14 @@ pub(super) fn checked(request: RunRequest, idempotency_key: Option<String>) -> R
         priority: request.priority.map(i64::from),
         labels: request.labels,
         worker_labels: request.worker_labels,
+        terminal: false,
         retries: request.retries.map(i64::from),
         secrets: request.secrets,
         git_repo: request.git_repo,
         git_ref: request.git_ref,
         git_path: request.git_path,
         git_token: request.git_token,
+        rpc: None,
         idempotency_key,
     })
 }

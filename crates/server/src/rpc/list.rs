@@ -30,7 +30,7 @@ pub(super) async fn list(call: Call, request: ListJobsRequest) -> Result<ListJob
         let after = request.cursor.parse::<ExecutionId>();
         reading.filter.after = Some(after.map_err(|_| RpcFault::invalid("cursor", "is none of this server's"))?);
         let shown = reading.next(size).await?;
-        return Ok(reading.response(&shown, 0));
+        return reading.response(&shown, 0).await;
     }
     let page = match usize::try_from(request.page) {
         Ok(page) => page.max(1),
@@ -45,9 +45,10 @@ pub(super) async fn list(call: Call, request: ListJobsRequest) -> Result<ListJob
     let (seen, after) = (passed + shown.len(), reading.filter.after);
     let beyond = reading.next(LOOK_AHEAD).await?.len();
     reading.filter.after = after;
-    let last_page = i32::try_from((seen + beyond).div_ceil(size)).unwrap_or(i32::MAX);
+    // An empty list has one page, which is empty.
+    let last_page = i32::try_from((seen + beyond).div_ceil(size).max(1)).unwrap_or(i32::MAX);
     reading.is_more = beyond > 0;
-    Ok(reading.response(&shown, last_page))
+    reading.response(&shown, last_page).await
 }
 
 /// A list that is read on and on.
@@ -79,9 +80,9 @@ impl<'a> Reading<'a> {
         Ok(found)
     }
 
-    fn response(&self, shown: &[Execution], last_page: i32) -> ListJobsResponse {
+    async fn response(&self, shown: &[Execution], last_page: i32) -> Result<ListJobsResponse, RpcFault> {
         let next_cursor = shown.last().filter(|_| self.is_more).map(|last| last.id.to_string()).unwrap_or_default();
-        let jobs = shown.iter().map(|execution| job::job(self.call.engine(), execution)).collect();
-        ListJobsResponse { jobs, last_page, next_cursor, ..ListJobsResponse::default() }
+        let jobs = job::jobs(self.call.engine(), shown).await?;
+        Ok(ListJobsResponse { jobs, last_page, next_cursor, ..ListJobsResponse::default() })
     }
 }

@@ -13,6 +13,8 @@ mod execution;
 mod job;
 mod lease;
 mod list;
+mod params;
+mod request;
 mod rule;
 mod token;
 mod worker;

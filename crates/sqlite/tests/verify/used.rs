@@ -186,10 +186,12 @@ fn spec() -> Spec {
         priority: 3,
         labels: BTreeMap::new(),
         worker_labels: Default::default(),
+        terminal: false,
         retries: 0,
         secrets: Vec::new(),
         git: None,
         task: None,
         playbook: None,
+        rpc: None,
     }
 }

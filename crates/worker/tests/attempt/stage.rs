@@ -99,11 +99,13 @@ impl Stage {
             priority: DEFAULT_PRIORITY,
             labels: BTreeMap::new(),
             worker_labels: Default::default(),
+            terminal: false,
             retries: 0,
             secrets: Vec::new(),
             git: None,
             task: None,
             playbook: None,
+            rpc: None,
         };
         let git = Git { reach: Reach::Private, ca_file: None };
         let (unanswered_puts, extends_before_put, extends_before_materials) = (0, 0, 0);
