@@ -70,6 +70,7 @@ fn slim(execution: &Execution) -> Execution {
     slim.spec.args = None;
     slim.spec.env.clear();
     slim.spec.labels.clear();
+    slim.spec.rpc = None;
     slim.end_reason = None;
     slim
 }

@@ -84,6 +84,7 @@ fn spec() -> Spec {
         git: None,
         task: None,
         playbook: None,
+        rpc: None,
     }
 }
 

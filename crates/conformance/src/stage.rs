@@ -292,6 +292,7 @@ pub(crate) fn spec() -> Spec {
         git: None,
         task: None,
         playbook: None,
+        rpc: None,
     }
 }
 

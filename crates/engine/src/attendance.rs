@@ -171,6 +171,8 @@ impl Engine {
             WaitCode::Image if self.takes(Needs::Image, &execution.spec) == Some(Taker::Nobody) => {
                 format!("a worker that can run image {}: no worker here can, they run only image {LOCAL_IMAGE}", execution.spec.image)
             }
+            // Whoever speaks it need not say that it is there: nobody knows that there is none.
+            WaitCode::Worker if execution.spec.is_for_job_v1() => return Some(waiting),
             WaitCode::Worker => match self.takes(Needs::Process, &execution.spec) {
                 Some(Taker::Nobody) => format!("a worker: no worker serves queue {queue}"),
                 Some(Taker::Unfit) => format!("{}: no worker of queue {queue} has them", waiting.message),

@@ -184,6 +184,12 @@ impl Engine {
         }
     }
 
+    /// What a registered image is pulled by; `None` for one that is registered no more.
+    pub async fn image_reference(&self, image_id: &str) -> Result<Option<String>, EngineError> {
+        let record = self.ports.records.record(Kind::Image, image_id).await?;
+        Ok(record.as_ref().and_then(Record::image).map(|image| image.reference.to_string()))
+    }
+
     /// The id of the default image, where one was set.
     pub(crate) async fn default_image(&self) -> Result<Option<String>, EngineError> {
         Ok(default_image(&self.all(Kind::DefaultImage).await?))

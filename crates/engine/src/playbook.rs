@@ -161,6 +161,7 @@ fn request(steps: &PlaybookBody) -> RunRequest {
         git_ref: git.and_then(|git| git.reference.clone()),
         git_path: git.and_then(|git| git.path.clone()),
         git_token: git.and_then(|git| git.token.as_ref()).map(ToString::to_string),
+        rpc: None,
         idempotency_key: None,
     }
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use runvoy_model::git::{self, GitSource};
 use runvoy_model::name::{ENV_NAME_PATTERN, Name, is_env_name, is_guarded_env_name, is_reserved_env_name};
 use runvoy_model::role::Role;
-use runvoy_model::spec::{DEFAULT_PRIORITY, DEFAULT_QUEUE, LOCAL_IMAGE, Spec};
+use runvoy_model::rpc::{JOB_V1, PROTOCOL_LABEL, RpcParams};
+use runvoy_model::spec::{DEFAULT_PRIORITY, DEFAULT_QUEUE, LOCAL_IMAGE, Labels, MOST_LABELS, Spec, is_label_value};
 use serde::Serialize;
 
 use crate::error::EngineError;
@@ -50,6 +51,9 @@ pub struct RunRequest {
     pub git_path: Option<String>,
     /// The secret with its token.
     pub git_token: Option<String>,
+    /// What a client of `job.v1` said beside all this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rpc: Option<Box<RpcParams>>,
     /// The client's own key for this request.
     #[serde(skip)]
     pub idempotency_key: Option<String>,
@@ -61,7 +65,6 @@ const MAX_ARGUMENT_BYTES: usize = 128 * 1024 - 1;
 const MAX_START_BYTES: usize = 1 << 20;
 const MAX_SECONDS: i64 = 30 * 24 * 3600;
 const MAX_RETRIES: i64 = 100;
-const MAX_LABELS: usize = 64;
 const MAX_SECRETS: usize = 64;
 const MAX_KEY_CHARS: usize = 255;
 
@@ -89,13 +92,14 @@ impl RunRequest {
             queue: name("queue", self.queue.as_deref().unwrap_or(DEFAULT_QUEUE))?,
             priority: priority.unwrap_or(DEFAULT_PRIORITY),
             labels: checked_labels("labels", &self.labels)?,
-            worker_labels: checked_labels("worker_labels", &self.worker_labels)?,
+            worker_labels: self.checked_worker_labels()?,
             terminal: self.checked_terminal(image_id)?,
             retries: retries.unwrap_or(0),
             secrets: self.checked_secrets()?,
             git: self.checked_git(git)?,
             task: None,
             playbook: None,
+            rpc: self.rpc.clone(),
         })
     }
 
@@ -130,13 +134,26 @@ impl RunRequest {
         Err(EngineError::invalid(field, message))
     }
 
-    /// Nothing that runs images gives them a terminal.
+    /// Nothing of ours that runs images gives them a terminal.
     fn checked_terminal(&self, image_id: &str) -> Result<bool, EngineError> {
-        if self.terminal && image_id != LOCAL_IMAGE {
+        let is_others = self.rpc.as_ref().is_some_and(|rpc| rpc.is_for_job_v1());
+        if self.terminal && image_id != LOCAL_IMAGE && !is_others {
             let message = format!("is there in the image {LOCAL_IMAGE} alone, and this would run in {image_id}");
             return Err(EngineError::invalid("terminal", message));
         }
         Ok(self.terminal)
+    }
+
+    /// What a worker must have. What only workers can do that read the parameters of `job.v1` themselves asks for such a one.
+    fn checked_worker_labels(&self) -> Result<Labels, EngineError> {
+        let mut labels = checked_labels("worker_labels", &self.worker_labels)?;
+        if let Some(rpc) = &self.rpc {
+            rpc.check().map_err(|error| EngineError::invalid(format!("rpc.{}", error.field), error.message))?;
+            if rpc.is_for_job_v1() {
+                labels.insert(PROTOCOL_LABEL.to_owned(), JOB_V1.to_owned());
+            }
+        }
+        Ok(labels)
     }
 
     fn checked_secrets(&self) -> Result<Vec<Name>, EngineError> {
@@ -171,12 +188,12 @@ impl RunRequest {
 
 /// Labels as they are kept, if they can be.
 fn checked_labels(field: &str, labels: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, EngineError> {
-    if labels.len() > MAX_LABELS {
-        return Err(EngineError::invalid(field, format!("at most {MAX_LABELS}")));
+    if labels.len() > MOST_LABELS {
+        return Err(EngineError::invalid(field, format!("at most {MOST_LABELS}")));
     }
     for (key, value) in labels {
         name(&format!("{field}.{}", key.escape_default()), key)?;
-        if value.len() > 256 || value.chars().any(char::is_control) {
+        if !is_label_value(value) {
             return Err(EngineError::invalid(format!("{field}.{key}"), "at most 256 printable characters"));
         }
     }
@@ -258,6 +275,9 @@ mod tests {
         assert_eq!(refused(|r| r.secrets = vec!["a b".into()]), "secrets");
         assert_eq!(refused(|r| drop(r.worker_labels.insert("gpu".into(), "a\nb".into()))), "worker_labels.gpu");
         assert_eq!(refused(|r| drop(r.worker_labels.insert("a b".into(), "x".into()))), "worker_labels.a b");
+        assert_eq!(refused(|r| drop(r.worker_labels.insert(PROTOCOL_LABEL.into(), JOB_V1.into()))), "worker_labels.runvoy:protocol");
+        let asked = |rpc: RpcParams| refused(|r| r.rpc = Some(Box::new(rpc)));
+        assert_eq!(asked(RpcParams { working_directory: Some("a\nb".into()), ..RpcParams::default() }), "rpc.working_directory");
         assert_eq!(refused(|r| r.git_repo = Some("ext::sh -c id".into())), "git_repo");
         assert_eq!(refused(|r| r.git_ref = Some("main".into())), "git_ref");
         assert_eq!(refused(|r| drop(r.env.insert("1A".into(), "x".into()))), "env.1A");
@@ -293,6 +313,26 @@ mod tests {
         assert_eq!(refused(|r| (r.args, r.env) = (Some(vec!["x".repeat(100_000); 5]), filled(6, 100_000))), "env");
         let request = RunRequest { command: "true".into(), env: filled(10, 100_000), ..RunRequest::default() };
         assert!(request.check(Role::Developer, "local", git::Reach::Public).is_ok());
+    }
+
+    #[test]
+    fn what_our_runners_cannot_do_asks_for_a_worker_that_speaks_job_v1() {
+        let labels = |directory: &str| {
+            let rpc = RpcParams { working_directory: Some(directory.to_owned()), ..RpcParams::default() };
+            let request = RunRequest { command: "true".into(), rpc: Some(Box::new(rpc)), ..RunRequest::default() };
+            let spec = request.check(Role::Developer, "local", git::Reach::Public).expect("a spec");
+            assert_eq!(spec.rpc, request.rpc);
+            spec.worker_labels
+        };
+        assert_eq!(labels("/srv"), Labels::from([(PROTOCOL_LABEL.to_owned(), JOB_V1.to_owned())]));
+        assert_eq!(labels("."), Labels::new());
+    }
+
+    #[test]
+    fn what_a_request_does_not_say_is_no_part_of_what_a_repeat_is_known_by() {
+        let plain = RunRequest { command: "true".into(), ..RunRequest::default() };
+        let text = serde_json::to_string(&plain).expect("JSON");
+        assert!(!text.contains("rpc") && !text.contains("terminal"), "{text}");
     }
 
     #[test]

@@ -5,13 +5,14 @@ mod stage;
 use std::sync::Arc;
 use std::time::Duration;
 
-use runvoy_engine::{Config, Engine, EngineError, LocalLeases, Reaper};
+use runvoy_engine::{Config, Engine, EngineError, LocalLeases, Reaper, RunRequest};
 use runvoy_model::command::{LeaseRequest, Worker};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::LeaseId;
 use runvoy_model::name::Name;
 use runvoy_model::queue::QueueUpdate;
 use runvoy_model::role::Role;
+use runvoy_model::rpc::RpcParams;
 use runvoy_model::status::Status;
 use runvoy_ports::clock::IdSource;
 use runvoy_ports::lease::Leases;
@@ -101,6 +102,15 @@ async fn whoever_waits_is_told_for_what() {
     assert_eq!(
         told(&stage.engine, &labelled).await,
         ("worker".into(), "a free worker of queue default with gpu=a100: no worker of queue default has them".into())
+    );
+    let rpc = RpcParams { working_directory: Some("/srv".into()), ..RpcParams::default() };
+    let mut request = RunRequest { rpc: Some(Box::new(rpc)), ..command("true") };
+    request.worker_labels.insert("gpu".into(), "a100".into());
+    let foreign = stage.run(request).await;
+    assert_eq!(
+        told(&stage.engine, &foreign).await,
+        ("worker".into(), "a worker of queue default that speaks job.v1 with gpu=a100".into()),
+        "whoever speaks it need not be on the roster"
     );
 }
 

@@ -7,6 +7,7 @@ use crate::id::{ExecutionId, LeaseId, WorkerId};
 use crate::name::Name;
 use crate::redrive::RedrivenAs;
 use crate::retry::Category;
+use crate::rpc::JOB_V1;
 use crate::spec::{Needs, Spec};
 use crate::status::{EndReason, Status, WaitCode, WaitingFor};
 use crate::time::UnixMs;
@@ -255,14 +256,13 @@ impl Execution {
                 let seconds = (self.ready_at.ms_since(now) + 999) / 1000;
                 (WaitCode::Backoff, format!("attempt {}, which begins in {seconds} s", self.attempt + 1))
             }
+            _ if self.spec.is_for_job_v1() => {
+                (WaitCode::Worker, format!("a worker of queue {} that speaks {JOB_V1}{}", self.spec.queue, self.spec.asked_labels()))
+            }
             _ if self.spec.needs() == Needs::Image => {
                 (WaitCode::Image, format!("a worker of queue {} that can run image {}", self.spec.queue, self.spec.image))
             }
-            _ if !self.spec.worker_labels.is_empty() => {
-                let labels: Vec<String> = self.spec.worker_labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-                (WaitCode::Worker, format!("a free worker of queue {} with {}", self.spec.queue, labels.join(", ")))
-            }
-            _ => (WaitCode::Worker, format!("a free worker of queue {}", self.spec.queue)),
+            _ => (WaitCode::Worker, format!("a free worker of queue {}{}", self.spec.queue, self.spec.asked_labels())),
         };
         Some(WaitingFor { code, message })
     }

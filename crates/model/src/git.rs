@@ -177,7 +177,7 @@ fn check_repo_path(path: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-fn check_reference(reference: &str) -> Result<(), &'static str> {
+pub(crate) fn check_reference(reference: &str) -> Result<(), &'static str> {
     if reference.is_empty() || reference.len() > LONGEST_REFERENCE {
         return Err("must have 1 to 255 characters");
     }

@@ -37,6 +37,7 @@ pub mod record;
 pub mod redrive;
 pub mod retry;
 pub mod role;
+pub mod rpc;
 pub mod rule;
 pub mod seal;
 pub mod secret;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::git::GitSource;
 use crate::job::TaskRef;
 use crate::name::Name;
+use crate::rpc::{PROTOCOL_LABEL, RpcParams};
 
 /// The queue that is used when none is named.
 pub const DEFAULT_QUEUE: &str = "default";
@@ -14,6 +15,9 @@ pub const DEFAULT_QUEUE: &str = "default";
 pub const LOCAL_IMAGE: &str = "local";
 /// Words and their values.
 pub type Labels = BTreeMap<String, String>;
+/// So many labels of one kind at most.
+pub const MOST_LABELS: usize = 64;
+const LONGEST_LABEL: usize = 256;
 
 /// The middle of the five priorities; 1 goes first.
 pub const DEFAULT_PRIORITY: u8 = 3;
@@ -67,6 +71,9 @@ pub struct Spec {
     /// The playbook that it is a run of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub playbook: Option<PlaybookRef>,
+    /// What a client of `job.v1` said beside all this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rpc: Option<Box<RpcParams>>,
 }
 
 /// One version of a playbook.
@@ -76,6 +83,16 @@ pub struct PlaybookRef {
     pub name: Name,
     /// Its version.
     pub version: u32,
+}
+
+/// Whether a label can have this value.
+pub fn is_label_value(value: &str) -> bool {
+    value.len() <= LONGEST_LABEL && !value.chars().any(char::is_control)
+}
+
+/// Whether this can be a label.
+pub fn is_label(key: &str, value: &str) -> bool {
+    Name::new(key).is_ok() && is_label_value(value)
 }
 
 /// What an image asks of a worker.
@@ -113,6 +130,7 @@ impl Spec {
             git: None,
             task: None,
             playbook: None,
+            rpc: None,
         }
     }
 
@@ -129,6 +147,18 @@ impl Spec {
     /// Whether a worker with these labels may take it.
     pub fn fits(&self, labels: &Labels) -> bool {
         self.worker_labels.iter().all(|(key, value)| labels.get(key) == Some(value))
+    }
+
+    /// Only a worker that reads the parameters of `job.v1` itself may take it.
+    pub fn is_for_job_v1(&self) -> bool {
+        self.worker_labels.contains_key(PROTOCOL_LABEL)
+    }
+
+    /// The labels that were asked for, as a message goes on with them.
+    pub(crate) fn asked_labels(&self) -> String {
+        let asked = self.worker_labels.iter().filter(|(key, _)| key.as_str() != PROTOCOL_LABEL);
+        let labels: Vec<String> = asked.map(|(key, value)| format!("{key}={value}")).collect();
+        if labels.is_empty() { String::new() } else { format!(" with {}", labels.join(", ")) }
     }
 
     /// The program and its arguments: the shell text stays one argument.

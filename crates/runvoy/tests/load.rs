@@ -167,6 +167,7 @@ mod history {
             git: None,
             task: None,
             playbook: None,
+            rpc: None,
         };
         let (execution, lease) = (ExecutionId::from_bytes(id(1)), LeaseId::from_bytes(id(2)));
         let lease_to = Some(LeaseTo { lease, worker, ttl_ms: 30_000 });

@@ -172,7 +172,7 @@ pub(crate) const fn status_word(status: Status) -> wire::Status {
 }
 
 /// A retried attempt may have left a code; clients read one as the end.
-fn exit_code(execution: &Execution) -> Option<i32> {
+pub(crate) fn exit_code(execution: &Execution) -> Option<i32> {
     execution.exit_code.filter(|_| execution.status.is_terminal())
 }
 
@@ -187,7 +187,7 @@ fn cost_usd(execution: &Execution) -> Option<f64> {
 }
 
 /// A retried attempt may have left a reason, too.
-fn ended(execution: &Execution) -> Option<&EndReason> {
+pub(crate) fn ended(execution: &Execution) -> Option<&EndReason> {
     execution.end_reason.as_ref().filter(|_| execution.status.is_terminal())
 }
 
@@ -235,6 +235,7 @@ mod tests {
             git: None,
             task: None,
             playbook: None,
+            rpc: None,
         };
         let full = Execution {
             id: ExecutionId::from_bytes([0xab; 16]),

@@ -353,6 +353,7 @@ fn spec() -> Spec {
         git: None,
         task: None,
         playbook: None,
+        rpc: None,
     }
 }
 

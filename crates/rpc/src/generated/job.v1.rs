@@ -6696,7 +6696,7 @@ pub struct DequeueJobRequest {
         skip_serializing_if = "::buffa::json_helpers::skip_if::is_empty_str"
     )]
     pub queue: ::buffa::alloc::string::String,
-    /// How many; 0 is 1.
+    /// How many; 0 or less is 1.
     ///
     /// Field 2: `max_jobs`
     #[serde(
@@ -6706,7 +6706,7 @@ pub struct DequeueJobRequest {
         skip_serializing_if = "::buffa::json_helpers::skip_if::is_zero_i32"
     )]
     pub max_jobs: i32,
-    /// How long a lease lasts after each update; 0 is 300, at most 12 hours.
+    /// How long a lease lasts after each update; 0 or less is 300, at most 12 hours.
     ///
     /// Field 3: `visibility_timeout_seconds`
     #[serde(
@@ -7328,7 +7328,7 @@ pub struct UpdateJobRequest {
         skip_serializing_if = "::buffa::json_helpers::skip_if::is_empty_str"
     )]
     pub task_token: ::buffa::alloc::string::String,
-    /// How long it lasts from now; 0 is 300, at most 12 hours.
+    /// How long it lasts from now; 0 or less is 300, at most 12 hours.
     ///
     /// Field 3: `visibility_timeout_seconds`
     #[serde(
@@ -8234,7 +8234,7 @@ pub struct ListJobsResponse {
         deserialize_with = "::buffa::json_helpers::null_as_default"
     )]
     pub jobs: ::buffa::alloc::vec::Vec<Job>,
-    /// The number of the last page; with `cursor`, 0. Of very long lists it is the last page that is known to be there.
+    /// The number of the last page, 1 of an empty list; with `cursor`, 0. Of very long lists it is the last page that is known to be there.
     ///
     /// Field 2: `last_page`
     #[serde(
@@ -8822,7 +8822,7 @@ pub struct GitCloneConfig {
         skip_serializing_if = "::buffa::json_helpers::skip_if::is_false"
     )]
     pub enabled: bool,
-    /// How many commits; 0 is 1.
+    /// How many commits; 0 is all.
     ///
     /// Field 2: `depth`
     #[serde(
@@ -9054,7 +9054,7 @@ pub struct JobParams {
         ::buffa::alloc::string::String,
         ::buffa::alloc::string::String,
     >,
-    /// Labels.
+    /// Labels, where they can be; kept as they are where not.
     ///
     /// Field 5: `metadata`
     #[serde(
@@ -9066,7 +9066,7 @@ pub struct JobParams {
         ::buffa::alloc::string::String,
         ::buffa::alloc::string::String,
     >,
-    /// Who may see and kill it beside the caller; in answers, whom it is for.
+    /// Whom it is for: a label, which gives nobody a right. In answers, where nobody was named, whoever submitted it.
     ///
     /// Field 6: `owner`
     #[serde(
@@ -9113,7 +9113,7 @@ pub struct JobParams {
         skip_serializing_if = "::buffa::json_helpers::skip_if::is_zero_i32"
     )]
     pub timeout_seconds: i32,
-    /// Where it runs, inside its repository.
+    /// Where it runs: inside its repository, where one is cloned.
     ///
     /// Field 11: `working_directory`
     #[serde(
@@ -25374,11 +25374,11 @@ pub mod __buffa {
             ///
             /// Field 1: `queue`
             pub queue: &'a str,
-            /// How many; 0 is 1.
+            /// How many; 0 or less is 1.
             ///
             /// Field 2: `max_jobs`
             pub max_jobs: i32,
-            /// How long a lease lasts after each update; 0 is 300, at most 12 hours.
+            /// How long a lease lasts after each update; 0 or less is 300, at most 12 hours.
             ///
             /// Field 3: `visibility_timeout_seconds`
             pub visibility_timeout_seconds: i32,
@@ -25861,14 +25861,14 @@ pub mod __buffa {
             pub fn queue(&self) -> &'_ str {
                 self.0.reborrow().queue
             }
-            /// How many; 0 is 1.
+            /// How many; 0 or less is 1.
             ///
             /// Field 2: `max_jobs`
             #[must_use]
             pub fn max_jobs(&self) -> i32 {
                 self.0.reborrow().max_jobs
             }
-            /// How long a lease lasts after each update; 0 is 300, at most 12 hours.
+            /// How long a lease lasts after each update; 0 or less is 300, at most 12 hours.
             ///
             /// Field 3: `visibility_timeout_seconds`
             #[must_use]
@@ -26442,7 +26442,7 @@ pub mod __buffa {
             ///
             /// Field 2: `task_token`
             pub task_token: &'a str,
-            /// How long it lasts from now; 0 is 300, at most 12 hours.
+            /// How long it lasts from now; 0 or less is 300, at most 12 hours.
             ///
             /// Field 3: `visibility_timeout_seconds`
             pub visibility_timeout_seconds: i32,
@@ -26870,7 +26870,7 @@ pub mod __buffa {
             pub fn task_token(&self) -> &'_ str {
                 self.0.reborrow().task_token
             }
-            /// How long it lasts from now; 0 is 300, at most 12 hours.
+            /// How long it lasts from now; 0 or less is 300, at most 12 hours.
             ///
             /// Field 3: `visibility_timeout_seconds`
             #[must_use]
@@ -28027,7 +28027,7 @@ pub mod __buffa {
                 'a,
                 super::super::__buffa::view::JobView<'a>,
             >,
-            /// The number of the last page; with `cursor`, 0. Of very long lists it is the last page that is known to be there.
+            /// The number of the last page, 1 of an empty list; with `cursor`, 0. Of very long lists it is the last page that is known to be there.
             ///
             /// Field 2: `last_page`
             pub last_page: i32,
@@ -28339,7 +28339,7 @@ pub mod __buffa {
             ) -> &::buffa::RepeatedView<'_, super::super::__buffa::view::JobView<'_>> {
                 &self.0.reborrow().jobs
             }
-            /// The number of the last page; with `cursor`, 0. Of very long lists it is the last page that is known to be there.
+            /// The number of the last page, 1 of an empty list; with `cursor`, 0. Of very long lists it is the last page that is known to be there.
             ///
             /// Field 2: `last_page`
             #[must_use]
@@ -29113,7 +29113,7 @@ pub mod __buffa {
             ///
             /// Field 1: `enabled`
             pub enabled: bool,
-            /// How many commits; 0 is 1.
+            /// How many commits; 0 is all.
             ///
             /// Field 2: `depth`
             pub depth: i32,
@@ -29415,7 +29415,7 @@ pub mod __buffa {
             pub fn enabled(&self) -> bool {
                 self.0.reborrow().enabled
             }
-            /// How many commits; 0 is 1.
+            /// How many commits; 0 is all.
             ///
             /// Field 2: `depth`
             #[must_use]
@@ -29486,11 +29486,11 @@ pub mod __buffa {
             ///
             /// Field 4: `environment` (map)
             pub environment: ::buffa::MapView<'a, &'a str, &'a str>,
-            /// Labels.
+            /// Labels, where they can be; kept as they are where not.
             ///
             /// Field 5: `metadata` (map)
             pub metadata: ::buffa::MapView<'a, &'a str, &'a str>,
-            /// Who may see and kill it beside the caller; in answers, whom it is for.
+            /// Whom it is for: a label, which gives nobody a right. In answers, where nobody was named, whoever submitted it.
             ///
             /// Field 6: `owner`
             pub owner: &'a str,
@@ -29510,7 +29510,7 @@ pub mod __buffa {
             ///
             /// Field 10: `timeout_seconds`
             pub timeout_seconds: i32,
-            /// Where it runs, inside its repository.
+            /// Where it runs: inside its repository, where one is cloned.
             ///
             /// Field 11: `working_directory`
             pub working_directory: &'a str,
@@ -30520,14 +30520,14 @@ pub mod __buffa {
             pub fn environment(&self) -> &::buffa::MapView<'_, &'_ str, &'_ str> {
                 &self.0.reborrow().environment
             }
-            /// Labels.
+            /// Labels, where they can be; kept as they are where not.
             ///
             /// Field 5: `metadata` (map)
             #[must_use]
             pub fn metadata(&self) -> &::buffa::MapView<'_, &'_ str, &'_ str> {
                 &self.0.reborrow().metadata
             }
-            /// Who may see and kill it beside the caller; in answers, whom it is for.
+            /// Whom it is for: a label, which gives nobody a right. In answers, where nobody was named, whoever submitted it.
             ///
             /// Field 6: `owner`
             #[must_use]
@@ -30562,7 +30562,7 @@ pub mod __buffa {
             pub fn timeout_seconds(&self) -> i32 {
                 self.0.reborrow().timeout_seconds
             }
-            /// Where it runs, inside its repository.
+            /// Where it runs: inside its repository, where one is cloned.
             ///
             /// Field 11: `working_directory`
             #[must_use]

@@ -85,6 +85,7 @@ pub(super) fn checked(request: RunRequest, idempotency_key: Option<String>) -> R
         git_ref: request.git_ref,
         git_path: request.git_path,
         git_token: request.git_token,
+        rpc: None,
         idempotency_key,
     })
 }

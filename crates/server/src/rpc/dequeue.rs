@@ -16,7 +16,7 @@ use runvoy_model::role::Action;
 use runvoy_model::spec::DEFAULT_QUEUE;
 use runvoy_ports::lease::LeaseError;
 use runvoy_rpc::connectrpc::{ConnectError, ServiceStream};
-use runvoy_rpc::job::v1::{DequeueJobRequest, DequeueJobResponse};
+use runvoy_rpc::job::v1::{DequeueJobRequest, DequeueJobResponse, Job};
 use tokio::time::Instant;
 
 use super::call::Call;
@@ -70,12 +70,12 @@ struct Dequeue {
 impl Dequeue {
     async fn of(call: Call, request: DequeueJobRequest) -> Result<Self, RpcFault> {
         let left = match usize::try_from(request.max_jobs) {
-            Ok(0) => 1,
+            Ok(0) | Err(_) => 1,
             Ok(max @ 1..=MOST_JOBS) => max,
-            _ => return Err(RpcFault::invalid("max_jobs", format!("must be from 0 to {MOST_JOBS}"))),
+            Ok(_) => return Err(RpcFault::invalid("max_jobs", format!("at most {MOST_JOBS}"))),
         };
         let info = request.worker.as_option();
-        let worker = worker::identity(&call, info)?;
+        let worker = worker::identity(&call, info, request.two_step)?;
         let queues = queues(&call, &request)?;
         if info.is_none() {
             // A worker that says who it is makes its queues known by that.
@@ -188,14 +188,16 @@ impl Dequeue {
                     None => continue,
                 }
             }
-            return Ok(one.sent().map(|execution| self.response(&execution)));
+            // Before it counts as sent: one that cannot be told goes back.
+            let Some(execution) = one.leased.front() else { continue };
+            let job = job::job(self.call.engine(), execution).await?;
+            return Ok(one.sent().map(|execution| self.response(&execution, job)));
         }
     }
 
-    fn response(&self, execution: &Execution) -> DequeueJobResponse {
+    fn response(&self, execution: &Execution, mut job: Job) -> DequeueJobResponse {
         let engine = self.call.engine();
         let task = Task::of(execution).expect("it was leased");
-        let mut job = job::job(engine, execution);
         if let Some(params) = job.job_params.as_option_mut() {
             params.environment = execution.spec.env.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
         }

@@ -9,7 +9,7 @@ use runvoy_rpc::job::v1::{EnqueueJobRequest, EnqueueJobResponse, EnqueueJobsRequ
 
 use super::call::Call;
 use super::error::RpcFault;
-use super::job;
+use super::{job, request};
 use crate::fault::Fault;
 
 /// So many in one call.
@@ -43,7 +43,7 @@ pub(super) async fn item_error(fault: RpcFault, call: &Call) -> ItemError {
 }
 
 async fn submit(call: &Call, request: EnqueueJobRequest) -> Result<Execution, RpcFault> {
-    let request = job::run_request(request)?;
+    let request = request::run_request(request)?;
     let queue = request.queue.as_deref().unwrap_or(DEFAULT_QUEUE);
     let queue = Name::new(queue).map_err(|error| RpcFault::invalid("queue", error.to_string()))?;
     if let Err(unknown) = known(call, &queue).await {
@@ -51,7 +51,7 @@ async fn submit(call: &Call, request: EnqueueJobRequest) -> Result<Execution, Rp
         return call.engine().ran_before(&call.caller, &request).await?.ok_or(unknown);
     }
     call.engine().run(&call.caller, &request).await.map_err(|error| match error {
-        EngineError::Invalid { field, message } => Fault::invalid(&job::field(&field), message).into(),
+        EngineError::Invalid { field, message } => Fault::invalid(&request::field(&field), message).into(),
         error => error.into(),
     })
 }

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use super::call::Call;
 use super::error::RpcFault;
+use super::execution;
 use super::token::Task;
 use crate::app::OpenStream;
 use crate::credential::Standing;
@@ -76,7 +77,8 @@ async fn next(call: &Call, requests: &mut InboundStream<PublishJobEventsRequest>
 
 /// Streams events, those that were and those that come, until the last of an execution that has ended.
 pub(super) async fn stream(call: Call, request: StreamJobEventsRequest) -> Result<ServiceStream<StreamJobEventsResponse>, RpcFault> {
-    let follower = call.engine().follow_job_events(&call.caller, &request.job_id, filter(&request)).await?;
+    let id = execution::id(&request.job_id)?;
+    let follower = call.engine().follow_job_events(&call.caller, &id, filter(&request)).await?;
     let (standing, open) = (Standing::of(&call.caller), call.open_stream()?);
     let reader = Reader { standing, look_at: Instant::now() + LOOK_AT_CALLER, follower, call, _open: open };
     let events = stream::try_unfold(reader, |mut reader| async move {

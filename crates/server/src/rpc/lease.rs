@@ -24,11 +24,11 @@ const AHEAD_MS: i64 = 60_000;
 /// How long a lease lasts, by what the client says in seconds, or more finely.
 pub(super) fn ttl_ms(seconds: i32, ms: i64) -> Result<u64, RpcFault> {
     let most_ms = u64::try_from(MOST_TTL_SECONDS * 1000).expect("a constant");
-    match (u64::try_from(ms), u64::try_from(seconds)) {
+    match (u64::try_from(ms), u64::try_from(seconds.max(0))) {
         (Ok(ms), _) if (LEAST_TTL_MS..=most_ms).contains(&ms) => Ok(ms),
         (Ok(0), Ok(0)) => Ok(DEFAULT_TTL_MS),
         (Ok(0), Ok(seconds)) if seconds * 1000 <= most_ms => Ok(seconds * 1000),
-        (Ok(0), _) => Err(RpcFault::invalid("visibility_timeout_seconds", format!("must be from 0 to {MOST_TTL_SECONDS}"))),
+        (Ok(0), _) => Err(RpcFault::invalid("visibility_timeout_seconds", format!("at most {MOST_TTL_SECONDS}"))),
         _ => Err(RpcFault::invalid("lease_ttl_ms", format!("must be 0, or from {LEAST_TTL_MS} to {most_ms}"))),
     }
 }
@@ -180,6 +180,7 @@ mod tests {
         let ttl = |seconds, ms| ttl_ms(seconds, ms).ok();
         assert_eq!((ttl(0, 0), ttl(7, 0), ttl(43_200, 0)), (Some(300_000), Some(7_000), Some(43_200_000)));
         assert_eq!((ttl(7, 2_500), ttl(0, 43_200_000)), (Some(2_500), Some(43_200_000)));
-        assert_eq!((ttl(43_201, 0), ttl(-1, 0), ttl(0, 999), ttl(0, -1), ttl(0, 43_200_001)), (None, None, None, None, None));
+        assert_eq!(ttl(-1, 0), Some(300_000));
+        assert_eq!((ttl(43_201, 0), ttl(0, 999), ttl(0, -1), ttl(0, 43_200_001)), (None, None, None, None));
     }
 }

@@ -54,7 +54,8 @@ pub(super) async fn list(call: Call, request: ListJobsRequest) -> Result<ListJob
     let (seen, after) = (passed + jobs.len(), reading.filter.after);
     let beyond = reading.skip(LOOK_AHEAD).await?;
     reading.filter.after = after;
-    let last_page = i32::try_from((seen + beyond).div_ceil(size)).unwrap_or(i32::MAX);
+    // An empty list has one page, which is empty.
+    let last_page = i32::try_from((seen + beyond).div_ceil(size).max(1)).unwrap_or(i32::MAX);
     reading.is_more = beyond > 0;
     Ok(reading.response(jobs, last_page))
 }
@@ -90,8 +91,9 @@ impl<'a> Reading<'a> {
     async fn show(&mut self, most: usize) -> Result<Vec<Job>, RpcFault> {
         let (mut shown, mut bytes, mut last) = (Vec::new(), 0, self.filter.after);
         while shown.len() < most && self.is_more {
-            for execution in self.read(most - shown.len()).await? {
-                let job = job::job(self.call.engine(), &execution);
+            let executions = self.read(most - shown.len()).await?;
+            let jobs = job::jobs(self.call.engine(), &executions).await?;
+            for (execution, job) in executions.iter().zip(jobs) {
                 bytes += usize::try_from(job.encoded_len()).unwrap_or(usize::MAX);
                 if bytes > MOST_PAGE_BYTES && !shown.is_empty() {
                     (self.filter.after, self.is_more, self.is_cut) = (last, true, true);

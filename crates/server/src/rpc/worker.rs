@@ -10,7 +10,8 @@ use runvoy_model::command::Worker;
 use runvoy_model::id::{ExecutionId, WorkerId};
 use runvoy_model::name::Name;
 use runvoy_model::role::Action;
-use runvoy_model::spec::Needs;
+use runvoy_model::rpc::{JOB_V1, PROTOCOL_LABEL};
+use runvoy_model::spec::{MOST_LABELS, Needs, is_label};
 use runvoy_model::time::UnixMs;
 use runvoy_model::worker::{MOST_QUEUES, Presence};
 use runvoy_rpc::connectrpc::{ConnectError, ServiceStream};
@@ -24,31 +25,37 @@ use crate::credential::Standing;
 /// A worker that listens hears something at least so often, so that either side notices when the other is gone.
 const STILL_THERE: Duration = Duration::from_secs(15);
 const MOST_TEXT: usize = 256;
-const MOST_LABELS: usize = 64;
 const MOST_HELD: usize = 10_000;
 
-/// A worker as a lease knows it; whoever says nothing of itself is known by its key, and takes anything.
-pub(super) fn identity(call: &Call, info: Option<&WorkerInfo>) -> Result<Worker, RpcFault> {
-    let Some(info) = info else {
-        return Ok(Worker {
+/// A worker as a lease knows it; whoever says nothing of itself is known by its key, and takes anything. Our own takes leases in two steps and reads the spec;
+/// whoever does not reads the parameters of the job itself.
+pub(super) fn identity(call: &Call, info: Option<&WorkerInfo>, two_step: bool) -> Result<Worker, RpcFault> {
+    let mut worker = match info {
+        Some(info) => described(info)?,
+        None => Worker {
             id: id_of(call),
             host: call.caller.from.clone(),
             runner: "rpc".into(),
             in_process: false,
             serves: Needs::ALL.to_vec(),
             labels: BTreeMap::new(),
-        });
+        },
     };
+    if !two_step {
+        worker.labels.insert(PROTOCOL_LABEL.to_owned(), JOB_V1.to_owned());
+    }
+    Ok(worker)
+}
+
+/// A worker as it describes itself.
+fn described(info: &WorkerInfo) -> Result<Worker, RpcFault> {
     let id = worker_id("worker.id", &info.id)?;
     for (field, text) in [("name", &info.name), ("host", &info.host), ("runner", &info.runner), ("version", &info.version)] {
         if text.len() > MOST_TEXT || text.chars().any(char::is_control) {
             return Err(RpcFault::invalid(&format!("worker.{field}"), format!("at most {MOST_TEXT} printable characters")));
         }
     }
-    let is_label = |(key, value): (&String, &String)| {
-        Name::new(key.as_str()).is_ok() && value.len() <= MOST_TEXT && !value.chars().any(char::is_control)
-    };
-    if info.labels.len() > MOST_LABELS || !info.labels.iter().all(is_label) {
+    if info.labels.len() > MOST_LABELS || !info.labels.iter().all(|(key, value)| is_label(key, value)) {
         return Err(RpcFault::invalid("worker.labels", format!("at most {MOST_LABELS}, each a name and {MOST_TEXT} printable characters")));
     }
     let needs = |need: &runvoy_rpc::buffa::EnumValue<WorkerNeed>| match need.as_known() {
@@ -107,7 +114,7 @@ async fn speak_for(call: &Call, worker: WorkerId, account: Option<&Name>) -> Res
 
 pub(super) async fn report(call: Call, request: ReportWorkerRequest) -> Result<ReportWorkerResponse, RpcFault> {
     let info = request.worker.as_option().ok_or_else(|| RpcFault::invalid("worker", "must be there"))?;
-    let worker = identity(&call, Some(info))?;
+    let worker = described(info)?;
     let account = account(&call);
     speak_for(&call, worker.id, account.as_ref()).await?;
     if request.leaving {

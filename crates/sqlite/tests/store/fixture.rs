@@ -67,6 +67,7 @@ pub fn spec(command: &str) -> Spec {
         git: None,
         task: None,
         playbook: None,
+        rpc: None,
     }
 }
 

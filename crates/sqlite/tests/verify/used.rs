@@ -192,5 +192,6 @@ fn spec() -> Spec {
         git: None,
         task: None,
         playbook: None,
+        rpc: None,
     }
 }

@@ -109,6 +109,7 @@ impl Stage {
             git: None,
             task: None,
             playbook: None,
+            rpc: None,
         };
         let git = Git { reach: Reach::Private, ca_file: None };
         let (unanswered_puts, extends_before_put, extends_before_materials) = (0, 0, 0);

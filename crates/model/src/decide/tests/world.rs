@@ -419,5 +419,6 @@ pub fn spec() -> Spec {
         git: None,
         task: None,
         playbook: None,
+        rpc: None,
     }
 }

@@ -334,9 +334,10 @@ async fn who_may_not_is_refused() {
         let viewer = events(&served, protocol, &key_of(Role::Viewer));
         assert_eq!(refusal(publish(&viewer, vec![told(&leased.task_token, &all)]).await).0, ErrorCode::PermissionDenied);
         let developer = events(&served, protocol, &key_of(Role::Developer));
-        for unknown in [id.as_str(), "0192ab00ff107abc8def000102030405"] {
+        for unknown in [id.as_str(), "0192ab00ff107abc8def000102030405", "", "x"] {
             assert_eq!(refusal(read(&developer, of(unknown)).await).0, ErrorCode::NotFound, "not yours and not there look the same");
         }
+        assert_eq!(refusal(read(&of_admin, of(&id[..20])).await).0, ErrorCode::NotFound, "a part of an id is none");
         let worker = events(&served, protocol, &worker_key(&app, "w", &["default"]).await);
         assert_eq!(refusal(read(&worker, of(&id)).await).0, ErrorCode::PermissionDenied);
         publish(&worker, vec![told(&leased.task_token, &all)]).await.expect("the token proves the lease");

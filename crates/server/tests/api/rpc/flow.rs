@@ -8,7 +8,7 @@ use runvoy_rpc::job::v1::{
     ReleaseJobRequest, UpdateJobRequest,
 };
 
-use super::{admin, enqueue, job, lease, look, over_both, refusal, state};
+use super::{Jobs, admin, enqueue, job, lease, look, over_both, refusal, state};
 use crate::app::TestApp;
 
 fn over(token: &str, success: bool, exit_code: i32) -> CompleteJobRequest {
@@ -248,6 +248,38 @@ async fn a_lease_that_is_handed_back_untouched_does_not_count() {
     client.update_job(extend).await.expect("it is held");
     client.release_job(release(&leased.task_token)).await.expect("it is held");
     assert_eq!(state(&client, &id).await, JobState::Failed, "somebody ran it, and it has no other attempt");
+}
+
+#[tokio::test]
+async fn what_an_attempt_that_is_tried_again_returned_is_not_the_job_s_end() {
+    let app = TestApp::new().await;
+    let served = app.listen().await;
+    let client = admin(&served, Protocol::Grpc);
+    let mut request = job("false");
+    request.job_params.as_option_mut().expect("params").retries = 1;
+    let id = enqueue(&client, request).await;
+    let leased = lease(&client, DequeueJobRequest::default()).await;
+    client.complete_job(over(&leased.task_token, false, 3)).await.expect("it is held");
+    let waits = look(&client, &id).await;
+    assert_eq!((waits.state.as_known(), waits.attempt), (Some(JobState::Scheduled), 1));
+    assert_eq!((waits.exit_code, waits.end_reason.as_str()), (None, ""));
+}
+
+#[tokio::test]
+async fn so_many_and_so_long_are_the_default_where_they_are_none() {
+    let app = TestApp::new().await;
+    let served = app.listen().await;
+    let client = admin(&served, Protocol::Grpc);
+    for _ in 0..2 {
+        enqueue(&client, job("true")).await;
+    }
+    let request = DequeueJobRequest { max_jobs: -1, visibility_timeout_seconds: -1, ..DequeueJobRequest::default() };
+    let mut leases = client.dequeue_job(request).await.expect("a stream");
+    let leased = leases.message().await.expect("a lease").expect("one").to_owned_message();
+    assert_eq!(leased.lease_ttl_ms, 300_000);
+    assert!(leases.message().await.expect("an end").is_none());
+    let update = UpdateJobRequest { visibility_timeout_seconds: -1, ..kept(&leased.task_token) };
+    assert_eq!(client.update_job(update).await.expect("it is held").into_owned().lease_ttl_ms, 300_000);
 }
 
 #[tokio::test]

@@ -11,6 +11,8 @@ async fn a_list_is_read_by_pages_and_by_cursor() {
     over_both(|app, protocol| async move {
         let served = app.listen().await;
         let client = admin(&served, protocol);
+        let empty = client.list_jobs(ListJobsRequest::default()).await.expect("a page").into_owned();
+        assert_eq!((empty.jobs.len(), empty.last_page), (0, 1));
         let mut ids = Vec::new();
         for _ in 0..7 {
             app.clock.advance(1_000);

@@ -5,6 +5,7 @@ mod event;
 mod flow;
 mod lease;
 mod list;
+mod params;
 mod refusal;
 mod worker;
 
