@@ -17,6 +17,7 @@ mod log;
 mod meter;
 mod openapi;
 mod operation;
+mod pager;
 mod peer;
 mod preface;
 mod proxy;
