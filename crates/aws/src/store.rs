@@ -196,7 +196,7 @@ fn foreseen(step: &Step, command: &Command) -> Vec<Need> {
         Command::ConfirmKill(id)
         | Command::ExpireWait(id)
         | Command::GiveUp(id, _)
-        | Command::NoteLink(id, _)
+        | Command::NoteLink(id, ..)
         | Command::FreePermit(_, id) => needs.push(Need::Execution(*id)),
         Command::ReleaseLock(name) | Command::FreeLock(name, _) => needs.push(Need::Lock(name.clone())),
         Command::Change(Change::Checkpoint(_), _) => needs.push(Need::Record(Kind::Ledger, runvoy_model::record::ONLY.to_owned())),

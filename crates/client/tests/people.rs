@@ -215,6 +215,7 @@ async fn a_link_is_read_with_its_token_and_without_the_key() {
     let link = client.link("0192ab").await.expect("a link");
     assert!(!format!("{link:?}").contains("jwt"), "{link:?}");
     assert_eq!((last(&fake).0.as_str(), fake.seen()[0].header("x-api-key")), ("POST /api/v1/executions/0192ab/link", Some(KEY)));
+    assert!(last(&fake).2, "a repeat makes no second link");
     let log = client.linked_log("0192ab", link.token.expose(), Some(Rfc3339(0))).await.expect("a log");
     assert_eq!((log.status, log.logs.as_str(), log.completed), (Status::Running, "hello\n", false));
     let seen = fake.seen().pop().expect("a request");

@@ -45,6 +45,7 @@ macro_rules! execution_store_conformance {
             an_id_is_taken_once,
             the_same_key_gives_the_same_execution,
             what_a_key_made_can_be_looked_up,
+            a_key_for_a_link_keeps_when_that_was_made,
             the_same_key_for_another_request_is_refused,
             keys_of_different_users_never_meet,
             a_thousand_parallel_submits_with_one_key_make_one_execution,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use runvoy_model::command::{Kill, LeaseTo, Refusal, Submit, SubmitKey};
 use runvoy_model::execution::Execution;
+use runvoy_model::hex::hex;
 use runvoy_model::id::{ExecutionId, JobId};
 use runvoy_model::lock::Lock;
 use runvoy_model::name::Name;
@@ -14,6 +15,7 @@ use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::log::LogError;
 use runvoy_ports::store::{EventPage, ListQuery, LockLine, StoreError};
+use serde_json::json;
 
 use crate::Engine;
 use crate::access::Caller;
@@ -164,9 +166,26 @@ impl Engine {
     }
 
     /// Notes that the caller made a link to an execution's log.
-    pub async fn note_link(&self, caller: &Caller, execution: &Execution, until: UnixMs) -> Result<(), EngineError> {
-        self.ports.store.note_link(self.user_step(caller, "executions.link"), execution.id, until).await?;
-        Ok(())
+    ///
+    /// The answer is when the link was made: now, or when the same key was first shown. `until` says how long one of then is good. A link ends with
+    /// the key that its maker called with, so that another one would make another link of it.
+    pub async fn note_link(
+        &self,
+        caller: &Caller,
+        execution: &Execution,
+        key: Option<&str>,
+        until: fn(UnixMs) -> UnixMs,
+    ) -> Result<UnixMs, EngineError> {
+        let asked = json!({"execution": execution.id, "credential": caller.key_hash.map(|hash| hex(&hash))});
+        let key = submit_key(caller, key, "executions.link", &asked)?;
+        if let Some(made_at) = self.linked_before(key.as_ref()).await? {
+            return Ok(made_at);
+        }
+        let step = self.user_step(caller, "executions.link");
+        let now = step.at;
+        self.ports.store.note_link(step, execution.id, until(now), key.clone()).await?;
+        // Of two at once with one key the first made it.
+        Ok(self.linked_before(key.as_ref()).await?.unwrap_or(now))
     }
 
     pub(crate) async fn reachable(&self, caller: &Caller, action: Action, text: &str) -> Result<Execution, EngineError> {

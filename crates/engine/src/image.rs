@@ -2,11 +2,13 @@
 //! every list, and the default until another one is. Which image a run gets is in [`crate::plan`].
 
 use runvoy_model::change::{Change, NewImage};
+use runvoy_model::command::Refusal;
 use runvoy_model::image::{Image, ImageSettings, Reference, image_id};
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::role::Action;
 use runvoy_model::spec::{LOCAL_IMAGE, Needs};
 use runvoy_model::time::UnixMs;
+use runvoy_ports::store::StoreError;
 use serde_json::json;
 
 use crate::Engine;
@@ -89,35 +91,35 @@ impl Engine {
         Ok(registered(&image, default.as_deref()))
     }
 
-    /// Unregisters an image; what has been submitted with it keeps it. Where it was the default, `local` is.
-    pub async fn unregister_image(&self, caller: &Caller, text: &str) -> Result<Image, EngineError> {
+    /// Unregisters an image, or all that have one reference, each in a step of its own; what has been submitted with one keeps it. Where one was
+    /// the default, `local` is.
+    pub async fn unregister_images(&self, caller: &Caller, text: &str) -> Result<Vec<Image>, EngineError> {
         caller.may(Action::ManageImages)?;
         if text == LOCAL_IMAGE {
             return Err(EngineError::Conflict("image local is built in and cannot be unregistered".into()));
         }
-        let image = self.only_image(text).await?;
-        let change = Change::UnregisterImage(image.image_id.clone());
-        self.ports.store.change(self.user_step(caller, "images.unregister"), change, None).await?;
-        Ok(image)
+        let mut gone = Vec::new();
+        for image in self.images_named(text).await? {
+            let change = Change::UnregisterImage(image.image_id.clone());
+            match self.ports.store.change(self.user_step(caller, "images.unregister"), change, None).await {
+                Ok(_) => gone.push(image),
+                // Somebody else took it away since it was looked up.
+                Err(StoreError::Refused(Refusal::Missing(..))) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if gone.is_empty() { Err(not_found(text)) } else { Ok(gone) }
     }
 
-    /// The one image that a text names. What is taken away must be named exactly: of several with one reference none is guessed.
-    async fn only_image(&self, text: &str) -> Result<Image, EngineError> {
+    /// The image with this id, or every image with this reference: the same one may be registered with several settings.
+    async fn images_named(&self, text: &str) -> Result<Vec<Image>, EngineError> {
         let images = self.all(Kind::Image).await?;
         let images = || images.iter().filter_map(Record::image);
         if let Some(image) = images().find(|image| image.image_id == text) {
-            return Ok(image.clone());
+            return Ok(vec![image.clone()]);
         }
         let reference = Reference::parse(text).map_err(|_| not_found(text))?;
-        let fits: Vec<&Image> = images().filter(|image| image.reference == reference).collect();
-        match fits[..] {
-            [] => Err(not_found(text)),
-            [image] => Ok(image.clone()),
-            _ => {
-                let ids: Vec<&str> = fits.iter().map(|image| image.image_id.as_str()).collect();
-                Err(EngineError::Conflict(format!("{text} is registered several times: name one of {}", ids.join(", "))))
-            }
-        }
+        Ok(images().filter(|image| image.reference == reference).cloned().collect())
     }
 
     /// The worker's own environment. It is as old as the store's first user.

@@ -8,6 +8,7 @@ use runvoy_model::command::{Refusal, SubmitKey};
 use runvoy_model::execution::Execution;
 use runvoy_model::hex::hex;
 use runvoy_model::job::Job;
+use runvoy_model::time::UnixMs;
 use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -62,6 +63,16 @@ impl Engine {
                 let execution = self.ports.store.get(id).await?;
                 execution.map(Some).ok_or_else(|| EngineError::no_execution(id))
             }
+            Some((made, _)) => Err(Refusal::KeyReused(made).into()),
+        }
+    }
+
+    /// When an earlier request with this key made a link.
+    pub(crate) async fn linked_before(&self, key: Option<&SubmitKey>) -> Result<Option<UnixMs>, EngineError> {
+        let Some(key) = key else { return Ok(None) };
+        match self.ports.store.made_by(&key.user, &key.key).await? {
+            None => Ok(None),
+            Some((Made::Link(_, at), fingerprint)) if fingerprint == key.fingerprint => Ok(Some(at)),
             Some((made, _)) => Err(Refusal::KeyReused(made).into()),
         }
     }

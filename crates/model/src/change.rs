@@ -256,6 +256,8 @@ pub enum Made {
     Record(Kind, String),
     /// Dead letters run again.
     Redrive(Vec<Redriven>),
+    /// A link to an execution's log, made then.
+    Link(ExecutionId, UnixMs),
 }
 
 impl std::fmt::Display for Made {
@@ -263,6 +265,7 @@ impl std::fmt::Display for Made {
         match self {
             Self::Execution(id) => write!(f, "execution {id}"),
             Self::Job(id) => write!(f, "job {id}"),
+            Self::Link(id, _) => write!(f, "a link to the log of execution {id}"),
             Self::Redrive(letters) => write!(f, "a redrive of {} executions", letters.len()),
             Self::Record(kind, name) => write!(f, "{} {name}", kind.as_str()),
         }

@@ -63,8 +63,8 @@ pub enum Command {
     FreeLock(Name, ExecutionId),
     /// A permit of this queue that an execution holds which is with no worker is free.
     FreePermit(Name, ExecutionId),
-    /// Somebody made a link to its log, good until then.
-    NoteLink(ExecutionId, UnixMs),
+    /// Somebody made a link to its log, good until then; with the client's own key for it, if there is one.
+    NoteLink(ExecutionId, UnixMs, Option<SubmitKey>),
     /// What people manage changes; with the client's own key for it, if there is one.
     Change(Change, Option<SubmitKey>),
 }

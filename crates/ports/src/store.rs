@@ -249,8 +249,8 @@ pub trait ExecutionStore: Send + Sync {
     }
 
     /// Notes that somebody made a link to an execution's log.
-    async fn note_link(&self, step: Step, id: ExecutionId, until: UnixMs) -> Result<Execution, StoreError> {
-        changed(self.apply(step, Command::NoteLink(id, until)).await?)
+    async fn note_link(&self, step: Step, id: ExecutionId, until: UnixMs, key: Option<SubmitKey>) -> Result<Execution, StoreError> {
+        changed(self.apply(step, Command::NoteLink(id, until, key)).await?)
     }
 
     /// Acts on a lapsed lease; `None` if it was extended or ended since it was looked at.

@@ -18,6 +18,7 @@ mod log;
 mod meter;
 mod openapi;
 mod operation;
+mod pager;
 mod peer;
 mod preface;
 mod proxy;

@@ -61,10 +61,9 @@ impl LinkKey {
         Self(mac.finalize().into_bytes().into())
     }
 
-    /// A link by this caller to an execution, and what it says.
+    /// A link by this caller to an execution, made at this time, and what it says. The same ones give the same link.
     pub(crate) fn issue(&self, caller: &Caller, execution: ExecutionId, now: UnixMs) -> (String, Link) {
-        let expires_at = UnixMs((now.0 + LIVES_MS).div_euclid(1000) * 1000);
-        let link = Link { execution, email: caller.email.clone(), key_hash: caller.key_hash, issued_at: now, expires_at };
+        let link = Link { execution, email: caller.email.clone(), key_hash: caller.key_hash, issued_at: now, expires_at: expires_at(now) };
         (self.sign(&link), link)
     }
 
@@ -115,6 +114,11 @@ impl LinkKey {
         mac.update(said.as_bytes());
         mac
     }
+}
+
+/// Until when a link is good that is made at this time.
+pub(crate) fn expires_at(issued_at: UnixMs) -> UnixMs {
+    UnixMs((issued_at.0 + LIVES_MS).div_euclid(1000) * 1000)
 }
 
 /// Whether a text could be a link; says nothing about whether it is a good one.

@@ -7,6 +7,8 @@ use utoipa::openapi::path::ParameterIn;
 use utoipa::openapi::schema::{ArrayBuilder, KnownFormat, ObjectBuilder, Ref, Schema, SchemaFormat, Type};
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::pager::MOST_LISTED;
+
 type Named = Vec<(String, RefOr<Schema>)>;
 
 /// A schema and the named ones it refers to.
@@ -81,6 +83,13 @@ impl Operation {
     /// With a parameter of the query that must be there.
     pub(crate) fn required_query(self, name: &'static str, schema: RefOr<Schema>, description: &'static str) -> Self {
         self.param(Param { name, place: ParameterIn::Query, schema, required: true, description }).refuses(&[Code::InvalidRequest])
+    }
+
+    /// In pages where they are asked for, as [`crate::pager::Pager`] cuts them.
+    pub(crate) fn paged(self) -> Self {
+        self.query("limit", number(1, Some(MOST_LISTED)), "At most so many; all where absent")
+            .query("cursor", text(), "Go on where the page with this X-Next-Cursor ended")
+            .header("X-Next-Cursor", "Where the next page begins; absent after the last one")
     }
 
     /// With the client's own key for the request.

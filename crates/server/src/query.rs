@@ -36,6 +36,12 @@ impl Query {
         }
     }
 
+    /// Words with commas between them; an empty one is none.
+    pub(crate) fn words(&self, name: &str) -> Result<Vec<&str>, Fault> {
+        let words = self.text(name)?.into_iter().flat_map(|words| words.split(','));
+        Ok(words.map(str::trim).filter(|word| !word.is_empty()).collect())
+    }
+
     /// A whole number within a range.
     pub(crate) fn number(&self, name: &str, range: RangeInclusive<u64>) -> Result<Option<u64>, Fault> {
         let Some(text) = self.text(name)? else { return Ok(None) };
@@ -89,6 +95,13 @@ mod tests {
         }
         assert!(query("force=true").flag("force").expect("good"));
         assert!(query("force=maybe").flag("force").is_err());
+    }
+
+    #[test]
+    fn words_stand_between_commas_and_an_empty_one_is_none() {
+        for (text, words) in [("s=A,B", vec!["A", "B"]), ("s=A,%20,B,", vec!["A", "B"]), ("s=,", vec![]), ("", vec![])] {
+            assert_eq!(query(text).words("s").expect("words"), words, "{text}");
+        }
     }
 
     #[test]

@@ -78,7 +78,7 @@ pub(crate) fn keep_key(conn: &Connection, at: UnixMs, key: &SubmitKey, made: &Ma
         conn.prepare_cached("INSERT INTO submit_keys (day, digest, execution, fingerprint, made) VALUES (?1, ?2, ?3, ?4, ?5)")?;
     let (execution, made): (&[u8], _) = match made {
         Made::Execution(id) => (id.as_bytes(), None),
-        Made::Job(_) | Made::Record(..) | Made::Redrive(_) => {
+        Made::Job(_) | Made::Record(..) | Made::Redrive(_) | Made::Link(..) => {
             (&[], Some(serde_json::to_string(made).expect("plain fields can be written as JSON")))
         }
     };

@@ -30,7 +30,7 @@ pub struct LinkedLog {
     pub status: Status,
     /// The lines after `since` as one text, a newline behind each.
     pub logs: String,
-    /// The time of the last line here: the next `since`. Absent where there is no line yet.
+    /// The next `since`: the time of the last line here, or the `since` of the request where none came after it. Absent where there is no line yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_timestamp: Option<Rfc3339>,
     /// It ended, and there is nothing more to come.

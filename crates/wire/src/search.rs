@@ -10,8 +10,8 @@ pub struct SearchResponse {
     pub total: u64,
     /// The first of them.
     pub hits: Vec<Hit>,
-    /// Where to go on with `from_line`; absent once the whole log was searched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Where to go on with `from_line`; null once the whole log was searched.
+    #[serde(default)]
     pub next_line: Option<u64>,
 }
 

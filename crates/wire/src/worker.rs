@@ -87,7 +87,7 @@ pub struct WorkerAccount {
     pub revoked: bool,
 }
 
-/// Body of `POST /workers/accounts`.
+/// Body of `POST /workers`, and of `POST /workers/accounts`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -118,7 +118,7 @@ pub struct CreateWorkerResponse {
     pub message: String,
 }
 
-/// Answer to `DELETE /workers/accounts/{name}`.
+/// Answer to `DELETE /workers/{name}`, and to `DELETE /workers/accounts/{name}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RevokeWorkerResponse {

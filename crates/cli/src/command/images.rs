@@ -45,7 +45,7 @@ enum ImagesCommand {
         #[arg(add = ArgValueCompleter::new(complete::images))]
         image: String,
     },
-    /// Unregister an image
+    /// Unregister an image; named without its id, all that have that name and tag
     #[command(before_help = "Examples:\n  runvoy images unregister alpine:3.20 --yes")]
     Unregister {
         /// Name or id of the image
@@ -115,9 +115,9 @@ impl RegisterArgs {
 async fn unregister(session: &Session, image: &str) -> Result<u8, Failure> {
     let client = session.connect().await?;
     let found = client.image(image).await?;
-    let was_default = found.is_default == Some(true);
-    let role = if was_default { ", the one for commands that name none" } else { "" };
-    session.confirm(&format!("unregister image {}{role}", found.image))?;
+    let all = if image == found.image_id { vec![found] } else { with_its_reference(client.images().await?, &found) };
+    let was_default = all.iter().any(|image| image.is_default == Some(true));
+    session.confirm(&question(image, &all, was_default))?;
     let answer = client.unregister_image(image).await?;
     let mut told = format!("image {}: {}", answer.image, answer.message);
     if was_default && session.format() == Format::Table {
@@ -128,6 +128,26 @@ async fn unregister(session: &Session, image: &str) -> Result<u8, Failure> {
         }
     }
     session.report(&answer, &answer.image, &told)
+}
+
+/// An image may be registered with several settings; named by its reference, all of them go.
+fn with_its_reference(mut images: Vec<Image>, found: &Image) -> Vec<Image> {
+    let reference = |image: &Image| (image.image_registry.clone(), image.image_name.clone(), image.image_tag.clone());
+    let wanted = reference(found);
+    images.retain(|image| image.image_id == found.image_id || image.image_name.is_some() && reference(image) == wanted);
+    images
+}
+
+fn question(named: &str, images: &[Image], was_default: bool) -> String {
+    let role = if was_default { ", the one for commands that name none" } else { "" };
+    match images {
+        [image] => format!("unregister image {}{role}", image.image),
+        _ => {
+            let ids: Vec<&str> = images.iter().map(|image| image.image_id.as_str()).collect();
+            let among = if was_default { "; one of them is for commands that name none" } else { "" };
+            format!("unregister all {} images {named} ({}){among}", ids.len(), ids.join(", "))
+        }
+    }
 }
 
 async fn show_all(session: &Session) -> Result<u8, Failure> {
@@ -181,6 +201,23 @@ fn describe(image: &Image, colour: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_unregisters_a_reference_is_asked_about_all_that_have_it() {
+        let image = |id: &str, tag: &str| {
+            let text = format!(
+                r#"{{"image_id":"{id}","image":"alpine:{tag}","image_registry":"docker.io","image_name":"library/alpine","image_tag":"{tag}","owned_by":[],"created_at":"2026-01-03T14:22:19Z"}}"#
+            );
+            serde_json::from_str::<Image>(&text).expect("the contract's fields")
+        };
+        let all = vec![image("small", "3"), image("large", "3"), image("other", "2")];
+        let named = with_its_reference(all, &image("small", "3"));
+        assert_eq!(
+            question("alpine:3", &named, true),
+            "unregister all 2 images alpine:3 (small, large); one of them is for commands that name none"
+        );
+        assert_eq!(question("small", &named[..1], true), "unregister image alpine:3, the one for commands that name none");
+    }
 
     #[test]
     fn the_default_is_marked_and_gaps_are_dashes() {

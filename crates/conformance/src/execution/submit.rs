@@ -78,6 +78,24 @@ pub async fn the_same_key_for_another_request_is_refused(harness: Executions<'_>
     assert_eq!(stage.list(ListQuery::default()).await, [first]);
 }
 
+/// A link that is asked for again with its key is the one that was made then, also after a reopen: nothing is written, and the time is kept.
+pub async fn a_key_for_a_link_keeps_when_that_was_made(harness: Executions<'_>) {
+    let mut stage = Stage::new(harness);
+    let id = submitted(stage.submit_keyed("ann@x", "run", 1).await);
+    let key = |fingerprint| Some(SubmitKey { user: "ann@x".into(), key: "link".into(), fingerprint: [fingerprint; 32] });
+    let (made, until) = (Made::Link(id, stage.now), stage.now.plus_ms(60_000));
+    assert!(matches!(stage.play(Command::NoteLink(id, until, key(2))).await, Answer::Changed(_)));
+    let version = stage.get(id).await.version;
+    stage.pass_ms(5_000);
+    for _ in 0..2 {
+        assert!(matches!(stage.play(Command::NoteLink(id, until, key(2))).await, Answer::Changed(_)));
+        assert_eq!(refusal(stage.play(Command::NoteLink(id, until, key(3))).await), Refusal::KeyReused(made.clone()));
+        assert_eq!(stage.store().made_by("ann@x", "link").await.expect("a read"), Some((made.clone(), [2; 32])));
+        assert_eq!(stage.get(id).await.version, version);
+        stage.reopen().await;
+    }
+}
+
 /// What a key made can be looked up, by its user alone, also after a reopen, and looking does not use it up.
 pub async fn what_a_key_made_can_be_looked_up(harness: Executions<'_>) {
     let mut stage = Stage::new(harness);

@@ -20,7 +20,8 @@ mod worker;
 
 use serde_json::{Map, Value, json};
 
-use crate::command::{Answer, Command, Receipt, Refusal};
+use crate::change::Made;
+use crate::command::{Answer, Command, Receipt, Refusal, SubmitKey};
 use crate::event::EventType;
 use crate::execution::Execution;
 use crate::id::ExecutionId;
@@ -60,7 +61,7 @@ pub fn decide<V: View>(view: &mut V, step: &Step, command: &Command) -> Decision
         Command::Redrive(redrive) => redrive::redrive(view, step, redrive),
         Command::FreeLock(name, holder) => lock::free(view, step, name, *holder),
         Command::FreePermit(queue, holder) => gate::free(view, queue, *holder),
-        Command::NoteLink(id, until) => note_link(view, step, *id, *until),
+        Command::NoteLink(id, until, key) => note_link(view, step, *id, *until, key.as_ref()),
         Command::Change(change, key) => registry::change(view, step, change, key.as_ref()),
     }
 }
@@ -120,10 +121,16 @@ fn properties(execution: &Execution, more: Value) -> Value {
     Value::Object(map)
 }
 
-/// Leaves a mark of the link, and changes nothing else.
-fn note_link<V: View>(view: &mut V, step: &Step, id: ExecutionId, until: UnixMs) -> Decision<V::Error> {
+/// Leaves a mark of the link, and changes nothing else. A link is what its time and its key make it, so that the key for it keeps the time.
+fn note_link<V: View>(view: &mut V, step: &Step, id: ExecutionId, until: UnixMs, key: Option<&SubmitKey>) -> Decision<V::Error> {
     let Some(execution) = view.execution(id)? else { return refuse(Refusal::NotFound) };
-    let mut writes = Writes::default();
+    if let Some(key) = key
+        && let Some((made, fingerprint)) = view.submitted(&key.user, &key.key)?
+    {
+        let is_repeat = fingerprint == key.fingerprint && matches!(made, Made::Link(..));
+        return if is_repeat { Ok((Writes::default(), Answer::Changed(Box::new(execution)))) } else { refuse(Refusal::KeyReused(made)) };
+    }
+    let mut writes = Writes { key: key.cloned().map(|key| (key, Made::Link(id, step.at))), ..Writes::default() };
     audit_change(&mut writes, step, &execution, Some(json!({"linkUntil": until})));
     let execution = writes.put(execution, step);
     Ok((writes, Answer::Changed(execution)))

@@ -360,6 +360,21 @@ fn the_same_key_gives_the_same_execution_and_another_request_is_a_conflict() {
 }
 
 #[test]
+fn the_same_key_is_one_link_made_when_it_was_first_asked_for() {
+    let mut world = World::new();
+    let id = world.submit(|_| ());
+    let key = |fingerprint| Some(SubmitKey { user: "ann@x".into(), key: "k".into(), fingerprint: [fingerprint; 32] });
+    let made = Made::Link(id, world.now);
+    assert!(matches!(world.play(Command::NoteLink(id, world.now.plus_ms(9), key(1))), Answer::Changed(_)));
+    let (events, version) = (world.events.len(), world.get(id).version);
+    world.now = world.now.plus_ms(5_000);
+    assert!(matches!(world.play(Command::NoteLink(id, world.now.plus_ms(9), key(1))), Answer::Changed(_)));
+    assert_eq!((world.events.len(), world.get(id).version), (events, version), "a repeat writes nothing");
+    assert_eq!(refusal(world.play(Command::NoteLink(id, world.now, key(2)))), Refusal::KeyReused(made.clone()));
+    assert_eq!(refusal(world.try_submit(|_| (), key(1))), Refusal::KeyReused(made));
+}
+
+#[test]
 fn a_repeated_step_writes_nothing() {
     let mut world = World::new();
     let id = world.submit(|_| ());

@@ -4,22 +4,28 @@ use std::collections::VecDeque;
 
 use axum::body::Body;
 use bytes::Bytes;
-use http::Response;
+use http::{HeaderValue, Response, StatusCode};
 use runvoy_engine::EngineError;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::role::Action;
 use runvoy_wire::{Code, Event};
+use serde_json::Value;
 
 use super::event_log::Array;
 use crate::answer::{self, Pieces};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::operation::{Operation, flag, text};
+use crate::pager::MOST_LISTED;
+use crate::query::NEXT_CURSOR;
 use crate::route::{Routes, Rule};
 use crate::vigil::Vigil;
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("listEvents", "Its events, in order").execution_id().gives_array::<Event>(200, "The events");
+    let operation = Operation::new("listEvents", "Its events, in order")
+        .execution_id()
+        .paged()
+        .gives_array::<Event>(200, "The events; a page may hold fewer than asked for and not be the last");
     routes.get("/api/v1/executions/{id}/events", Rule::Key(Action::Read), operation, events);
     let operation = Operation::new("listTaskEvents", "The events of every execution that a task has been, in order")
         .path("id", text(), "The job: its id, or six or more hex digits that begin or end it and no other")
@@ -35,9 +41,29 @@ pub(super) fn add(routes: &mut Routes) {
 }
 
 async fn events(call: Call) -> Result<Response<Body>, Fault> {
+    let query = call.query()?;
+    let (limit, after) = (query.number("limit", 1..=MOST_LISTED)?, query.number("cursor", 0..=u64::MAX)?);
     let id = call.execution().await?.id.to_string();
+    if let Some(limit) = limit {
+        return page(&call, &id, after, usize::try_from(limit).expect("at most a thousand")).await;
+    }
     let vigil = Vigil::over(&call)?;
-    Ok(answer::streamed(vigil, Events { call, id, after: None, array: Array::default() }, answer::JSON).await?)
+    Ok(answer::streamed(vigil, Events { call, id, after, array: Array::default() }, answer::JSON).await?)
+}
+
+async fn page(call: &Call, id: &str, after: Option<u64>, limit: usize) -> Result<Response<Body>, Fault> {
+    let mut page = call.engine().execution_events(call.caller()?, id, after).await?;
+    let next = match page.events.get(limit.saturating_sub(1)) {
+        Some(last) if page.events.len() > limit => Some(last.place),
+        _ => page.more.then_some(page.looked),
+    };
+    page.events.truncate(limit);
+    let shown: Vec<Value> = page.events.iter().map(|stored| call.engine().event_wire(&stored.event)).collect();
+    let mut response = answer::json(StatusCode::OK, &shown);
+    if let Some(next) = next {
+        response.headers_mut().insert(NEXT_CURSOR, HeaderValue::from(next));
+    }
+    Ok(response)
 }
 
 async fn task_events(call: Call) -> Result<Response<Body>, Fault> {

@@ -26,7 +26,7 @@ pub(super) fn add(routes: &mut Routes) {
     routes.get("/api/v1/executions/{id}/status", Rule::Key(Action::Read), operation, status);
     let operation = Operation::new("wait", "Answers when it has ended, or when the wait is over")
         .execution_id()
-        .query("timeout", number(0, Some(MOST_WAIT_SECONDS)), "Seconds to wait at most; 60 where absent")
+        .query("timeout", number(0, None), "Seconds to wait at most; 60 where absent, and never more than 600")
         .gives::<StatusResponse>(200, "Its status then, which may still be an open one");
     routes.get("/api/v1/executions/{id}/wait", Rule::Key(Action::Read), operation, wait);
 }
@@ -45,7 +45,7 @@ async fn status(call: Call) -> Result<Response<Body>, Fault> {
 }
 
 async fn wait(call: Call) -> Result<Response<Body>, Fault> {
-    let seconds = call.query()?.number("timeout", 0..=MOST_WAIT_SECONDS)?.unwrap_or(DEFAULT_WAIT_SECONDS);
+    let seconds = call.query()?.number("timeout", 0..=u64::MAX)?.unwrap_or(DEFAULT_WAIT_SECONDS).min(MOST_WAIT_SECONDS);
     let caller = call.caller()?;
     let id = tokio::select! {
         ended = call.engine().wait(caller, call.id(), Duration::from_secs(seconds)) => ended?.id.to_string(),

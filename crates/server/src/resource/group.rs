@@ -9,11 +9,12 @@ use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::operation::{Operation, text};
+use crate::pager::Pager;
 use crate::route::{Routes, Rule};
 
 pub(super) fn add(routes: &mut Routes) {
     let rule = Rule::Key(Action::ManageUsers);
-    let operation = Operation::new("listGroups", "Every group").gives::<GroupsResponse>(200, "The groups, by name");
+    let operation = Operation::new("listGroups", "Every group").paged().gives::<GroupsResponse>(200, "The groups, by name");
     routes.get("/api/v1/groups", rule, operation, list);
     let operation = Operation::new("putGroup", "Make a group what it is to be, new or instead of what it was")
         .idempotent()
@@ -28,6 +29,7 @@ pub(super) fn add(routes: &mut Routes) {
 }
 
 async fn list(call: Call) -> Result<Response<Body>, Fault> {
+    let pager = Pager::of(&call.query()?)?;
     let groups = call.engine().groups(call.caller()?).await?;
     let shown = |group: runvoy_model::group::Group| Group {
         name: group.name.to_string(),
@@ -35,7 +37,9 @@ async fn list(call: Call) -> Result<Response<Body>, Fault> {
         created_at: group.created_at.into(),
         created_by: group.created_by,
     };
-    Ok(answer::json(StatusCode::OK, &GroupsResponse { groups: groups.into_iter().map(shown).collect() }))
+    let mut groups: Vec<Group> = groups.into_iter().map(shown).collect();
+    let next = pager.cut(&mut groups, |group| group.name.clone());
+    Ok(next.on(answer::json(StatusCode::OK, &GroupsResponse { groups })))
 }
 
 async fn put(call: Call) -> Result<Response<Body>, Fault> {

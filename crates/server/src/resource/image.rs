@@ -3,7 +3,7 @@
 use axum::body::Body;
 use http::{Response, StatusCode};
 use runvoy_engine::{ImageRequest, KnownImage};
-use runvoy_model::image::ImageSettings;
+use runvoy_model::image::{Image as KeptImage, ImageSettings};
 use runvoy_model::role::Action;
 use runvoy_model::spec::LOCAL_IMAGE;
 use runvoy_wire::{Code, Image, ImageResponse, ImagesResponse, RegisterImageRequest};
@@ -12,6 +12,7 @@ use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::operation::{Operation, text};
+use crate::pager::Pager;
 use crate::route::{Routes, Rule};
 
 const NAMED: &str = "The image: its id, or its name with or without a tag; it may hold slashes and colons";
@@ -22,14 +23,15 @@ pub(super) fn add(routes: &mut Routes) {
         .takes::<RegisterImageRequest>(true)
         .gives::<ImageResponse>(201, "It is registered");
     routes.post("/api/v1/images/register", Rule::Key(Action::ManageImages), operation, register);
-    let operation = Operation::new("listImages", "Every image, the built-in one first").gives::<ImagesResponse>(200, "The images");
+    let operation =
+        Operation::new("listImages", "Every image, the built-in one first").paged().gives::<ImagesResponse>(200, "The images, by id");
     routes.get("/api/v1/images", Rule::Key(Action::ReadImages), operation, list);
     let operation = Operation::new("getImage", "One image")
         .path("image", text(), NAMED)
         .gives::<Image>(200, "The image")
         .refuses(&[Code::NotFound, Code::InvalidRequest]);
     routes.get("/api/v1/images/{*image}", Rule::Key(Action::ReadImages), operation, show);
-    let operation = Operation::new("unregisterImage", "Unregister an image; the built-in one stays")
+    let operation = Operation::new("unregisterImage", "Unregister an image, or all that have one reference; the built-in one stays")
         .path("image", text(), NAMED)
         .gives::<ImageResponse>(200, "It is no longer registered")
         .refuses(&[Code::NotFound, Code::Conflict, Code::InvalidRequest]);
@@ -60,8 +62,10 @@ async fn register(call: Call) -> Result<Response<Body>, Fault> {
 }
 
 async fn list(call: Call) -> Result<Response<Body>, Fault> {
-    let images = call.engine().images(call.caller()?).await?;
-    Ok(answer::json(StatusCode::OK, &ImagesResponse { images: images.into_iter().map(view).collect() }))
+    let pager = Pager::of(&call.query()?)?;
+    let mut images: Vec<Image> = call.engine().images(call.caller()?).await?.into_iter().map(view).collect();
+    let next = pager.cut(&mut images, |image| format!("{}{}", u8::from(image.image_id != LOCAL_IMAGE), image.image_id));
+    Ok(next.on(answer::json(StatusCode::OK, &ImagesResponse { images })))
 }
 
 async fn show(call: Call) -> Result<Response<Body>, Fault> {
@@ -70,9 +74,20 @@ async fn show(call: Call) -> Result<Response<Body>, Fault> {
 }
 
 async fn unregister(call: Call) -> Result<Response<Body>, Fault> {
-    let image = call.engine().unregister_image(call.caller()?, call.params.get("image")).await?;
-    let response = ImageResponse { image: image.image, message: "it is no longer registered".into(), image_id: Some(image.image_id) };
-    Ok(answer::json(StatusCode::OK, &response))
+    let named = call.params.get("image");
+    let images = call.engine().unregister_images(call.caller()?, named).await?;
+    Ok(answer::json(StatusCode::OK, &unregistered(named, images)))
+}
+
+fn unregistered(named: &str, mut images: Vec<KeptImage>) -> ImageResponse {
+    if images.len() == 1
+        && let Some(image) = images.pop()
+    {
+        return ImageResponse { image: image.image, message: "it is no longer registered".into(), image_id: Some(image.image_id) };
+    }
+    let ids: Vec<&str> = images.iter().map(|image| image.image_id.as_str()).collect();
+    let message = format!("{} that have this reference are no longer registered: {}", ids.len(), ids.join(", "));
+    ImageResponse { image: named.to_owned(), message, image_id: None }
 }
 
 pub(super) fn view(known: KnownImage) -> Image {

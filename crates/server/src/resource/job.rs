@@ -22,12 +22,12 @@ use crate::answer::{self, Pieces};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::operation::{Operation, number, text, time};
+use crate::pager::MOST_LISTED;
 use crate::query::NEXT_CURSOR;
 use crate::route::{Routes, Rule};
 use crate::view;
 use crate::vigil::Vigil;
 
-const MOST_LISTED: u64 = 1_000;
 const DEFAULT_LIMIT: u64 = 50;
 /// The largest job that is taken.
 const MOST_JOB_BYTES: usize = 16 << 20;
@@ -154,11 +154,11 @@ fn tasks(tasks: Vec<TaskRequest>, defaults: Option<&TaskDefaults>) -> Result<Vec
 
 async fn list(call: Call) -> Result<Response<Body>, Fault> {
     let query = call.query()?;
-    let words = query.text("status")?.into_iter().flat_map(|words| words.split(','));
+    let words = query.words("status")?;
     let unknown = || Fault::invalid("status", "must be among RUNNING, FAILED, COMPLETED and CANCELLED");
-    let known = |word: &str| model::JobStatus::parse(word.trim()).filter(|status| *status != model::JobStatus::Staged);
+    let known = |word: &str| model::JobStatus::parse(word).filter(|status| *status != model::JobStatus::Staged);
     let filter = JobFilter {
-        statuses: words.map(|word| known(word).ok_or_else(unknown)).collect::<Result<Vec<_>, _>>()?,
+        statuses: words.into_iter().map(|word| known(word).ok_or_else(unknown)).collect::<Result<Vec<_>, _>>()?,
         user: query.text("user")?.map(str::to_owned),
         since: query.parsed::<Rfc3339>("since")?.map(Into::into),
         after: query.parsed("cursor")?,

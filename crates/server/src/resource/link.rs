@@ -12,6 +12,7 @@ use super::log::extent_of_kept;
 use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
+use crate::link::expires_at;
 use crate::operation::{Operation, text};
 use crate::route::{Routes, Rule};
 use crate::view;
@@ -25,6 +26,7 @@ const SETTLED_AFTER_MS: i64 = 1_000;
 pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("createLink", "An address that opens this one log for 48 hours without a key")
         .execution_id()
+        .idempotent()
         .gives::<LinkResponse>(201, "The link; it ends with the key or the user that made it");
     routes.post("/api/v1/executions/{id}/link", Rule::Key(Action::ShareLog), operation, create);
     for (path, id) in [("/api/v1/logs/{id}", "getLinkedLog"), ("/api/logs/{id}", "getLinkedLogOfPage")] {
@@ -38,16 +40,17 @@ pub(super) fn add(routes: &mut Routes) {
 }
 
 async fn create(call: Call) -> Result<Response<Body>, Fault> {
+    let key = call.idempotency_key()?;
     let execution = call.execution().await?;
     let (state, caller) = (&call.state, call.caller()?);
-    let (token, link) = state.links.issue(caller, execution.id, state.engine.now());
+    let issued_at = call.engine().note_link(caller, &execution, key.as_deref(), expires_at).await?;
+    let (token, link) = state.links.issue(caller, execution.id, issued_at);
     let response = LinkResponse {
         execution_id: execution.id.to_string(),
         url: format!("{}#token={token}", call.reached.log_url(state, execution.id)).into(),
         token: token.into(),
         expires_at: link.expires_at.into(),
     };
-    call.engine().note_link(caller, &execution, link.expires_at).await?;
     Ok(answer::json(StatusCode::CREATED, &response))
 }
 
@@ -60,7 +63,8 @@ async fn read(call: Call) -> Result<Response<Body>, Fault> {
         execution_id: execution.id.to_string(),
         status: view::status_word(execution.status),
         logs: part.text,
-        last_timestamp: part.last.map(Into::into),
+        // A client that asks again with what it is given here loses its place to no empty answer.
+        last_timestamp: part.last.map(Into::into).or(since),
         completed: execution.status.is_terminal() && part.whole,
     };
     Ok(answer::json(StatusCode::OK, &response))

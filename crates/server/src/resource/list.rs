@@ -1,4 +1,4 @@
-//! Lists of executions: a page with a cursor, or all of them, written page by page.
+//! Lists of executions: a page with a cursor, or all of them, written as they are read.
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use runvoy_model::role::Action;
 use runvoy_model::status::Status;
 use runvoy_wire::{Execution, Rfc3339};
 
+use super::event_log::Array;
 use crate::answer::{self, Pieces};
 use crate::app::State;
 use crate::call::Call;
@@ -23,10 +24,10 @@ use crate::view;
 use crate::vigil::Vigil;
 
 const DEFAULT_LIMIT: u64 = 10;
-/// More than this are written as they are read, without a cursor: it would have to stand before them.
-const MOST_PAGE: usize = 1_000;
-/// How many are read at once where they are written as they are read.
-const PAGE: usize = 200;
+/// No page holds more. Its cursor stands before it, so that it is held whole until it is known where it ends.
+const MOST_PAGE: usize = 10_000;
+/// How many are read at once.
+const READ: usize = 200;
 
 /// How many were looked at for a text.
 const LOOKED_AT: HeaderName = HeaderName::from_static("x-looked-at");
@@ -35,7 +36,11 @@ const USUAL_BYTES: usize = 1024;
 
 pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("listExecutions", "Executions that the caller may see, newest first")
-        .query("limit", number(0, None), "At most so many; 0 means all")
+        .query(
+            "limit",
+            number(0, None),
+            "At most so many, 10 where absent, and never more than 10000; 0 means all of them, as they are read",
+        )
         .query("status", text(), "Only these statuses, with commas between them")
         .query("user", text(), "Only those that this user submitted")
         .query("lock", text(), "Only those that asked for this lock")
@@ -45,7 +50,7 @@ pub(super) fn add(routes: &mut Routes) {
         .query("since", time(), "Only those submitted at this time or later")
         .query("until", time(), "Only those submitted before this time")
         .query("cursor", text(), "Go on where the page with this X-Next-Cursor ended")
-        .header("X-Next-Cursor", "Where the next page begins; absent after the last one, and where limit is 0 or above 1000")
+        .header("X-Next-Cursor", "Where the next page begins; absent after the last one, and where limit is 0")
         .header("X-Looked-At", "How many executions were looked at for a text; a page that is not full may have a next one")
         .gives_array::<Execution>(200, "The executions");
     routes.get("/api/v1/executions", Rule::Key(Action::Read), operation, list);
@@ -55,29 +60,39 @@ async fn list(call: Call) -> Result<Response<Body>, Fault> {
     let query = call.query()?;
     let (limit, filter) = (query.number("limit", 0..=u64::MAX)?.unwrap_or(DEFAULT_LIMIT), filter(&query)?);
     let caller = call.caller()?.clone();
-    match usize::try_from(limit).unwrap_or(usize::MAX) {
-        limit @ 1..=MOST_PAGE => page(&call.state, &caller, filter, limit).await,
-        limit => {
-            let left = if limit == 0 { usize::MAX } else { limit };
-            let many = Many { state: Arc::clone(&call.state), caller, filter, left, begun: false, ended: false };
-            Ok(answer::streamed(Vigil::over(&call)?, many, answer::JSON).await?)
-        }
+    if limit == 0 {
+        let all = All { state: Arc::clone(&call.state), caller, filter, array: Array::default() };
+        return Ok(answer::streamed(Vigil::over(&call)?, all, answer::JSON).await?);
     }
+    page(&call.state, &caller, filter, usize::try_from(limit).unwrap_or(MOST_PAGE).min(MOST_PAGE)).await
 }
 
-async fn page(state: &State, caller: &Caller, filter: ListFilter, limit: usize) -> Result<Response<Body>, Fault> {
+async fn page(state: &State, caller: &Caller, mut filter: ListFilter, limit: usize) -> Result<Response<Body>, Fault> {
     let looks_through = filter.text.is_some();
-    let page = state.engine.list(caller, ListFilter { limit, ..filter }).await?;
-    let (mut out, cloud) = (Vec::with_capacity(2 + page.executions.len() * USUAL_BYTES), cloud(state));
-    let shown: Vec<_> = page.executions.iter().map(|execution| view::execution(&state.engine, execution, &cloud)).collect();
-    serde_json::to_writer(&mut out, &shown).expect("wire types are plain data");
+    let (mut out, mut array, cloud) = (Vec::with_capacity(2 + limit.min(READ) * USUAL_BYTES), Array::default(), cloud(state));
+    let (mut left, mut looked_at) = (limit, 0_usize);
+    loop {
+        // For a text so many are looked through at once and no more, and the page says so: that is one read, however few fit.
+        filter.limit = if looks_through { left } else { READ.min(left) };
+        let page = state.engine.list(caller, filter.clone()).await?;
+        for execution in &page.executions {
+            array.push(&mut out, &view::execution(&state.engine, execution, &cloud));
+        }
+        left -= page.executions.len();
+        looked_at += page.looked_at;
+        filter.after = page.next;
+        if page.next.is_none() || left == 0 || looks_through {
+            break;
+        }
+    }
+    array.end(&mut out);
     let mut response = answer::whole(StatusCode::OK, answer::JSON, out);
-    if let Some(next) = page.next {
+    if let Some(next) = filter.after {
         let cursor = HeaderValue::from_str(&next.to_string()).expect("hex digits are ASCII");
         response.headers_mut().insert(NEXT_CURSOR, cursor);
     }
     if looks_through {
-        response.headers_mut().insert(LOOKED_AT, page.looked_at.into());
+        response.headers_mut().insert(LOOKED_AT, looked_at.into());
     }
     Ok(response)
 }
@@ -88,8 +103,8 @@ pub(super) fn cloud(state: &State) -> String {
 }
 
 fn filter(query: &Query) -> Result<ListFilter, Fault> {
-    let statuses = query.text("status")?.into_iter().flat_map(|words| words.split(','));
-    let statuses = statuses.map(|word| Status::parse(word.trim()).ok_or_else(unknown_status)).collect::<Result<Vec<_>, _>>()?;
+    let statuses = query.words("status")?.into_iter();
+    let statuses = statuses.map(|word| Status::parse(word).ok_or_else(unknown_status)).collect::<Result<Vec<_>, _>>()?;
     let name = |field: &str| -> Result<Option<Name>, Fault> {
         query.text(field)?.map(|text| Name::new(text).map_err(|error| Fault::invalid(field, error.to_string()))).transpose()
     };
@@ -103,7 +118,7 @@ fn filter(query: &Query) -> Result<ListFilter, Fault> {
         since: query.parsed::<Rfc3339>("since")?.map(Into::into),
         until: query.parsed::<Rfc3339>("until")?.map(Into::into),
         after: query.parsed::<ExecutionId>("cursor")?,
-        limit: PAGE,
+        limit: READ,
     })
 }
 
@@ -112,35 +127,27 @@ fn unknown_status() -> Fault {
     Fault::invalid("status", format!("must be of {}", words.join(", ")))
 }
 
-/// Many executions, or all, as one JSON array.
-struct Many {
+/// All executions, as one JSON array.
+struct All {
     state: Arc<State>,
     caller: Caller,
     filter: ListFilter,
-    /// How many more are wanted.
-    left: usize,
-    begun: bool,
-    ended: bool,
+    array: Array,
 }
 
-impl Pieces for Many {
+impl Pieces for All {
     async fn next(&mut self) -> Result<Option<Bytes>, EngineError> {
-        if self.ended {
+        if self.array.ended {
             return Ok(None);
         }
-        self.filter.limit = PAGE.min(self.left);
         let page = self.state.engine.list(&self.caller, self.filter.clone()).await?;
         let (mut out, cloud) = (Vec::new(), cloud(&self.state));
         for execution in &page.executions {
-            out.push(if std::mem::replace(&mut self.begun, true) { b',' } else { b'[' });
-            let shown = view::execution(&self.state.engine, execution, &cloud);
-            serde_json::to_writer(&mut out, &shown).expect("wire types are plain data");
+            self.array.push(&mut out, &view::execution(&self.state.engine, execution, &cloud));
         }
         self.filter.after = page.next;
-        self.left = self.left.saturating_sub(page.executions.len());
-        if page.next.is_none() || self.left == 0 {
-            self.ended = true;
-            out.extend_from_slice(if self.begun { b"]" } else { b"[]" });
+        if page.next.is_none() {
+            self.array.end(&mut out);
         }
         Ok(Some(out.into()))
     }

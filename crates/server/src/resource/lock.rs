@@ -10,6 +10,7 @@ use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::operation::{Operation, text};
+use crate::pager::Pager;
 use crate::route::{Routes, Rule};
 use crate::view;
 
@@ -23,7 +24,7 @@ struct ReleaseResponse {
 }
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("listLocks", "Every lock that is held").gives_array::<Lock>(200, "The locks");
+    let operation = Operation::new("listLocks", "Every lock that is held").paged().gives_array::<Lock>(200, "The locks, by name");
     routes.get("/api/v1/locks", Rule::Key(Action::ReadLocks), operation, list);
     let operation = Operation::new("releaseLock", "Take a lock from its holder, who goes on without it")
         .path("name", text(), "The lock; its name may hold slashes")
@@ -33,9 +34,11 @@ pub(super) fn add(routes: &mut Routes) {
 }
 
 async fn list(call: Call) -> Result<Response<Body>, Fault> {
+    let pager = Pager::of(&call.query()?)?;
     let lines = call.engine().locks(call.caller()?).await?;
-    let locks: Vec<Lock> = lines.iter().filter_map(view::lock).collect();
-    Ok(answer::json(StatusCode::OK, &locks))
+    let mut locks: Vec<Lock> = lines.iter().filter_map(view::lock).collect();
+    let next = pager.cut(&mut locks, |lock| lock.lock_name.clone());
+    Ok(next.on(answer::json(StatusCode::OK, &locks)))
 }
 
 async fn release(call: Call) -> Result<Response<Body>, Fault> {

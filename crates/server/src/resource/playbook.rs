@@ -18,13 +18,15 @@ use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::operation::{Operation, flag, number, text};
+use crate::pager::Pager;
 use crate::route::{Routes, Rule};
 
 const PATH: &str = "/api/v1/playbooks/{name}";
 
 pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("listPlaybooks", "The playbooks that the caller may run, newest versions")
-        .gives::<PlaybooksResponse>(200, "The playbooks");
+        .paged()
+        .gives::<PlaybooksResponse>(200, "The playbooks, by name");
     routes.get("/api/v1/playbooks", Rule::Key(Action::ReadPlaybooks), operation, list);
     let named = |operation: Operation| operation.path("name", text(), "The playbook").refuses(&[Code::NotFound]);
     let operation = named(Operation::new("getPlaybook", "One playbook"))
@@ -49,8 +51,10 @@ pub(super) fn add(routes: &mut Routes) {
 }
 
 async fn list(call: Call) -> Result<Response<Body>, Fault> {
-    let playbooks = call.engine().playbooks(call.caller()?).await?;
-    Ok(answer::json(StatusCode::OK, &PlaybooksResponse { playbooks: playbooks.iter().map(shown).collect() }))
+    let pager = Pager::of(&call.query()?)?;
+    let mut playbooks: Vec<Playbook> = call.engine().playbooks(call.caller()?).await?.iter().map(shown).collect();
+    let next = pager.cut(&mut playbooks, |playbook| playbook.name.clone());
+    Ok(next.on(answer::json(StatusCode::OK, &PlaybooksResponse { playbooks })))
 }
 
 async fn get(call: Call) -> Result<Response<Body>, Fault> {
@@ -131,13 +135,13 @@ fn kept(terms: PlaybookTerms) -> Result<PlaybookBody, Fault> {
     Ok(PlaybookBody {
         description: terms.description,
         command: terms.command,
-        args: terms.args,
+        args: run::given_args(terms.args),
         image: terms.image,
         env: terms.env,
         secrets: terms.secrets.into_iter().map(|secret| name("secrets", secret)).collect::<Result<_, _>>()?,
         git,
         timeout: seconds("timeout", terms.timeout)?,
-        lock: terms.lock,
+        lock: terms.lock.filter(|lock| !lock.is_empty()),
         lock_wait: seconds("lock_wait", terms.lock_wait)?,
         queue: terms.queue,
         priority: terms.priority.map(i64::from),

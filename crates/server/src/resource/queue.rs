@@ -22,14 +22,15 @@ use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::operation::{Operation, number, text};
+use crate::pager::{MOST_LISTED, Pager};
 use crate::query::NEXT_CURSOR;
 use crate::route::{Routes, Rule};
 
 const DEFAULT_LIMIT: u64 = 50;
-const MOST_LISTED: u64 = 1_000;
 
 pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("listQueues", "Every queue that holds something, has terms or is served by a worker, by name")
+        .paged()
         .gives_array::<Queue>(200, "The queues; their numbers are those of everybody's executions");
     routes.get("/api/v1/queues", Rule::Key(Action::ReadQueues), operation, list);
     let operation = Operation::new("putQueue", "Stop a queue, let it go on, or limit it; what is absent stays as it is")
@@ -60,7 +61,7 @@ pub(super) fn add(routes: &mut Routes) {
 }
 
 async fn list(call: Call) -> Result<Response<Body>, Fault> {
-    let (engine, caller) = (call.engine(), call.caller()?);
+    let (engine, caller, pager) = (call.engine(), call.caller()?, Pager::of(&call.query()?)?);
     let now = engine.now();
     let (mut terms, workers) = (engine.queue_terms(caller).await?, engine.workers(caller).await?);
     let mut queues: Vec<Queue> = Vec::new();
@@ -76,8 +77,8 @@ async fn list(call: Call) -> Result<Response<Body>, Fault> {
             queues.push(queue(QueueCounts::empty(name.clone()), None, &workers, now));
         }
     }
-    queues.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(answer::json(StatusCode::OK, &queues))
+    let next = pager.cut(&mut queues, |queue| queue.name.clone());
+    Ok(next.on(answer::json(StatusCode::OK, &queues)))
 }
 
 fn queue(counts: QueueCounts, state: Option<QueueState>, workers: &[Presence], now: UnixMs) -> Queue {

@@ -10,11 +10,15 @@ use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::operation::{Operation, text};
+use crate::pager::Pager;
 use crate::route::{Routes, Rule};
 
 pub(super) fn add(routes: &mut Routes) {
     let rule = Rule::Key(Action::ManageUsers);
-    let operation = Operation::new("listRules", "Every rule").gives::<RulesResponse>(200, "The rules, by name; deny wins");
+    let operation = Operation::new("listRules", "Every rule").paged().gives::<RulesResponse>(
+        200,
+        "The rules in the order in which they are judged: those that deny, then those that allow, each by name",
+    );
     routes.get("/api/v1/rules", rule, operation, list);
     let operation = Operation::new("putRule", "Make a rule what it is to be, new or instead of what it was")
         .idempotent()
@@ -29,8 +33,10 @@ pub(super) fn add(routes: &mut Routes) {
 }
 
 async fn list(call: Call) -> Result<Response<Body>, Fault> {
-    let rules = call.engine().list_rules(call.caller()?).await?;
-    Ok(answer::json(StatusCode::OK, &RulesResponse { rules: rules.into_iter().map(shown).collect() }))
+    let pager = Pager::of(&call.query()?)?;
+    let mut rules: Vec<ShownRule> = call.engine().list_rules(call.caller()?).await?.into_iter().map(shown).collect();
+    let next = pager.cut(&mut rules, place);
+    Ok(next.on(answer::json(StatusCode::OK, &RulesResponse { rules })))
 }
 
 async fn put(call: Call) -> Result<Response<Body>, Fault> {
@@ -47,6 +53,15 @@ async fn remove(call: Call) -> Result<Response<Body>, Fault> {
     let name = call.params.get("name");
     call.engine().remove_rule(call.caller()?, name).await?;
     Ok(answer::json(StatusCode::OK, &RuleResponse { name: name.to_owned(), message: "it was removed".to_owned() }))
+}
+
+/// Where a rule stands among all of them: what denies is judged first.
+fn place(rule: &ShownRule) -> String {
+    let first = match rule.effect {
+        runvoy_wire::Effect::Deny => 0,
+        runvoy_wire::Effect::Allow => 1,
+    };
+    format!("{first}{}", rule.name)
 }
 
 pub(super) fn shown(rule: KeptRule) -> ShownRule {

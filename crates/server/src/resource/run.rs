@@ -68,11 +68,11 @@ pub(super) fn submitted(call: &Call, execution: &Execution) -> Result<Response<B
 pub(super) fn checked(request: RunRequest, idempotency_key: Option<String>) -> Result<engine::RunRequest, Fault> {
     Ok(engine::RunRequest {
         command: request.command,
-        args: request.args,
+        args: given_args(request.args),
         image: request.image,
         env: request.env,
         timeout: seconds("timeout", request.timeout)?,
-        lock: request.lock,
+        lock: request.lock.filter(|lock| !lock.is_empty()),
         lock_wait: seconds("lock_wait", request.lock_wait)?,
         queue: request.queue,
         priority: request.priority.map(i64::from),
@@ -88,6 +88,11 @@ pub(super) fn checked(request: RunRequest, idempotency_key: Option<String>) -> R
         rpc: None,
         idempotency_key,
     })
+}
+
+/// No arguments are none, as over RPC: the command is a shell's then.
+pub(super) fn given_args(args: Option<Vec<String>>) -> Option<Vec<String>> {
+    args.filter(|args| !args.is_empty())
 }
 
 fn seconds(field: &str, value: Option<u64>) -> Result<Option<i64>, Fault> {

@@ -16,6 +16,7 @@ use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::operation::{Operation, text};
+use crate::pager::Pager;
 use crate::route::{Routes, Rule};
 
 /// A shorter value is not hidden in every form in which a command could print it.
@@ -24,7 +25,8 @@ const NAMED: &str = "The secret; its name may hold slashes";
 
 pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("listSecrets", "The secrets that the caller may know of, without their values")
-        .gives::<SecretsResponse>(200, "The secrets");
+        .paged()
+        .gives::<SecretsResponse>(200, "The secrets, by name; `total` counts those of all pages");
     routes.get("/api/v1/secrets", Rule::Key(Action::ReadSecrets), operation, list);
     let operation = Operation::new("createSecret", "Make a secret")
         .idempotent()
@@ -51,9 +53,12 @@ pub(super) fn add(routes: &mut Routes) {
 }
 
 async fn list(call: Call) -> Result<Response<Body>, Fault> {
+    let pager = Pager::of(&call.query()?)?;
     let secrets = call.engine().secrets(call.caller()?).await?;
-    let secrets: Vec<Secret> = secrets.into_iter().map(|secret| view(secret, None)).collect();
-    Ok(answer::json(StatusCode::OK, &SecretsResponse { total: secrets.len() as u64, secrets }))
+    let mut secrets: Vec<Secret> = secrets.into_iter().map(|secret| view(secret, None)).collect();
+    let total = secrets.len() as u64;
+    let next = pager.cut(&mut secrets, |secret| secret.name.clone());
+    Ok(next.on(answer::json(StatusCode::OK, &SecretsResponse { total, secrets })))
 }
 
 async fn create(call: Call) -> Result<Response<Body>, Fault> {

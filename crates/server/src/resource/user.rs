@@ -14,11 +14,12 @@ use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::operation::{Operation, text};
+use crate::pager::Pager;
 use crate::route::{Routes, Rule};
 
 pub(super) fn add(routes: &mut Routes) {
     let rule = Rule::Key(Action::ManageUsers);
-    let operation = Operation::new("listUsers", "Everybody there is").gives::<UsersResponse>(200, "The users, by e-mail");
+    let operation = Operation::new("listUsers", "Everybody there is").paged().gives::<UsersResponse>(200, "The users, by e-mail");
     routes.get("/api/v1/users", rule, operation, list);
     let operation = Operation::new("createUser", "Invite somebody, who claims a key with the token in the answer")
         .idempotent()
@@ -39,8 +40,10 @@ pub(super) fn add(routes: &mut Routes) {
 }
 
 async fn list(call: Call) -> Result<Response<Body>, Fault> {
-    let accounts = call.engine().users(call.caller()?).await?;
-    Ok(answer::json(StatusCode::OK, &UsersResponse { users: accounts.iter().map(shown).collect() }))
+    let pager = Pager::of(&call.query()?)?;
+    let mut users: Vec<User> = call.engine().users(call.caller()?).await?.iter().map(shown).collect();
+    let next = pager.cut(&mut users, |user| user.email.clone());
+    Ok(next.on(answer::json(StatusCode::OK, &UsersResponse { users })))
 }
 
 async fn create(call: Call) -> Result<Response<Body>, Fault> {

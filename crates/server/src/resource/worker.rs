@@ -12,27 +12,34 @@ use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::operation::{Operation, text};
+use crate::pager::Pager;
 use crate::route::{Routes, Rule};
 
 pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("listWorkers", "Every worker that was heard of within a day and has not left, by name")
+        .paged()
         .gives_array::<Worker>(200, "The workers");
     routes.get("/api/v1/workers", Rule::Key(Action::ReadQueues), operation, list);
     let rule = Rule::Key(Action::ManageWorkers);
     let operation = Operation::new("listWorkerAccounts", "Every account of workers, by name; also those that were revoked")
+        .paged()
         .gives_array::<WorkerAccount>(200, "The accounts");
     routes.get("/api/v1/workers/accounts", rule, operation, accounts);
-    let operation =
-        Operation::new("createWorker", "Make an account of workers, with a key of its own or with a public key that is brought")
+    for (path, id) in [("/api/v1/workers", "createWorker"), ("/api/v1/workers/accounts", "createWorkerAccount")] {
+        let operation = Operation::new(id, "Make an account of workers, with a key of its own or with a public key that is brought")
             .idempotent()
             .takes::<CreateWorkerRequest>(true)
             .gives::<CreateWorkerResponse>(201, "It is made; a key is shown only here");
-    routes.post("/api/v1/workers/accounts", rule, operation, create);
-    let operation = Operation::new("revokeWorker", "End the key of an account of workers")
-        .path("name", text(), "The account")
-        .gives::<RevokeWorkerResponse>(200, "Its key works no longer, also where it is in use")
-        .refuses(&[Code::NotFound]);
-    routes.delete("/api/v1/workers/accounts/{name}", rule, operation, revoke);
+        routes.post(path, rule, operation, create);
+    }
+    // An account may be called `accounts`: the longer address names every one.
+    for (path, id) in [("/api/v1/workers/{name}", "revokeWorker"), ("/api/v1/workers/accounts/{name}", "revokeWorkerAccount")] {
+        let operation = Operation::new(id, "End the key of an account of workers")
+            .path("name", text(), "The account")
+            .gives::<RevokeWorkerResponse>(200, "Its key works no longer, also where it is in use")
+            .refuses(&[Code::NotFound]);
+        routes.delete(path, rule, operation, revoke);
+    }
     let operation = Operation::new("rotateWorker", "Give an account of workers another key; the one before ends in the same step")
         .path("name", text(), "The account")
         .idempotent()
@@ -42,10 +49,12 @@ pub(super) fn add(routes: &mut Routes) {
 }
 
 async fn list(call: Call) -> Result<Response<Body>, Fault> {
-    let engine = call.engine();
+    let (engine, pager) = (call.engine(), Pager::of(&call.query()?)?);
     let now = engine.now();
-    let workers: Vec<Worker> = engine.workers(call.caller()?).await?.into_iter().map(|presence| worker(presence, now)).collect();
-    Ok(answer::json(StatusCode::OK, &workers))
+    let mut workers: Vec<Worker> = engine.workers(call.caller()?).await?.into_iter().map(|presence| worker(presence, now)).collect();
+    // Two may have one name; a NUL comes before whatever a longer name goes on with.
+    let next = pager.cut(&mut workers, |worker| format!("{}\0{}", worker.name, worker.worker_id));
+    Ok(next.on(answer::json(StatusCode::OK, &workers)))
 }
 
 fn worker(presence: Presence, now: UnixMs) -> Worker {
@@ -69,9 +78,11 @@ fn worker(presence: Presence, now: UnixMs) -> Worker {
 }
 
 async fn accounts(call: Call) -> Result<Response<Body>, Fault> {
+    let pager = Pager::of(&call.query()?)?;
     let known = call.engine().list_worker_accounts(call.caller()?).await?;
-    let accounts: Vec<WorkerAccount> = known.iter().map(|KnownWorker { account, last_used }| shown(account, *last_used)).collect();
-    Ok(answer::json(StatusCode::OK, &accounts))
+    let mut accounts: Vec<WorkerAccount> = known.iter().map(|KnownWorker { account, last_used }| shown(account, *last_used)).collect();
+    let next = pager.cut(&mut accounts, |account| account.name.clone());
+    Ok(next.on(answer::json(StatusCode::OK, &accounts)))
 }
 
 async fn create(call: Call) -> Result<Response<Body>, Fault> {

@@ -126,10 +126,10 @@ async fn case<'a>(app: &'a TestApp, method: &Method, path: &str) -> Option<Ask<'
             ok(app.ask(Method::PUT, "/api/v1/queues/gpu").admin().json(&json!({"paused": true}))).await;
             app.delete("/api/v1/queues/gpu").admin()
         }
-        ("POST", "/api/v1/workers/accounts") => post(path, json!({"name": "gpu-1", "queues": ["gpu"]})),
-        ("DELETE", "/api/v1/workers/accounts/{name}") => {
+        ("POST", "/api/v1/workers" | "/api/v1/workers/accounts") => post(path, json!({"name": "gpu-1", "queues": ["gpu"]})),
+        ("DELETE", "/api/v1/workers/{name}" | "/api/v1/workers/accounts/{name}") => {
             app.with_worker().await;
-            app.delete("/api/v1/workers/accounts/gpu-1").admin()
+            app.delete(&path.replace("{name}", "gpu-1")).admin()
         }
         ("POST", "/api/v1/workers/accounts/{name}/rotate") => {
             app.with_worker().await;

@@ -98,17 +98,20 @@ async fn what_is_wrong_with_an_image_is_named_and_nothing_is_registered() {
 }
 
 #[tokio::test]
-async fn of_several_images_with_one_reference_none_is_guessed_away() {
+async fn an_id_unregisters_one_image_and_a_reference_all_that_have_it() {
     let app = TestApp::new().await;
     let small = registered(&app, json!({"image": "alpine", "cpu": 256})).await;
     let large = registered(&app, json!({"image": "docker.io/library/alpine:latest", "cpu": 1024})).await;
+    let medium = registered(&app, json!({"image": "alpine", "cpu": 512})).await;
+    let other = registered(&app, json!({"image": "alpine:3.20"})).await;
     assert_ne!(small, large);
+    let one = app.delete(&format!("/api/v1/images/{small}")).admin().send().await;
+    assert_eq!((one.status.as_u16(), &one.json()["image_id"]), (200, &json!(small)));
     let answer = app.delete("/api/v1/images/alpine").admin().send().await;
-    assert_eq!(answer.code(), (409, "CONFLICT".into()));
-    assert!(answer.text().contains(&small) && answer.text().contains(&large), "{}", answer.text());
-    assert_eq!(app.delete(&format!("/api/v1/images/{small}")).admin().send().await.status, 200);
-    assert_eq!(app.delete("/api/v1/images/alpine").admin().send().await.status, 200);
-    assert_eq!(listed(&app).await.0, ["local"]);
+    assert_eq!((answer.status.as_u16(), &answer.json()["image"]), (200, &json!("alpine")));
+    assert!(answer.text().contains(&medium) && answer.text().contains(&large), "{}", answer.text());
+    assert_eq!(listed(&app).await.0, ["local".to_owned(), other]);
+    assert_eq!(app.delete("/api/v1/images/alpine").admin().send().await.code(), (404, "NOT_FOUND".into()));
 }
 
 #[tokio::test]

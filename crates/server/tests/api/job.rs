@@ -255,6 +255,8 @@ async fn pages_of_jobs_have_all_of_them_once() {
         }
     }
     assert_eq!(seen, made);
+    let running = app.get("/api/v1/jobs?status=RUNNING,").role(Role::Developer).send().await.json();
+    assert_eq!(running.as_array().map(Vec::len), Some(5), "an empty word is none");
     let completed = app.get("/api/v1/jobs?status=COMPLETED,FAILED").role(Role::Developer).send().await.json();
     assert_eq!(completed, json!([]));
 }

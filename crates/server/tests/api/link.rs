@@ -44,9 +44,32 @@ async fn a_link_opens_one_log_without_a_key() {
         let last = log["last_timestamp"].as_str().expect("a time");
         let answer = app.get(&format!("{path}?since={last}&token={token}")).send().await;
         assert_eq!(answer.json()["logs"], "", "nothing came after");
+        assert_eq!(answer.json()["last_timestamp"], last, "and the next look begins there again");
     }
     let lines = app.get(&format!("/api/v1/executions/{id}/logs?token={token}")).send().await;
     assert_eq!(lines.status, StatusCode::OK, "the page reads lines by the same link");
+}
+
+#[tokio::test]
+async fn the_same_key_gives_the_same_link() {
+    let app = TestApp::new().await;
+    let (id, other) = (app.submit("true").await, app.submit("true").await);
+    let ask =
+        async |id: &str, key: &str| app.post(&format!("/api/v1/executions/{id}/link")).admin().header("idempotency-key", key).send().await;
+    let first = ask(&id, "k1").await;
+    assert_eq!(first.status, StatusCode::CREATED, "{}", first.text());
+    app.clock.advance(5_000);
+    let again = ask(&id, "k1").await;
+    assert_eq!((again.status, again.text()), (StatusCode::CREATED, first.text()));
+    assert_eq!(status(&app, &format!("/api/v1/logs/{id}"), &token(&again.json())).await, 200);
+    assert_ne!(ask(&id, "k2").await.text(), first.text(), "another key is another link");
+    let crossed = ask(&other, "k1").await;
+    assert_eq!(crossed.code(), (409, "CONFLICT".into()));
+    assert!(crossed.text().contains(&format!("a link to the log of execution {id}")), "{}", crossed.text());
+    assert_eq!(ask(&id, "").await.code(), (400, "INVALID_REQUEST".into()));
+    let trail = app.get("/api/v1/audit?action=executions.link").admin().send().await.json();
+    let made = trail.as_array().expect("events").iter().filter(|event| event["result"] == "ok").count();
+    assert_eq!(made, 2, "{trail}");
 }
 
 #[tokio::test]

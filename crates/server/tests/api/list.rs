@@ -47,10 +47,14 @@ async fn all_are_one_array_read_in_pages() {
     app.store.list_limits.lock().clear();
     let all = app.get("/api/v1/executions?limit=0").admin().send().await;
     assert_eq!(ids(&all.json()), submitted);
-    for (limit, expected) in [(1_001, 1_001), (1_003, 1_003), (u64::MAX, 1_003)] {
+    assert_eq!(all.header("x-next-cursor"), "");
+    for (limit, expected, next) in [(1_001, 1_001, submitted[1_000].as_str()), (1_003, 1_003, ""), (u64::MAX, 1_003, "")] {
         let many = app.get(&format!("/api/v1/executions?limit={limit}")).admin().send().await;
         assert_eq!(ids(&many.json()), submitted[..expected], "{limit}");
+        assert_eq!(many.header("x-next-cursor"), next, "{limit}");
     }
+    let rest = app.get(&format!("/api/v1/executions?limit=5000&cursor={}", submitted[1_000])).admin().send().await;
+    assert_eq!((ids(&rest.json()).as_slice(), rest.header("x-next-cursor")), (&submitted[1_001..], ""));
     assert!(app.store.list_limits.lock().iter().all(|limit| *limit <= 201), "no read was larger than a page");
 }
 
@@ -64,6 +68,7 @@ async fn filters_narrow_the_list() {
     assert_eq!(played.execution.id.to_string(), first);
     let listed = async |query: &str| ids(&app.get(&format!("/api/v1/executions?{query}")).admin().send().await.json());
     assert_eq!(listed("status=PENDING").await, [second.as_str()]);
+    assert_eq!(listed("status=PENDING,").await, [second.as_str()], "an empty word is none");
     assert_eq!(listed("status=running,pending").await, [second.clone(), first.clone()]);
     assert_eq!(listed("user=developer@example.com").await, [first.as_str()]);
     assert_eq!(listed("lock=prod").await, [first.as_str()]);
@@ -105,5 +110,9 @@ async fn a_text_is_looked_for_in_so_many_at_once_and_the_page_says_where_to_go_o
     let rest = app.get(&format!("/api/v1/executions?text=needle&cursor={}", first.header("x-next-cursor"))).admin().send().await;
     assert_eq!((ids(&rest.json()), rest.header("x-next-cursor")), (vec![needle.clone()], ""));
     let all = app.get("/api/v1/executions?text=needle&limit=0").admin().send().await;
-    assert_eq!(ids(&all.json()), [needle], "all of them, however many are looked at");
+    assert_eq!(ids(&all.json()), [needle.as_str()], "all of them, however many are looked at");
+    let most = app.get("/api/v1/executions?limit=20000").admin().send().await;
+    assert_eq!(ids(&most.json()).len(), 10_000, "no page is longer");
+    let rest = app.get(&format!("/api/v1/executions?limit=20000&cursor={}", most.header("x-next-cursor"))).admin().send().await;
+    assert_eq!((ids(&rest.json()), rest.header("x-next-cursor")), (vec![needle], ""), "and what is cut says where it goes on");
 }

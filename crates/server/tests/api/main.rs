@@ -20,6 +20,7 @@ mod listen;
 mod log;
 mod outside;
 mod page;
+mod pager;
 mod people;
 mod playbook;
 mod queue;

@@ -58,6 +58,15 @@ async fn a_playbook_may_ask_for_a_terminal() {
 }
 
 #[tokio::test]
+async fn empty_arguments_and_an_empty_lock_of_a_playbook_are_none() {
+    let app = TestApp::new().await;
+    let put = push(&app, Role::Admin, "hello", &json!({"command": "echo hi", "args": [], "lock": ""})).await;
+    assert_eq!(put.status, StatusCode::OK, "{}", put.text());
+    let kept = app.get("/api/v1/playbooks/hello").admin().send().await.json();
+    assert_eq!((kept.get("args"), kept.get("lock"), &kept["command"]), (None, None, &json!("echo hi")));
+}
+
+#[tokio::test]
 async fn wrong_parameters_are_named() {
     let app = TestApp::new().await;
     push(&app, Role::Admin, "deploy", &deploy()).await;

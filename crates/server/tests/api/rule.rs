@@ -67,6 +67,17 @@ async fn a_rule_that_is_none_is_refused_by_field_and_a_slip_does_not_widen_it() 
 }
 
 #[tokio::test]
+async fn rules_are_listed_in_the_order_in_which_they_are_judged() {
+    let app = TestApp::new().await;
+    for (name, effect) in [("a", "allow"), ("b", "deny"), ("c", "allow"), ("a-b", "deny")] {
+        put_rule(&app, &json!({"name": name, "effect": effect, "commands": ["make *"]})).await;
+    }
+    let list = app.get("/api/v1/rules").admin().send().await.json();
+    let names: Vec<&str> = list["rules"].as_array().expect("rules").iter().filter_map(|rule| rule["name"].as_str()).collect();
+    assert_eq!(names, ["a-b", "b", "a", "c"], "what denies comes first");
+}
+
+#[tokio::test]
 async fn a_rule_narrows_a_role_from_the_next_run_on_and_says_which_it_was() {
     let app = TestApp::new().await;
     assert_eq!(run(&app, Role::Developer, "terraform destroy").await.status.as_u16(), 202);

@@ -54,6 +54,25 @@ async fn a_terminal_is_recorded_and_shown_and_an_image_has_none() {
 }
 
 #[tokio::test]
+async fn empty_arguments_and_an_empty_lock_are_none() {
+    let app = TestApp::new().await;
+    let first = submit(&app, "/api/v1/run", Role::Developer, "k1", &json!({"command": "echo hi", "args": [], "lock": ""})).await;
+    assert_eq!(first.status, StatusCode::ACCEPTED, "{}", first.text());
+    let again = submit(&app, "/api/v1/run", Role::Developer, "k1", &json!({"command": "echo hi"})).await;
+    assert_eq!(again.json()["execution_id"], first.json()["execution_id"], "it is the same request");
+    let spec = app.play().await.execution.spec.clone();
+    assert_eq!((spec.command.as_str(), spec.args, spec.lock), ("echo hi", None, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_beyond_the_longest_is_the_longest() {
+    let app = TestApp::new().await;
+    let id = app.submit("true").await;
+    let waited = app.get(&format!("/api/v1/executions/{id}/wait?timeout={}", u64::MAX)).admin().send().await;
+    assert_eq!((waited.status, &waited.json()["status"]), (StatusCode::OK, &json!("PENDING")));
+}
+
+#[tokio::test]
 async fn a_rerun_has_a_key_too() {
     let app = TestApp::new().await;
     let id = app.submit("true").await;

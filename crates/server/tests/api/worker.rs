@@ -59,6 +59,22 @@ async fn an_account_is_made_rekeyed_and_revoked_and_its_key_shown_once() {
 }
 
 #[tokio::test]
+async fn accounts_are_made_and_revoked_at_the_address_of_workers_too() {
+    let app = TestApp::new().await;
+    let make = async |name: &str| app.post("/api/v1/workers").admin().json(&json!({"name": name, "queues": ["gpu"]})).send().await;
+    let made = make("gpu/1").await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.text());
+    let key = key_in(&made.json());
+    assert_eq!(whoami(&app, &key).await.0, 200);
+    assert_eq!(app.delete("/api/v1/workers/gpu%2F1").admin().send().await.json()["name"], "gpu/1");
+    assert_eq!(whoami(&app, &key).await.0, 401);
+    assert_eq!(app.delete("/api/v1/workers/gpu%2F1").admin().send().await.code(), (404, "NOT_FOUND".into()));
+    make("accounts").await;
+    assert_eq!(app.delete("/api/v1/workers/accounts").admin().send().await.status, StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(app.delete(&format!("{ACCOUNTS}/accounts")).admin().send().await.status, StatusCode::OK, "the longer address names it");
+}
+
+#[tokio::test]
 async fn what_is_wrong_with_an_account_is_named_by_field() {
     let app = TestApp::new().await;
     for (body, field) in [

@@ -28,7 +28,7 @@ fn asked(world: &mut World) -> Vec<Command> {
         submit(world),
         Command::Kill(Kill { execution: running, force: false }),
         Command::ReleaseLock(name("prod")),
-        Command::NoteLink(running, world.now),
+        Command::NoteLink(running, world.now, None),
         change(with_key("mallory@x", Role::Admin, key(50))),
         change(Change::AddKey("root@x".into(), key(51))),
         change(Change::SetRole("root@x".into(), Role::Viewer)),

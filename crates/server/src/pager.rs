@@ -1,0 +1,99 @@
+//! Pages of lists that are held whole: by key, after `cursor`, at most `limit`. Where neither is given the list is whole. A cursor is the key of the
+//! last item before it, so that what comes and goes in between moves nothing.
+
+use axum::body::Body;
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use http::{HeaderValue, Response};
+
+use crate::fault::Fault;
+use crate::query::{NEXT_CURSOR, Query};
+
+/// The most that one page holds.
+pub(crate) const MOST_LISTED: u64 = 1_000;
+
+/// Which part of a list is asked for.
+#[derive(Debug)]
+pub(crate) struct Pager {
+    limit: Option<usize>,
+    after: Option<String>,
+}
+
+/// Where the next page begins, if there is one.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Next(Option<String>);
+
+impl Pager {
+    /// What a query asks for.
+    pub(crate) fn of(query: &Query) -> Result<Self, Fault> {
+        let limit = query.number("limit", 1..=MOST_LISTED)?.map(|limit| usize::try_from(limit).expect("at most a thousand"));
+        let unreadable = || Fault::invalid("cursor", "is not an X-Next-Cursor of this list");
+        let after = query.text("cursor")?.map(|cursor| key_in(cursor).ok_or_else(unreadable)).transpose()?;
+        Ok(Self { limit, after })
+    }
+
+    /// Leaves what is asked for, in the order of the keys. Keys are not empty, and no two items have the same one.
+    pub(crate) fn cut<T>(self, items: &mut Vec<T>, key: impl Fn(&T) -> String) -> Next {
+        items.sort_by_cached_key(&key);
+        if let Some(after) = self.after {
+            items.retain(|item| key(item) > after);
+        }
+        let Some(limit) = self.limit.filter(|limit| *limit < items.len()) else { return Next(None) };
+        items.truncate(limit);
+        Next(items.last().map(|last| BASE64_URL_SAFE_NO_PAD.encode(key(last))))
+    }
+}
+
+impl Next {
+    /// The answer with the cursor, if there is one.
+    pub(crate) fn on(self, mut response: Response<Body>) -> Response<Body> {
+        if let Some(cursor) = self.0 {
+            response.headers_mut().insert(NEXT_CURSOR, HeaderValue::from_str(&cursor).expect("base64 is ASCII"));
+        }
+        response
+    }
+}
+
+fn key_in(cursor: &str) -> Option<String> {
+    String::from_utf8(BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(query: &str, items: &[&str]) -> (Vec<String>, Next) {
+        let query = Query::of(&format!("/x?{query}").parse().expect("an address")).expect("a query");
+        let mut items: Vec<String> = items.iter().map(|item| (*item).to_owned()).collect();
+        let next = Pager::of(&query).expect("a page").cut(&mut items, Clone::clone);
+        (items, next)
+    }
+
+    fn cursor(key: &str) -> String {
+        BASE64_URL_SAFE_NO_PAD.encode(key)
+    }
+
+    #[test]
+    fn a_list_is_whole_unless_a_part_is_asked_for() {
+        assert_eq!(page("", &["a", "b", "c"]), (vec!["a".into(), "b".into(), "c".into()], Next(None)));
+        assert_eq!(page("limit=3", &["a", "b", "c"]).1, Next(None), "exactly full is no reason to ask again");
+        assert_eq!(page("limit=2", &["c", "b", "a"]), (vec!["a".into(), "b".into()], Next(Some(cursor("b")))));
+        assert_eq!(page("limit=5", &[]), (Vec::new(), Next(None)));
+    }
+
+    #[test]
+    fn a_page_begins_behind_its_cursor_also_if_that_one_is_gone() {
+        let after = format!("limit=1&cursor={}", cursor("b"));
+        assert_eq!(page(&after, &["a", "c", "d"]), (vec!["c".into()], Next(Some(cursor("c")))));
+        assert_eq!(page(&format!("cursor={}", cursor("d")), &["a", "c", "d"]), (Vec::new(), Next(None)));
+    }
+
+    #[test]
+    fn what_is_no_limit_and_no_cursor_is_refused_by_name() {
+        for (query, field) in [("limit=0", "limit"), ("limit=1001", "limit"), ("cursor=x", "cursor"), ("cursor=__8", "cursor")] {
+            let query = Query::of(&format!("/x?{query}").parse().expect("an address")).expect("a query");
+            let fault = Pager::of(&query).expect_err(field);
+            assert!(format!("{fault:?}").contains(field), "{fault:?}");
+        }
+    }
+}
