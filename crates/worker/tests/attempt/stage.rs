@@ -386,6 +386,7 @@ fn execution(spec: Spec) -> Execution {
         ttl_ms: 1_000,
         deadline: at,
         begun: true,
+        at_once: false,
         extensions: 0,
         heartbeat_at: None,
         heartbeats: 0,
