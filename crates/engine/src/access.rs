@@ -194,7 +194,8 @@ impl Engine {
         let token = Token::read(text).ok_or(EngineError::InvalidKey)?;
         let owner = self.owner_by_key(token.fingerprint).await?;
         let Owner::Worker(WorkerAccount { key: WorkerKey::Public(key), .. }) = &*owner else { return Err(EngineError::InvalidKey) };
-        let audiences: Vec<&str> = self.config.worker_audience.iter().chain([&self.config.own_url]).map(String::as_str).collect();
+        let addresses = [&self.config.own_url, &self.config.public_url];
+        let audiences: Vec<&str> = self.config.worker_audience.iter().chain(addresses).map(String::as_str).collect();
         let ends_at = token.verify(key, &audiences, self.now()).map_err(|bad| match bad {
             BadToken::Invalid => EngineError::InvalidKey,
             BadToken::Expired => EngineError::RevokedKey,

@@ -127,6 +127,24 @@ async fn a_token_stands_for_the_account_of_its_key_whatever_it_claims() {
 }
 
 #[tokio::test]
+async fn a_token_may_be_for_the_address_under_which_the_server_is_known() {
+    let config = Config { own_url: "http://10.0.0.1:8080".into(), public_url: "https://run.example.com".into(), ..Config::default() };
+    let stage = Stage::new(config);
+    let admin = stage.admitted("root@x", Role::Admin).await;
+    let signer = Signer::new();
+    stage.engine.import_worker(&admin, &request("ci", &[]), &signer.key.pem()).await.expect("imported");
+    let exp = stage.clock.now().seconds() + 600;
+    for (aud, is_ours) in [
+        ("https://run.example.com", true),
+        ("https://run.example.com/", true),
+        ("http://10.0.0.1:8080", true),
+        ("https://run.example.com.evil.com", false),
+    ] {
+        assert_eq!(admitted(&stage, &signer.token(&json!({"aud": aud, "exp": exp}))).await.is_ok(), is_ours, "{aud}");
+    }
+}
+
+#[tokio::test]
 async fn a_key_that_names_no_public_key_cannot_be_signed_for() {
     let stage = Stage::new(Config::default());
     let admin = stage.admitted("root@x", Role::Admin).await;

@@ -26,7 +26,7 @@ use crate::fault::{Fault, shortened};
 use crate::meter::Meter;
 use crate::peer::Connection;
 use crate::request_line::RequestLine;
-use crate::{credential, proxy, request_id};
+use crate::{credential, request_id};
 
 /// A call that takes longer than this to come in is given up; an upload may take as long as it likes.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -70,14 +70,13 @@ impl Inner {
     async fn serve(&self, request: Request<Body>) -> Response<Body> {
         let (parts, body) = request.into_parts();
         let state = &self.state;
-        let mut connection = parts.extensions.get::<Connection>().copied().unwrap_or_default();
-        connection.peer = proxy::client(connection.peer, &parts.headers, &state.config.trusted_proxies);
+        let connection = parts.extensions.get::<Connection>().copied().unwrap_or_default();
         let request_id = request_id::of(&parts.headers, &*state.engine.ports().ids);
-        let reached = Reached::new(connection, &parts.headers);
+        let reached = Reached::new(connection, &parts.headers, &state.config.trusted_proxies);
         let origin = parts.headers.get(header::ORIGIN).cloned();
         let method = self.methods.get(parts.uri.path());
         let meter = method.map_or(&self.unknown, |(_, meter)| meter);
-        let mut line = RequestLine::begin(state, meter, &parts.method, connection.peer, request_id);
+        let mut line = RequestLine::begin(state, meter, &parts.method, reached.connection.peer, request_id);
         let (mut response, status) = if parts.method == Method::OPTIONS {
             (self.options(&parts), StatusCode::NO_CONTENT)
         } else {
