@@ -77,6 +77,7 @@ impl Caller {
         match reach {
             Reach::All => true,
             Reach::Own => execution.created_by == self.email || execution.owned_by.contains(&self.email),
+            Reach::Served => self.may_serve(&execution.spec.queue),
             Reach::None => false,
         }
     }
@@ -111,7 +112,7 @@ impl Caller {
     fn worker(account: &WorkerAccount, origin: Origin) -> Self {
         Self {
             email: account.owner(),
-            role: Role::Worker,
+            role: account.role,
             groups: Vec::new(),
             key_prefix: Some(account.key.shown()),
             key_expires_at: None,

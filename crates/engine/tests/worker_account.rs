@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use crate::stage::{Stage, command};
 
 fn request(name: &str, queues: &[&str]) -> WorkerRequest {
-    WorkerRequest { name: name.into(), queues: queues.iter().map(|queue| (*queue).to_owned()).collect(), idempotency_key: None }
+    WorkerRequest { name: name.into(), queues: queues.iter().map(|queue| (*queue).to_owned()).collect(), ..WorkerRequest::default() }
 }
 
 fn name(text: &str) -> Name {
@@ -124,6 +124,24 @@ async fn a_token_stands_for_the_account_of_its_key_whatever_it_claims() {
     assert!(matches!(twice, Err(EngineError::Conflict(_))), "one key is one account's");
     stage.engine.revoke_worker(&admin, "ci").await.expect("revoked");
     assert!(matches!(admitted(&stage, &known.token(&claims)).await, Err(EngineError::RevokedKey)));
+}
+
+#[tokio::test]
+async fn a_registered_key_that_runs_counts_as_a_user_and_is_given_what_its_role_may_have() {
+    let stage = Stage::new(Config { shares_uid: true, ..Config::default() });
+    let admin = stage.admitted("root@x", Role::Admin).await;
+    assert!(!stage.engine.has_many_users().await.expect("an answer"));
+    let signer = Signer::new();
+    let asked = WorkerRequest { role: Some("operator".into()), ..request("ci", &[]) };
+    stage.engine.import_worker(&admin, &asked, &signer.key.pem()).await.expect("imported");
+    assert!(stage.engine.has_many_users().await.expect("an answer"));
+    let token = signer.token(&json!({"aud": "runvoy", "exp": stage.clock.now().seconds() + 600}));
+    let caller = admitted(&stage, &token).await.expect("it is known");
+    assert_eq!((caller.role, caller.queues.as_ref()), (Role::Operator, None));
+    let refused = stage.engine.run(&caller, &command("true")).await;
+    assert!(matches!(refused, Err(EngineError::Conflict(_))), "commands of two share a user: {refused:?}");
+    stage.engine.revoke_worker(&admin, "ci").await.expect("revoked");
+    assert!(!stage.engine.has_many_users().await.expect("an answer"));
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use super::error::RpcFault;
 use super::job;
 
 pub(super) async fn get(call: Call, request: GetJobRequest) -> Result<GetJobResponse, RpcFault> {
-    let execution = call.engine().execution(&call.caller, &id(&request.job_id)?).await?;
+    let execution = call.engine().job_seen(&call.caller, &id(&request.job_id)?).await?;
     Ok(GetJobResponse { job: job::job(call.engine(), &execution).into(), ..GetJobResponse::default() })
 }
 

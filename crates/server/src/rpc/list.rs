@@ -71,7 +71,7 @@ impl<'a> Reading<'a> {
         let mut found = Vec::new();
         while found.len() < most && self.is_more {
             let limit = (most - found.len()).min(AT_ONCE);
-            let page = self.call.engine().list(&self.call.caller, ListFilter { limit, ..self.filter.clone() }).await?;
+            let page = self.call.engine().jobs_seen(&self.call.caller, ListFilter { limit, ..self.filter.clone() }).await?;
             self.is_more = page.next.is_some();
             self.filter.after = page.executions.last().map(|execution| execution.id).or(self.filter.after);
             found.extend(page.executions);

@@ -6,6 +6,7 @@ mod flow;
 mod lease;
 mod list;
 mod refusal;
+mod signer;
 mod worker;
 
 use std::future::Future;
@@ -98,7 +99,7 @@ pub async fn stream_refusal(client: &Jobs, request: DequeueJobRequest) -> (Error
 pub async fn worker_key(app: &TestApp, name: &str, queues: &[&str]) -> String {
     let caller = caller(app).await;
     let queues = queues.iter().map(|queue| (*queue).to_owned()).collect();
-    let request = WorkerRequest { name: name.to_owned(), queues, idempotency_key: None };
+    let request = WorkerRequest { name: name.to_owned(), queues, ..WorkerRequest::default() };
     app.engine.create_worker(&caller, &request).await.expect("an account").api_key.expect("a key")
 }
 
