@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use runvoy_model::execution::Execution;
-use runvoy_model::key::{key_hash, looks_like_key};
+use runvoy_model::key::{check_key, key_hash};
 use runvoy_model::name::Name;
 use runvoy_model::role::{Action, Reach, Role, reach};
 use runvoy_model::rule::Subject;
@@ -179,9 +179,8 @@ impl Engine {
             }
             Credential::Key(text) if Token::looks_like(&text) => self.identify_jwt(&text, origin).await,
             Credential::Key(text) => {
-                if !looks_like_key(&text) {
-                    return Err(EngineError::InvalidKey);
-                }
+                // What cannot be a key is not looked up.
+                check_key(&text).map_err(|_| EngineError::InvalidKey)?;
                 let hash = key_hash(&text);
                 let owner = self.owner_by_key(hash).await?;
                 self.note_use(hash);
