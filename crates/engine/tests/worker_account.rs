@@ -254,6 +254,24 @@ async fn what_waits_says_whether_any_worker_serves_its_queue() {
 }
 
 #[tokio::test]
+async fn whoever_asks_again_and_again_is_noted_as_often_as_a_worker_that_reports() {
+    let stage = Stage::new(Config::default());
+    let noted = async || {
+        stage.engine.note_asker(presence(&stage, 9, "gpu")).await.expect("noted");
+        let seen = stage.store.present().await.expect("a roster").remove(0);
+        (seen.since, seen.seen_at)
+    };
+    let first = stage.clock.now();
+    assert_eq!(noted().await, (first, first));
+    stage.clock.pass(4_999);
+    assert_eq!(noted().await, (first, first), "not again so soon");
+    stage.clock.pass(1);
+    assert_eq!(noted().await, (first, stage.clock.now()), "it is the same as before");
+    stage.clock.pass(31_000);
+    assert_eq!(noted().await, (stage.clock.now(), stage.clock.now()), "it was gone");
+}
+
+#[tokio::test]
 async fn the_roll_has_the_own_worker_and_loses_who_is_long_gone() {
     let stage = Stage::new(Config::default());
     let viewer = stage.admitted("v@x", Role::Viewer).await;
