@@ -121,6 +121,7 @@ fn of_workers(chance: &mut Chance, now: UnixMs) -> Change {
             Change::CreateWorker(Box::new(NewWorker {
                 name,
                 id: WorkerAccountId::from_bytes([u8::try_from(chance.below(9)).expect("small"); 16]),
+                role: Role::Worker,
                 queues,
                 key,
             }))

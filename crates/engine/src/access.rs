@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use runvoy_model::execution::Execution;
-use runvoy_model::key::{key_hash, looks_like_key};
+use runvoy_model::key::{check_key, key_hash};
 use runvoy_model::name::Name;
 use runvoy_model::role::{Action, Reach, Role, reach};
 use runvoy_model::rule::Subject;
@@ -77,6 +77,7 @@ impl Caller {
         match reach {
             Reach::All => true,
             Reach::Own => execution.created_by == self.email || execution.owned_by.contains(&self.email),
+            Reach::Served => self.may_serve(&execution.spec.queue),
             Reach::None => false,
         }
     }
@@ -111,7 +112,7 @@ impl Caller {
     fn worker(account: &WorkerAccount, origin: Origin) -> Self {
         Self {
             email: account.owner(),
-            role: Role::Worker,
+            role: account.role,
             groups: Vec::new(),
             key_prefix: Some(account.key.shown()),
             key_expires_at: None,
@@ -178,9 +179,8 @@ impl Engine {
             }
             Credential::Key(text) if Token::looks_like(&text) => self.identify_jwt(&text, origin).await,
             Credential::Key(text) => {
-                if !looks_like_key(&text) {
-                    return Err(EngineError::InvalidKey);
-                }
+                // What cannot be a key is not looked up.
+                check_key(&text).map_err(|_| EngineError::InvalidKey)?;
                 let hash = key_hash(&text);
                 let owner = self.owner_by_key(hash).await?;
                 self.note_use(hash);
@@ -194,7 +194,8 @@ impl Engine {
         let token = Token::read(text).ok_or(EngineError::InvalidKey)?;
         let owner = self.owner_by_key(token.fingerprint).await?;
         let Owner::Worker(WorkerAccount { key: WorkerKey::Public(key), .. }) = &*owner else { return Err(EngineError::InvalidKey) };
-        let audiences: Vec<&str> = self.config.worker_audience.iter().chain([&self.config.own_url]).map(String::as_str).collect();
+        let addresses = [&self.config.own_url, &self.config.public_url];
+        let audiences: Vec<&str> = self.config.worker_audience.iter().chain(addresses).map(String::as_str).collect();
         let ends_at = token.verify(key, &audiences, self.now()).map_err(|bad| match bad {
             BadToken::Invalid => EngineError::InvalidKey,
             BadToken::Expired => EngineError::RevokedKey,

@@ -13,7 +13,7 @@ use runvoy_model::role::Action;
 use runvoy_model::spec::{LOCAL_IMAGE, Needs, Spec};
 use runvoy_model::status::{WaitCode, WaitingFor};
 use runvoy_model::time::UnixMs;
-use runvoy_model::worker::Presence;
+use runvoy_model::worker::{LIVE_WITHIN_MS, Presence};
 
 use crate::Engine;
 use crate::access::Caller;
@@ -21,6 +21,8 @@ use crate::error::EngineError;
 
 /// How often a worker says that it is there.
 const EVERY: Duration = Duration::from_secs(5);
+/// Whoever asks for leases and says nothing else is noted no more often than that.
+const ASKER_EVERY_MS: i64 = 5_000;
 /// Whoever was not heard of for so long is forgotten.
 const FORGOTTEN_AFTER_MS: i64 = 24 * 3600 * 1_000;
 /// That is looked for once in so many rounds: every ten minutes.
@@ -55,6 +57,13 @@ impl Attendance {
             present.retain(|known| known.worker != presence.worker);
             present.push(presence.clone());
         }
+    }
+
+    /// Since when this worker is there, and when it was last heard of.
+    fn known(&self, worker: WorkerId) -> Option<(UnixMs, UnixMs)> {
+        let present = self.present.lock();
+        let known = present.as_ref()?.iter().find(|known| known.worker == worker)?;
+        Some((known.since, known.seen_at))
     }
 
     fn remove(&self, worker: WorkerId) {
@@ -129,6 +138,19 @@ impl Engine {
         }
         self.attendance.add(&presence);
         Ok(self.ports.roster.note(presence).await?)
+    }
+
+    /// Notes a worker that asks for leases and says nothing else of itself, however often it asks. It never says that it goes: it is there until it was not
+    /// heard of for a while.
+    pub async fn note_asker(&self, presence: Presence) -> Result<(), EngineError> {
+        self.look_at_workers_once().await?;
+        let known = self.attendance.known(presence.worker);
+        let since = match known.map(|(since, seen_at)| (since, presence.seen_at.ms_since(seen_at))) {
+            Some((_, 0..ASKER_EVERY_MS)) => return Ok(()),
+            Some((since, ..LIVE_WITHIN_MS)) => since,
+            _ => presence.since,
+        };
+        self.note_worker(Presence { since, ..presence }).await
     }
 
     /// A worker says that it goes.

@@ -16,9 +16,11 @@ pub struct Config {
     pub web_url: String,
     /// The server's own address, for those who are told of a page without having asked. Empty where there is none that others could use.
     pub own_url: String,
+    /// The address under which others know the server, where that is another one. Empty where it is not.
+    pub public_url: String,
     /// The queues that the in-process worker serves.
     pub queues: Vec<Name>,
-    /// Tokens that workers sign for themselves must be for one of these, or for the server's own address.
+    /// Tokens that workers sign for themselves must be for one of these, or for an address of the server.
     pub worker_audience: Vec<String>,
     /// How many executions the in-process worker runs at once; 0 without one.
     pub concurrency: usize,
@@ -124,7 +126,7 @@ impl Config {
 
     /// The base address of pages, for those who have not asked.
     pub(crate) fn pages(&self) -> &str {
-        if self.web_url.is_empty() { &self.own_url } else { &self.web_url }
+        [&self.web_url, &self.public_url].into_iter().find(|url| !url.is_empty()).unwrap_or(&self.own_url)
     }
 
     /// What a local run of this length costs: it is charged as one vCPU.
@@ -138,6 +140,7 @@ impl Default for Config {
         Self {
             web_url: String::new(),
             own_url: String::new(),
+            public_url: String::new(),
             queues: vec![Name::new(DEFAULT_QUEUE).expect("a constant name")],
             worker_audience: vec!["runvoy".to_owned()],
             concurrency: 8,

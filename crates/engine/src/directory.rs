@@ -7,6 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use runvoy_model::group::Group;
 use runvoy_model::record::{Body, Kind, ONLY, Record, hash_name};
+use runvoy_model::role::{Action, Reach, Role, reach};
 use runvoy_model::rule::Rule;
 use runvoy_model::user::User;
 use runvoy_model::worker::{WorkerAccount, account_of};
@@ -153,6 +154,17 @@ impl Engine {
         Ok(Some(Person { user: user.clone(), groups: self.groups_of(email).await? }))
     }
 
+    /// What the owner of something is now, and in which groups; `None` where they may not call any more.
+    pub(crate) async fn standing_of(&self, owner: &str) -> Result<Option<(Role, Vec<String>)>, EngineError> {
+        let Some(name) = account_of(owner) else {
+            let person = self.person(owner).await?.filter(|person| person.user.revoked_at.is_none());
+            return Ok(person.map(|person| (person.user.role, person.groups)));
+        };
+        let record = self.ports.records.record(Kind::Worker, name).await?;
+        let account = record.as_ref().and_then(Record::worker).filter(|account| account.revoked_at.is_none());
+        Ok(account.map(|account| (account.role, Vec::new())))
+    }
+
     /// Whose the key with this hash is, or was.
     pub(crate) async fn owner(&self, hash: [u8; 32]) -> Result<Option<Arc<Owner>>, EngineError> {
         let authority = self.ports.records.authority();
@@ -188,11 +200,17 @@ impl Engine {
         }
     }
 
-    /// Whether more than one person can run commands here.
+    /// Whether more than one can run commands here: people, and registered keys with a role that runs.
     pub async fn has_many_users(&self) -> Result<bool, EngineError> {
         let now = self.now();
         let users = self.all(Kind::User).await?;
         let active = |user: &&User| user.revoked_at.is_none() && user.exists(now);
-        Ok(users.iter().filter_map(Record::user).filter(active).nth(1).is_some())
+        let people = users.iter().filter_map(Record::user).filter(active).take(2).count();
+        if people > 1 {
+            return Ok(true);
+        }
+        let accounts = self.all(Kind::Worker).await?;
+        let runs = |account: &&WorkerAccount| account.revoked_at.is_none() && reach(account.role, Action::Run) != Reach::None;
+        Ok(people + accounts.iter().filter_map(Record::worker).filter(runs).take(2).count() > 1)
     }
 }

@@ -30,6 +30,7 @@ mod line;
 mod log;
 mod material;
 mod notice;
+mod overrun;
 mod people;
 mod plan;
 mod platform;
@@ -88,6 +89,7 @@ pub use crate::job_event::{Derived, DerivedEvent, Effect, JobEventFilter, JobEve
 pub use crate::key::{KeyRequest, MadeKey};
 pub use crate::lease::{Holder, LeaseAsk, LocalLeases};
 pub use crate::line::{Line, LineKey, Turn};
+pub use crate::overrun::FOREIGN_RUNNER;
 pub use crate::people::{Account, InviteRequest, Invited, RevokedUser};
 pub use crate::plan::{DryRun, Plan};
 pub use crate::platform::platform_line;

@@ -53,14 +53,13 @@ impl Engine {
         let record = self.ports.records.record(Kind::Secret, name.as_str()).await?;
         let missing = || EngineError::Conflict(format!("secret {name} is gone, or may no longer be used by {}", execution.created_by));
         let secret = record.as_ref().and_then(Record::secret).ok_or_else(missing)?;
-        let person = self.person(&execution.created_by).await?.ok_or_else(missing)?;
-        let (user, may_run) = (&person.user, reach(person.user.role, Action::Run) != Reach::None);
-        if user.revoked_at.is_some() || !may_run {
+        let (role, groups) = self.standing_of(&execution.created_by).await?.ok_or_else(missing)?;
+        if reach(role, Action::Run) == Reach::None {
             return Err(missing());
         }
         let granted = match &execution.spec.playbook {
             Some(run) => self.playbook_version(&run.name, run.version).await?.is_some_and(|playbook| playbook.grants(secret)),
-            None => secret.allows(SecretUser { email: &user.email, role: user.role, groups: &person.groups }, SecretUse::Inject),
+            None => secret.allows(SecretUser { email: &execution.created_by, role, groups: &groups }, SecretUse::Inject),
         };
         if !granted {
             return Err(missing());

@@ -5,7 +5,7 @@ use runvoy_model::command::Refusal;
 use runvoy_model::hex::hex;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::job::JobStatus;
-use runvoy_model::key::{key_hash, key_text, looks_like_key};
+use runvoy_model::key::{check_key, key_hash, key_text};
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::role::{Action, Role};
 use runvoy_model::status::Status;
@@ -23,6 +23,7 @@ use crate::error::EngineError;
 use crate::execution::KILL;
 use crate::key::new_key;
 use crate::repeat::submit_key;
+use crate::token::Token;
 
 /// How many open executions are looked at in one page.
 const PAGE: usize = 200;
@@ -110,8 +111,11 @@ impl Engine {
         let email = checked_email(&request.email).map_err(|error| EngineError::invalid("email", error.to_string()))?;
         let role = role("role", &request.role)?;
         let brought = request.api_key.as_deref().filter(|key| !key.is_empty());
-        if brought.is_some_and(|key| !looks_like_key(key)) {
-            return Err(EngineError::invalid("api_key", "is no key that a runvoy server made; leave it out, and they claim one"));
+        if let Some(key) = brought {
+            check_key(key).map_err(|error| EngineError::invalid("api_key", format!("{error}; leave it out, and they claim one")))?;
+            if Token::looks_like(key) {
+                return Err(EngineError::invalid("api_key", "looks like a token that somebody signed"));
+            }
         }
         let asked = json!({"email": email, "role": role, "key": brought.map(|key| hex(&key_hash(key)))});
         let key = submit_key(caller, request.idempotency_key.as_deref(), "users.create", &asked)?;

@@ -1,4 +1,4 @@
-//! Acts on leases that nobody extends, kills that nobody confirms, waits that took too long and what nobody could run.
+//! Acts on leases that nobody extends, kills that nobody confirms, timeouts that nobody keeps, waits that took too long and what nobody could run.
 //!
 //! A lease is judged by this process's own watch: only one that was seen unchanged for its length plus a margin,
 //! by monotonic time, is reaped. A start begins the watch anew (it lives in memory), and so do a pause of this
@@ -16,11 +16,13 @@ use runvoy_ports::store::OpenLease;
 
 use crate::Engine;
 use crate::error::EngineError;
+use crate::overrun::Overruns;
 
 /// The agent.
 pub struct Reaper {
     engine: Arc<Engine>,
     watch: Watch,
+    overruns: Overruns,
     /// Kills that the worker in this process was reminded of.
     reminded: HashSet<ExecutionId>,
 }
@@ -38,7 +40,8 @@ impl Reaper {
     /// A reaper that has watched nothing yet.
     pub fn new(engine: Arc<Engine>) -> Self {
         let watch = Watch::new(engine.config.reap_margin_ms, engine.config.kill_confirm_ms);
-        Self { engine, watch, reminded: HashSet::new() }
+        let overruns = Overruns::new(engine.config.kill_confirm_ms);
+        Self { engine, watch, overruns, reminded: HashSet::new() }
     }
 
     /// Looks once a second until dropped.
@@ -59,6 +62,7 @@ impl Reaper {
             Err(error) => {
                 // Whoever could not be seen could not be heard either.
                 self.watch.forget();
+                self.overruns.forget();
                 return Err(error.into());
             }
         };
@@ -67,7 +71,11 @@ impl Reaper {
         }
         // A worker in this very process cannot be cut off from it: what it runs is alive, whatever the store could be told.
         leases.retain(|open| open.status == Status::Terminating || !engine.runs_here(open));
-        let due = self.watch.look(engine.ports.clock.monotonic(), engine.now(), &leases);
+        let (monotonic, now) = (engine.ports.clock.monotonic(), engine.now());
+        if self.watch.disturbed(monotonic, now) {
+            self.overruns.forget();
+        }
+        let due = self.watch.look(monotonic, now, &leases);
         let mut first_error = None;
         for due in due {
             let done = match due {
@@ -79,6 +87,9 @@ impl Reaper {
                 self.watch.forget();
                 first_error.get_or_insert(error);
             }
+        }
+        if let Err(error) = self.overruns.act(&engine, monotonic, &leases).await {
+            first_error.get_or_insert(error);
         }
         engine.expire_waits().await?;
         engine.give_up_unreadable().await?;

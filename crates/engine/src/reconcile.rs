@@ -210,8 +210,7 @@ impl Engine {
     }
 
     async fn reconcile_owner(&self, what: &'static str, id: &str, owner: &str, seen: &mut Reconciliation) -> Result<(), EngineError> {
-        let there = self.person(owner).await?.is_some_and(|person| person.user.revoked_at.is_none());
-        if !there {
+        if self.standing_of(owner).await?.is_none() {
             seen.add(Area::Owners, what, id, format!("its owner {owner} is not a user any more"), Remedy::Reported);
         }
         Ok(())

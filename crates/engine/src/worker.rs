@@ -7,7 +7,7 @@ use runvoy_model::id::WorkerAccountId;
 use runvoy_model::key::{key_hash, key_prefix, key_text};
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
-use runvoy_model::role::Action;
+use runvoy_model::role::{Action, Role};
 use runvoy_model::time::UnixMs;
 use runvoy_model::worker::{MOST_QUEUES, WorkerAccount, WorkerKey};
 use serde_json::json;
@@ -22,6 +22,8 @@ use crate::repeat::submit_key;
 pub struct WorkerRequest {
     /// Its name; for a public key that brings one it may be empty.
     pub name: String,
+    /// What it may do: the word; absent is a worker. Another one is for a public key alone.
+    pub role: Option<String>,
     /// The queues it may serve; empty means every queue.
     pub queues: Vec<String>,
     /// The client's own key for the request.
@@ -61,6 +63,10 @@ impl Engine {
     pub async fn create_worker(&self, caller: &Caller, request: &WorkerRequest) -> Result<MadeWorker, EngineError> {
         caller.may(Action::ManageWorkers)?;
         let name = account_name(&request.name)?;
+        if account_role(request)? != Role::Worker {
+            let message = "is for public keys alone: somebody who is given a key of the server's making is a user or a worker";
+            return Err(EngineError::invalid("role", message));
+        }
         let (api_key, key) = self.new_worker_key();
         self.make_worker(caller, "workers.create", name, request, key, Some(api_key)).await
     }
@@ -117,12 +123,15 @@ impl Engine {
         key: WorkerKey,
         api_key: Option<String>,
     ) -> Result<MadeWorker, EngineError> {
-        let queues = account_queues(&request.queues)?;
+        let (role, queues) = (account_role(request)?, account_queues(&request.queues)?);
+        if role != Role::Worker && !queues.is_empty() {
+            return Err(EngineError::invalid("queues", "are for workers: who runs or reads is limited by rules"));
+        }
         let public = api_key.is_none().then(|| key.shown());
-        let asked = json!({"name": name, "queues": queues, "publicKey": public});
+        let asked = json!({"name": name, "role": request.role, "queues": queues, "publicKey": public});
         let submit = submit_key(caller, request.idempotency_key.as_deref(), action, &asked)?;
         let id = WorkerAccountId(self.ports.ids.next_id());
-        let change = Change::CreateWorker(Box::new(NewWorker { name: name.clone(), id, queues, key }));
+        let change = Change::CreateWorker(Box::new(NewWorker { name: name.clone(), id, role, queues, key }));
         let (record, repeated) = self.ports.store.change(self.user_step(caller, action), change, submit).await?;
         if api_key.is_some() {
             shown_once(&name, repeated)?;
@@ -139,6 +148,14 @@ impl Engine {
 
 fn account_name(text: &str) -> Result<Name, EngineError> {
     Name::new(text.trim()).map_err(|error| EngineError::invalid("name", error.to_string()))
+}
+
+fn account_role(request: &WorkerRequest) -> Result<Role, EngineError> {
+    let Some(word) = request.role.as_deref() else { return Ok(Role::Worker) };
+    Role::OF_KEYS.into_iter().find(|role| role.as_str() == word).ok_or_else(|| {
+        let words = Role::OF_KEYS.map(Role::as_str);
+        EngineError::invalid("role", format!("must be one of {}", words.join(", ")))
+    })
 }
 
 fn account_queues(texts: &[String]) -> Result<Vec<Name>, EngineError> {

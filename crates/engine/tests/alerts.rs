@@ -367,8 +367,13 @@ async fn a_follow_up_ends_what_has_ended_and_nothing_else() {
 
 #[tokio::test]
 async fn a_message_leads_to_the_page_of_the_server_where_no_other_is_set() {
-    for (web_url, page) in [("", "http://127.0.0.1:9/logs?"), ("https://web.example.com", "https://web.example.com/logs?")] {
-        let config = Config { own_url: "http://127.0.0.1:9".into(), web_url: web_url.into(), ..Config::default() };
+    for (web_url, public_url, page) in [
+        ("", "", "http://127.0.0.1:9/logs?"),
+        ("", "https://run.example.com", "https://run.example.com/logs?"),
+        ("https://web.example.com", "https://run.example.com", "https://web.example.com/logs?"),
+    ] {
+        let (web_url, public_url) = (web_url.into(), public_url.into());
+        let config = Config { own_url: "http://127.0.0.1:9".into(), web_url, public_url, ..Config::default() };
         let mut play = Play::of(Stage::new(config));
         play.running().await;
         play.stage.clock.pass(11 * MINUTE);

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use crate::stage::{Stage, command};
 
 fn request(name: &str, queues: &[&str]) -> WorkerRequest {
-    WorkerRequest { name: name.into(), queues: queues.iter().map(|queue| (*queue).to_owned()).collect(), idempotency_key: None }
+    WorkerRequest { name: name.into(), queues: queues.iter().map(|queue| (*queue).to_owned()).collect(), ..WorkerRequest::default() }
 }
 
 fn name(text: &str) -> Name {
@@ -127,6 +127,42 @@ async fn a_token_stands_for_the_account_of_its_key_whatever_it_claims() {
 }
 
 #[tokio::test]
+async fn a_registered_key_that_runs_counts_as_a_user_and_is_given_what_its_role_may_have() {
+    let stage = Stage::new(Config { shares_uid: true, ..Config::default() });
+    let admin = stage.admitted("root@x", Role::Admin).await;
+    assert!(!stage.engine.has_many_users().await.expect("an answer"));
+    let signer = Signer::new();
+    let asked = WorkerRequest { role: Some("operator".into()), ..request("ci", &[]) };
+    stage.engine.import_worker(&admin, &asked, &signer.key.pem()).await.expect("imported");
+    assert!(stage.engine.has_many_users().await.expect("an answer"));
+    let token = signer.token(&json!({"aud": "runvoy", "exp": stage.clock.now().seconds() + 600}));
+    let caller = admitted(&stage, &token).await.expect("it is known");
+    assert_eq!((caller.role, caller.queues.as_ref()), (Role::Operator, None));
+    let refused = stage.engine.run(&caller, &command("true")).await;
+    assert!(matches!(refused, Err(EngineError::Conflict(_))), "commands of two share a user: {refused:?}");
+    stage.engine.revoke_worker(&admin, "ci").await.expect("revoked");
+    assert!(!stage.engine.has_many_users().await.expect("an answer"));
+}
+
+#[tokio::test]
+async fn a_token_may_be_for_the_address_under_which_the_server_is_known() {
+    let config = Config { own_url: "http://10.0.0.1:8080".into(), public_url: "https://run.example.com".into(), ..Config::default() };
+    let stage = Stage::new(config);
+    let admin = stage.admitted("root@x", Role::Admin).await;
+    let signer = Signer::new();
+    stage.engine.import_worker(&admin, &request("ci", &[]), &signer.key.pem()).await.expect("imported");
+    let exp = stage.clock.now().seconds() + 600;
+    for (aud, is_ours) in [
+        ("https://run.example.com", true),
+        ("https://run.example.com/", true),
+        ("http://10.0.0.1:8080", true),
+        ("https://run.example.com.evil.com", false),
+    ] {
+        assert_eq!(admitted(&stage, &signer.token(&json!({"aud": aud, "exp": exp}))).await.is_ok(), is_ours, "{aud}");
+    }
+}
+
+#[tokio::test]
 async fn a_key_that_names_no_public_key_cannot_be_signed_for() {
     let stage = Stage::new(Config::default());
     let admin = stage.admitted("root@x", Role::Admin).await;
@@ -215,6 +251,24 @@ async fn what_waits_says_whether_any_worker_serves_its_queue() {
     stage.engine.note_worker(presence(&stage, 9, "gpu")).await.expect("noted");
     stage.clock.pass(31_000);
     assert!(message().contains("no worker serves"), "nor one that was not heard of");
+}
+
+#[tokio::test]
+async fn whoever_asks_again_and_again_is_noted_as_often_as_a_worker_that_reports() {
+    let stage = Stage::new(Config::default());
+    let noted = async || {
+        stage.engine.note_asker(presence(&stage, 9, "gpu")).await.expect("noted");
+        let seen = stage.store.present().await.expect("a roster").remove(0);
+        (seen.since, seen.seen_at)
+    };
+    let first = stage.clock.now();
+    assert_eq!(noted().await, (first, first));
+    stage.clock.pass(4_999);
+    assert_eq!(noted().await, (first, first), "not again so soon");
+    stage.clock.pass(1);
+    assert_eq!(noted().await, (first, stage.clock.now()), "it is the same as before");
+    stage.clock.pass(31_000);
+    assert_eq!(noted().await, (stage.clock.now(), stage.clock.now()), "it was gone");
 }
 
 #[tokio::test]

@@ -5,8 +5,8 @@ mod stage;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use runvoy_engine::{Config, HealthWatch, Reaper};
-use runvoy_model::command::Extend;
+use runvoy_engine::{Config, FOREIGN_RUNNER, HealthWatch, Reaper, RunRequest};
+use runvoy_model::command::{Extend, Worker};
 use runvoy_model::event::{Entity, EventType};
 use runvoy_model::id::ExecutionId;
 use runvoy_model::role::Role;
@@ -82,6 +82,26 @@ async fn without_retries_a_lost_worker_is_the_end_reason() {
     assert_eq!((execution.status, execution.exit_code), (Status::Failed, Some(125)));
     assert_eq!(execution.end_reason.expect("a reason").code, EndCode::WorkerLost);
     assert!(stage.lease(&worker(3, false), TTL_MS).await.is_none(), "it must not run twice unasked");
+}
+
+#[tokio::test]
+async fn what_a_foreign_worker_lets_run_beyond_its_timeout_is_ended() {
+    let stage = Stage::new(Config { kill_confirm_ms: 10_000, ..config() });
+    let mut reaper = Reaper::new(stage.engine.clone());
+    let timed = || RunRequest { timeout: Some(20), ..command("sleep 1000") };
+    let (theirs, ours) = (stage.run(timed()).await.id, stage.run(timed()).await.id);
+    let stranger = Worker { runner: FOREIGN_RUNNER.into(), ..worker(2, false) };
+    let leased = stage.lease(&stranger, 3_600_000).await.expect("it can be leased");
+    stage.lease(&worker(3, false), 3_600_000).await.expect("it can be leased");
+    let found = async |id| stage.store.get(id).await.expect("store").expect("there");
+    watch(&stage, &mut reaper, 30).await;
+    assert_eq!((found(theirs).await.status, found(ours).await.status), (Status::Running, Status::Running), "its worker has time to tell");
+    watch(&stage, &mut reaper, 5).await;
+    let ended = found(theirs).await;
+    assert_eq!((leased.id, ended.status, ended.exit_code), (theirs, Status::Failed, Some(124)));
+    assert_eq!(ended.end_reason.expect("a reason").code, EndCode::Timeout);
+    assert_eq!(found(ours).await.status, Status::Running, "our own workers end theirs");
+    assert!(stage.finish(&stranger, &leased, 0).await.is_err(), "it is over");
 }
 
 #[tokio::test]

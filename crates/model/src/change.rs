@@ -169,6 +169,8 @@ pub struct NewWorker {
     pub name: Name,
     /// Its id.
     pub id: WorkerAccountId,
+    /// What it may do.
+    pub role: Role,
     /// The queues it may serve; empty means every queue.
     pub queues: Vec<Name>,
     /// What proves it.

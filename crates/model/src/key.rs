@@ -1,5 +1,5 @@
-//! API keys as text: `rv_`, 43 base64url characters of 256 random bits, 6 of checksum. Only a SHA-256 of the
-//! whole text is ever stored.
+//! API keys as text: `rv_`, 43 base64url characters of 256 random bits, 6 of checksum. Somebody may bring another text of their own making. Only a SHA-256
+//! of the whole text is ever stored.
 
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -9,6 +9,19 @@ const RANDOM_CHARS: usize = 43;
 const CHECK_CHARS: usize = 6;
 /// How much of a key is shown to tell keys apart.
 const SHOWN_CHARS: usize = 11;
+/// A key of somebody's own making has so many characters.
+const BROUGHT_CHARS: std::ops::RangeInclusive<usize> = 32..=256;
+
+/// A text that nobody can have for a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidKey {
+    /// It begins as ours do, and is none.
+    #[error("begins with {PREFIX} and is no key that a runvoy server made")]
+    Damaged,
+    /// It is too short, too long, or no plain text.
+    #[error("must have {} to {} printable ASCII characters without spaces", BROUGHT_CHARS.start(), BROUGHT_CHARS.end())]
+    Unfit,
+}
 
 /// The text of a key, from 256 random bits.
 pub fn key_text(random: &[u8; 32]) -> String {
@@ -27,14 +40,25 @@ pub fn looks_like_key(text: &str) -> bool {
     checksum(body).as_bytes().ct_eq(check.as_bytes()).into()
 }
 
+/// Whether a text could be somebody's key: ours, or one that they brought.
+pub fn check_key(text: &str) -> Result<(), InvalidKey> {
+    match text.starts_with(PREFIX) {
+        true if looks_like_key(text) => Ok(()),
+        true => Err(InvalidKey::Damaged),
+        false if BROUGHT_CHARS.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(()),
+        false => Err(InvalidKey::Unfit),
+    }
+}
+
 /// What is stored of a key.
 pub fn key_hash(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
 
-/// The part of a key that may be shown.
+/// The part of a key that may be shown: as much of what is secret in it, whoever made it.
 pub fn key_prefix(text: &str) -> String {
-    text.chars().take(SHOWN_CHARS).collect()
+    let shown = if text.starts_with(PREFIX) { SHOWN_CHARS } else { SHOWN_CHARS - PREFIX.len() };
+    text.chars().take(shown).collect()
 }
 
 fn checksum(body: &str) -> String {
@@ -68,6 +92,23 @@ mod tests {
         assert!(!looks_like_key(std::str::from_utf8(&slip).expect("ASCII")));
         assert!(!looks_like_key("rv_"));
         assert!(!looks_like_key(""));
+    }
+
+    #[test]
+    fn a_key_of_ones_own_making_is_a_text_of_some_length() {
+        for good in ["x".repeat(32), "!~".repeat(128), key_text(&[1; 32])] {
+            assert_eq!(check_key(&good), Ok(()), "{good}");
+        }
+        for unfit in [String::new(), "x".repeat(31), "x".repeat(257), "x y".repeat(20), "ä".repeat(20), format!("{}\n", "x".repeat(40))] {
+            assert_eq!(check_key(&unfit), Err(InvalidKey::Unfit), "{unfit}");
+        }
+        assert_eq!(check_key(&format!("rv_{}", "x".repeat(49))), Err(InvalidKey::Damaged), "a slip in one of ours is told at once");
+    }
+
+    #[test]
+    fn no_more_is_shown_of_one_key_than_of_another() {
+        assert_eq!(key_prefix(&key_text(&[0; 32])), "rv_AAAAAAAA");
+        assert_eq!(key_prefix("0123456789abcdef0123456789abcdef"), "01234567");
     }
 
     #[test]

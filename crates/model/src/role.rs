@@ -25,6 +25,9 @@ impl Role {
     /// Every role that a person can have, the mightiest first.
     pub const OF_PEOPLE: [Self; 4] = [Self::Admin, Self::Operator, Self::Developer, Self::Viewer];
 
+    /// Every role that a registered public key can be given, the first where none is named.
+    pub const OF_KEYS: [Self; 4] = [Self::Worker, Self::Viewer, Self::Developer, Self::Operator];
+
     /// The word on every surface.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -53,6 +56,8 @@ pub enum Action {
     Run,
     /// Read executions and their logs.
     Read,
+    /// Read executions as a program does: what one may read anyway, and a worker what it may lease.
+    ReadJobs,
     /// End an execution.
     Kill,
     /// Run what was given up again, whosever it is.
@@ -112,17 +117,20 @@ pub enum Reach {
     None,
     /// What one submitted or co-owns.
     Own,
+    /// What is in the queues that one may serve.
+    Served,
     /// Everything.
     All,
 }
 
 /// The table. Every role stands in every row, so that a new action does not compile before all are decided.
 pub const fn reach(role: Role, action: Action) -> Reach {
-    use Reach::{All, None, Own};
+    use Reach::{All, None, Own, Served};
     let [admin, operator, developer, viewer, worker] = match action {
         Action::Public | Action::KnowSelf => [All, All, All, All, All],
         Action::Run => [All, All, All, None, None],
         Action::Read | Action::ShareLog => [All, All, Own, All, None],
+        Action::ReadJobs => [All, All, Own, All, Served],
         Action::Kill => [All, All, Own, None, None],
         Action::ReadLocks | Action::ReadImages | Action::ReadPlaybooks | Action::ReadSecrets | Action::ReadQueues => {
             [All, All, All, All, None]
@@ -163,6 +171,20 @@ mod tests {
             assert_eq!(Role::parse(role.as_str()), Some(role));
         }
         assert!(!Role::OF_PEOPLE.contains(&Role::Worker) && Role::ALL.contains(&Role::Worker));
+    }
+
+    #[test]
+    fn a_key_is_never_an_admin_and_a_worker_unless_somebody_says_otherwise() {
+        assert!(!Role::OF_KEYS.contains(&Role::Admin));
+        assert_eq!(Role::OF_KEYS[0], Role::Worker);
+    }
+
+    #[test]
+    fn a_program_reads_what_its_role_reads_and_a_worker_what_it_may_lease() {
+        for role in Role::OF_PEOPLE {
+            assert_eq!(reach(role, Action::ReadJobs), reach(role, Action::Read), "{role:?}");
+        }
+        assert_eq!(reach(Role::Worker, Action::ReadJobs), Reach::Served);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::credential::PublicKey;
 use crate::hex;
 use crate::id::{WorkerAccountId, WorkerId};
 use crate::name::Name;
+use crate::role::Role;
 use crate::time::UnixMs;
 
 /// Before the name of an account where an e-mail stands otherwise. No e-mail address is like that.
@@ -27,6 +28,9 @@ pub struct WorkerAccount {
     pub name: Name,
     /// Its id: another one when the name is used again.
     pub id: WorkerAccountId,
+    /// What it may do. A record from before there was a choice is that of a worker.
+    #[serde(default = "worker", skip_serializing_if = "is_worker")]
+    pub role: Role,
     /// The queues it may serve; empty means every queue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<Name>,
@@ -41,6 +45,15 @@ pub struct WorkerAccount {
     /// Since when its key does not work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<UnixMs>,
+}
+
+const fn worker() -> Role {
+    Role::Worker
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_worker(role: &Role) -> bool {
+    *role == Role::Worker
 }
 
 /// What proves an account.
@@ -151,6 +164,7 @@ mod tests {
         WorkerAccount {
             name: Name::new("gpu-1").expect("a name"),
             id: WorkerAccountId::from_bytes([1; 16]),
+            role: Role::Worker,
             queues: Vec::new(),
             key: WorkerKey::Secret { hash: [7; 32], prefix: "rv_12345678".into() },
             keyed_at: UnixMs(5),
@@ -182,7 +196,10 @@ mod tests {
     fn an_account_survives_its_text_form() {
         let kept = serde_json::to_string(&account()).expect("JSON");
         assert_eq!(serde_json::from_str::<WorkerAccount>(&kept).expect("an account"), account());
-        assert!(!kept.contains("queues") && !kept.contains("revoked_at"), "{kept}");
+        assert!(!kept.contains("queues") && !kept.contains("revoked_at") && !kept.contains("role"), "as before there were roles: {kept}");
+        let developer = WorkerAccount { role: Role::Developer, ..account() };
+        let kept = serde_json::to_string(&developer).expect("JSON");
+        assert_eq!(serde_json::from_str::<WorkerAccount>(&kept).expect("an account"), developer);
     }
 
     #[test]

@@ -166,6 +166,9 @@ pub struct ServeArgs {
     /// Base of page addresses
     #[arg(long, value_name = "URL")]
     pub web_url: Option<String>,
+    /// Address under which clients know the server, where a proxy stands in front of it
+    #[arg(long, value_name = "URL")]
+    pub public_url: Option<String>,
     /// Only the API: commands run on workers elsewhere
     #[arg(long)]
     pub no_worker: bool,
@@ -226,6 +229,7 @@ impl ServeArgs {
         add("listen", self.listen.clone());
         add("admin_email", self.admin_email.clone());
         add("web_url", self.web_url.clone());
+        add("public_url", self.public_url.clone());
         add("worker", self.no_worker.then(|| "false".to_owned()));
         add("concurrency", self.concurrency.map(|n| n.to_string()));
         add("queues", self.queues.clone());

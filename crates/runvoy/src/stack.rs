@@ -204,6 +204,7 @@ fn engine_config(settings: &Settings, url: Option<&str>) -> EngineConfig {
     EngineConfig {
         web_url: settings.web_url.clone(),
         own_url: own_url(url).unwrap_or_default().to_owned(),
+        public_url: settings.public_url.clone().unwrap_or_default(),
         queues: settings.queues.clone(),
         worker_audience: settings.worker_audience.clone(),
         concurrency: if settings.worker { settings.concurrency } else { 0 },
@@ -243,6 +244,7 @@ fn server_config(settings: &Settings, backend: &Backend, url: Option<&str>) -> S
     let mut config = ServerConfig::new(url.unwrap_or_default(), backend.keys.signing);
     let (provider, region) = backend.place.clone();
     (config.provider, config.region) = (provider.to_owned(), region);
+    config.public_url.clone_from(&settings.public_url);
     config.cors_origins.clone_from(&settings.cors_origins);
     config.metrics_public = settings.metrics_public;
     config.failed_keys_per_minute = settings.failed_keys_per_minute;

@@ -34,6 +34,17 @@ fn beyond_loopback_without_tls_is_refused() {
 }
 
 #[test]
+fn a_server_behind_a_proxy_tells_the_address_that_clients_use() {
+    let server = Setup::default().arg("--public-url").arg("https://Run.Example.com/").start();
+    let body = server.http().post("/api/v1/run", &serde_json::json!({"command": "true"})).json();
+    let (page, stream) = (body["log_url"].as_str().unwrap_or_default(), body["websocket_url"].as_str().unwrap_or_default());
+    assert!(page.starts_with("https://run.example.com/logs?") && stream.starts_with("wss://run.example.com/api/v1/"), "{body}");
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let said = Setup::default().arg("--public-url").arg("run.example.com").try_start_in(dir.path()).err().expect("refused");
+    assert!(said.contains("public_url") && said.contains("https://HOST"), "{said}");
+}
+
+#[test]
 fn the_files_of_a_server_are_its_owners_only_and_go_when_it_stops() {
     let mut server = Server::start();
     let mode = |name: &str| std::fs::metadata(server.data.join(name)).expect("it is there").permissions().mode() & 0o777;

@@ -77,8 +77,11 @@ fn a_public_key_is_imported_from_a_file_and_a_private_one_is_not() {
         path.to_str().expect("a path").to_owned()
     };
     let public = file("worker.pub", PUBLIC_KEY);
-    assert_eq!(done(&server.cli(&["workers", "import", &public, "--name", "ci"])).trim(), "ci");
+    let wrong = server.cli(&["workers", "import", &public, "--name", "ci", "--role", "admin"]);
+    assert!(!wrong.status.success() && text(&wrong.stderr).contains("role"), "{}", text(&wrong.stderr));
+    assert_eq!(done(&server.cli(&["workers", "import", &public, "--name", "ci", "--role", "viewer"])).trim(), "ci");
     let account = json_of(&server.cli(&["workers", "accounts", "--json"]))[0].clone();
+    assert_eq!(account["role"], "viewer", "{account}");
     assert_eq!(account["fingerprint"], "2RxZRy5zZHP32oSWfJtVwxH36AZB4QEomyVKyjGWg4vF", "{account}");
     let twice = server.cli(&["workers", "import", &public, "--name", "again"]);
     assert_eq!(twice.status.code(), Some(1), "a key is one account's");

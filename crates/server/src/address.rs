@@ -1,23 +1,32 @@
-//! Addresses that answers carry: the page of an execution and its stream. They follow the way the request came in, unless configuration
-//! names a public address.
+//! Addresses that answers carry: the page of an execution and its stream. They follow the way the request came in, as the listener or a trusted
+//! proxy saw it, unless configuration names a public address.
 
 use http::{HeaderMap, HeaderValue, header};
 use runvoy_model::id::ExecutionId;
 
 use crate::app::State;
 use crate::peer::{Connection, Peer};
+use crate::proxy::{self, Network};
 
 /// How a request reached the server: enough to tell the client an address that works for it too.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reached {
+    /// From whom, past trusted proxies.
     pub(crate) connection: Connection,
+    /// The client speaks TLS, to this server or to a trusted proxy.
+    tls: bool,
     host: Option<HeaderValue>,
 }
 
 impl Reached {
-    /// From the request's `Host`.
-    pub(crate) fn new(connection: Connection, headers: &HeaderMap) -> Self {
-        Self { connection, host: headers.get(header::HOST).cloned() }
+    /// From the request's `Host`, and from what trusted proxies say.
+    pub(crate) fn new(connection: Connection, headers: &HeaderMap, trusted: &[Network]) -> Self {
+        let outside = proxy::outside(connection.peer, headers, trusted);
+        Self {
+            connection: Connection { peer: proxy::client(connection.peer, headers, trusted), ..connection },
+            tls: outside.tls.unwrap_or(connection.tls),
+            host: outside.host.or_else(|| headers.get(header::HOST).cloned()),
+        }
     }
 
     /// Name and port that the client used, where they are sane.
@@ -35,7 +44,7 @@ impl Reached {
         // On the Unix socket the host is a word of the client's own.
         let host = if matches!(self.connection.peer, Peer::Tcp(_)) { self.host() } else { None };
         match host {
-            Some(host) => format!("{}://{host}", if self.connection.tls { "https" } else { "http" }),
+            Some(host) => format!("{}://{host}", if self.tls { "https" } else { "http" }),
             None => state.config.own_url.trim_end_matches('/').to_owned(),
         }
     }
@@ -67,7 +76,7 @@ mod tests {
     #[test]
     fn a_host_that_is_none_is_not_repeated() {
         for (text, expected) in [("runvoy.example.com:8080", true), ("[::1]:80", true), ("a/b", false), ("a\"b", false), ("", false)] {
-            let reached = Reached { connection: Connection::default(), host: Some(HeaderValue::from_str(text).expect("a header")) };
+            let reached = Reached { host: Some(HeaderValue::from_str(text).expect("a header")), ..Reached::default() };
             assert_eq!(reached.host().is_some(), expected, "{text}");
         }
     }

@@ -29,7 +29,7 @@ use crate::ticket::TicketKey;
 pub struct ServerConfig {
     /// The server's own address, for answers to requests that do not show one: `http://127.0.0.1:56212`.
     pub own_url: String,
-    /// The address under which clients know the server, where a proxy stands in front of it.
+    /// The address under which clients know the server, where a proxy stands in front of it. Its pages may call.
     pub public_url: Option<String>,
     /// Origins of web pages elsewhere that may call; `*` means all.
     pub cors_origins: Vec<String>,
@@ -45,7 +45,7 @@ pub struct ServerConfig {
     pub failed_keys_per_minute: u32,
     /// So many wrong claim tokens a minute are looked at, per address; 0 is any number.
     pub failed_claims_per_minute: u32,
-    /// Proxies whose word about a client's address is taken.
+    /// Proxies whose word about a client is taken: its address, and how it reached them.
     pub trusted_proxies: Vec<Network>,
     /// What the server stands on: `local` or `aws`.
     pub provider: String,
@@ -205,7 +205,7 @@ impl App {
         let routes = resource::all();
         let openapi = crate::openapi::document(&routes);
         let state = Arc::new(State {
-            cors: Cors::new(&parts.config.cors_origins),
+            cors: Cors::new(&parts.config.cors_origins, parts.config.public_url.as_deref()),
             room: Room::new(parts.config.max_request_bytes),
             key_attempts: Attempts::new(parts.config.failed_keys_per_minute),
             claim_attempts: Attempts::new(parts.config.failed_claims_per_minute),

@@ -24,9 +24,11 @@ const EXPOSED: HeaderValue = HeaderValue::from_static(
 );
 
 impl Cors {
-    /// These origins; `*` is all.
-    pub(crate) fn new(origins: &[String]) -> Self {
-        let origins: Vec<String> = origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase()).collect();
+    /// These origins, where `*` is all, and that of the server's own public address: a proxy may call the server by another name.
+    pub(crate) fn new(origins: &[String], public_url: Option<&str>) -> Self {
+        let own = public_url.and_then(origin_of);
+        let origins = origins.iter().map(String::as_str).chain(own);
+        let origins: Vec<String> = origins.map(|origin| origin.trim_end_matches('/').to_ascii_lowercase()).collect();
         Self { any: origins.iter().any(|origin| origin == "*"), origins }
     }
 
@@ -68,6 +70,12 @@ impl Cors {
     }
 }
 
+/// The origin of an address: what stands before its path.
+fn origin_of(url: &str) -> Option<&str> {
+    let host = url.find("://")? + "://".len();
+    Some(url[host..].find('/').map_or(url, |path| &url[..host + path]))
+}
+
 /// Whether an origin is the host that was called.
 fn is_of(origin: &str, host: Option<&str>) -> bool {
     let named = origin.split_once("://").map(|(_, host)| host);
@@ -80,17 +88,21 @@ mod tests {
 
     #[test]
     fn only_configured_origins_may_call() {
-        let cors = Cors::new(&["https://Runvoy.example.com/".into()]);
+        let cors = Cors::new(&["https://Runvoy.example.com/".into()], None);
         assert!(cors.allows("https://runvoy.example.com"));
         for other in ["https://evil.example.com", "http://runvoy.example.com", "https://runvoy.example.com.evil.com", "null", ""] {
             assert!(!cors.allows(other), "{other}");
         }
-        assert!(Cors::new(&["*".into()]).allows("https://anywhere.example"));
+        assert!(Cors::new(&["*".into()], None).allows("https://anywhere.example"));
+        for public in ["https://run.example.com:8443", "https://run.example.com:8443/tools/runvoy"] {
+            let cors = Cors::new(&[], Some(public));
+            assert!(cors.allows("https://run.example.com:8443") && !cors.allows("https://run.example.com"), "{public}");
+        }
     }
 
     #[test]
     fn security_21_what_a_page_of_a_stranger_sends_is_refused() {
-        let cors = Cors::new(&["https://web.example.com".into()]);
+        let cors = Cors::new(&["https://web.example.com".into()], None);
         let sent = |pairs: &[(&str, &str)]| {
             let mut headers = HeaderMap::new();
             for (name, value) in pairs {

@@ -98,6 +98,12 @@ impl Standing {
         }
     }
 
+    /// The same, whenever what was shown ends: for whoever was let in while it was good and proves with every message what they may, as the holder of a
+    /// lease does. A revocation ends it all the same.
+    pub(crate) fn past_expiry(self) -> Self {
+        Self { until: None, ..self }
+    }
+
     /// The caller as the store knows them now, past every cache; an error once key or user were revoked, or what was shown has expired.
     pub(crate) async fn caller(&self, state: &State) -> Result<Caller, Fault> {
         if self.has_expired(state.engine.now()) {
@@ -164,6 +170,7 @@ mod tests {
         };
         assert!(!until(Some(UnixMs(1_000))).has_expired(UnixMs(61_000)), "clocks may differ");
         assert!(until(Some(UnixMs(1_000))).has_expired(UnixMs(61_001)));
+        assert!(!until(Some(UnixMs(1_000))).past_expiry().has_expired(UnixMs(61_001)), "who holds a lease goes on");
         assert!(!until(Some(UnixMs(i64::MAX))).has_expired(UnixMs(i64::MAX)) && !until(None).has_expired(UnixMs(i64::MAX)));
     }
 }

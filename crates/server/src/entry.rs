@@ -19,7 +19,6 @@ use crate::fault::{Fault, shortened};
 use crate::link::looks_like_link;
 use crate::meter::Meter;
 use crate::peer::Connection;
-use crate::proxy;
 use crate::request_id;
 use crate::request_line::RequestLine;
 use crate::route::{Route, Rule};
@@ -54,12 +53,11 @@ impl Entry {
     pub(crate) async fn serve(&self, request: Request<Body>) -> Response<Body> {
         let (parts, body) = request.into_parts();
         let state = &self.state;
-        let mut connection = parts.extensions.get::<Connection>().copied().unwrap_or_default();
-        connection.peer = proxy::client(connection.peer, &parts.headers, &state.config.trusted_proxies);
+        let connection = parts.extensions.get::<Connection>().copied().unwrap_or_default();
         let request_id = request_id::of(&parts.headers, &*state.engine.ports().ids);
-        let reached = Reached::new(connection, &parts.headers);
+        let reached = Reached::new(connection, &parts.headers, &state.config.trusted_proxies);
         let origin = parts.headers.get(header::ORIGIN).cloned();
-        let mut line = RequestLine::begin(state, &self.meter, &parts.method, connection.peer, request_id);
+        let mut line = RequestLine::begin(state, &self.meter, &parts.method, reached.connection.peer, request_id);
         let answered = self.dispatch(parts, body, &reached, &mut line).await;
         let mut response = answered.unwrap_or_else(|fault| fault.into_response(state, &reached, line.request_id()));
         secure(&mut response);

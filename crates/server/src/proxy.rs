@@ -1,14 +1,17 @@
-//! Whose word about a client's address is taken: that of configured proxies and of nobody else. What others write into `X-Forwarded-For` is ignored.
+//! Whose word about a client is taken, where it is and how it came: that of configured proxies and of nobody else. What others write into
+//! `X-Forwarded-For`, `-Proto` and `-Host` is ignored.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::peer::Peer;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
 /// A network: `10.0.0.0/8`, or one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +79,31 @@ pub(crate) fn client(peer: Peer, headers: &HeaderMap, trusted: &[Network]) -> Pe
     Peer::Tcp(SocketAddr::new(seen, 0))
 }
 
+/// How a client came to the proxies in front.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outside {
+    /// Over TLS or not.
+    pub(crate) tls: Option<bool>,
+    /// The name and port that it used.
+    pub(crate) host: Option<HeaderValue>,
+}
+
+/// What a trusted proxy says of how its client came; nothing where the peer is none. The outermost of several stands first.
+pub(crate) fn outside(peer: Peer, headers: &HeaderMap, trusted: &[Network]) -> Outside {
+    let is_trusted = |address: SocketAddr| trusted.iter().any(|network| network.holds(address.ip()));
+    if !matches!(peer, Peer::Tcp(address) if is_trusted(address)) {
+        return Outside::default();
+    }
+    let first = |name: HeaderName| headers.get(name)?.to_str().ok()?.split(',').next().map(str::trim);
+    let tls = first(FORWARDED_PROTO).and_then(|scheme| match scheme.to_ascii_lowercase().as_str() {
+        "https" | "wss" => Some(true),
+        "http" | "ws" => Some(false),
+        _ => None,
+    });
+    let host = first(FORWARDED_HOST).filter(|host| !host.is_empty()).and_then(|host| HeaderValue::from_str(host).ok());
+    Outside { tls, host }
+}
+
 /// An address, with or without its port.
 fn ip_of(text: &str) -> Option<IpAddr> {
     let plain = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
@@ -109,6 +137,26 @@ mod tests {
         assert_eq!(seen("10.0.0.1", &["1.2.3.4, nonsense"], &["10.0.0.1"]), "10.0.0.1");
         assert_eq!(seen("10.0.0.1", &[], &["10.0.0.1"]), "10.0.0.1");
         assert_eq!(seen("::ffff:10.0.0.1", &["1.2.3.4"], &["10.0.0.0/8"]), "1.2.3.4");
+    }
+
+    #[test]
+    fn only_a_trusted_proxy_says_how_the_client_came() {
+        let came = |peer: &str, said: &[(HeaderName, &str)]| {
+            let headers: HeaderMap =
+                said.iter().map(|(name, value)| (name.clone(), HeaderValue::from_str(value).expect("a header"))).collect();
+            let peer = Peer::Tcp(SocketAddr::new(peer.parse().expect("an address"), 9));
+            let Outside { tls, host } = outside(peer, &headers, &["10.0.0.1".parse().expect("a network")]);
+            (tls, host.map(|host| host.to_str().expect("text").to_owned()))
+        };
+        let said = [(FORWARDED_PROTO, "https"), (FORWARDED_HOST, "run.example.com")];
+        assert_eq!(came("10.0.0.1", &said), (Some(true), Some("run.example.com".to_owned())));
+        assert_eq!(came("10.0.0.2", &said), (None, None), "a stranger's word");
+        assert_eq!(came("10.0.0.1", &[]), (None, None));
+        let chain = [(FORWARDED_PROTO, "HTTPS, http"), (FORWARDED_HOST, "run.example.com, inner:8080")];
+        assert_eq!(came("10.0.0.1", &chain), (Some(true), Some("run.example.com".to_owned())), "the outermost stands first");
+        assert_eq!(came("10.0.0.1", &[(FORWARDED_PROTO, "gopher"), (FORWARDED_HOST, " ")]), (None, None));
+        assert_eq!(came("10.0.0.1", &[(FORWARDED_PROTO, "http")]).0, Some(false));
+        assert_eq!(outside(Peer::Unknown, &HeaderMap::new(), &[]), Outside::default());
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub struct CreateUserRequest {
     /// `admin`, `operator`, `developer` or `viewer`.
     #[serde(default)]
     pub role: String,
-    /// A key that they already have; absent: they claim one.
+    /// A key that they already have: 32 to 256 printable ASCII characters without spaces. Absent: they claim one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key: Option<Sensitive>,
 }

@@ -63,6 +63,9 @@ pub struct WorkerAccount {
     pub name: String,
     /// Its id: another one when the name is used again.
     pub id: String,
+    /// What it may do: `worker`, or for a public key `viewer`, `developer` or `operator`.
+    #[serde(default)]
+    pub role: String,
     /// The queues it may serve; none means every queue.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub queues: Vec<String>,
@@ -95,7 +98,10 @@ pub struct CreateWorkerRequest {
     /// Its name. It may be left out with a public key: then it is what comes with the key, or the key's fingerprint.
     #[serde(default)]
     pub name: String,
-    /// The queues it may serve; none means every queue.
+    /// What it may do: `worker` where it is left out; with a public key also `viewer`, `developer` or `operator`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// The queues it may serve; none means every queue. They are for workers alone.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<String>,
     /// A P-256 public key whose owner signs tokens with the private one: PEM, or base58 of such a key or of a JSON document with `name` and

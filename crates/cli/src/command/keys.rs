@@ -22,7 +22,7 @@ Examples:
   runvoy keys rotate                           # replace the key in use, and save the new one
   runvoy keys revoke rv_1a2b3c --user ana@example.com";
 
-/// What every key begins with.
+/// What every key of a server's making begins with.
 const MARK: &str = "rv_";
 /// So many characters of a key after its mark can tell it from others.
 const FEWEST_CHARS: usize = 4;
@@ -118,11 +118,13 @@ impl NewKeyArgs {
 /// The one key that works and begins with what was typed, or is what was typed.
 fn find<'a>(keys: &'a [Key], typed: &str, email: &str) -> Result<&'a Key, Failure> {
     let wanted = if typed.starts_with(MARK) { typed.to_owned() } else { format!("{MARK}{typed}") };
-    if let Some(exact) = keys.iter().find(|key| key.prefix == wanted && !key.revoked) {
+    // A key that somebody brought has no mark.
+    let wanted_of = |key: &Key| if key.prefix.starts_with(MARK) { wanted.as_str() } else { typed };
+    if let Some(exact) = keys.iter().find(|key| key.prefix == wanted_of(key) && !key.revoked) {
         return Ok(exact);
     }
     // A whole key is longer than what is listed of it, and is not repeated.
-    let fits = |key: &&Key| key.prefix.starts_with(&wanted) || wanted.starts_with(&key.prefix);
+    let fits = |key: &&Key| key.prefix.starts_with(wanted_of(key)) || wanted_of(key).starts_with(&key.prefix);
     let (ended, working): (Vec<&Key>, Vec<&Key>) = keys.iter().filter(fits).partition(|key| key.revoked);
     let list = format!("runvoy keys list --user {email}");
     let shown: String = wanted.chars().take(MOST_SHOWN_CHARS).collect();
@@ -251,7 +253,13 @@ mod tests {
     #[test]
     fn a_key_is_found_by_its_unique_beginning() {
         let named = |prefix: &str, revoked| Key { prefix: prefix.into(), revoked, ..key(None) };
-        let keys = [named("rv_abcdefgh", false), named("rv_abcdxxxx", false), named("rv_abzzzzzz", true), named("rv_qrstuvwx", false)];
+        let keys = [
+            named("rv_abcdefgh", false),
+            named("rv_abcdxxxx", false),
+            named("rv_abzzzzzz", true),
+            named("rv_qrstuvwx", false),
+            named("correct-", false),
+        ];
         let found = |typed: &str| match find(&keys, typed, "ana@x") {
             Ok(key) => key.prefix.clone(),
             Err(failure) => failure.text(false),
@@ -261,6 +269,8 @@ mod tests {
             ("qrst", "rv_qrstuvwx"),
             ("rv_qrstuvwx-and-the-rest", "rv_qrstuvwx"),
             ("rv_abcdxxxx", "rv_abcdxxxx"),
+            ("corr", "correct-"),
+            ("correct-horse-battery", "correct-"),
         ] {
             assert_eq!(found(typed), prefix, "{typed}");
         }

@@ -63,7 +63,9 @@ enum WorkersCommand {
         account: AccountName,
     },
     /// Make an account for whoever has the private key to a public one
-    #[command(before_help = "Examples:\n  runvoy workers import worker.pub\n  runvoy workers import worker.pub --name ci --queue gpu")]
+    #[command(
+        before_help = "Examples:\n  runvoy workers import worker.pub\n  runvoy workers import worker.pub --name ci --queue gpu\n  runvoy workers import ci.pub --name ci --role developer"
+    )]
     Import {
         /// File with a P-256 public key: PEM, or base58; - for stdin
         #[arg(value_name = "FILE")]
@@ -71,6 +73,9 @@ enum WorkersCommand {
         /// Name of the account; else what comes with the key, or its fingerprint
         #[arg(long)]
         name: Option<String>,
+        /// What it may do: worker, viewer, developer or operator [default: worker]
+        #[arg(long, value_name = "ROLE")]
+        role: Option<String>,
         #[command(flatten)]
         queues: QueuesOf,
     },
@@ -97,10 +102,12 @@ impl WorkersArgs {
         match self.command {
             WorkersCommand::List => workers(session).await,
             WorkersCommand::Accounts => accounts(session).await,
-            WorkersCommand::Create { name, queues } => create(session, name, queues.queues, None).await,
-            WorkersCommand::Import { file, name, queues } => {
-                let key = read_key(&file)?;
-                create(session, name.unwrap_or_default(), queues.queues, Some(key)).await
+            WorkersCommand::Create { name, queues } => {
+                create(session, CreateWorkerRequest { name, queues: queues.queues, ..CreateWorkerRequest::default() }).await
+            }
+            WorkersCommand::Import { file, name, role, queues } => {
+                let public_key = Some(read_key(&file)?);
+                create(session, CreateWorkerRequest { name: name.unwrap_or_default(), role, queues: queues.queues, public_key }).await
             }
             WorkersCommand::Rotate { account } => {
                 session.confirm(&format!("end the key of worker {} and make another", account.name))?;
@@ -155,7 +162,7 @@ async fn accounts(session: &Session) -> Result<u8, Failure> {
     let accounts = session.connect().await?.worker_accounts().await?;
     let table = || {
         let rows: Vec<Vec<Cell>> = accounts.iter().map(account_row).collect();
-        list(&["ACCOUNT", "STATE", "QUEUES", "KEY", "SINCE", "LAST USED", "MADE BY"], &rows, session.terminal)
+        list(&["ACCOUNT", "STATE", "ROLE", "QUEUES", "KEY", "SINCE", "LAST USED", "MADE BY"], &rows, session.terminal)
     };
     session.show(&accounts, || accounts.iter().map(|account| account.name.clone()).collect(), table)?;
     if accounts.is_empty() {
@@ -166,11 +173,13 @@ async fn accounts(session: &Session) -> Result<u8, Failure> {
 
 fn account_row(account: &WorkerAccount) -> Vec<Cell> {
     let state = if account.revoked { Cell::new("revoked", Tone::Bad) } else { Cell::new("active", Tone::Good) };
-    let queues = if account.queues.is_empty() { "every queue".to_owned() } else { account.queues.join(" ") };
+    let serves_all = account.queues.is_empty() && matches!(account.role.as_str(), "" | "worker");
+    let queues = if serves_all { "every queue".to_owned() } else { or_dash(account.queues.join(" ")) };
     let key = account.key_prefix.as_ref().map(|prefix| format!("{prefix}…")).or_else(|| account.fingerprint.clone());
     vec![
         (&account.name).into(),
         state,
+        or_dash(account.role.clone()).into(),
         queues.into(),
         key.unwrap_or_else(|| "-".to_owned()).into(),
         account.keyed_at.to_string().into(),
@@ -179,8 +188,7 @@ fn account_row(account: &WorkerAccount) -> Vec<Cell> {
     ]
 }
 
-async fn create(session: &Session, name: String, queues: Vec<String>, public_key: Option<String>) -> Result<u8, Failure> {
-    let request = CreateWorkerRequest { name, queues, public_key };
+async fn create(session: &Session, request: CreateWorkerRequest) -> Result<u8, Failure> {
     let made = session.connect().await?.create_worker(&request).await.map_err(|error| exists(error.into(), &request))?;
     hand_over(session, &made)
 }
@@ -200,7 +208,8 @@ fn hand_over(session: &Session, made: &CreateWorkerResponse) -> Result<u8, Failu
     let Some(key) = &made.api_key else {
         let fingerprint = account.fingerprint.as_deref().unwrap_or_default();
         session.show(made, || vec![account.name.clone()], || format!("{}\n", account.name))?;
-        session.note(Tone::Plain, &one_line(&format!("worker {} signs its tokens with the key {fingerprint}", account.name)));
+        let (role, name) = (if account.role.is_empty() { "worker" } else { &account.role }, &account.name);
+        session.note(Tone::Plain, &one_line(&format!("{role} {name} signs its tokens with the key {fingerprint}")));
         return Ok(0);
     };
     let key = key.expose();

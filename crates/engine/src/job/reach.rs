@@ -44,7 +44,8 @@ impl Engine {
         let reaches = |job: &Job| match reach {
             Reach::All => true,
             Reach::Own => job.created_by == caller.email,
-            Reach::None => false,
+            // Jobs are of no queue: their tasks are.
+            Reach::Served | Reach::None => false,
         };
         Ok(self.ports.jobs.job(id).await?.filter(|job| job.status != JobStatus::Staged && reaches(job)))
     }

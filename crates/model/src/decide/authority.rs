@@ -34,7 +34,7 @@ fn standing(record: Option<&Record>, step: &Step, authority: &Authority) -> Opti
             hash.is_none_or(works).then_some(user.role)
         }
         // The machine answers for nobody who is a worker: there is always a key.
-        Body::Worker(account) => hash.is_some_and(|hash| account.has_key(hash)).then_some(Role::Worker),
+        Body::Worker(account) => hash.is_some_and(|hash| account.has_key(hash)).then_some(account.role),
         _ => None,
     }
 }

@@ -19,7 +19,7 @@ use crate::id::{ExecutionId, JobId};
 use crate::incident::{IncidentKind, name_for};
 use crate::job::{Job, JobStatus, Phase, TaskRef};
 use crate::name::Name;
-use crate::record::Kind;
+use crate::record::{Body, Kind, owner_record};
 use crate::redrive::{Fate, Letter, Redrive, Redriven, RedrivenAs};
 use crate::role::{Action, Reach, reach};
 use crate::step::Step;
@@ -83,11 +83,17 @@ fn unmark<V: View>(view: &mut V, step: &Step, execution: &mut Execution, why: &s
 /// Why an owner may not have work run, where that is so. It takes what a new run takes: somebody who is there, with a role that runs.
 fn barred<V: View>(view: &mut V, owner: &str) -> Result<Option<String>, V::Error> {
     // Whoever submitted something has a record; it stays when they are revoked.
-    let Some(record) = view.record(Kind::User, owner)? else { return Ok(None) };
-    Ok(match record.user().filter(|user| user.revoked_at.is_none()) {
+    let (kind, name) = owner_record(owner);
+    let Some(record) = view.record(kind, name)? else { return Ok(None) };
+    let role = match &record.body {
+        Some(Body::User(user)) if user.revoked_at.is_none() => Some(user.role),
+        Some(Body::Worker(account)) if account.revoked_at.is_none() => Some(account.role),
+        _ => None,
+    };
+    Ok(match role {
         None => Some(format!("its owner {owner} was revoked")),
-        Some(user) if reach(user.role, Action::Run) == Reach::None => {
-            Some(format!("its owner {owner} is {} and may not run it any more", user.role.as_str()))
+        Some(role) if reach(role, Action::Run) == Reach::None => {
+            Some(format!("its owner {owner} is {} and may not run it any more", role.as_str()))
         }
         Some(_) => None,
     })

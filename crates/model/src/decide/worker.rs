@@ -9,6 +9,7 @@ use crate::change::NewWorker;
 use crate::command::Refusal;
 use crate::name::Name;
 use crate::record::{Body, Kind, Record, hash_name};
+use crate::role::Role;
 use crate::step::Step;
 use crate::view::{View, Writes};
 use crate::worker::{WorkerAccount, WorkerKey};
@@ -25,6 +26,7 @@ pub(super) fn create<V: View>(view: &mut V, step: &Step, new: &NewWorker) -> Dec
     let account = WorkerAccount {
         name: new.name.clone(),
         id: new.id,
+        role: new.role,
         queues,
         key: new.key.clone(),
         keyed_at: step.at,
@@ -36,7 +38,10 @@ pub(super) fn create<V: View>(view: &mut V, step: &Step, new: &NewWorker) -> Dec
     if let Some(refusal) = own_key(view, &account, &mut writes)? {
         return refuse(refusal);
     }
-    let change = json!({"queues": account.queues, "key": told(&account.key)});
+    let mut change = json!({"queues": account.queues, "key": told(&account.key)});
+    if account.role != Role::Worker {
+        change["role"] = json!(account.role);
+    }
     record.body = Some(Body::Worker(Box::new(account)));
     commit(writes, step, record, &change)
 }

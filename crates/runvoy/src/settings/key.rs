@@ -54,11 +54,22 @@ impl Key {
 pub const KEYS: &[Key] = &[
     key!(listen, "127.0.0.1:56212", "Address and port; port 0 takes a free one.", text),
     key!(admin_email, "admin@localhost", "E-mail of the first admin, made at the first start.", text),
-    key!(web_url, "", "Base of page addresses; empty is the server's own address.", text),
+    key!(web_url, "", "Base of page addresses; empty is `public_url`, else the server's own address.", text),
+    key!(
+        public_url,
+        "",
+        "Address under which clients know the server, such as that of a proxy in front; empty follows the request.",
+        optional
+    ),
     key!(worker, "true", "Run commands in this server. `--no-worker` leaves that to workers elsewhere.", boolean),
     key!(concurrency, "0", "Executions at once; 0 is four times the number of cores.", number),
     key!(queues, "default", "Queues that the server's own worker serves.", names),
-    key!(worker_audience, "runvoy", "Tokens that workers sign for themselves must be for one of these, or for the server's address.", list),
+    key!(
+        worker_audience,
+        "runvoy",
+        "Tokens that workers sign for themselves must be for one of these, or for an address of the server.",
+        list
+    ),
     key!(run_as, "", "One user that all commands run as; empty is the server's own user.", optional),
     key!(run_as_uids, "", "Uids `FIRST-LAST`: each execution runs as one of its own. Secrets of several users need it.", uids),
     key!(allow_shared_uid, "false", "Run commands as the own user of a server with several users, or of a worker elsewhere.", boolean),
@@ -80,7 +91,7 @@ pub const KEYS: &[Key] = &[
     key!(metrics_public, "false", "Let anybody read /metrics without a key.", boolean),
     key!(failed_keys_per_minute, "60", "Wrong keys looked at, per address and per beginning of a key; 0 is any number.", number),
     key!(failed_claims_per_minute, "20", "Wrong claim tokens looked at, per address; 0 is any number.", number),
-    key!(trusted_proxies, "", "Addresses or networks of proxies whose X-Forwarded-For is believed.", networks),
+    key!(trusted_proxies, "", "Addresses or networks of proxies whose X-Forwarded-For, -Proto and -Host are believed.", networks),
     key!(log_level, "info", "error, warn, info, debug or trace.", text),
     key!(log_format, "auto", "text, json, or auto: text on a terminal, else JSON.", text),
     key!("health.interval", None, health_interval, "5m", "How often what runs is looked at.", duration),

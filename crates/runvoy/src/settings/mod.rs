@@ -45,6 +45,8 @@ pub struct Settings {
     pub admin_email: String,
     /// The base of page addresses.
     pub web_url: String,
+    /// The address under which clients know the server.
+    pub public_url: Option<String>,
     /// Whether there is a worker in the server.
     pub worker: bool,
     /// How many executions run at once.
@@ -226,7 +228,9 @@ impl Settings {
         SlackAlerter::new(url, reach).map(Some).map_err(|why| anyhow::anyhow!("alerts.slack_webhook_url {why}"))
     }
 
-    fn check(self) -> Result<Self> {
+    fn check(mut self) -> Result<Self> {
+        // Not where it is read: what is wrong with an address is not said there, because it may be a secret in the wrong place.
+        self.public_url = self.public_url.as_deref().map(value::address).transpose().map_err(|why| anyhow::anyhow!("public_url: {why}"))?;
         if self.tls_cert.is_some() != self.tls_key.is_some() {
             bail!("tls_cert and tls_key belong together: set both or none");
         }
@@ -289,6 +293,17 @@ mod tests {
         assert_eq!(settings.limit_memory_bytes, Some(512 << 20));
         assert_eq!(settings.grace, Duration::from_millis(250));
         assert_eq!((settings.run_as, settings.run_as_uids), (None, None));
+    }
+
+    #[test]
+    fn the_public_address_is_kept_in_one_form() {
+        let public = |text: &str| {
+            let env = [("RUNVOY_PUBLIC_URL", text)];
+            Settings::load(&sources("", &env, &[])).expect("settings").public_url
+        };
+        assert_eq!(public("https://Run.Example.com:443/").as_deref(), Some("https://run.example.com"));
+        assert_eq!(public("http://run.example.com:8080/tools/").as_deref(), Some("http://run.example.com:8080/tools"));
+        assert_eq!(public(""), None);
     }
 
     #[test]
@@ -355,6 +370,12 @@ mod tests {
             assert!(wrong(&format!("run_as_uids: {range}")).contains("run_as_uids: "), "{range}");
         }
         assert!(wrong("trusted_proxies: [10.0.0.0/8, proxy]").contains("trusted_proxies"));
+        for address in
+            ["run.example.com", "ftp://run.example.com", "unix:/run/sock", "https://eve:pw@x", "https://x/?a=1", "'https://x/#a'"]
+        {
+            let said = wrong(&format!("public_url: {address}"));
+            assert!(said.contains("public_url: ") && said.contains("https://HOST") && !said.contains("pw"), "{said}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use runvoy_client::Endpoint;
 use runvoy_model::name::Name;
 use runvoy_runners::UidRange;
 use runvoy_server::Network;
@@ -21,6 +22,14 @@ pub(super) fn hidden(text: &str) -> Result<Hidden, String> {
 
 pub(super) fn optional(text: &str) -> Result<Option<String>, String> {
     Ok((!text.is_empty()).then(|| text.to_owned()))
+}
+
+/// The address of a server as clients are given it, in one form. What was given is not repeated.
+pub(super) fn address(text: &str) -> Result<String, String> {
+    match text.parse::<Endpoint>() {
+        Ok(endpoint @ Endpoint::Tcp { .. }) if !text.contains('#') => Ok(endpoint.to_string()),
+        _ => Err("expected http://HOST:PORT or https://HOST, without user, query and fragment".to_owned()),
+    }
 }
 
 pub(super) fn uids(text: &str) -> Result<Option<UidRange>, String> {

@@ -16,6 +16,7 @@ use crate::fault::Fault;
 use crate::operation::{Operation, text};
 use crate::pager::Pager;
 use crate::route::{Routes, Rule};
+use crate::ticket::looks_like_ticket;
 
 pub(super) fn add(routes: &mut Routes) {
     let rule = Rule::Key(Action::ManageUsers);
@@ -50,6 +51,10 @@ async fn create(call: Call) -> Result<Response<Body>, Fault> {
     let idempotency_key = call.idempotency_key()?;
     let request: CreateUserRequest = call.body_of("an e-mail and a role").await?;
     let api_key = request.api_key.map(runvoy_wire::Sensitive::into_exposed);
+    // Where a ticket may stand instead of a key, such a key would be taken for one.
+    if api_key.as_deref().is_some_and(looks_like_ticket) {
+        return Err(Fault::invalid("api_key", "looks like a ticket of this server: take another one"));
+    }
     let request = InviteRequest { email: request.email, role: request.role, api_key, idempotency_key };
     let invited = call.engine().invite(call.caller()?, &request).await?;
     let claim_token = invited.token.unwrap_or_default().into();

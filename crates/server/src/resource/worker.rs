@@ -87,8 +87,8 @@ async fn accounts(call: Call) -> Result<Response<Body>, Fault> {
 
 async fn create(call: Call) -> Result<Response<Body>, Fault> {
     let idempotency_key = call.idempotency_key()?;
-    let CreateWorkerRequest { name, queues, public_key } = call.body_of("a name").await?;
-    let request = WorkerRequest { name, queues, idempotency_key };
+    let CreateWorkerRequest { name, role, queues, public_key } = call.body_of("a name").await?;
+    let request = WorkerRequest { name, role, queues, idempotency_key };
     let made = match public_key.as_deref() {
         Some(key) => call.engine().import_worker(call.caller()?, &request, key).await?,
         None => call.engine().create_worker(call.caller()?, &request).await?,
@@ -125,6 +125,7 @@ fn shown(account: &Account, last_used: Option<UnixMs>) -> WorkerAccount {
     WorkerAccount {
         name: account.name.to_string(),
         id: account.id.to_string(),
+        role: account.role.as_str().to_owned(),
         queues: account.queues.iter().map(ToString::to_string).collect(),
         key_prefix,
         fingerprint,

@@ -15,11 +15,11 @@ use super::error::RpcFault;
 
 pub(super) async fn import(call: Call, request: ImportCredentialRequest) -> Result<ImportCredentialResponse, RpcFault> {
     let made = call.engine().import_worker(&call.caller, &WorkerRequest::default(), &request.blob).await;
-    let WorkerAccount { name, id, key, .. } = made.map_err(blob_is_wrong)?.account;
+    let WorkerAccount { name, id, key, role, .. } = made.map_err(blob_is_wrong)?.account;
     Ok(ImportCredentialResponse {
         principal_id: id.to_string(),
         org_id: org_id(&call),
-        roles: vec![Role::Worker.as_str().to_owned()],
+        roles: vec![role.as_str().to_owned()],
         fingerprint: key.shown(),
         name: name.to_string(),
         ..ImportCredentialResponse::default()
@@ -44,7 +44,7 @@ pub(super) async fn list(call: Call, request: ListCredentialsRequest) -> Result<
         r#type: kind.to_owned(),
         name: known.account.name.to_string(),
         fingerprint: known.account.key.shown(),
-        roles: vec![kind.to_owned()],
+        roles: vec![known.account.role.as_str().to_owned()],
         created_at: Rfc3339::from(known.account.created_at).to_string(),
         last_used_at: known.last_used.map(|at| Rfc3339::from(at).to_string()).unwrap_or_default(),
         ..Credential::default()

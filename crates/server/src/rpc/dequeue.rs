@@ -14,6 +14,7 @@ use runvoy_model::name::Name;
 use runvoy_model::retry::Category;
 use runvoy_model::role::Action;
 use runvoy_model::spec::DEFAULT_QUEUE;
+use runvoy_model::worker::Presence;
 use runvoy_ports::lease::LeaseError;
 use runvoy_rpc::connectrpc::{ConnectError, ServiceStream};
 use runvoy_rpc::job::v1::{DequeueJobRequest, DequeueJobResponse, Job};
@@ -53,6 +54,8 @@ pub(super) async fn dequeue(call: Call, request: DequeueJobRequest) -> Result<Se
 struct Dequeue {
     call: Call,
     standing: Standing,
+    /// What is told of a client that tells nothing of itself.
+    presence: Option<Presence>,
     ask: LeaseAsk,
     line: Line,
     turn: Option<Turn>,
@@ -95,12 +98,14 @@ impl Dequeue {
             begin: !request.two_step,
             lost_after_ms: Some(lost_after_ms.min(MOST_PATIENCE_MS)).filter(|ms| *ms > 0),
         };
+        let presence = info.is_none().then(|| worker::asker(&call, &worker, &queues, left));
         let line = call.engine().stand_in_line(LineKey { queues, serves: worker.serves, labels: worker.labels });
         let hand = Hand { engine: Arc::clone(call.engine()), leased: VecDeque::new() }.shared();
         let (standing, two_step, open) = (Standing::of(&call.caller), request.two_step, call.open_stream()?);
-        Ok(Self {
+        let dequeue = Self {
             call,
             standing,
+            presence,
             ask,
             line,
             turn: None,
@@ -112,7 +117,18 @@ impl Dequeue {
             empty_handed: false,
             has_sent: false,
             _open: open,
-        })
+        };
+        dequeue.be_seen().await;
+        Ok(dequeue)
+    }
+
+    /// Tells that a client is there which tells nothing of itself. It is a hint: that it is not kept costs nobody their lease.
+    async fn be_seen(&self) {
+        let (Some(presence), engine) = (&self.presence, self.call.engine()) else { return };
+        let presence = Presence { seen_at: engine.now(), ..presence.clone() };
+        if let Err(error) = engine.note_asker(presence).await {
+            tracing::debug!(%error, "whoever asks for leases was not noted");
+        }
     }
 
     /// The next lease; `None` when the client has as many as it wanted or as there were, or has waited as long as it wanted.
@@ -138,6 +154,7 @@ impl Dequeue {
     async fn lease(&mut self) -> Result<(), RpcFault> {
         if std::mem::replace(&mut self.asked_before, true) {
             self.standing.still_stands(&self.call.state, Action::Lease).await?;
+            self.be_seen().await;
         }
         let engine = Arc::clone(self.call.engine());
         let ask = LeaseAsk { max: self.left.min(AT_ONCE), ..self.ask.clone() };
@@ -174,6 +191,7 @@ impl Dequeue {
                 return Ok(false);
             }
             self.standing.still_stands(state, Action::Lease).await?;
+            self.be_seen().await;
         }
     }
 

@@ -31,7 +31,7 @@ use crate::meter::Meter;
 use crate::peer::Connection;
 use crate::request_line::RequestLine;
 use crate::room::Load;
-use crate::{credential, proxy, request_id};
+use crate::{credential, request_id};
 
 /// What is left of a refused call is read for so long and up to so much.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -73,14 +73,13 @@ impl Inner {
     async fn serve(&self, request: Request<Body>) -> Response<Body> {
         let (parts, body) = request.into_parts();
         let state = &self.state;
-        let mut connection = parts.extensions.get::<Connection>().copied().unwrap_or_default();
-        connection.peer = proxy::client(connection.peer, &parts.headers, &state.config.trusted_proxies);
+        let connection = parts.extensions.get::<Connection>().copied().unwrap_or_default();
         let request_id = request_id::of(&parts.headers, &*state.engine.ports().ids);
-        let reached = Reached::new(connection, &parts.headers);
+        let reached = Reached::new(connection, &parts.headers, &state.config.trusted_proxies);
         let origin = parts.headers.get(header::ORIGIN).cloned();
         let method = self.methods.get(parts.uri.path());
         let meter = method.map_or(&self.unknown, |(_, meter)| meter);
-        let mut line = RequestLine::begin(state, meter, &parts.method, connection.peer, request_id);
+        let mut line = RequestLine::begin(state, meter, &parts.method, reached.connection.peer, request_id);
         let (mut response, status) = if parts.method == Method::OPTIONS {
             (self.options(&parts), StatusCode::NO_CONTENT)
         } else {

@@ -33,7 +33,8 @@ pub(super) async fn publish(
     call: Call,
     mut requests: InboundStream<PublishJobEventsRequest>,
 ) -> Result<PublishJobEventsResponse, RpcFault> {
-    let (standing, mut lease) = (Standing::of(&call.caller), None::<(String, Task)>);
+    // A command may run for longer than the token that its worker came with: the lease decides, and a revocation.
+    let (standing, mut lease) = (Standing::of(&call.caller).past_expiry(), None::<(String, Task)>);
     let mut look_at = Instant::now() + LOOK_AT_CALLER;
     while let Some(request) = next(&call, &mut requests).await? {
         if Instant::now() >= look_at {
@@ -108,7 +109,7 @@ impl Reader {
     async fn next(&mut self) -> Result<Option<StreamJobEventsResponse>, RpcFault> {
         loop {
             if Instant::now() >= self.look_at {
-                self.standing.still_stands(&self.call.state, Action::Read).await?;
+                self.standing.still_stands(&self.call.state, Action::ReadJobs).await?;
                 self.look_at = Instant::now() + LOOK_AT_CALLER;
             }
             let next = tokio::select! {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream;
-use runvoy_engine::EngineError;
+use runvoy_engine::{EngineError, FOREIGN_RUNNER};
 use runvoy_model::command::Worker;
 use runvoy_model::id::{ExecutionId, WorkerId};
 use runvoy_model::name::Name;
@@ -35,7 +35,7 @@ pub(super) fn identity(call: &Call, info: Option<&WorkerInfo>, two_step: bool) -
         None => Worker {
             id: id_of(call),
             host: call.caller.from.clone(),
-            runner: "rpc".into(),
+            runner: FOREIGN_RUNNER.into(),
             in_process: false,
             serves: Needs::ALL.to_vec(),
             labels: BTreeMap::new(),
@@ -77,6 +77,34 @@ fn id_of(call: &Call) -> WorkerId {
     digest.update(call.caller.email.as_bytes());
     let digest: [u8; 32] = digest.finalize().into();
     WorkerId::from_bytes(*digest.first_chunk().expect("a digest is longer"))
+}
+
+/// What is known of whoever asks for leases without saying who it is. Clients with one key that serve other queues are seen beside each other.
+pub(super) fn asker(call: &Call, worker: &Worker, queues: &[Name], wanted: usize) -> Presence {
+    let mut digest = Sha256::new();
+    digest.update(worker.id.as_bytes());
+    for queue in queues {
+        digest.update(queue.as_str());
+        digest.update(b"\0");
+    }
+    let digest: [u8; 32] = digest.finalize().into();
+    let now = call.engine().now();
+    Presence {
+        worker: WorkerId::from_bytes(*digest.first_chunk().expect("a digest is longer")),
+        account: account(call),
+        name: call.caller.worker_account().unwrap_or(&call.caller.email).to_owned(),
+        host: worker.host.clone(),
+        version: "unknown".into(),
+        runner: worker.runner.clone(),
+        queues: queues.to_vec(),
+        labels: BTreeMap::new(),
+        concurrency: u32::try_from(wanted).unwrap_or(u32::MAX),
+        running: 0,
+        in_process: false,
+        draining: false,
+        since: now,
+        seen_at: now,
+    }
 }
 
 fn worker_id(field: &str, text: &str) -> Result<WorkerId, RpcFault> {

@@ -64,6 +64,26 @@ async fn addresses_follow_the_way_the_request_came_in() {
 }
 
 #[tokio::test]
+async fn behind_a_proxy_addresses_are_those_that_its_clients_use() {
+    use runvoy_server::{Connection, Peer};
+    let stream_of = async |app: &TestApp, peer: &str| {
+        let peer = Peer::Tcp(format!("{peer}:5").parse().expect("an address"));
+        let ask = app.post("/api/v1/run").admin().header("host", "inner:8080").json(&json!({"command": "true"}));
+        let ask = ask.header("x-forwarded-proto", "https").header("x-forwarded-host", "run.example.com");
+        let body = ask.connection(Connection { peer, tls: false }).send().await.json();
+        let stream = body["websocket_url"].as_str().expect("an address");
+        stream.split_once("/api/").expect("a path").0.to_owned()
+    };
+    let trusting = TestApp::with(|_| {}, |config| config.trusted_proxies = vec!["10.9.0.0/16".parse().expect("a network")]).await;
+    assert_eq!(stream_of(&trusting, "10.9.0.1").await, "wss://run.example.com");
+    assert_eq!(stream_of(&trusting, "10.0.0.1").await, "ws://inner:8080", "a stranger's word counts for nothing");
+    let public = TestApp::with(|_| {}, |config| config.public_url = Some("https://public.example.com/tools".into())).await;
+    assert_eq!(stream_of(&public, "10.0.0.1").await, "wss://public.example.com/tools");
+    let page = public.post("/api/v1/run").admin().json(&json!({"command": "true"}));
+    assert_eq!(page.header("origin", "https://public.example.com").send().await.status, StatusCode::ACCEPTED, "its own page");
+}
+
+#[tokio::test]
 async fn an_execution_is_shown_waiting_running_and_ended() {
     let app = TestApp::new().await;
     let id = app.submit_as(Role::Developer, json!({"command": "make", "args": ["all"], "lock": "prod", "labels": {"team": "infra"}})).await;

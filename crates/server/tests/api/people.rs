@@ -88,7 +88,12 @@ async fn what_is_no_invitation_is_refused_by_field() {
         (json!({"email": ANA, "role": "Admin"}), "role"),
         (json!({"email": ANA}), "role"),
         (json!({"role": "viewer"}), "email"),
-        (json!({"email": ANA, "role": "viewer", "api_key": "hunter2"}), "api_key"),
+        (json!({"email": ANA, "role": "viewer", "api_key": "hunter2"}), "32 to 256"),
+        (json!({"email": ANA, "role": "viewer", "api_key": "hunter2".repeat(40)}), "32 to 256"),
+        (json!({"email": ANA, "role": "viewer", "api_key": "hunter2 ".repeat(8)}), "api_key"),
+        (json!({"email": ANA, "role": "viewer", "api_key": format!("rv_{}", "hunter2".repeat(7))}), "api_key"),
+        (json!({"email": ANA, "role": "viewer", "api_key": format!("eyJ{}..", "hunter2".repeat(7))}), "api_key"),
+        (json!({"email": ANA, "role": "viewer", "api_key": format!("AQhunter2{}", "A".repeat(99))}), "api_key"),
     ] {
         let answer = app.post("/api/v1/users/create").admin().json(&body).send().await;
         assert_eq!(answer.code(), (400, "INVALID_REQUEST".into()), "{body}");
@@ -108,6 +113,23 @@ async fn a_user_may_bring_their_key() {
     assert_eq!(app.get("/api/v1/whoami").header("x-api-key", &key).send().await.json()["email"], ANA);
     let taken = json!({"email": "bob@example.com", "role": "admin", "api_key": key});
     assert_eq!(app.post("/api/v1/users/create").admin().json(&taken).send().await.code(), (409, "CONFLICT".into()));
+}
+
+#[tokio::test]
+async fn a_user_may_bring_a_key_of_their_own_making() {
+    let app = TestApp::new().await;
+    let key = "correct-horse-battery-staple/2026!";
+    let body = json!({"email": ANA, "role": "viewer", "api_key": key});
+    let made = app.post("/api/v1/users/create").admin().json(&body).send().await;
+    assert_eq!((made.status.as_u16(), &made.json()["claim_token"]), (201, &json!("")), "{}", made.text());
+    let whoami = async |key: &str| app.get("/api/v1/whoami").header("authorization", &format!("Bearer {key}")).send().await;
+    assert_eq!(whoami(key).await.json()["email"], ANA);
+    assert_eq!(whoami("correct-horse-battery-staple/2027!").await.code(), (401, "INVALID_API_KEY".into()));
+    let kept = user(&app, ANA).await.expect("there");
+    assert_eq!(kept["keys"][0]["prefix"], "correct-");
+    let revoked = app.delete(&format!("/api/v1/users/{ANA}/keys/correct-")).admin().send().await;
+    assert!(revoked.status.is_success(), "{}", revoked.text());
+    assert_eq!(whoami(key).await.code(), (401, "API_KEY_REVOKED".into()));
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::app::{NOW, ROLES, TestApp};
 
 const ACCOUNTS: &str = "/api/v1/workers/accounts";
+const PUBLIC_KEY: &str = "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEaxfR8uEsQkf4vOblY6RA8ncDfYEt\n6zOg9KE5RdiYwpZP40Li/hp/m47n60p8D54WK84zV2sxXs7LtkBoN79R9Q==\n-----END PUBLIC KEY-----\n";
 
 async fn create(app: &TestApp, body: Value) -> Value {
     let answer = app.post(ACCOUNTS).admin().json(&body).send().await;
@@ -75,6 +76,16 @@ async fn accounts_are_made_and_revoked_at_the_address_of_workers_too() {
 }
 
 #[tokio::test]
+async fn a_public_key_is_stored_with_the_role_that_is_named() {
+    let app = TestApp::new().await;
+    let made = create(&app, json!({"name": "ci", "public_key": PUBLIC_KEY, "role": "developer"})).await;
+    assert_eq!(made["account"]["role"], "developer");
+    create(&app, json!({"name": "gpu-1"})).await;
+    let listed = app.get(ACCOUNTS).admin().send().await.json();
+    assert_eq!((&listed[0]["role"], &listed[1]["role"]), (&json!("developer"), &json!("worker")));
+}
+
+#[tokio::test]
 async fn what_is_wrong_with_an_account_is_named_by_field() {
     let app = TestApp::new().await;
     for (body, field) in [
@@ -83,6 +94,9 @@ async fn what_is_wrong_with_an_account_is_named_by_field() {
         (json!({"name": "a", "queues": ["x y"]}), "queues"),
         (json!({"name": "a", "public_key": "nonsense"}), "public_key"),
         (json!({"name": "a", "what": 1}), "what"),
+        (json!({"name": "a", "role": "developer"}), "role"),
+        (json!({"public_key": PUBLIC_KEY, "role": "admin"}), "role"),
+        (json!({"public_key": PUBLIC_KEY, "role": "viewer", "queues": ["gpu"]}), "queues"),
     ] {
         let answer = app.post(ACCOUNTS).admin().json(&body).send().await;
         assert_eq!(answer.code().0, 400, "{body}");

@@ -9,6 +9,7 @@ use runvoy_model::id::{WorkerAccountId, WorkerId};
 use runvoy_model::name::Name;
 use runvoy_model::queue::QueueUpdate;
 use runvoy_model::record::{Kind, Record};
+use runvoy_model::role::Role;
 use runvoy_model::spec::Labels;
 use runvoy_model::status::Status;
 use runvoy_model::time::UnixMs;
@@ -44,7 +45,7 @@ fn gpu() -> Labels {
 fn account() -> Change {
     let key = WorkerKey::Secret { hash: [11; 32], prefix: "rv_11111111".into() };
     let id = WorkerAccountId::from_bytes([11; 16]);
-    Change::CreateWorker(Box::new(NewWorker { name: name("gpu-1"), id, queues: vec![name("gpu")], key }))
+    Change::CreateWorker(Box::new(NewWorker { name: name("gpu-1"), id, role: Role::Worker, queues: vec![name("gpu")], key }))
 }
 
 fn presence() -> Presence {

@@ -1589,8 +1589,10 @@ export interface components {
              *     `public_key`. Absent: a key is made, and shown once.
              */
             public_key?: string | null;
-            /** @description The queues it may serve; none means every queue. */
+            /** @description The queues it may serve; none means every queue. They are for workers alone. */
             queues?: string[];
+            /** @description What it may do: `worker` where it is left out; with a public key also `viewer`, `developer` or `operator`. */
+            role?: string | null;
         };
         /** @description Answer to an account that was made or given another key. A key is given once. */
         CreateWorkerResponse: {
@@ -3284,6 +3286,8 @@ export interface components {
             queues?: string[];
             /** @description Its key is not accepted any more. */
             revoked?: boolean;
+            /** @description What it may do: `worker`, or for a public key `viewer`, `developer` or `operator`. */
+            role?: string;
         };
     };
     responses: never;

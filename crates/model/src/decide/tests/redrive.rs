@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::cast::{founded, key, with_key};
+use super::cast::{founded, hash, key, prefix, with_key};
 use super::job::{advance, begin_all, finish, job_of, open_with, phase, status, task};
 use super::refusal;
 use super::world::{World, ended, exit, fence_of, name};
-use crate::change::Change;
+use crate::change::{Change, NewWorker};
 use crate::command::{Answer, Command, ErrorMark, Fence, OpenTasks, Outcome, Refusal};
 use crate::event::EventType;
-use crate::id::{ExecutionId, JobId};
+use crate::id::{ExecutionId, JobId, WorkerAccountId};
 use crate::incident::{IncidentKind, name_for};
 use crate::job::{JobStatus, Payload, Phase};
 use crate::record::{Body, Kind};
@@ -17,6 +17,7 @@ use crate::redrive::{Fate, Letter, MOST_REDRIVEN, Redrive};
 use crate::retry::{Category, LONGEST_BACKOFF_MS};
 use crate::role::Role;
 use crate::status::Status;
+use crate::worker::WorkerKey;
 
 fn said(category: Category, retry_after_ms: Option<u64>) -> Option<ErrorMark> {
     Some(ErrorMark { category, message: "upstream is away".into(), retry_after_ms })
@@ -30,7 +31,12 @@ fn fail(world: &mut World, fence: Fence, said: Option<ErrorMark>) {
 
 /// One that used up its one retry.
 fn given_up(world: &mut World) -> ExecutionId {
-    let first = world.running(|spec| spec.retries = 1);
+    given_up_for(world, "ann@x")
+}
+
+fn given_up_for(world: &mut World, user: &str) -> ExecutionId {
+    world.submit_for(user, |spec| spec.retries = 1);
+    let first = world.begun();
     fail(world, first, said(Category::Network, None));
     world.now = world.now.plus_ms(600_000);
     let second = world.begun();
@@ -299,4 +305,16 @@ fn nothing_runs_again_for_an_owner_who_may_not_run_it() {
     refused(&mut world, "is viewer");
     world.changed(Change::SetRole("ann@x".into(), Role::Developer));
     assert!(matches!(&redrive(&mut world, &both)[..], [Fate::Execution(_), Fate::Job(job)] if *job == id));
+}
+
+#[test]
+fn nothing_runs_again_for_a_registered_key_that_was_revoked() {
+    let mut world = founded();
+    let key = WorkerKey::Secret { hash: hash(20), prefix: prefix(20) };
+    let id = WorkerAccountId::from_bytes([9; 16]);
+    world.changed(Change::CreateWorker(Box::new(NewWorker { name: name("one"), id, role: Role::Developer, queues: Vec::new(), key })));
+    let dead = given_up_for(&mut world, "worker:one");
+    world.changed(Change::RevokeWorker(name("one")));
+    let fates = redrive(&mut world, &[dead]);
+    assert!(matches!(&fates[..], [Fate::Refused(why)] if why.contains("worker:one was revoked")), "{fates:?}");
 }

@@ -19,7 +19,18 @@ fn secret(number: u8) -> WorkerKey {
 
 fn create(text: &str, key: WorkerKey) -> Change {
     let queues = vec![name("gpu"), name("default"), name("gpu")];
-    Change::CreateWorker(Box::new(NewWorker { name: name(text), id: WorkerAccountId::from_bytes([9; 16]), queues, key }))
+    Change::CreateWorker(Box::new(NewWorker {
+        name: name(text),
+        id: WorkerAccountId::from_bytes([9; 16]),
+        role: Role::Worker,
+        queues,
+        key,
+    }))
+}
+
+/// An account of whoever may more than a worker.
+fn register(text: &str, role: Role, key: WorkerKey) -> Change {
+    Change::CreateWorker(Box::new(NewWorker { name: name(text), id: WorkerAccountId::from_bytes([9; 16]), role, queues: Vec::new(), key }))
 }
 
 fn refused(world: &mut World, change: Change) -> Refusal {
@@ -28,7 +39,11 @@ fn refused(world: &mut World, change: Change) -> Refusal {
 }
 
 fn step_of(world: &mut World, number: u8) -> Step {
-    let authority = Authority { email: "worker:one".into(), key_hash: Some(hash(number)), role: Role::Worker };
+    step_as(world, number, Role::Worker)
+}
+
+fn step_as(world: &mut World, number: u8, role: Role) -> Step {
+    let authority = Authority { email: "worker:one".into(), key_hash: Some(hash(number)), role };
     Step { actor: Actor::Worker(WorkerId::from_bytes([3; 16])), authority: Some(authority), ..world.step() }
 }
 
@@ -123,6 +138,22 @@ fn a_worker_leases_while_its_key_works_and_does_nothing_else() {
     world.changed(Change::RevokeWorker(name("one")));
     let (step, ask) = (step_of(&mut world, 20), lease(&mut world));
     assert_eq!(refusal(world.apply(&step, &ask)), Refusal::Revoked);
+}
+
+#[test]
+fn an_account_does_what_its_stored_role_may_and_nothing_else() {
+    let mut world = founded();
+    world.changed(register("one", Role::Developer, secret(20)));
+    assert_eq!(world.events_about(Kind::Worker, "one")[0].properties["change"]["role"], "developer");
+    let submit =
+        Submit { id: ExecutionId::from_bytes(world.fresh()), spec: spec(), created_by: "worker:one".into(), key: None, lease_to: None };
+    let submit = Command::Submit(submit);
+    let claimed = step_as(&mut world, 20, Role::Operator);
+    assert_eq!(refusal(world.apply(&claimed, &submit)), Refusal::RoleChanged(Role::Developer), "never what it came in with");
+    let step = step_as(&mut world, 20, Role::Developer);
+    assert!(matches!(world.apply(&step, &submit), Answer::Submitted { .. }));
+    let (step, ask) = (step_as(&mut world, 20, Role::Developer), lease(&mut world));
+    assert_eq!(refusal(world.apply(&step, &ask)), Refusal::NotAllowed(Role::Developer));
 }
 
 #[test]

@@ -195,8 +195,8 @@ impl TestApp {
         let text = key_of(Role::Worker);
         let key = WorkerKey::Secret { hash: key_hash(&text), prefix: key_prefix(&text) };
         let name = Name::new("gpu-1").expect("a name");
-        self.change(Change::CreateWorker(Box::new(NewWorker { name, id: WorkerAccountId::from_bytes([4; 16]), queues: Vec::new(), key })))
-            .await;
+        let id = WorkerAccountId::from_bytes([4; 16]);
+        self.change(Change::CreateWorker(Box::new(NewWorker { name, id, role: Role::Worker, queues: Vec::new(), key }))).await;
     }
 
     /// Takes a user's keys away.

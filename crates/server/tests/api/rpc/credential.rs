@@ -3,9 +3,11 @@
 use runvoy_model::role::Role;
 use runvoy_rpc::connectrpc::client::HttpClient;
 use runvoy_rpc::connectrpc::{ErrorCode, Protocol};
+use runvoy_rpc::job::v1::{DequeueJobRequest, EnqueueJobRequest, GetJobRequest, ListJobsRequest};
 use runvoy_rpc::principal::v1::{CredentialServiceClient, ImportCredentialRequest, ListCredentialsRequest, RevokeCredentialRequest};
 
-use super::{over_both, refusal, spoken};
+use super::signer::Signer;
+use super::{admin, enqueue, job, jobs, lease, look, over_both, refusal, spoken, stream_refusal, worker_key};
 use crate::app::{Served, TestApp, key_of};
 
 fn credentials(served: &Served, protocol: Protocol, role: Role) -> CredentialServiceClient<HttpClient> {
@@ -53,4 +55,74 @@ async fn only_an_admin_registers_keys() {
     let served = app.listen().await;
     let client = credentials(&served, Protocol::Grpc, Role::Operator);
     assert_eq!(refusal(client.list_credentials(ListCredentialsRequest::default()).await).0, ErrorCode::PermissionDenied);
+}
+
+fn of(job_id: &str) -> GetJobRequest {
+    GetJobRequest { job_id: job_id.to_owned(), ..GetJobRequest::default() }
+}
+
+fn in_queue(queue: &str) -> ListJobsRequest {
+    ListJobsRequest { queue: queue.to_owned(), ..ListJobsRequest::default() }
+}
+
+#[tokio::test]
+async fn a_registered_key_does_what_its_stored_role_may() {
+    over_both(|app, protocol| async move {
+        let served = app.listen().await;
+        let admin = admin(&served, protocol);
+        let developer = jobs(&served, protocol, &Signer::registered(&app, "ci", "developer").await.token(600));
+        let viewer = jobs(&served, protocol, &Signer::registered(&app, "eye", "viewer").await.token(600));
+        let (own, foreign) = (enqueue(&developer, job("true")).await, enqueue(&admin, job("true")).await);
+        assert_eq!(look(&developer, &own).await.job_params.owner, "worker:ci");
+        assert_eq!(refusal(developer.get_job(of(&foreign)).await).0, ErrorCode::NotFound, "whatever its token claims");
+        assert_eq!(developer.list_jobs(in_queue("")).await.expect("a list").into_owned().jobs.len(), 1);
+        assert_eq!(stream_refusal(&developer, DequeueJobRequest::default()).await.0, ErrorCode::PermissionDenied, "it is no worker");
+        assert_eq!(viewer.list_jobs(in_queue("")).await.expect("a list").into_owned().jobs.len(), 2);
+        assert_eq!(refusal(viewer.enqueue_job(job("true")).await).0, ErrorCode::PermissionDenied);
+
+        let listed = credentials(&served, protocol, Role::Admin).list_credentials(ListCredentialsRequest::default()).await;
+        let roles: Vec<String> = listed.expect("a list").into_owned().credentials.into_iter().flat_map(|one| one.roles).collect();
+        assert_eq!(roles, ["developer", "viewer"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_registered_key_submits_is_given_the_secrets_that_its_role_may_use() {
+    let app = TestApp::new().await;
+    let secret = serde_json::json!({"name": "db", "key_name": "DB_URL", "value": "pg://secret"});
+    assert!(app.post("/api/v1/secrets").admin().json(&secret).send().await.status.is_success());
+    let served = app.listen().await;
+    let operator = jobs(&served, Protocol::Grpc, &Signer::registered(&app, "ci", "operator").await.token(600));
+    let mut request = job("true");
+    request.job_params.get_or_insert_default().secrets = vec!["db".into()];
+    enqueue(&operator, request).await;
+    let leased = lease(&admin(&served, Protocol::Grpc), DequeueJobRequest::default()).await;
+    assert_eq!(leased.job.job_params.environment["DB_URL"], "pg://secret");
+}
+
+#[tokio::test]
+async fn a_worker_reads_what_it_may_lease_and_nothing_else() {
+    over_both(|app, protocol| async move {
+        let served = app.listen().await;
+        let client = admin(&served, protocol);
+        let worker = jobs(&served, protocol, &worker_key(&app, "one", &["gpu"]).await);
+        let mut secret = job("true");
+        secret.job_params.get_or_insert_default().environment.insert("TOKEN".into(), "hunter2".into());
+        let own = enqueue(&client, EnqueueJobRequest { queue: "gpu".into(), ..secret }).await;
+        let foreign = enqueue(&client, job("true")).await;
+        assert!(look(&worker, &own).await.job_params.environment.is_empty(), "values are for the holder of a lease");
+        assert_eq!(refusal(worker.get_job(of(&foreign)).await).0, ErrorCode::NotFound);
+        let ids = async |queue: &str| {
+            let listed = worker.list_jobs(in_queue(queue)).await.expect("a list").into_owned().jobs;
+            listed.into_iter().map(|job| job.job_id).collect::<Vec<_>>()
+        };
+        assert_eq!((ids("").await, ids("gpu").await, ids("default").await), (vec![own.clone()], vec![own], vec![]));
+        let several = jobs(&served, protocol, &worker_key(&app, "two", &["gpu", "default"]).await);
+        let (code, message) = refusal(several.list_jobs(in_queue("")).await);
+        assert!(code == ErrorCode::InvalidArgument && message.starts_with("queue: "), "{message}");
+        let every = jobs(&served, protocol, &worker_key(&app, "three", &[]).await);
+        assert_eq!(every.list_jobs(in_queue("")).await.expect("a list").into_owned().jobs.len(), 2);
+    })
+    .await;
 }

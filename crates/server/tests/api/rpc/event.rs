@@ -1,7 +1,9 @@
 //! Events of jobs: published, kept, streamed back.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::{StreamExt as _, stream};
 use runvoy_model::log::{BlockBuilder, Record, Stream};
 use runvoy_model::role::Role;
 use runvoy_model::time::UnixMs;
@@ -17,7 +19,8 @@ use runvoy_rpc::job::v1::{
 use runvoy_rpc::protobuf::Timestamp;
 use serde_json::json;
 
-use super::{Jobs, admin, enqueue, job, lease, over_both, refusal, spoken, worker_key};
+use super::signer::Signer;
+use super::{Jobs, admin, enqueue, job, jobs, lease, over_both, refusal, spoken, worker_key};
 use crate::app::{NOW, Served, TestApp, key_of};
 
 type Events = JobEventsServiceClient<HttpClient>;
@@ -339,8 +342,11 @@ async fn who_may_not_is_refused() {
         }
         assert_eq!(refusal(read(&of_admin, of(&id[..20])).await).0, ErrorCode::NotFound, "a part of an id is none");
         let worker = events(&served, protocol, &worker_key(&app, "w", &["default"]).await);
-        assert_eq!(refusal(read(&worker, of(&id)).await).0, ErrorCode::PermissionDenied);
+        let elsewhere = events(&served, protocol, &worker_key(&app, "y", &["gpu"]).await);
+        assert_eq!(refusal(read(&elsewhere, of(&id)).await).0, ErrorCode::NotFound, "another queue's");
+        let mut stream = worker.stream_job_events(of(&id)).await.expect("it may lease it");
         publish(&worker, vec![told(&leased.task_token, &all)]).await.expect("the token proves the lease");
+        stream.message().await.expect("an event").expect("one");
         let elsewhere = events(&served, protocol, &worker_key(&app, "x", &["gpu"]).await);
         assert_eq!(refusal(publish(&elsewhere, vec![told(&leased.task_token, &all)]).await).0, ErrorCode::PermissionDenied);
         let negative = publish(&of_admin, vec![told(&leased.task_token, &[output(-1, b"x")])]).await;
@@ -380,4 +386,29 @@ async fn an_upload_holds_what_is_not_kept_yet_and_no_more() {
     let (code, _) = refusal(publish(&events, vec![message(31, 1 << 20)]).await);
     assert_eq!(code, ErrorCode::Unavailable);
     publish(&events, vec![message(31, 100)]).await.expect("the room is free again");
+}
+
+#[tokio::test]
+async fn a_worker_publishes_for_as_long_as_its_lease_lasts_whenever_its_token_ends() {
+    let app = TestApp::new().await;
+    let served = app.listen().await;
+    let signer = Signer::registered(&app, "ci", "worker").await;
+    let id = enqueue(&admin(&served, Protocol::Grpc), job("true")).await;
+    let token = signer.token(600);
+    let leased = lease(&jobs(&served, Protocol::Grpc, &token), DequeueJobRequest::default()).await.task_token;
+    let reader = events(&served, Protocol::Grpc, &key_of(Role::Admin));
+    let (clock, first, second) = (Arc::clone(&app.clock), told(&leased, &[output(1, b"x\n")]), told(&leased, &[output(2, b"y\n")]));
+    let after_the_end = async move {
+        let mut stream = reader.stream_job_events(of(&id)).await.expect("a stream");
+        stream.message().await.expect("an event").expect("the first is kept");
+        clock.advance(3_600_000);
+        // Whoever publishes is looked at once a second.
+        tokio::time::sleep(Duration::from_millis(1_100)).await;
+        second
+    };
+    let messages = stream::iter([first]).chain(stream::once(after_the_end));
+    let client = events(&served, Protocol::Grpc, &token);
+    client.publish_job_events(messages).await.expect("its lease is good");
+    let anew = client.publish_job_events(stream_iter(vec![told(&leased, &[output(3, b"z\n")])])).await;
+    assert_eq!(refusal(anew).0, ErrorCode::Unauthenticated, "a new call needs a token that is good");
 }

@@ -7,6 +7,7 @@ mod lease;
 mod list;
 mod params;
 mod refusal;
+mod signer;
 mod worker;
 
 use std::future::Future;
@@ -99,7 +100,7 @@ pub async fn stream_refusal(client: &Jobs, request: DequeueJobRequest) -> (Error
 pub async fn worker_key(app: &TestApp, name: &str, queues: &[&str]) -> String {
     let caller = caller(app).await;
     let queues = queues.iter().map(|queue| (*queue).to_owned()).collect();
-    let request = WorkerRequest { name: name.to_owned(), queues, idempotency_key: None };
+    let request = WorkerRequest { name: name.to_owned(), queues, ..WorkerRequest::default() };
     app.engine.create_worker(&caller, &request).await.expect("an account").api_key.expect("a key")
 }
 

@@ -3,6 +3,7 @@
 use runvoy_model::id::WorkerId;
 use runvoy_rpc::connectrpc::{ErrorCode, Protocol};
 use runvoy_rpc::job::v1::{AttendWorkerRequest, CancelJobRequest, DequeueJobRequest, EnqueueJobRequest, ReportWorkerRequest};
+use serde_json::json;
 
 use super::lease::info;
 use super::{admin, caller, enqueue, job, jobs, lease, over_both, refusal, worker_key};
@@ -117,4 +118,24 @@ async fn a_user_has_so_many_streams_of_every_kind_together() {
     };
     assert_eq!(refusal(asked.await).0, ErrorCode::ResourceExhausted);
     drop(told);
+}
+
+#[tokio::test]
+async fn a_worker_that_says_nothing_of_itself_is_seen_while_it_waits_and_gone_by_itself() {
+    let app = TestApp::new().await;
+    let served = app.listen().await;
+    let worker = jobs(&served, Protocol::Grpc, &worker_key(&app, "one", &["gpu"]).await);
+    let waiting = worker.dequeue_job(DequeueJobRequest { max_jobs: 3, ..DequeueJobRequest::default() }).await.expect("a stream");
+    let workers = async || app.get("/api/v1/workers").admin().send().await.json();
+    let seen = workers().await[0].clone();
+    for (field, value) in [("account", json!("one")), ("runner", json!("rpc")), ("queues", json!(["gpu"])), ("live", json!(true))] {
+        assert_eq!(seen[field], value, "{seen}");
+    }
+    assert_eq!((&seen["concurrency"], &seen["version"]), (&json!(3), &json!("unknown")));
+    let queues = app.get("/api/v1/queues").admin().send().await.json();
+    let gpu = queues.as_array().and_then(|queues| queues.iter().find(|queue| queue["name"] == "gpu")).expect("it is listed");
+    assert_eq!(gpu["workers"], 1, "{gpu}");
+    drop(waiting);
+    app.clock.advance(31_000);
+    assert_eq!(workers().await[0]["live"], false);
 }
