@@ -171,7 +171,6 @@ impl Unreadable {
     pub fn meet(&self, id: ExecutionId, why: &str) {
         let now = Instant::now();
         let mut all = self.met.lock();
-        all.retain(|_, met| met.last.elapsed() < FORGOTTEN_AFTER);
         let met = all.entry(id).or_insert_with(|| {
             tracing::error!(execution = %id, %why, "an execution that waits cannot be read");
             Met { tries: 0, first: now, last: now, why: why.to_owned() }
@@ -179,11 +178,13 @@ impl Unreadable {
         (met.tries, met.last) = (met.tries + 1, now);
     }
 
-    /// Those that were met often and for long enough. Each is told once; it has to be met anew to be told again.
-    pub fn take(&self) -> Vec<(ExecutionId, String)> {
+    /// Those that were met often and for long enough, `max` at most. Each is told once; it has to be met anew to be told again.
+    pub fn take(&self, max: usize) -> Vec<(ExecutionId, String)> {
         let mut all = self.met.lock();
+        // Here and not where one is met: there may be many, and each is met by every lease.
+        all.retain(|_, met| met.last.elapsed() < FORGOTTEN_AFTER);
         let is_over = |met: &Met| met.tries >= TRIES && met.first.elapsed() >= self.patience;
-        all.extract_if(|_, met| is_over(met)).map(|(id, met)| (id, met.why)).collect()
+        all.extract_if(|_, met| is_over(met)).take(max).map(|(id, met)| (id, met.why)).collect()
     }
 }
 

@@ -96,8 +96,8 @@ impl ExecutionStore for DynamoStore {
         Ok(self.lists.dead_count(&query).await?)
     }
 
-    fn unreadable(&self) -> Vec<(ExecutionId, String)> {
-        self.lists.unreadable.take()
+    fn unreadable(&self, max: usize) -> Vec<(ExecutionId, String)> {
+        self.lists.unreadable.take(max)
     }
 
     async fn prune(&self, retention: Retention) -> Result<usize, StoreError> {

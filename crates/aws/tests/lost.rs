@@ -199,7 +199,7 @@ impl Server {
         for _ in 0..5 {
             assert!(self.lease().await.is_empty());
         }
-        self.store.unreadable()
+        self.store.unreadable(10)
     }
 
     async fn attribute(&self, id: ExecutionId, name: &str) -> Option<String> {
@@ -277,7 +277,7 @@ async fn an_execution_whose_spec_is_gone_is_given_up_once_by_two_servers() {
     let mut both = Vec::new();
     for server in [&one, &other] {
         let unreadable = loop {
-            let unreadable = server.store.unreadable();
+            let unreadable = server.store.unreadable(10);
             if !unreadable.is_empty() {
                 break unreadable;
             }
@@ -318,7 +318,7 @@ async fn whoever_can_only_send_messages_fails_nobody() {
     }
     server.send(&format!(r#"{{"job_id":"{healthy}"}}"#)).await;
     server.listen().await;
-    assert!(server.store.unreadable().is_empty());
+    assert!(server.store.unreadable(10).is_empty());
     assert_eq!(server.store.give_up(step(), healthy, "says somebody".into()).await.expect("an answer"), None);
     assert_eq!(server.get(healthy).await.status, Status::Pending);
     assert_eq!(server.messages("-dlq").await, 1, "what names nobody");
