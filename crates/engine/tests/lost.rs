@@ -5,14 +5,15 @@ mod torn;
 
 use std::sync::Arc;
 
-use runvoy_engine::{Config, Engine, Reaper};
+use runvoy_engine::{Config, Engine, EngineError, Reaper};
 use runvoy_model::command::Submit;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::name::Name;
+use runvoy_model::role::Role;
 use runvoy_model::spec::{DEFAULT_PRIORITY, LOCAL_IMAGE, Spec};
 use runvoy_model::status::{EndCode, Status};
 use runvoy_ports::clock::IdSource as _;
-use runvoy_ports::store::ExecutionStore as _;
+use runvoy_ports::store::{ExecutionStore as _, ListQuery};
 
 use self::stage::{Stage, worker};
 use self::torn::Torn;
@@ -103,4 +104,14 @@ async fn a_look_gives_up_a_few_and_leaves_the_rest_to_the_next() {
         }
         assert_eq!(ended, expected);
     }
+}
+
+#[tokio::test]
+async fn what_is_lost_is_not_run_again() {
+    let play = Play::new();
+    let ada = play.stage.admitted(ADA, Role::Admin).await;
+    let id = play.submit(outline()).await;
+    let refused = play.engine.rerun(&ada, &id.to_string(), None).await;
+    assert!(matches!(&refused, Err(EngineError::Conflict(why)) if why.contains("submit it again")), "{refused:?}");
+    assert_eq!(play.store.list(ListQuery { limit: 10, ..ListQuery::default() }).await.expect("a list").len(), 1);
 }
