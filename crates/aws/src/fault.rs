@@ -35,6 +35,9 @@ pub enum Fault {
     /// What is stored cannot be trusted.
     #[error("{0}")]
     Damaged(String),
+    /// What is stored is whole, and not all of it is known here: a newer server may have written it.
+    #[error("{0}")]
+    Foreign(String),
 }
 
 /// Codes that say: not now.
@@ -54,7 +57,18 @@ const PASSING: [&str; 13] = [
     "OperationAbortedException",
 ];
 
+/// Where a text ceases to be what it should be. What stands there is not said: it may be somebody's value, and this is told to many.
+pub(crate) fn spot(error: &serde_json::Error) -> String {
+    format!("{:?} at line {} column {}", error.classify(), error.line(), error.column())
+}
+
 impl Fault {
+    /// What reading a record as JSON came to.
+    pub(crate) fn unread(what: &str, error: &serde_json::Error) -> Self {
+        let message = format!("{what} cannot be read: {}", spot(error));
+        if error.is_data() { Self::Foreign(message) } else { Self::Damaged(message) }
+    }
+
     /// What an SDK call came to.
     pub(crate) fn of<E, R>(service: &'static str, error: SdkError<E, R>) -> Self
     where

@@ -16,6 +16,7 @@ use crate::count::Counted;
 use crate::day::Day;
 use crate::dynamo::Dynamo;
 use crate::execution::{self, Restored};
+use crate::fault::Fault;
 use crate::item::{Item, Read};
 use crate::known::{self, Known};
 use crate::lost::Unreadable;
@@ -108,13 +109,13 @@ impl Lists {
 }
 
 async fn restore(item: Item, blobs: &dyn BlobStore) -> Result<Option<Restored>, StoreError> {
-    match execution::from_item(item, blobs).await {
+    match execution::shown(item, blobs).await {
         Ok(restored) => Ok(Some(restored)),
-        Err(StoreError::Damaged(why)) => {
+        Err(Fault::Damaged(why)) => {
             left_out(&why);
             Ok(None)
         }
-        Err(error) => Err(error),
+        Err(fault) => Err(fault.into()),
     }
 }
 

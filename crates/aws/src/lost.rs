@@ -33,18 +33,20 @@ const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 #[derive(Debug, Clone)]
 pub(crate) struct Lost {
     pub why: String,
+    /// It is gone, whoever looks; else another server or another time may read it, and it is only passed by.
+    pub is_final: bool,
     /// Not only the spec, but where it stands.
     pub is_state_lost: bool,
     kept: Item,
 }
 
 impl Lost {
-    pub fn of(item: &Item, why: String, is_state_lost: bool) -> Self {
+    pub fn of(item: &Item, fault: &Fault, is_state_lost: bool) -> Self {
         let mut kept: Item = KEPT.iter().filter_map(|name| Some(((*name).to_owned(), item.get(*name)?.clone()))).collect();
         if is_state_lost && let Some(state) = item.get("state") {
             kept.insert("damaged_state".to_owned(), state.clone());
         }
-        Self { why, is_state_lost, kept }
+        Self { why: fault.to_string(), is_final: matches!(fault, Fault::Damaged(_)), is_state_lost, kept }
     }
 
     /// Makes an item of what is left: what is known beside what could not be read.
@@ -168,14 +170,20 @@ impl Unreadable {
     }
 
     /// A lease met one, and passed it by.
-    pub fn meet(&self, id: ExecutionId, why: &str) {
+    pub fn meet(&self, id: ExecutionId, lost: &Lost) {
         let now = Instant::now();
         let mut all = self.met.lock();
         let met = all.entry(id).or_insert_with(|| {
-            tracing::error!(execution = %id, %why, "an execution that waits cannot be read");
-            Met { tries: 0, first: now, last: now, why: why.to_owned() }
+            tracing::error!(execution = %id, why = %lost.why, "an execution that waits cannot be read");
+            Met { tries: 0, first: now, last: now, why: String::new() }
         });
-        (met.tries, met.last) = (met.tries + 1, now);
+        met.last = now;
+        met.why.clone_from(&lost.why);
+        if lost.is_final {
+            met.tries += 1;
+        } else {
+            (met.tries, met.first) = (0, now);
+        }
     }
 
     /// Those that were met often and for long enough, `max` at most. Each is told once; it has to be met anew to be told again.
@@ -191,4 +199,32 @@ impl Unreadable {
 /// As an attribute of the item, what a task is: without its spec nobody would know.
 pub(crate) fn task_attribute(spec: &Spec) -> Option<(&'static str, aws_sdk_dynamodb::types::AttributeValue)> {
     spec.task.as_ref().map(|task| ("task", s(serde_json::to_string(task).expect("names and numbers are JSON"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn met(unreadable: &Unreadable, id: u8, fault: &Fault) {
+        let lost = Lost::of(&Item::new(), fault, false);
+        for _ in 0..TRIES {
+            unreadable.meet(ExecutionId::from_bytes([id; 16]), &lost);
+        }
+    }
+
+    #[test]
+    fn only_what_is_gone_for_good_is_given_up_and_no_more_than_asked_for() {
+        let unreadable = Unreadable::new(Duration::ZERO);
+        let gone = Fault::Damaged("gone".to_owned());
+        met(&unreadable, 1, &Fault::Foreign("a newer one".to_owned()));
+        met(&unreadable, 2, &Fault::Refused { service: "S3", code: "AccessDenied".to_owned(), message: String::new() });
+        assert!(unreadable.take(10).is_empty());
+        (3..8).for_each(|id| met(&unreadable, id, &gone));
+        assert_eq!([unreadable.take(3).len(), unreadable.take(3).len(), unreadable.take(3).len()], [3, 2, 0]);
+        // What was only passed by before begins anew.
+        unreadable.meet(ExecutionId::from_bytes([1; 16]), &Lost::of(&Item::new(), &gone, false));
+        assert!(unreadable.take(10).is_empty());
+        met(&unreadable, 1, &gone);
+        assert_eq!(unreadable.take(10), [(ExecutionId::from_bytes([1; 16]), "gone".to_owned())]);
+    }
 }

@@ -41,7 +41,7 @@ impl ExecutionStore for DynamoStore {
 
     async fn get(&self, id: ExecutionId) -> Result<Option<Execution>, StoreError> {
         let Some(found) = self.dynamo.get(Table::Executions, execution::key(id)).await? else { return Ok(None) };
-        Ok(Some(execution::from_item(found, &*self.blobs).await?.execution))
+        Ok(Some(execution::shown(found, &*self.blobs).await?.execution))
     }
 
     async fn find(&self, digits: &str, max: usize) -> Result<Vec<ExecutionId>, StoreError> {

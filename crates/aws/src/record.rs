@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::desk::SeenRecord;
 use crate::dynamo::{Change, Dynamo, Query};
-use crate::fault::Fault;
+use crate::fault::{Fault, spot};
 use crate::item::{Item, Read, item, json, n, s};
 use crate::table::Table;
 use crate::timestamp::iso;
@@ -172,7 +172,7 @@ async fn decode(kind: Kind, found: &Item, blobs: &dyn BlobStore) -> Result<SeenR
                 Fault::Damaged(format!("the body of {} {}: {why}", kind.as_str(), found.text_if("record_name").unwrap_or("?")))
             };
             let bytes = blobs.get(key).await?.ok_or_else(|| damaged(format!("it is not at {key} any more")))?;
-            Some(serde_json::from_slice(&bytes).map_err(|error| damaged(format!("it cannot be read: {error}")))?)
+            Some(serde_json::from_slice(&bytes).map_err(|error| damaged(format!("it cannot be read: {}", spot(&error))))?)
         }
     };
     let record =
