@@ -139,3 +139,22 @@ impl From<Fault> for LogError {
         Self::Storage(Box::new(fault))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use runvoy_model::spec::Spec;
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_told_without_its_values() {
+        let unread = |text: &str| Fault::unread("the spec", &serde_json::from_str::<Spec>(text).expect_err("no spec"));
+        let foreign = unread(r#"{"command":"make","env":"hunter2"}"#);
+        let Fault::Foreign(why) = &foreign else { panic!("{foreign:?}") };
+        assert!(why.starts_with("the spec cannot be read: Data at line 1") && !why.contains("hunter2"), "{why}");
+        for torn in ["{torn", "", r#"{"command":"hunt"#] {
+            let torn = unread(torn);
+            assert!(matches!(&torn, Fault::Damaged(why) if !why.contains("hunt")), "{torn:?}");
+        }
+    }
+}

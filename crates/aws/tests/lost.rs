@@ -4,6 +4,7 @@
 mod emulator;
 
 mod lost {
+    mod bucket;
     mod given_up;
     mod playbook;
     mod sight;
