@@ -5,17 +5,18 @@ mod torn;
 
 use std::sync::Arc;
 
-use runvoy_engine::{Config, Engine, EngineError, Reaper};
+use runvoy_engine::{Caller, Config, Engine, EngineError, JobRequest, Reaper, RunRequest, TaskRequest, Wanted};
 use runvoy_model::command::Submit;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::name::Name;
+use runvoy_model::redrive::Fate;
 use runvoy_model::role::Role;
 use runvoy_model::spec::{DEFAULT_PRIORITY, LOCAL_IMAGE, Spec};
 use runvoy_model::status::{EndCode, Status};
 use runvoy_ports::clock::IdSource as _;
 use runvoy_ports::store::{ExecutionStore as _, ListQuery};
 
-use self::stage::{Stage, worker};
+use self::stage::{Stage, command, worker};
 use self::torn::Torn;
 
 const ADA: &str = "ada@example.com";
@@ -52,6 +53,12 @@ impl Play {
 
     async fn status(&self, id: ExecutionId) -> Status {
         self.store.get(id).await.expect("an answer").expect("it is there").status
+    }
+
+    async fn redrive(&self, caller: &Caller, id: ExecutionId) -> Fate {
+        let ids = [id.to_string()];
+        let report = self.engine.redrive(caller, "default", Wanted::Named(&ids), None).await.expect("a report");
+        report.letters[0].fate.clone()
     }
 
     /// How many lines its log has.
@@ -114,4 +121,37 @@ async fn what_is_lost_is_not_run_again() {
     let refused = play.engine.rerun(&ada, &id.to_string(), None).await;
     assert!(matches!(&refused, Err(EngineError::Conflict(why)) if why.contains("submit it again")), "{refused:?}");
     assert_eq!(play.store.list(ListQuery { limit: 10, ..ListQuery::default() }).await.expect("a list").len(), 1);
+}
+
+#[tokio::test]
+async fn a_task_is_judged_by_what_its_job_would_run_again() {
+    let play = Play::new();
+    let (ada, bob) = (play.stage.admitted(ADA, Role::Admin).await, play.stage.admitted("bob@example.com", Role::Operator).await);
+    let env = [("LD_PRELOAD".to_owned(), "/lib/x.so".to_owned())].into();
+    let run = RunRequest { env, retries: Some(1), ..command("false") };
+    let tasks = vec![TaskRequest { task_id: "a".into(), run, ..TaskRequest::default() }];
+    let job = play.engine.submit_job(&ada, JobRequest { tasks, ..JobRequest::default() }).await.expect("it is taken").job;
+    let mut ended = None;
+    for _ in 0..2 {
+        let execution = play.stage.lease(&worker(9, false), 30_000).await.expect("it waits");
+        ended = Some(play.stage.finish(&worker(9, false), &execution, 69).await.expect("it ends"));
+        play.stage.clock.pass(600_000);
+    }
+    let dead = ended.filter(|ended| ended.dead).expect("a dead letter").id;
+    play.store.outlined.lock().insert(dead);
+    let refused = play.redrive(&bob, dead).await;
+    assert!(matches!(&refused, Fate::Refused(why) if why.contains("LD_PRELOAD")), "{refused:?}");
+    assert_eq!(play.redrive(&ada, dead).await, Fate::Job(job.id));
+}
+
+#[tokio::test]
+async fn what_nobody_knows_is_dropped_whatever_the_rules_say() {
+    let mut play = Play::new();
+    let (ada, bob) = (play.stage.admitted(ADA, Role::Admin).await, play.stage.admitted("bob@example.com", Role::Operator).await);
+    let rule = serde_json::json!({"name": "closed", "effect": "deny", "queues": ["default"]});
+    play.engine.put_rule(&ada, serde_json::from_value(rule).expect("a rule"), None).await.expect("it is put");
+    let lost = play.lost().await;
+    play.reaper.look().await.expect("a look");
+    let fate = play.redrive(&bob, lost).await;
+    assert!(matches!(&fate, Fate::Dropped(why) if why.contains("submit it again")), "{fate:?}");
 }
