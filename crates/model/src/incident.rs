@@ -79,6 +79,9 @@ pub struct Incident {
     pub teller: Option<Teller>,
 }
 
+/// The turn to tell lasts so long: longer than a message takes, so that another server takes over where this one is gone.
+pub const TURN_MS: i64 = 60_000;
+
 /// One of several servers that could tell people, and has the turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Teller {
@@ -199,9 +202,11 @@ impl Incident {
         }
     }
 
-    /// Who tells people of it at this time, and nobody else.
+    /// Who tells people of it at this time, and nobody else. Clocks differ a little; a turn that ends long after it could was written by one that
+    /// was wrong, and would last for ever.
     pub fn told_by(&self, at: UnixMs) -> Option<&str> {
-        self.teller.as_ref().filter(|teller| teller.until > at).map(|teller| teller.name.as_str())
+        let lasts = |teller: &&Teller| teller.until > at && teller.until <= at.plus_ms(2 * TURN_MS);
+        self.teller.as_ref().filter(lasts).map(|teller| teller.name.as_str())
     }
 
     /// Nobody was told yet of what is to be told: that it began, or that it is over.

@@ -1,7 +1,7 @@
-//! A store in memory of which some cannot be read any more.
+//! A store in memory of which some cannot be read any more, and in which others write too.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -9,7 +9,7 @@ use runvoy_memory::MemoryStore;
 use runvoy_model::change::Made;
 use runvoy_model::command::{Answer, Command};
 use runvoy_model::execution::Execution;
-use runvoy_model::id::ExecutionId;
+use runvoy_model::id::{ExecutionId, StepId};
 use runvoy_model::limit::StepLimits;
 use runvoy_model::name::Name;
 use runvoy_model::spec::{Needs, Spec};
@@ -20,8 +20,12 @@ use runvoy_ports::store::{
     Counts, EventPage, EventQuery, ExecutionStore, Leaf, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
 };
 
+/// What others write right after a step.
+pub type Others = Box<dyn Fn(&Command) -> Vec<Command> + Send + Sync>;
+
 pub struct Torn {
     inner: Arc<MemoryStore>,
+    pub others: OnceLock<Others>,
     /// What leases could not read.
     pub met: Mutex<Vec<ExecutionId>>,
     /// Those that cannot be given up.
@@ -32,7 +36,7 @@ pub struct Torn {
 
 impl Torn {
     pub fn new(inner: Arc<MemoryStore>) -> Arc<Self> {
-        Arc::new(Self { inner, met: Mutex::default(), stuck: Mutex::default(), outlined: Mutex::default() })
+        Arc::new(Self { inner, others: OnceLock::new(), met: Mutex::default(), stuck: Mutex::default(), outlined: Mutex::default() })
     }
 
     fn shown(&self, mut execution: Execution) -> Execution {
@@ -52,7 +56,14 @@ impl ExecutionStore for Torn {
         {
             return Err(StoreError::Damaged("its task is torn too".into()));
         }
-        self.inner.apply(step, command).await
+        let others = self.others.get().map(|others| others(&command)).unwrap_or_default();
+        let answer = self.inner.apply(step.clone(), command).await?;
+        for (place, command) in others.into_iter().enumerate() {
+            let mut id = *step.id.as_bytes();
+            id[15] = 0xff - u8::try_from(place).expect("few");
+            self.inner.apply(Step { id: StepId::from_bytes(id), ..step.clone() }, command).await?;
+        }
+        Ok(answer)
     }
 
     fn step_limits(&self) -> StepLimits {
