@@ -117,6 +117,7 @@ fn fixed(execution: &Execution, config: &Config) -> Item {
         item.insert("spec".to_owned(), s(text));
     } else {
         item.insert("spec_blob".to_owned(), s(digest(&text)));
+        item.extend(lost::line_attributes(spec));
     }
     let lock = spec.lock.as_ref().map(|lock| ("lock_name", s(lock.as_str())));
     let job = spec.task.as_ref().map(|task| ("job_id", s(task.job.to_string())));

@@ -10,6 +10,7 @@ use runvoy_model::incident::{IncidentKind, Phase as IncidentPhase};
 use runvoy_model::redrive::{Fate, Letter, Redrive};
 use runvoy_model::spec::{Needs, Spec};
 use runvoy_model::status::{EndCode, Status};
+use runvoy_model::verify::Problem;
 use runvoy_ports::queue::DeadQuery;
 use runvoy_ports::record::{IncidentQuery, RecordStore};
 use runvoy_ports::store::{ExecutionStore, ListQuery};
@@ -141,4 +142,16 @@ async fn a_dead_letter_whose_spec_is_gone_is_dropped_and_never_run() {
     assert!(matches!(&letters[0].fate, Fate::Dropped(why) if why.contains("submit it again")), "{letters:?}");
     assert!(server.store.dead(query).await.expect("dead letters").is_empty());
     server.assert_agrees().await;
+}
+
+#[tokio::test]
+async fn a_check_of_the_trail_names_a_damaged_record_and_looks_at_the_others() {
+    let [server] = servers(Emulator::ministack()).await;
+    let torn = server.submit(small()).await;
+    server.submit(small()).await;
+    server.damage(torn, "state").await;
+    let verdict = server.trail().verify().await.expect("a verdict");
+    assert!(verdict.checked > 0, "{verdict:?}");
+    let bad = verdict.first_bad.expect("it is noticed");
+    assert_eq!((bad.problem, bad.entity), (Problem::Unreadable, format!("TASK:{torn}")));
 }

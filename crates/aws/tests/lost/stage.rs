@@ -19,6 +19,7 @@ use runvoy_model::time::UnixMs;
 use runvoy_model::view::Writes;
 use runvoy_ports::clock::Clock;
 use runvoy_ports::store::{EventQuery, ExecutionStore};
+use runvoy_ports::trail::AuditTrail;
 
 use crate::emulator::{Emulator, clients};
 
@@ -205,10 +206,13 @@ impl Server {
         self.store.events(query).await.expect("events").into_iter().map(|stored| stored.event.kind).collect()
     }
 
+    pub fn trail(&self) -> Arc<dyn AuditTrail> {
+        self.store.trail(BucketWitnesses::new(&self.clients, &self.config, AUDIT_KEY))
+    }
+
     /// All that is kept follows from the events.
     pub async fn assert_agrees(&self) {
-        let trail = self.store.trail(BucketWitnesses::new(&self.clients, &self.config, AUDIT_KEY));
-        let compared = trail.compare_state().await.expect("compared");
+        let compared = self.trail().compare_state().await.expect("compared");
         assert!(compared.agrees() && compared.compared > 0, "{compared:?}");
     }
 }
