@@ -86,7 +86,11 @@ impl DynamoStore {
         let mut places = Places::new(desk, &writes.nodes);
         for new in &writes.nodes {
             touched.insert(new.job, ());
-            transaction.put(Table::Jobs, node::to_item(new), Was::Anything);
+            let mut item = node::to_item(new);
+            if new.spec.is_lost() {
+                node::keep_lost(&self.dynamo, new, &mut item).await?;
+            }
+            transaction.put(Table::Jobs, item, Was::Anything);
         }
         for (job, task, open_parents) in &writes.lowered {
             touched.insert(*job, ());

@@ -54,37 +54,47 @@ pub(crate) struct Restored {
     pub lost: Option<Lost>,
 }
 
-/// Reads an item back; where it is damaged, what is left of it, unless that does not even say where it stands.
-pub(crate) async fn from_item(item: Item, blobs: &dyn BlobStore) -> Result<Restored, StoreError> {
+/// Reads an item back for a step: where it is damaged for good, what is left of it, unless that does not even say where it stands.
+pub(crate) async fn from_item(item: Item, blobs: &dyn BlobStore) -> Result<Restored, Fault> {
+    restore(item, blobs, |fault| matches!(fault, Fault::Damaged(_))).await
+}
+
+/// The same for a look, which one execution must not spoil: also where a newer server could read it, or S3 refuses its spec for now.
+pub(crate) async fn shown(item: Item, blobs: &dyn BlobStore) -> Result<Restored, Fault> {
+    restore(item, blobs, |fault| matches!(fault, Fault::Damaged(_) | Fault::Foreign(_) | Fault::Refused { .. })).await
+}
+
+async fn restore(item: Item, blobs: &dyn BlobStore, is_passed_by: fn(&Fault) -> bool) -> Result<Restored, Fault> {
     let mut execution = match state(&item) {
-        Ok(execution) => execution,
-        Err(Fault::Damaged(why)) => {
-            return Ok(Restored { execution: lost::waiting(&item)?, lost: Some(Lost::of(&item, why, true)) });
+        Err(fault) if is_passed_by(&fault) => {
+            return Ok(Restored { execution: lost::waiting(&item)?, lost: Some(Lost::of(&item, &fault, true)) });
         }
-        Err(fault) => return Err(fault.into()),
+        state => state?,
     };
     let (spec, lost) = match spec(&item, execution.id, blobs).await {
-        Ok(spec) => (spec, None),
-        Err(StoreError::Damaged(why)) => (lost::outline(&item)?, Some(Lost::of(&item, why, false))),
-        Err(error) => return Err(error),
+        Err(fault) if is_passed_by(&fault) => (lost::outline(&item)?, Some(Lost::of(&item, &fault, false))),
+        spec => (spec?, None),
     };
     execution.spec = spec;
     Ok(Restored { execution, lost })
 }
 
 fn state(item: &Item) -> Result<Execution, Fault> {
-    let execution: Execution = item.json("state")?;
-    if item.text("execution_id")? != execution.id.to_string() {
-        return Err(Fault::Damaged(format!("the item of execution {} holds execution {}", item.text("execution_id")?, execution.id)));
+    let (id, text) = (item.text("execution_id")?, item.text("state")?);
+    let execution: Execution =
+        serde_json::from_str(text).map_err(|error| Fault::unread(&format!("the state of execution {id}"), &error))?;
+    if id != execution.id.to_string() {
+        return Err(Fault::Damaged(format!("the item of execution {id} holds execution {}", execution.id)));
     }
     Ok(execution)
 }
 
-async fn spec(item: &Item, id: ExecutionId, blobs: &dyn BlobStore) -> Result<Spec, StoreError> {
-    let Some(key) = item.text_if("spec_blob") else { return Ok(item.json("spec")?) };
-    let missing = || StoreError::Damaged(format!("the spec of execution {id} is not at {key} any more"));
+async fn spec(item: &Item, id: ExecutionId, blobs: &dyn BlobStore) -> Result<Spec, Fault> {
+    let unread = |error: serde_json::Error| Fault::unread(&format!("the spec of execution {id}"), &error);
+    let Some(key) = item.text_if("spec_blob") else { return serde_json::from_str(item.text("spec")?).map_err(unread) };
+    let missing = || Fault::Damaged(format!("the spec of execution {id} is not at {key} any more"));
     let bytes = blobs.get(key).await?.ok_or_else(missing)?;
-    serde_json::from_slice(&bytes).map_err(|error| StoreError::Damaged(format!("the spec of execution {id} cannot be read: {error}")))
+    serde_json::from_slice(&bytes).map_err(unread)
 }
 
 /// What is written once.
@@ -107,6 +117,7 @@ fn fixed(execution: &Execution, config: &Config) -> Item {
         item.insert("spec".to_owned(), s(text));
     } else {
         item.insert("spec_blob".to_owned(), s(digest(&text)));
+        item.extend(lost::line_attributes(spec));
     }
     let lock = spec.lock.as_ref().map(|lock| ("lock_name", s(lock.as_str())));
     let job = spec.task.as_ref().map(|task| ("job_id", s(task.job.to_string())));

@@ -35,6 +35,9 @@ pub enum Fault {
     /// What is stored cannot be trusted.
     #[error("{0}")]
     Damaged(String),
+    /// What is stored is whole, and not all of it is known here: a newer server may have written it.
+    #[error("{0}")]
+    Foreign(String),
 }
 
 /// Codes that say: not now.
@@ -54,7 +57,18 @@ const PASSING: [&str; 13] = [
     "OperationAbortedException",
 ];
 
+/// Where a text ceases to be what it should be. What stands there is not said: it may be somebody's value, and this is told to many.
+pub(crate) fn spot(error: &serde_json::Error) -> String {
+    format!("{:?} at line {} column {}", error.classify(), error.line(), error.column())
+}
+
 impl Fault {
+    /// What reading a record as JSON came to.
+    pub(crate) fn unread(what: &str, error: &serde_json::Error) -> Self {
+        let message = format!("{what} cannot be read: {}", spot(error));
+        if error.is_data() { Self::Foreign(message) } else { Self::Damaged(message) }
+    }
+
     /// What an SDK call came to.
     pub(crate) fn of<E, R>(service: &'static str, error: SdkError<E, R>) -> Self
     where
@@ -123,5 +137,24 @@ impl From<StoreError> for Fault {
 impl From<Fault> for LogError {
     fn from(fault: Fault) -> Self {
         Self::Storage(Box::new(fault))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use runvoy_model::spec::Spec;
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_told_without_its_values() {
+        let unread = |text: &str| Fault::unread("the spec", &serde_json::from_str::<Spec>(text).expect_err("no spec"));
+        let foreign = unread(r#"{"command":"make","env":"hunter2"}"#);
+        let Fault::Foreign(why) = &foreign else { panic!("{foreign:?}") };
+        assert!(why.starts_with("the spec cannot be read: Data at line 1") && !why.contains("hunter2"), "{why}");
+        for torn in ["{torn", "", r#"{"command":"hunt"#] {
+            let torn = unread(torn);
+            assert!(matches!(&torn, Fault::Damaged(why) if !why.contains("hunt")), "{torn:?}");
+        }
     }
 }

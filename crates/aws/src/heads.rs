@@ -7,6 +7,7 @@ use runvoy_model::chain::ChainHead;
 use runvoy_model::event::{Entity, EntityType};
 use runvoy_model::id::{ExecutionId, JobId};
 use runvoy_model::record::Kind;
+use runvoy_model::verify::{BadEvent, Problem};
 use runvoy_ports::trail::AuditTrail;
 use serde::Deserialize;
 
@@ -37,7 +38,11 @@ impl Heads for DynamoStore {
         let (page, next) = self.dynamo.scan(cursor.table, cursor.after).await?;
         let mut heads = Vec::with_capacity(page.len());
         for found in &page {
-            heads.extend(head(cursor.table, found)?);
+            match head(cursor.table, found) {
+                // One that cannot be read must not keep all others from being looked at.
+                Err(Fault::Damaged(why)) => heads.push(Err(unreadable(cursor.table, found, why))),
+                head => heads.extend(head?.map(Ok)),
+            }
         }
         let next = match next {
             Some(after) => Some(HeadCursor { table: cursor.table, after: Some(after) }),
@@ -94,4 +99,15 @@ fn head(table: Table, found: &Item) -> Result<Option<(Entity, ChainHead)>, Fault
             Ok(Some((Entity { kind, id: found.text("record_name")?.to_owned() }, found.json("chain")?)))
         }
     }
+}
+
+/// What keeps a head, by what is left of it.
+fn unreadable(table: Table, found: &Item, message: String) -> BadEvent {
+    let text = |name: &str| found.text_if(name).unwrap_or("?");
+    let entity = match table {
+        Table::Executions => format!("TASK:{}", text("execution_id")),
+        Table::Jobs => format!("JOB:{}", text("job_id")),
+        _ => format!("{}:{}", text("record_kind").to_uppercase(), text("record_name")),
+    };
+    BadEvent { place: u64::MAX, entity, number: 0, event_id: None, problem: Problem::Unreadable, message }
 }

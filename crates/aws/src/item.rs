@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::fault::Fault;
+use crate::fault::{Fault, spot};
 
 /// An item, or a key.
 pub(crate) type Item = HashMap<String, AttributeValue>;
@@ -79,7 +79,8 @@ impl Read for Item {
     }
 
     fn json<T: DeserializeOwned>(&self, name: &str) -> Result<T, Fault> {
-        serde_json::from_str(self.text(name)?).map_err(|error| Fault::Damaged(format!("attribute {name} cannot be read: {error}")))
+        let damaged = |error: serde_json::Error| Fault::Damaged(format!("attribute {name} cannot be read: {}", spot(&error)));
+        serde_json::from_str(self.text(name)?).map_err(damaged)
     }
 }
 

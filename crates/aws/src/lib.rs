@@ -3,6 +3,7 @@
 //! were read consistently, and written by one conditional transaction.
 
 mod blob;
+mod bucket;
 mod clients;
 mod commit;
 mod config;
@@ -57,6 +58,7 @@ mod turn;
 mod walk;
 
 pub use blob::S3BlobStore;
+pub use bucket::{choose_bucket, claim_bucket};
 pub use clients::Clients;
 pub use config::{Config, EventLayout};
 pub use dependency::{Dependencies, Dependency, check_queue};

@@ -16,9 +16,10 @@ use crate::count::Counted;
 use crate::day::Day;
 use crate::dynamo::Dynamo;
 use crate::execution::{self, Restored};
+use crate::fault::Fault;
 use crate::item::{Item, Read};
 use crate::known::{self, Known};
-use crate::lost::Unreadable;
+use crate::lost::{LeftOut, Unreadable};
 use crate::recent::Recent;
 use crate::table::Table;
 use crate::walk::AT_ONCE;
@@ -35,6 +36,7 @@ pub(crate) struct Lists {
     pub known: Known,
     pub counted: Counted,
     pub unreadable: Unreadable,
+    left_out: LeftOut,
 }
 
 impl std::fmt::Debug for Lists {
@@ -46,7 +48,8 @@ impl std::fmt::Debug for Lists {
 impl Lists {
     pub fn new(dynamo: Dynamo, blobs: Arc<dyn BlobStore>, config: Arc<Config>) -> Self {
         let unreadable = Unreadable::new(config.give_up_after);
-        Self { dynamo, blobs, config, recent: Recent::new(), known: Known::default(), counted: Counted::default(), unreadable }
+        let (known, counted, left_out) = Default::default();
+        Self { dynamo, blobs, config, recent: Recent::new(), known, counted, unreadable, left_out }
     }
 
     /// Before a new execution is committed: its day and queue can be looked for from now on.
@@ -82,12 +85,13 @@ impl Lists {
             async move {
                 let items = dynamo.get_all(Table::Executions, keys).await?;
                 let decoded = items.into_iter().map(|item| restore(item, blobs.as_ref())).collect::<Vec<_>>();
-                stream::iter(decoded).buffer_unordered(AT_ONCE).try_collect::<Vec<Option<Restored>>>().await
+                stream::iter(decoded).buffer_unordered(AT_ONCE).try_collect::<Vec<Shown>>().await
             }
         });
         let chunks: Vec<_> = chunks.collect();
-        let read: Vec<Vec<Option<Restored>>> = stream::iter(chunks).buffer_unordered(AT_ONCE / 2).try_collect().await?;
-        let read = read.into_iter().flatten().flatten();
+        let read: Vec<Vec<Shown>> = stream::iter(chunks).buffer_unordered(AT_ONCE / 2).try_collect().await?;
+        let read = read.into_iter().flatten();
+        let read = read.filter_map(|one| one.map_err(|(id, fault)| self.left_out.say(&id, &fault)).ok());
         let mut by_id: HashMap<ExecutionId, Restored> = read.map(|restored| (restored.execution.id, restored)).collect();
         Ok(ids.iter().filter_map(|id| by_id.remove(id)).collect())
     }
@@ -97,8 +101,13 @@ impl Lists {
         let mut ids = ids.to_vec();
         ids.sort_unstable();
         ids.dedup();
-        let items = self.dynamo.get_parts(Table::Executions, ids.into_iter().map(execution::key).collect(), &["state"]).await?;
-        Ok(items.iter().filter_map(|item| item.json("state").map_err(|fault| left_out(&fault)).ok()).collect())
+        let items =
+            self.dynamo.get_parts(Table::Executions, ids.into_iter().map(execution::key).collect(), &["execution_id", "state"]).await?;
+        let state = |item: &Item| {
+            let unread = |fault: Fault| self.left_out.say(item.text_if("execution_id").unwrap_or("?"), &fault);
+            item.json::<Execution>("state").map_err(unread).ok()
+        };
+        Ok(items.iter().filter_map(state).collect())
     }
 
     /// The numbers of all shards.
@@ -107,19 +116,16 @@ impl Lists {
     }
 }
 
-async fn restore(item: Item, blobs: &dyn BlobStore) -> Result<Option<Restored>, StoreError> {
-    match execution::from_item(item, blobs).await {
-        Ok(restored) => Ok(Some(restored)),
-        Err(StoreError::Damaged(why)) => {
-            left_out(&why);
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    }
-}
+/// One of which nothing is left to show is known by its id, and why.
+type Shown = Result<Restored, (String, Fault)>;
 
-fn left_out(why: &dyn std::fmt::Display) {
-    tracing::error!(%why, "an execution is left out of what was asked for: see `runvoy audit verify`");
+async fn restore(item: Item, blobs: &dyn BlobStore) -> Result<Shown, StoreError> {
+    let id = item.text_if("execution_id").unwrap_or("?").to_owned();
+    match execution::shown(item, blobs).await {
+        Ok(restored) => Ok(Ok(restored)),
+        Err(fault @ Fault::Damaged(_)) => Ok(Err((id, fault))),
+        Err(fault) => Err(fault.into()),
+    }
 }
 
 #[cfg(test)]

@@ -8,15 +8,17 @@ use runvoy_model::hex::hex;
 use runvoy_model::id::JobId;
 use runvoy_model::job::{Node, Payload, Phase};
 use runvoy_model::name::Name;
-use runvoy_model::spec::Spec;
+use runvoy_model::spec::{DEFAULT_PRIORITY, DEFAULT_QUEUE, Spec};
 use runvoy_ports::blob::BlobStore;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 pub(crate) use self::read::{active, briefs, by_name, children, first_keys, outputs, page, phases, read, staged, standing};
+use crate::dynamo::Dynamo;
 use crate::fault::Fault;
 use crate::item::{Item, Read, item, n, s};
+use crate::table::Table;
 
 /// More bytes than this lie in the blob store.
 const MOST_INLINE: usize = 16 * 1024;
@@ -30,6 +32,13 @@ struct Fixed {
     #[serde(default)]
     input: Option<Payload>,
     spec: Spec,
+}
+
+impl Fixed {
+    fn lost(task: &Name) -> Self {
+        let queue = Name::new(DEFAULT_QUEUE).expect("a constant name");
+        Self { name: task.to_string(), depends_on: Vec::new(), input: None, spec: Spec::lost(queue, DEFAULT_PRIORITY) }
+    }
 }
 
 /// The same, where it lies.
@@ -107,13 +116,26 @@ pub(crate) fn to_item(node: &Node) -> Item {
     item
 }
 
-/// Reads an item back.
+/// Of a task whose spec is lost, what could not be read stays as it is: it is not what was read that is written.
+pub(crate) async fn keep_lost(dynamo: &Dynamo, node: &Node, item: &mut Item) -> Result<(), Fault> {
+    let found = dynamo.get(Table::Jobs, key(node.job, &node.task)).await?;
+    if let Some(blob) = found.and_then(|mut found| found.remove("fixed_blob")) {
+        item.remove("fixed");
+        item.insert("fixed_blob".to_owned(), blob);
+    }
+    Ok(())
+}
+
+/// Reads an item back. Where its blob is gone nobody can run it, but its job goes on: it is a task whose spec is lost.
 pub(crate) async fn from_item(item: &Item, blobs: &dyn BlobStore) -> Result<Node, Fault> {
     let Brief { task, place, phase, open_parents } = brief(item)?;
     let job: JobId = item.text("job_id")?.parse().map_err(|error| Fault::Damaged(format!("task {task}: its job's id is {error}")))?;
     let bad = |what: &str| Fault::Damaged(format!("{what} of task {task} of job {job} is missing"));
-    let fixed = opened(item, "fixed", "fixed_blob", blobs).await?;
-    let Fixed { name, depends_on, input, spec } = fixed.ok_or_else(|| bad("what is written once"))?;
+    let fixed = match opened(item, "fixed", "fixed_blob", blobs).await {
+        Err(Fault::Damaged(_)) if item.contains_key("fixed_blob") => Fixed::lost(&task),
+        fixed => fixed?.ok_or_else(|| bad("what is written once"))?,
+    };
+    let Fixed { name, depends_on, input, spec } = fixed;
     let execution = item.text_if("execution_id").map(str::parse).transpose();
     let marked = item.get("marked").and_then(|marked| marked.as_bool().ok());
     Ok(Node {
@@ -208,7 +230,7 @@ async fn opened<T: DeserializeOwned>(item: &Item, inline: &str, blob: &str, blob
         .get(key)
         .await?
         .ok_or_else(|| Fault::Damaged(format!("{blob} {key} of {} is gone", item.text("entry").unwrap_or("a task"))))?;
-    serde_json::from_slice(&bytes).map(Some).map_err(|error| Fault::Damaged(format!("{blob} {key} cannot be read: {error}")))
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| Fault::unread(&format!("{blob} {key}"), &error))
 }
 
 #[cfg(test)]

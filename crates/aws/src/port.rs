@@ -41,7 +41,7 @@ impl ExecutionStore for DynamoStore {
 
     async fn get(&self, id: ExecutionId) -> Result<Option<Execution>, StoreError> {
         let Some(found) = self.dynamo.get(Table::Executions, execution::key(id)).await? else { return Ok(None) };
-        Ok(Some(execution::from_item(found, &*self.blobs).await?.execution))
+        Ok(Some(execution::shown(found, &*self.blobs).await?.execution))
     }
 
     async fn find(&self, digits: &str, max: usize) -> Result<Vec<ExecutionId>, StoreError> {
@@ -96,8 +96,8 @@ impl ExecutionStore for DynamoStore {
         Ok(self.lists.dead_count(&query).await?)
     }
 
-    fn unreadable(&self) -> Vec<(ExecutionId, String)> {
-        self.lists.unreadable.take()
+    fn unreadable(&self, max: usize) -> Vec<(ExecutionId, String)> {
+        self.lists.unreadable.take(max)
     }
 
     async fn prune(&self, retention: Retention) -> Result<usize, StoreError> {

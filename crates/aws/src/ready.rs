@@ -123,7 +123,7 @@ impl Lists {
                 match lost {
                     None => read.push(execution),
                     // Nobody could run it, and whoever stands behind it must not wait for that.
-                    Some(lost) if due(&execution).is_some() => self.unreadable.meet(execution.id, &lost.why),
+                    Some(lost) if due(&execution).is_some() => self.unreadable.meet(execution.id, &lost),
                     Some(_) => {}
                 }
             }

@@ -167,15 +167,22 @@ fn key_hash(name: &str) -> String {
 async fn decode(kind: Kind, found: &Item, blobs: &dyn BlobStore) -> Result<SeenRecord, Fault> {
     let body = match found.text_if("body_blob") {
         None => found.contains_key("body").then(|| found.json("body")).transpose()?,
-        Some(key) => {
-            let damaged = |why: String| {
-                Fault::Damaged(format!("the body of {} {}: {why}", kind.as_str(), found.text_if("record_name").unwrap_or("?")))
-            };
-            let bytes = blobs.get(key).await?.ok_or_else(|| damaged(format!("it is not at {key} any more")))?;
-            Some(serde_json::from_slice(&bytes).map_err(|error| damaged(format!("it cannot be read: {error}")))?)
-        }
+        Some(key) => match kept_apart(kind, found, key, blobs).await {
+            // One playbook must not hide the others, and can be pushed again. Of nothing else is it guessed what it was.
+            Err(Fault::Damaged(why)) if matches!(kind, Kind::Playbook | Kind::PlaybookVersion) => {
+                tracing::error!(%why, "a playbook counts as removed: push it again");
+                None
+            }
+            body => Some(body?),
+        },
     };
     let record =
         Record { kind, name: found.text("record_name")?.to_owned(), version: found.number("version")?, chain: found.json("chain")?, body };
     Ok(SeenRecord { record, last_used: found.number_if("last_used_ms")? })
+}
+
+async fn kept_apart(kind: Kind, found: &Item, key: &str, blobs: &dyn BlobStore) -> Result<Body, Fault> {
+    let what = format!("the body of {} {}", kind.as_str(), found.text_if("record_name").unwrap_or("?"));
+    let bytes = blobs.get(key).await?.ok_or_else(|| Fault::Damaged(format!("{what} is not at {key} any more")))?;
+    serde_json::from_slice(&bytes).map_err(|error| Fault::unread(&what, &error))
 }

@@ -2,14 +2,14 @@
 //!
 //! An incident is marked as told only after its message was taken, and stays in the store until then: a webhook that is away loses nothing and holds
 //! up nobody but this agent. If this process ends between the two, the message comes a second time: at least once, never not at all. Where several
-//! servers share the store, whoever has the turn of the worst incident tells all, and marks that one last.
+//! servers share the store, whoever has the turn of the worst incident tells all, and marks that one last; who cannot tell gives the turn back.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use runvoy_model::change::Change;
-use runvoy_model::incident::{Incident, Move, Phase, Teller};
+use runvoy_model::incident::{Incident, Move, Phase, TURN_MS, Teller};
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::role::Action;
 use runvoy_model::time::UnixMs;
@@ -27,8 +27,6 @@ use crate::notice::{Composed, MOST_NAMED, Waiting, compose};
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Whatever brings messages has this long, whatever its own limits are.
 const TELL_WITHIN: Duration = Duration::from_secs(30);
-/// The turn to tell lasts so long: longer than a message takes, so that another server takes over where this one is gone.
-const TURN_MS: i64 = 60_000;
 /// The first wait after a failure; each one is twice the one before.
 const FIRST_BACKOFF: Duration = Duration::from_secs(5);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(5 * 60);
@@ -113,10 +111,19 @@ async fn tell(alerter: &dyn Alerter, notice: &Notice) -> Result<(), AlertError> 
     tokio::time::timeout(TELL_WITHIN, alerter.tell(notice)).await.unwrap_or_else(late)
 }
 
+/// The turn to tell, where several servers could: that of one incident.
+struct Turn {
+    name: String,
+    began_at: UnixMs,
+    until: UnixMs,
+}
+
 /// The agent.
 pub struct Alerts {
     engine: Arc<Engine>,
     alerter: Arc<dyn Alerter>,
+    /// What this server has asked for and not given back.
+    turn: Option<Turn>,
     /// What was told and is not yet written down.
     unmarked: Vec<Move>,
     /// No message before this, by monotonic time.
@@ -130,7 +137,7 @@ impl Alerts {
     /// The agent of an engine that knows what brings people messages; `None` where it does not.
     pub fn new(engine: Arc<Engine>) -> Option<Self> {
         let alerter = Arc::clone(engine.alerts.alerter.get()?);
-        Some(Self { engine, alerter, unmarked: Vec::new(), not_before: Duration::ZERO, failures: 0, forgotten: 0 })
+        Some(Self { engine, alerter, turn: None, unmarked: Vec::new(), not_before: Duration::ZERO, failures: 0, forgotten: 0 })
     }
 
     /// Looks when something is to be told, and every few seconds, until dropped.
@@ -150,6 +157,8 @@ impl Alerts {
     fn pause(&self) -> Duration {
         match self.not_before.checked_sub(self.engine.ports.clock.monotonic()) {
             Some(left) if !left.is_zero() => LOOK_EVERY.min(left + Duration::from_millis(1)),
+            // Servers that yielded to each other must not meet again.
+            _ if self.engine.config.shares_store() => LOOK_EVERY + Duration::from_millis(2 * u64::from(self.engine.ports.ids.random()[0])),
             _ => LOOK_EVERY,
         }
     }
@@ -169,10 +178,10 @@ impl Alerts {
                 "the oldest incidents that nobody could be told of are forgotten: they are too many"
             );
         }
-        let Some(waiting) = self.turn().await? else { return Ok(()) };
+        let Some(waiting) = self.take_turn().await? else { return Ok(()) };
         let composed = compose(&waiting, self.engine.now(), self.engine.config.pages());
         self.engine.alerts.standing.lock().waiting = composed.as_ref().map_or(0, |composed| composed.told.len());
-        let Some(Composed { notice, mut told }) = composed else { return Ok(()) };
+        let Some(Composed { notice, mut told }) = composed else { return self.give_back().await };
         // The turn ends with the mark on the first: that comes last.
         told.reverse();
         let outcome = tell(&*self.alerter, &notice).await;
@@ -191,34 +200,57 @@ impl Alerts {
                 let wait = self.backoff(error.retry_after);
                 tracing::warn!(%error, place = self.alerter.place(), waiting = told.len(), again_in_s = wait.as_secs(), "people were not told of incidents");
                 (self.failures, self.not_before) = (self.failures.saturating_add(1), now + wait);
-                Ok(())
+                // Another server may reach people where this one cannot.
+                self.give_back().await
             }
         }
     }
 
     /// What waits, where this server is the one that tells it: it asks for the turn of the worst, and looks again at what waits when it has got it.
-    async fn turn(&self) -> Result<Option<Waiting>, EngineError> {
-        let waiting = self.waiting().await?;
+    async fn take_turn(&mut self) -> Result<Option<Waiting>, EngineError> {
+        let (engine, waiting) = (Arc::clone(&self.engine), self.waiting().await?);
         let first = waiting.begun.first().or(waiting.over.first());
-        let Some(first) = first.filter(|_| self.engine.config.shares_store()) else { return Ok(Some(waiting)) };
-        let name = self.engine.worker.id.to_string();
+        let Some(first) = first.filter(|_| engine.config.shares_store()) else { return Ok(Some(waiting)) };
+        let name = engine.worker.id.to_string();
         let is_anothers = |waiting: &Waiting| {
-            let now = self.engine.now();
+            let now = engine.now();
             waiting.begun.iter().chain(&waiting.over).filter_map(|incident| incident.told_by(now)).any(|teller| teller != name)
         };
         if is_anothers(&waiting) {
             return Ok(None);
         }
-        let until = self.engine.now().plus_ms(TURN_MS);
-        let tell = Move::Tell { name: first.name(), began_at: first.began_at, teller: Teller { name: name.clone(), until } };
-        self.engine.move_incidents("alerts", &[tell]).await?;
-        let record = self.engine.ports.records.record(Kind::Incident, &first.name()).await?;
+        let until = engine.now().plus_ms(TURN_MS);
+        self.turn = Some(Turn { name: first.name(), began_at: first.began_at, until });
+        self.hold(until).await?;
+        let record = engine.ports.records.record(Kind::Incident, &first.name()).await?;
         let asked = record.as_ref().and_then(Record::incident).filter(|incident| incident.began_at == first.began_at);
-        if asked.and_then(|incident| incident.told_by(self.engine.now())) != Some(name.as_str()) {
+        if asked.and_then(|incident| incident.told_by(engine.now())) != Some(name.as_str()) {
+            self.turn = None;
             return Ok(None);
         }
         let waiting = self.waiting().await?;
-        Ok(Some(waiting).filter(|waiting| !is_anothers(waiting)))
+        if is_anothers(&waiting) {
+            // That one may have yielded to us just so.
+            self.give_back().await?;
+            return Ok(None);
+        }
+        Ok(Some(waiting))
+    }
+
+    /// Has the turn last until then, unless it is another's by now.
+    async fn hold(&mut self, until: UnixMs) -> Result<(), EngineError> {
+        let Some(turn) = &mut self.turn else { return Ok(()) };
+        turn.until = until;
+        let teller = Teller { name: self.engine.worker.id.to_string(), until };
+        let tell = Move::Tell { name: turn.name.clone(), began_at: turn.began_at, teller };
+        self.engine.move_incidents("alerts", &[tell]).await
+    }
+
+    /// Another server may have the turn at once. Where that cannot be written, it ends by itself.
+    async fn give_back(&mut self) -> Result<(), EngineError> {
+        let given = self.hold(UnixMs(0)).await;
+        self.turn = None;
+        given
     }
 
     /// Writes down what was told. Until that is done nothing else is told: it would be told again.
@@ -228,7 +260,13 @@ impl Alerts {
             self.engine.move_incidents("alerts", &self.unmarked[..some]).await?;
             self.unmarked.drain(..some);
             self.engine.alerts.standing.lock().waiting = self.unmarked.len();
+            // Many take longer than a turn.
+            let now = self.engine.now();
+            if !self.unmarked.is_empty() && self.turn.as_ref().is_some_and(|turn| turn.until.ms_since(now) < TURN_MS / 2) {
+                self.hold(now.plus_ms(TURN_MS)).await?;
+            }
         }
+        self.turn = None;
         Ok(())
     }
 

@@ -100,6 +100,9 @@ impl Engine {
             return Ok(execution);
         }
         let earlier = self.execution(caller, id).await?;
+        if earlier.spec.is_lost() {
+            return Err(EngineError::Conflict("what it ran cannot be read any more: submit it again".into()));
+        }
         let plan = self.plan_again(caller, earlier.spec).await?;
         self.submit_plan(caller, plan, key, "executions.rerun").await
     }

@@ -9,6 +9,7 @@ use runvoy_model::name::Name;
 use runvoy_model::redrive::{Fate, Letter, MOST_REDRIVEN, Redrive, Redriven};
 use runvoy_model::role::{Action, Reach};
 use runvoy_model::rule::Decision;
+use runvoy_model::spec::Spec;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::queue::{DeadQuery, QueueCounts};
 use serde_json::json;
@@ -193,7 +194,12 @@ impl Engine {
             round.letters.push(letter);
             return Ok(());
         }
-        match self.plan_again(caller, execution.spec.clone()).await {
+        let Some(spec) = self.spec_again(execution).await? else {
+            // Nobody knows what would run: the step drops it.
+            round.letters.push(letter);
+            return Ok(());
+        };
+        match self.plan_again(caller, spec).await {
             Ok(plan) if plan.verdict.allowed => round.letters.push(letter),
             Ok(plan) => {
                 let why = match plan.verdict.decisions.into_iter().next() {
@@ -214,6 +220,16 @@ impl Engine {
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+
+    /// What would run: where the execution does not know it any more, what its job knows of the task.
+    async fn spec_again(&self, execution: &Execution) -> Result<Option<Spec>, EngineError> {
+        if !execution.spec.is_lost() {
+            return Ok(Some(execution.spec.clone()));
+        }
+        let Some(task) = &execution.spec.task else { return Ok(None) };
+        let node = self.ports.jobs.node(task.job, task.task.as_str()).await?;
+        Ok(node.map(|node| node.spec).filter(|spec| !spec.is_lost()))
     }
 
     /// What follows a redrive, all of it hints: logs begin, workers and the dispatcher look.

@@ -182,8 +182,8 @@ pub trait ExecutionStore: Send + Sync {
     async fn dead_count(&self, query: DeadQuery) -> Result<u64, StoreError>;
 
     /// Executions that could be leased and of which, however often that was tried, nobody could read what they are to run; and why. Found by
-    /// leases, and known to this process only.
-    fn unreadable(&self) -> Vec<(ExecutionId, String)> {
+    /// leases, and known to this process only. At most so many, each told once until it is found again.
+    fn unreadable(&self, _max: usize) -> Vec<(ExecutionId, String)> {
         Vec::new()
     }
 

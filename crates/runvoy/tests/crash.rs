@@ -123,7 +123,11 @@ fn promise_26_no_descendant_outlives_the_server() {
 
 #[test]
 fn promise_10_a_frozen_server_runs_nothing_twice() {
-    // On AWS one second: what may be tried again is ended there before its lease lapses, because another server could be given it.
+    if aws::is_asked_for() {
+        return println!(
+            "skipped: what may be tried again ends there before its lease lapses, and one server alone has nobody to run it twice"
+        );
+    }
     let (rounds, frozen) = (count(1, 20), Duration::from_secs(count(8, 60) as u64));
     let server = Server::start();
     let marks = tempfile::tempdir().expect("a temporary directory");

@@ -68,17 +68,20 @@ fn promise_19_overload_is_refused_clearly_and_memory_stays_bounded() {
 fn ten_thousand_executions_leave_no_zombie_no_descriptor_and_no_cgroup() {
     let total = count(500, 10_000);
     let server = Server::start();
-    server.wait(&server.run("true"));
+    let run = |count: usize| {
+        let ids: Vec<String> = (0..count).map(|_| server.run("true")).collect();
+        for id in &ids {
+            assert_eq!(server.wait(id)["status"], "SUCCEEDED");
+        }
+    };
+    // Connections to AWS are kept for a while: as many as it takes are there before anything is counted.
+    run(if aws::is_asked_for() { 50 } else { 1 });
     let files = process::open_files(server.pid());
-    let ids: Vec<String> = (0..total).map(|_| server.run("true")).collect();
-    for id in &ids {
-        assert_eq!(server.wait(id)["status"], "SUCCEEDED");
-    }
+    run(total);
     let zombies = process::children(server.pid()).iter().filter(|(_, state)| *state == 'Z').count();
     assert_eq!(zombies, 0);
     let after = process::open_files(server.pid());
-    // Connections to AWS are kept for a while.
-    let kept = if aws::is_asked_for() { 128 } else { 8 };
+    let kept = if aws::is_asked_for() { 16 } else { 8 };
     assert!(after <= files + kept, "{files} descriptors became {after}");
 }
 

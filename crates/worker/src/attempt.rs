@@ -168,6 +168,10 @@ impl<'a> Attempt<'a> {
     /// Gets the attempt's secrets and its input, and makes the mask.
     async fn prepare(&mut self) -> Result<(), Ended> {
         let spec = &self.execution.spec;
+        if spec.is_lost() {
+            // An empty command would succeed.
+            return Err((Some(Outcome::StartFailed { message: "its spec is lost".to_owned() }), None));
+        }
         if spec.task.is_none() && spec.secrets.is_empty() && spec.git.as_ref().is_none_or(|git| git.token.is_none()) {
             return Ok(());
         }

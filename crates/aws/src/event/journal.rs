@@ -8,7 +8,7 @@ use runvoy_model::id::StepId;
 use runvoy_model::time::UnixMs;
 
 use crate::dynamo::{Dynamo, Query};
-use crate::fault::Fault;
+use crate::fault::{Fault, spot};
 use crate::item::{Item, Read, item, n, s};
 use crate::table::Table;
 
@@ -96,7 +96,7 @@ impl Entry {
         let key = Key::parse(sort).ok_or_else(|| Fault::Damaged(format!("an item of the journal has the key {sort}")))?;
         let text = item.text("events")?;
         let events = serde_json::from_str(text)
-            .map_err(|error| Fault::Damaged(format!("the events of step {} cannot be read: {error}", key.step)))?;
+            .map_err(|error| Fault::Damaged(format!("the events of step {} cannot be read: {}", key.step, spot(&error))))?;
         let after = match item.get("after") {
             Some(AttributeValue::L(steps)) => steps.iter().filter_map(|step| step.as_s().ok()?.parse().ok()).collect(),
             _ => Vec::new(),

@@ -19,7 +19,7 @@ use self::sender::Sender;
 use crate::clients::Clients;
 use crate::config::Config;
 
-/// So many streams are remembered from which something was left out, of others only the sum is known; and so many that were made.
+/// So many streams are remembered from which something was left out, of others only the sum is known; and so many that were written to.
 const MOST_STREAMS: usize = 10_000;
 
 /// How much may wait to be mirrored.
@@ -69,7 +69,7 @@ struct State {
     waiting_bytes: AtomicUsize,
     left_out: AtomicU64,
     missing: Mutex<BTreeMap<StreamKey, Missing>>,
-    /// Streams that were made, or found to be there.
+    /// Streams that were written to.
     made: Mutex<HashSet<StreamKey>>,
 }
 

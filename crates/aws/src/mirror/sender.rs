@@ -127,18 +127,23 @@ impl Sender {
             InputLogEvent::builder().timestamp(event.at.0).message(event.text).build().expect("an event has a time and a text")
         };
         let events: Vec<_> = batch.into_iter().map(event).collect();
-        // A stream that this process has not written to is most likely new.
-        if self.state.is_new((id, attempt)) {
-            self.make(&stream).await?;
-            self.state.made((id, attempt));
+        // A stream that this process has not written to is most likely new. Where it cannot be made now, it may be there all the same.
+        if self.state.is_new((id, attempt))
+            && let Err(fault) = self.make(&stream).await
+        {
+            tracing::debug!(execution = %id, attempt, error = %fault, "a stream of the mirror was not made");
         }
-        match self.put_once(&stream, events.clone()).await {
+        let put = match self.put_once(&stream, events.clone()).await {
             Err(Fault::Refused { code, .. }) if code == NOT_FOUND => {
                 self.make(&stream).await?;
                 self.put_once(&stream, events).await
             }
             done => done,
+        };
+        if put.is_ok() {
+            self.state.made((id, attempt));
         }
+        put
     }
 
     async fn put_once(&self, stream: &str, events: Vec<InputLogEvent>) -> Result<usize, Fault> {

@@ -121,6 +121,24 @@ async fn a_mirror_that_cannot_be_reached_harms_nobody_and_says_what_is_missing()
 }
 
 #[tokio::test]
+async fn a_stream_that_is_there_and_cannot_be_made_is_written_to() {
+    let emulator = Emulator::ministack();
+    let (clients, config) = installation(emulator).await;
+    let first = Mirror::start(&clients, &config, MirrorConfig::default()).expect("a mirror");
+    let (id, at) = (execution(), now());
+    open(&clients, &config, &first).append(id, numbered(1, 1, block(at, &[b"one".to_vec()]))).await.expect("an append");
+    first.idle().await;
+    // Another process, whose calls for a new stream fail.
+    let wire = Wire::new(Cut::Of("CreateLogStream"));
+    let second = Mirror::start(&wire.clients(emulator).await, &config, MirrorConfig::default()).expect("a mirror");
+    open(&clients, &config, &second).append(id, numbered(1, 2, block(at + 10, &[b"two".to_vec()]))).await.expect("an append");
+    second.idle().await;
+    assert!(!wire.sent("CreateLogStream").is_empty());
+    assert_eq!(mirrored(&clients, &config, id, 1).await, ["one", "two"]);
+    assert_eq!(second.left_out(), 0);
+}
+
+#[tokio::test]
 async fn what_the_mirror_has_no_room_for_is_left_out() {
     let (clients, config) = installation(Emulator::ministack()).await;
     let mirror = Mirror::start(&clients, &config, MirrorConfig { most_bytes: 2_000, most_blocks: 100 }).expect("a mirror");

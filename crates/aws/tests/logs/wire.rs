@@ -25,6 +25,8 @@ pub enum Cut {
     Before(usize),
     /// The same, and one more is carried out that is not answered.
     Within(usize),
+    /// Calls of this operation alone are not carried out.
+    Of(&'static str),
 }
 
 /// The line. A clone is the same one.
@@ -54,7 +56,7 @@ impl Wire {
     pub fn was_cut(&self) -> bool {
         let state = self.0.lock();
         match state.cut {
-            Cut::Never => false,
+            Cut::Never | Cut::Of(_) => false,
             Cut::Before(count) | Cut::Within(count) => state.calls > count,
         }
     }
@@ -103,15 +105,18 @@ impl HttpConnector for Line {
             let number = state.calls;
             state.calls += 1;
             let target = request.headers().get("x-amz-target").unwrap_or_default().to_owned();
+            let is_of = |operation: &str| target.ends_with(operation);
+            let (is_carried, is_answered) = match state.cut {
+                Cut::Never => (true, true),
+                Cut::Before(count) => (number < count, number < count),
+                Cut::Within(count) => (number <= count, number < count),
+                Cut::Of(operation) => (!is_of(operation), !is_of(operation)),
+            };
             if target.starts_with("Logs_") {
                 let body = request.body().bytes().and_then(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default();
                 state.log_calls.push((target, body));
             }
-            match state.cut {
-                Cut::Never => (true, true),
-                Cut::Before(count) => (number < count, number < count),
-                Cut::Within(count) => (number <= count, number < count),
-            }
+            (is_carried, is_answered)
         };
         let lost = || ConnectorError::io("the line is cut".into());
         if !is_carried {

@@ -16,6 +16,9 @@ use crate::status::{EXIT_KILLED, EXIT_PLATFORM, EXIT_TIMEOUT, EndCode, EndReason
 use crate::step::Step;
 use crate::view::{View, Writes};
 
+/// What is said of something whose spec is lost.
+pub(super) const LOST: &str = "what it was to run cannot be read any more: submit it again";
+
 /// What an outcome means for an execution.
 #[derive(Debug, Clone)]
 pub(super) struct Verdict {
@@ -109,6 +112,17 @@ pub(super) fn give_up<V: View>(view: &mut V, step: &Step, id: ExecutionId, why: 
     let verdict = judge(&outcome, execution.kill.as_ref());
     execution.dead = true;
     finish(view, step, execution, &outcome, verdict, Facts::default())
+}
+
+/// Writes the end of an execution in the step that makes it: nobody knows any more what its task was to run. It holds nothing yet.
+pub(super) fn fail_unread(step: &Step, mut execution: Execution, writes: &mut Writes) {
+    let outcome = Outcome::StartFailed { message: LOST.to_owned() };
+    let verdict = judge(&outcome, None);
+    let ended = end_properties(&execution, step, &outcome, &verdict, &Facts::default());
+    writes.event(step, execution.id, event_type(&verdict), properties(&execution, ended));
+    (execution.status, execution.exit_code, execution.error_category) = (verdict.status, Some(verdict.exit_code), verdict.category);
+    (execution.end_reason, execution.completed_at, execution.cost_micro_usd) = (Some(verdict.reason), Some(step.at), Some(0));
+    writes.put(execution, step);
 }
 
 /// What an outcome means; `kill` is somebody's wish to end it, had before the outcome was known.

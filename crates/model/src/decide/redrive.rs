@@ -9,6 +9,7 @@ use std::collections::btree_map::Entry;
 
 use serde_json::json;
 
+use super::end::LOST;
 use super::submit::{claim_lock, new_execution};
 use super::{Decision, audit_change, incident, properties, refuse};
 use crate::change::Made;
@@ -132,9 +133,7 @@ impl<V: View> Round<'_, V> {
                 let task = task.clone();
                 self.resume_task(execution, task)
             }
-            (_, None) if execution.spec.is_lost() => {
-                self.drop_letter(execution, "what it was to run cannot be read any more: submit it again".to_owned())
-            }
+            (_, None) if execution.spec.is_lost() => self.drop_letter(execution, LOST.to_owned()),
             (_, None) => self.run_again(execution, letter),
         }
     }
@@ -200,6 +199,9 @@ impl<V: View> Round<'_, V> {
         let Some(mut node) = node.filter(|node| node.execution == Some(old.id) && node.phase == Phase::Failed) else {
             return self.drop_letter(old, format!("task {} of job {} has gone on without it", task.task, task.job));
         };
+        if node.spec.is_lost() {
+            return self.drop_letter(old, LOST.to_owned());
+        }
         if tasks.is_empty() {
             // A resume, though of these tasks alone: a generation of its own, in which a failure is told once more.
             job.generation += 1;

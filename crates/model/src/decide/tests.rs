@@ -10,6 +10,7 @@ mod identity;
 mod job;
 mod large;
 mod lock;
+mod lost;
 mod people;
 mod property;
 mod redrive;

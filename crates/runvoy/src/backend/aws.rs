@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use futures_util::future::{BoxFuture, join};
 use runvoy_aws::{
     BucketWitnesses, Clients, Config, Dependencies, Dependency, DynamoLogStore, DynamoStore, EventLayout, Listener, LogConfig, Mirror,
-    MirrorConfig, Publisher, Queues, S3BlobStore, ServerKeys, SsmSealKeys, Sweep, Wakes, check_queue, set_up,
+    MirrorConfig, Publisher, Queues, S3BlobStore, ServerKeys, SsmSealKeys, Sweep, Wakes, check_queue, choose_bucket, claim_bucket, set_up,
 };
 use runvoy_model::chain::AuditKey;
 use runvoy_model::event::EventScope;
@@ -29,15 +29,13 @@ const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 /// Opens an installation; an empty one gets its keys first, and what it lacks where the settings say so. `name` tells this server from others.
 pub async fn open(settings: &Settings, clock: Arc<dyn Clock>, name: String) -> Result<Backend> {
     let clients = Clients::connect(settings.aws.region.as_deref(), settings.aws.endpoint.as_deref()).await;
-    let bucket = match &settings.aws.bucket {
-        Some(bucket) => bucket.clone(),
-        // Names of buckets are everybody's: with the number of the account it is ours.
-        None => format!("{}-data-{}", settings.aws.prefix, clients.account().await.context("cannot know the account: set aws.bucket")?),
-    };
+    let asked = settings.aws.bucket.as_deref();
+    let bucket = choose_bucket(&clients, &config(settings, String::new()), asked).await.context("cannot know the bucket (aws.bucket)")?;
     let config = Arc::new(config(settings, bucket));
     if settings.aws.set_up {
         set_up(&clients, &config).await.with_context(|| format!("cannot make what {}-… needs (aws.set_up)", config.prefix))?;
     }
+    claim_bucket(&clients, &config).await.context("cannot use the bucket (aws.bucket)")?;
     for (queue, url) in &settings.aws.queue_urls {
         check_queue(&clients, &config, queue.as_str(), url).await.context("aws.queue_urls")?;
     }

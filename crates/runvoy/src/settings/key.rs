@@ -155,7 +155,12 @@ pub const KEYS: &[Key] = &[
     ),
     key!(aws.region, "", "The region; empty is what the AWS SDK finds, such as AWS_REGION.", optional),
     key!(aws.endpoint, "", "Another address for every AWS service, for emulators; empty is AWS, or AWS_ENDPOINT_URL.", optional),
-    key!(aws.bucket, "", "Bucket of large specs, sealed logs and blobs; empty is `PREFIX-data-ACCOUNT`.", optional),
+    key!(
+        aws.bucket,
+        "",
+        "Bucket of large specs, sealed logs and blobs; empty is the one of the first start, which is `PREFIX-data-ACCOUNT`.",
+        optional
+    ),
     key!(aws.event_bus, "", "EventBridge bus that events are published to; empty is `PREFIX-events`.", optional),
     key!(aws.queue_prefix, "", "Before the name of every SQS queue; empty is `PREFIX-`.", optional),
     key!(

@@ -60,6 +60,13 @@ async fn without_its_secrets_nothing_starts() {
 }
 
 #[tokio::test]
+async fn what_nobody_knows_any_more_is_not_started() {
+    let played = Stage::new("").play().await;
+    assert_eq!(played.outcome, Outcome::StartFailed { message: "its spec is lost".to_owned() });
+    assert_eq!(played.starts, 0);
+}
+
+#[tokio::test]
 async fn the_lease_is_kept_while_secrets_are_waited_for() {
     let mut stage = Stage::new("echo \"$DB\"").secret("db", "DB", SECRET);
     stage.extends_before_materials = 3;

@@ -38,7 +38,7 @@ impl Heads for Kept {
         let after = after.and_then(|cursor| cursor.after).map(|key| key.text("at").map(str::to_owned)).transpose()?;
         let from: usize = after.map_or(0, |at| at.parse().expect("a number"));
         let all = self.0.lock();
-        let page: Vec<_> = all.iter().skip(from).take(2).map(|(entity, head)| (entity.clone(), *head)).collect();
+        let page: Vec<_> = all.iter().skip(from).take(2).map(|(entity, head)| Ok((entity.clone(), *head))).collect();
         let next =
             (from + 2 < all.len()).then(|| HeadCursor { table: Table::Records, after: Some(item([("at", s((from + 2).to_string()))])) });
         Ok((page, next))

@@ -31,7 +31,14 @@ struct Found {
 pub(super) async fn check(trail: &Trail, last: u64, verdict: &mut Verdict) -> Result<u64, Fault> {
     let (mut linked, mut after) = (0, None);
     loop {
-        let (heads, next) = trail.heads.heads(after).await?;
+        let (page, next) = trail.heads.heads(after).await?;
+        let mut heads = Vec::with_capacity(page.len());
+        for head in page {
+            match head {
+                Ok(head) => heads.push(head),
+                Err(bad) => verdict.note(bad),
+            }
+        }
         // What these heads count may still lie in the journal.
         trail.log.drain().await?;
         let looks = stream::iter(heads).map(|(entity, head)| async move { entity_chain(trail, &entity, head, last).await });

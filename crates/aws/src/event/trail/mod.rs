@@ -34,8 +34,8 @@ pub(crate) trait Heads: Send + Sync {
     async fn head(&self, entity: &Entity) -> Result<Option<ChainHead>, Fault>;
 }
 
-/// A page of heads.
-pub(crate) type HeadPage = (Vec<(Entity, ChainHead)>, Option<HeadCursor>);
+/// A page of heads, and of what keeps one that cannot be read.
+pub(crate) type HeadPage = (Vec<Result<(Entity, ChainHead), BadEvent>>, Option<HeadCursor>);
 
 /// Where a walk over all heads goes on.
 #[derive(Debug, Clone)]

@@ -5,6 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::Board;
 use crate::command::{Refusal, Submit};
+use crate::decide::end::fail_unread;
 use crate::decide::properties;
 use crate::decide::redrive::{drop_letter, goes_on};
 use crate::decide::submit::{claim_lock, new_execution};
@@ -113,10 +114,20 @@ impl<V: View> Board<'_, V> {
             "generation": self.job.generation,
         });
         self.writes.event(self.step, id, EventType::TaskPending, properties(&execution, pending));
-        self.writes.put(execution, self.step);
-        (node.phase, node.execution, node.generation) = (Phase::Active, Some(id), self.job.generation);
         self.job.counts.ready -= 1;
-        self.job.counts.active += 1;
+        (node.execution, node.generation) = (Some(id), self.job.generation);
+        if node.spec.is_lost() {
+            fail_unread(self.step, execution, &mut self.writes);
+            node.phase = Phase::Failed;
+            self.job.counts.failed += 1;
+            self.job.failed_task.get_or_insert_with(|| node.task.to_string());
+            // It takes nobody's place: the next in line may have it.
+            self.unfinished |= self.job.counts.ready > 0;
+        } else {
+            self.writes.put(execution, self.step);
+            node.phase = Phase::Active;
+            self.job.counts.active += 1;
+        }
         self.put(node);
         Ok(())
     }
