@@ -156,6 +156,7 @@ mod tests {
                 ttl_ms: 30_000,
                 deadline: UnixMs(0),
                 begun: true,
+                at_once: false,
                 extensions: 1,
                 heartbeat_at: None,
                 heartbeats: 0,
