@@ -86,7 +86,7 @@ impl RecordStore for Watched {
 
 fn watched(has_authority: bool) -> (Stage, Arc<Watched>) {
     let mut records = None;
-    let stage = Stage::with_records(Config::default(), |store| {
+    let stage = Stage::with_records(Config { allow_shared_uid: true, ..Config::default() }, |store| {
         let watched = Watched::over(store, has_authority);
         records = Some(Arc::clone(&watched));
         watched

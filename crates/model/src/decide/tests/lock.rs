@@ -223,8 +223,8 @@ fn whoever_lost_its_lock_to_force_never_starts_without_it() {
 #[test]
 fn what_cannot_be_read_is_given_up_and_nothing_else() {
     let mut world = World::new();
-    let lost = world.submit(|spec| spec.lock = Some(name("prod")));
     let running = world.running(|_| ());
+    let lost = world.submit(|spec| spec.lock = Some(name("prod")));
     for id in [lost, running.execution] {
         assert_eq!(world.play(Command::GiveUp(id, "x".into())), Answer::Unchanged, "its spec is there");
     }
