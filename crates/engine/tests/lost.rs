@@ -30,7 +30,7 @@ struct Play {
 
 impl Play {
     fn new() -> Self {
-        let stage = Stage::new(Config::default());
+        let stage = Stage::new(Config { allow_shared_uid: true, ..Config::default() });
         let store = Torn::new(Arc::clone(&stage.store));
         let engine = stage.started(2, |ports| ports.store = Arc::clone(&store) as _);
         let reaper = Reaper::new(Arc::clone(&engine));

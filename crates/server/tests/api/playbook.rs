@@ -48,8 +48,10 @@ async fn a_playbook_runs_with_its_parameters_as_data() {
 async fn a_playbook_may_ask_for_a_terminal() {
     let app = TestApp::new().await;
     for (name, terminal) in [("with", true), ("without", false)] {
-        let answer = push(&app, Role::Admin, name, &json!({"command": "true", "terminal": terminal})).await;
-        assert_eq!(answer.json().get("terminal"), terminal.then_some(&json!(true)), "{}", answer.text());
+        let put = push(&app, Role::Admin, name, &json!({"command": "true", "terminal": terminal})).await;
+        assert_eq!(put.status, StatusCode::OK, "{}", put.text());
+        let kept = app.get(&format!("/api/v1/playbooks/{name}")).admin().send().await.json();
+        assert_eq!(kept.get("terminal"), terminal.then_some(&json!(true)), "{kept}");
         assert_eq!(run(&app, Role::Developer, name, &json!({})).await.status, StatusCode::ACCEPTED);
         let played = app.play().await;
         assert_eq!(played.execution.spec.terminal, terminal);

@@ -45,7 +45,7 @@ pub struct FileLogStore {
     keeper: Mutex<Option<JoinHandle<()>>>,
     reads: Arc<Semaphore>,
     searches: Arc<Semaphore>,
-    /// Locked as long as this store lives.
+    /// Locked until this store is closed or gone.
     lock: File,
 }
 
@@ -84,6 +84,8 @@ impl FileLogStore {
         for file in journals.into_iter().chain(big.flatten()) {
             file.flush_now()?;
         }
+        // Whoever comes next need not wait until the last reader lets go.
+        let _ = self.lock.unlock();
         Ok(())
     }
 

@@ -275,3 +275,13 @@ fn a_second_store_on_the_same_directory_is_refused() {
     drop(first);
     drop(FileLogStore::open(dir.path(), small()).expect("free again"));
 }
+
+#[test]
+fn a_store_that_is_open_keeps_others_out_and_one_that_is_closed_does_not() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let first = FileLogStore::open(dir.path(), small()).expect("opens");
+    assert!(FileLogStore::open(dir.path(), small()).is_err());
+    first.close().expect("closes");
+    FileLogStore::open(dir.path(), small()).expect("the next one need not wait for the last reader of the first");
+    drop(first);
+}

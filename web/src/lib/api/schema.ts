@@ -526,7 +526,7 @@ export interface paths {
         get: operations["getImage"];
         put?: never;
         post?: never;
-        /** Unregister an image; the built-in one stays */
+        /** Unregister an image, or all that have one reference; the built-in one stays */
         delete: operations["unregisterImage"];
         options?: never;
         head?: never;
@@ -1130,8 +1130,26 @@ export interface paths {
         /** Every worker that was heard of within a day and has not left, by name */
         get: operations["listWorkers"];
         put?: never;
-        post?: never;
+        /** Make an account of workers, with a key of its own or with a public key that is brought */
+        post: operations["createWorker"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workers/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End the key of an account of workers */
+        delete: operations["revokeWorker"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1148,7 +1166,7 @@ export interface paths {
         get: operations["listWorkerAccounts"];
         put?: never;
         /** Make an account of workers, with a key of its own or with a public key that is brought */
-        post: operations["createWorker"];
+        post: operations["createWorkerAccount"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1166,7 +1184,7 @@ export interface paths {
         put?: never;
         post?: never;
         /** End the key of an account of workers */
-        delete: operations["revokeWorker"];
+        delete: operations["revokeWorkerAccount"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1580,7 +1598,7 @@ export interface components {
             /** @description Who was invited. */
             user: components["schemas"]["User"];
         };
-        /** @description Body of `POST /workers/accounts`. */
+        /** @description Body of `POST /workers`, and of `POST /workers/accounts`. */
         CreateWorkerRequest: {
             /** @description Its name. It may be left out with a public key: then it is what comes with the key, or the key's fingerprint. */
             name?: string;
@@ -1818,6 +1836,8 @@ export interface components {
             task_arn?: string | null;
             /** @description The task of that job. */
             task_id?: string | null;
+            /** @description It runs on a terminal of its own: its output is one stream. */
+            terminal?: boolean;
             waiting_for?: components["schemas"]["Reason"] | null;
             /** @description The worker that ran it. */
             worker_id?: string | null;
@@ -2227,9 +2247,9 @@ export interface components {
         };
         /** @description What a playbook says. It is the body of `PUT /playbooks/{name}`. */
         PlaybookTerms: {
-            /** @description Arguments of the program, which then runs without a shell. One that is just `{{name}}` is that parameter's value, whole. */
+            /** @description Arguments of the program, which then runs without a shell; none is the same as absent. One that is just `{{name}}` is that parameter's value, whole. */
             args?: string[] | null;
-            /** @description A shell command, or a program where `args` is given. */
+            /** @description A shell command, or a program where there are `args`. */
             command: string;
             /** @description What it does. */
             description?: string | null;
@@ -2276,6 +2296,8 @@ export interface components {
             retries?: number | null;
             /** @description Names of secrets to put into the environment. */
             secrets?: string[];
+            /** @description Run it on a terminal of its own: its output is one stream, and nobody types. */
+            terminal?: boolean;
             /**
              * Format: int64
              * @description Seconds until it is ended.
@@ -2600,7 +2622,7 @@ export interface components {
              */
             open_jobs?: number;
         };
-        /** @description Answer to `DELETE /workers/accounts/{name}`. */
+        /** @description Answer to `DELETE /workers/{name}`, and to `DELETE /workers/accounts/{name}`. */
         RevokeWorkerResponse: {
             /** @description What happened, for a person. */
             message?: string;
@@ -2680,9 +2702,9 @@ export interface components {
         };
         /** @description Body of `POST /run`. Fields that are not known here are ignored, for other clients may send more. */
         RunRequest: {
-            /** @description Arguments of the program, which then runs without a shell. */
+            /** @description Arguments of the program, which then runs without a shell; none is the same as absent. */
             args?: string[] | null;
-            /** @description A shell command, or a program where `args` is given. */
+            /** @description A shell command, or a program where there are `args`. */
             command: string;
             /** @description Environment; names match `[A-Za-z_][A-Za-z0-9_]*`. */
             env?: {
@@ -2723,6 +2745,8 @@ export interface components {
             retries?: number | null;
             /** @description Names of secrets to put into the environment. */
             secrets?: string[];
+            /** @description Run it on a terminal of its own: its output is one stream, and nobody types. Only in the image `local`. */
+            terminal?: boolean;
             /**
              * Format: int64
              * @description Seconds until it is ended.
@@ -2759,7 +2783,7 @@ export interface components {
             hits: components["schemas"]["Hit"][];
             /**
              * Format: int64
-             * @description Where to go on with `from_line`; absent once the whole log was searched.
+             * @description Where to go on with `from_line`; null once the whole log was searched.
              */
             next_line?: number | null;
             /**
@@ -2965,9 +2989,9 @@ export interface components {
         };
         /** @description What holds for every task of a job that does not say otherwise. */
         TaskDefaults: {
-            /** @description Arguments of the program, which then runs without a shell. */
+            /** @description Arguments of the program, which then runs without a shell; an empty list makes it a shell command, also where the defaults have arguments. */
             args?: string[] | null;
-            /** @description A shell command, or a program where `args` is given. */
+            /** @description A shell command, or a program where there are `args`. */
             command?: string | null;
             /** @description Environment; that of a task is added to that of the defaults. */
             env?: {
@@ -3008,6 +3032,8 @@ export interface components {
             retries?: number | null;
             /** @description Names of secrets to put into the environment. */
             secrets?: string[] | null;
+            /** @description Whether it runs on a terminal of its own: its output is one stream, and nobody types. */
+            terminal?: boolean | null;
             /**
              * Format: int64
              * @description Seconds until it is ended.
@@ -3081,9 +3107,9 @@ export interface components {
         };
         /** @description A task that is asked for. */
         TaskRequest: {
-            /** @description Arguments of the program, which then runs without a shell. */
+            /** @description Arguments of the program, which then runs without a shell; an empty list makes it a shell command, also where the defaults have arguments. */
             args?: string[] | null;
-            /** @description A shell command, or a program where `args` is given. */
+            /** @description A shell command, or a program where there are `args`. */
             command?: string | null;
             /** @description The tasks that must be done before it. */
             dependsOn?: string[];
@@ -3132,6 +3158,8 @@ export interface components {
             secrets?: string[] | null;
             /** @description Its name within its job. */
             taskId: string;
+            /** @description Whether it runs on a terminal of its own: its output is one stream, and nobody types. */
+            terminal?: boolean | null;
             /**
              * Format: int64
              * @description Seconds until it is ended.
@@ -3661,7 +3689,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Only those of this job */
                 job?: string;
-                /** @description At most so many; 0 means all */
+                /** @description At most so many, 10 where absent, and never more than 10000; 0 means all of them, as they are read */
                 limit?: number;
                 /** @description Only those that asked for this lock */
                 lock?: string;
@@ -3689,7 +3717,7 @@ export interface operations {
                 headers: {
                     /** @description How many executions were looked at for a text; a page that is not full may have a next one */
                     "X-Looked-At"?: string;
-                    /** @description Where the next page begins; absent after the last one, and where limit is 0 or above 1000 */
+                    /** @description Where the next page begins; absent after the last one, and where limit is 0 */
                     "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
@@ -3796,7 +3824,12 @@ export interface operations {
     };
     listEvents: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Go on where the page with this X-Next-Cursor ended */
+                cursor?: string;
+                /** @description At most so many; all where absent */
+                limit?: number;
+            };
             header?: never;
             path: {
                 /** @description The execution: its id, or six or more hex digits that begin or end it and no other */
@@ -3806,9 +3839,11 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The events */
+            /** @description The events; a page may hold fewer than asked for and not be the last */
             200: {
                 headers: {
+                    /** @description Where the next page begins; absent after the last one */
+                    "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3850,7 +3885,10 @@ export interface operations {
     createLink: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description The execution: its id, or six or more hex digits that begin or end it and no other */
                 id: string;
@@ -4036,7 +4074,7 @@ export interface operations {
     wait: {
         parameters: {
             query?: {
-                /** @description Seconds to wait at most; 60 where absent */
+                /** @description Seconds to wait at most; 60 where absent, and never more than 600 */
                 timeout?: number;
             };
             header?: never;
@@ -4061,7 +4099,12 @@ export interface operations {
     };
     listGroups: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Go on where the page with this X-Next-Cursor ended */
+                cursor?: string;
+                /** @description At most so many; all where absent */
+                limit?: number;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -4071,6 +4114,8 @@ export interface operations {
             /** @description The groups, by name */
             200: {
                 headers: {
+                    /** @description Where the next page begins; absent after the last one */
+                    "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4214,16 +4259,23 @@ export interface operations {
     };
     listImages: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Go on where the page with this X-Next-Cursor ended */
+                cursor?: string;
+                /** @description At most so many; all where absent */
+                limit?: number;
+            };
             header?: never;
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The images */
+            /** @description The images, by id */
             200: {
                 headers: {
+                    /** @description Where the next page begins; absent after the last one */
+                    "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4500,16 +4552,23 @@ export interface operations {
     };
     listLocks: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Go on where the page with this X-Next-Cursor ended */
+                cursor?: string;
+                /** @description At most so many; all where absent */
+                limit?: number;
+            };
             header?: never;
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The locks */
+            /** @description The locks, by name */
             200: {
                 headers: {
+                    /** @description Where the next page begins; absent after the last one */
+                    "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4611,16 +4670,23 @@ export interface operations {
     };
     listPlaybooks: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Go on where the page with this X-Next-Cursor ended */
+                cursor?: string;
+                /** @description At most so many; all where absent */
+                limit?: number;
+            };
             header?: never;
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The playbooks */
+            /** @description The playbooks, by name */
             200: {
                 headers: {
+                    /** @description Where the next page begins; absent after the last one */
+                    "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4749,7 +4815,12 @@ export interface operations {
     };
     listQueues: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Go on where the page with this X-Next-Cursor ended */
+                cursor?: string;
+                /** @description At most so many; all where absent */
+                limit?: number;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -4759,6 +4830,8 @@ export interface operations {
             /** @description The queues; their numbers are those of everybody's executions */
             200: {
                 headers: {
+                    /** @description Where the next page begins; absent after the last one */
+                    "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4882,16 +4955,23 @@ export interface operations {
     };
     listRules: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Go on where the page with this X-Next-Cursor ended */
+                cursor?: string;
+                /** @description At most so many; all where absent */
+                limit?: number;
+            };
             header?: never;
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The rules, by name; deny wins */
+            /** @description The rules in the order in which they are judged: those that deny, then those that allow, each by name */
             200: {
                 headers: {
+                    /** @description Where the next page begins; absent after the last one */
+                    "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5011,16 +5091,23 @@ export interface operations {
     };
     listSecrets: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Go on where the page with this X-Next-Cursor ended */
+                cursor?: string;
+                /** @description At most so many; all where absent */
+                limit?: number;
+            };
             header?: never;
             path?: never;
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The secrets */
+            /** @description The secrets, by name; `total` counts those of all pages */
             200: {
                 headers: {
+                    /** @description Where the next page begins; absent after the last one */
+                    "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5154,7 +5241,12 @@ export interface operations {
     };
     listUsers: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Go on where the page with this X-Next-Cursor ended */
+                cursor?: string;
+                /** @description At most so many; all where absent */
+                limit?: number;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -5164,6 +5256,8 @@ export interface operations {
             /** @description The users, by e-mail */
             200: {
                 headers: {
+                    /** @description Where the next page begins; absent after the last one */
+                    "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5382,7 +5476,12 @@ export interface operations {
     };
     listWorkers: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Go on where the page with this X-Next-Cursor ended */
+                cursor?: string;
+                /** @description At most so many; all where absent */
+                limit?: number;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -5392,30 +5491,12 @@ export interface operations {
             /** @description The workers */
             200: {
                 headers: {
+                    /** @description Where the next page begins; absent after the last one */
+                    "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Worker"][];
-                };
-            };
-        };
-    };
-    listWorkerAccounts: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The accounts */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WorkerAccount"][];
                 };
             };
         };
@@ -5448,6 +5529,83 @@ export interface operations {
         };
     };
     revokeWorker: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The account */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its key works no longer, also where it is in use */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RevokeWorkerResponse"];
+                };
+            };
+        };
+    };
+    listWorkerAccounts: {
+        parameters: {
+            query?: {
+                /** @description Go on where the page with this X-Next-Cursor ended */
+                cursor?: string;
+                /** @description At most so many; all where absent */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The accounts */
+            200: {
+                headers: {
+                    /** @description Where the next page begins; absent after the last one */
+                    "X-Next-Cursor"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkerAccount"][];
+                };
+            };
+        };
+    };
+    createWorkerAccount: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateWorkerRequest"];
+            };
+        };
+        responses: {
+            /** @description It is made; a key is shown only here */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreateWorkerResponse"];
+                };
+            };
+        };
+    };
+    revokeWorkerAccount: {
         parameters: {
             query?: never;
             header?: never;
