@@ -247,8 +247,8 @@ async fn what_only_calls_can_ask_for_and_may_not_is_kept_in_the_trail() {
         let batch = CompleteJobsRequest { jobs: vec![item(&forged), item("none")], ..CompleteJobsRequest::default() };
         let answered = worker.complete_jobs(batch).await.expect("each is answered for itself").into_owned();
         assert!(answered.results.iter().all(|result| result.error.is_set()));
-        let elsewhere = ListJobsRequest { queue: "default".into(), ..ListJobsRequest::default() };
-        assert_eq!(refusal(worker.list_jobs(elsewhere).await).0, ErrorCode::PermissionDenied);
+        let look = GetJobRequest { job_id: "0192ab00ff107abc8def000102030405".into(), ..GetJobRequest::default() };
+        assert_eq!(refusal(worker.get_job(look).await).0, ErrorCode::NotFound);
 
         let by = |user: &str, method: &str, result: &str| (user.to_owned(), format!("POST /job.v1.JobService/{method}"), result.to_owned());
         let expected = [
