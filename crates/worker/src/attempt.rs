@@ -313,7 +313,12 @@ impl Attempt<'_> {
     /// A cut-off worker has ended the command: whoever reads the log later is told why.
     async fn leave_word(&mut self) {
         if self.is_cut_off {
-            let line = "the server could not be reached for too long: the command was ended".to_owned();
+            let why = if self.worker.leases.is_denied() {
+                "the server does not take the worker's key any more"
+            } else {
+                "the server could not be reached for too long"
+            };
+            let line = format!("{why}: the command was ended");
             timeout(LAST_WORD_WITHIN, self.publish_last_lines(&[line])).await.ok();
         }
     }

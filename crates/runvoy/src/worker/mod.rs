@@ -213,7 +213,8 @@ async fn until_the_end(worker: &Worker, leases: &RemoteLeases, stops: &mut Stops
         }
     }
     // Attempts that were given up, and those that an earlier start left, have nobody else who waits for them.
-    if leases.untold() > 0 {
+    // Whoever does not take the key takes nothing of this start.
+    if leases.untold() > 0 && !matches!(denied, Some(Fault::Key(_))) {
         tracing::info!(attempts = leases.untold(), "waiting until the server has heard everything");
         tokio::select! {
             told = timeout(TELL_WITHIN, leases.told_all()) => drop(told),
