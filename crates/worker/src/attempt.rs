@@ -29,6 +29,7 @@ use crate::exchange;
 use crate::git_failure;
 use crate::material::{GIVE_UP_AFTER, NotHad, fetch, mask};
 use crate::output::Recorder;
+use crate::own_key::OwnKey;
 use crate::report::{Publisher, Unpublished};
 use crate::running::{Cause, Running};
 use crate::transcript::Transcript;
@@ -112,7 +113,7 @@ impl<'a> Attempt<'a> {
             stopping,
             materials: Materials::default(),
             warnings: Vec::new(),
-            recorder: Recorder::default(),
+            recorder: Recorder::new(worker.config.own_key.as_ref().and_then(OwnKey::mask)),
             transcript: None,
             publisher: Some(Publisher::new(Arc::clone(&worker.leases), fence, worker.config.output_patience)),
             unkept: Unkept::default(),
@@ -183,7 +184,8 @@ impl<'a> Attempt<'a> {
             NotHad::Unavailable(message) => (Some(Outcome::StartFailed { message }), None),
         })?;
         // A large secret takes a while, which no other task shall wait for.
-        let masking = tokio::task::spawn_blocking(move || (mask(&materials), materials));
+        let own_key = self.worker.config.own_key.clone();
+        let masking = tokio::task::spawn_blocking(move || (mask(&materials, own_key.as_ref().map(OwnKey::text)), materials));
         let (masked, materials) = self.wait_for(masking).await?.expect("masking does not panic");
         let (mask, warnings) = masked.map_err(|message| (Some(Outcome::Refused { message, category: Category::Validation }), None))?;
         (self.recorder, self.warnings, self.materials) = (Recorder::new(mask), warnings, materials);

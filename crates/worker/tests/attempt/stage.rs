@@ -20,7 +20,7 @@ use runvoy_model::time::UnixMs;
 use runvoy_ports::clock::Clock;
 use runvoy_ports::lease::{LeaseError, Leases, Material, Materials};
 use runvoy_ports::runner::Limits;
-use runvoy_worker::{Config, Git, Worker};
+use runvoy_worker::{Config, Git, OwnKey, Worker};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::{Mutex, oneshot, watch};
@@ -87,6 +87,8 @@ pub struct Stage {
     pub lost_after: Option<Duration>,
     /// The server says that it does not take the worker's key.
     pub is_denied: bool,
+    /// The key that the worker shows its server.
+    pub own_key: Option<&'static str>,
     /// The first so many ends hang until the server was told so often that the lease lives on.
     pub extends_before_end: usize,
 }
@@ -130,6 +132,7 @@ impl Stage {
             yields: false,
             lost_after: None,
             is_denied: false,
+            own_key: None,
             extends_before_end: 0,
         }
     }
@@ -220,6 +223,7 @@ impl Stage {
             host: "test".to_owned(),
             limits: Limits::default(),
             git: self.git,
+            own_key: self.own_key.map(OwnKey::new),
         };
         let worker = Worker::new(Arc::clone(&leases) as Arc<dyn Leases>, Arc::clone(&runner) as _, Arc::new(clock), config);
         worker.slots().reserve().expect("a free slot").start(execution);
