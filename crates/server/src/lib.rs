@@ -29,6 +29,7 @@ mod resource;
 mod room;
 mod route;
 mod rpc;
+mod sealed_hash;
 mod stall;
 mod stream;
 mod ticket;
