@@ -30,6 +30,7 @@ mod room;
 mod route;
 mod rpc;
 mod sealed_hash;
+mod slip;
 mod stall;
 mod stream;
 mod ticket;

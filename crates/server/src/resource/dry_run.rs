@@ -17,7 +17,10 @@ pub(super) const DRY_RUN: (&str, &str) = ("dry_run", "Say what would happen and 
 
 /// Whether a call asks for it.
 pub(super) fn is_asked(call: &Call) -> Result<bool, Fault> {
-    call.query()?.flag(DRY_RUN.0)
+    let query = call.query()?;
+    // Whoever misspells it would run what they only wanted to know of.
+    query.refuse_slips(&[DRY_RUN.0])?;
+    query.flag(DRY_RUN.0)
 }
 
 /// What would come of a plan.

@@ -2679,7 +2679,7 @@ export interface components {
              */
             version?: number | null;
         };
-        /** @description Body of `POST /run`. Fields that are not known here are ignored, for other clients may send more. */
+        /** @description Body of `POST /run`. Fields that are not known here are ignored, for other clients may send more; one that looks like a slip of a known one is refused. */
         RunRequest: {
             /** @description Arguments of the program, which then runs without a shell. */
             args?: string[] | null;
