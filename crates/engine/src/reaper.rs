@@ -133,7 +133,7 @@ impl Engine {
             };
             let account = record.as_ref().and_then(Record::worker);
             let last_shown = open.lease.deadline.plus_ms(-i64::try_from(open.lease.ttl_ms).unwrap_or(i64::MAX));
-            if !account.is_some_and(|account| account.stands_since(last_shown)) {
+            if account.is_none_or(|account| !account.stands_since(last_shown)) {
                 ended.insert(open.execution);
             }
         }

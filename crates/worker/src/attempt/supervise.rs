@@ -252,7 +252,8 @@ impl<'a> Attempt<'a> {
     }
 
     /// When the command is killed because the server was not heard for too long: its lease says how long nobody else is given its lock or its
-    /// next attempt. A worker whose key is refused waits for nothing else. Where a lease says nothing, what neither has a lock nor may be tried again runs on: nobody else will ever run it.
+    /// next attempt. A worker whose key is refused waits for no longer than that. Where a lease says nothing, what neither has a lock nor may be tried
+    /// again runs on: nobody else will ever run it.
     pub(super) fn yield_at(&self) -> Option<Instant> {
         let (config, spec) = (&self.worker.config, &self.execution.spec);
         let length = match self.execution.lease.as_ref().and_then(|lease| lease.lost_after_ms) {
