@@ -120,7 +120,7 @@ impl Engine {
         Ok(())
     }
 
-    async fn look_at_workers_once(&self) -> Result<(), EngineError> {
+    pub(crate) async fn look_at_workers_once(&self) -> Result<(), EngineError> {
         if !self.attendance.is_known() {
             let present = self.ports.roster.present().await?;
             self.attendance.set(present);
@@ -188,21 +188,29 @@ impl Engine {
     /// What an execution waits for, with what only the engine knows.
     pub fn waiting_for(&self, execution: &Execution) -> Option<WaitingFor> {
         let waiting = execution.waiting_for(self.now())?;
-        let queue = &execution.spec.queue;
-        let message = match waiting.code {
-            WaitCode::Image if self.takes(Needs::Image, &execution.spec) == Some(Taker::Nobody) => {
-                format!("a worker that can run image {}: no worker here can, they run only image {LOCAL_IMAGE}", execution.spec.image)
+        let waits_for_worker = matches!(waiting.code, WaitCode::Image | WaitCode::Worker);
+        Some(self.unserved(&execution.spec).filter(|_| waits_for_worker).unwrap_or(waiting))
+    }
+
+    /// What this would wait for; `None` where somebody who is there can run it, or that is not known.
+    pub(crate) fn unserved(&self, spec: &Spec) -> Option<WaitingFor> {
+        // Whoever speaks it need not say that it is there: nobody knows that there is none.
+        if spec.is_for_job_v1() {
+            return None;
+        }
+        let (needs, queue) = (spec.needs(), &spec.queue);
+        let (code, message) = match (needs, self.takes(needs, spec)?) {
+            (Needs::Image, Taker::Nobody) => (
+                WaitCode::Image,
+                format!("a worker that can run image {}: no worker here can, they run only image {LOCAL_IMAGE}", spec.image),
+            ),
+            (Needs::Process, Taker::Nobody) => (WaitCode::Worker, format!("a worker: no worker serves queue {queue}")),
+            (Needs::Process, Taker::Unfit) => {
+                (WaitCode::Worker, format!("a free worker of queue {queue}{}: no worker of queue {queue} has them", spec.asked_labels()))
             }
-            // Whoever speaks it need not say that it is there: nobody knows that there is none.
-            WaitCode::Worker if execution.spec.is_for_job_v1() => return Some(waiting),
-            WaitCode::Worker => match self.takes(Needs::Process, &execution.spec) {
-                Some(Taker::Nobody) => format!("a worker: no worker serves queue {queue}"),
-                Some(Taker::Unfit) => format!("{}: no worker of queue {queue} has them", waiting.message),
-                Some(Taker::Somebody) | None => return Some(waiting),
-            },
-            _ => return Some(waiting),
+            (Needs::Image, Taker::Unfit) | (_, Taker::Somebody) => return None,
         };
-        Some(WaitingFor { code: waiting.code, message })
+        Some(WaitingFor { code, message })
     }
 
     /// Who takes executions like this one; `None` where that is not known.

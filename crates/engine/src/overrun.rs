@@ -161,6 +161,7 @@ mod tests {
                 heartbeat_at: None,
                 heartbeats: 0,
                 permit: false,
+                account: None,
                 lost_after_ms: None,
             },
         }

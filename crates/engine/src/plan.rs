@@ -10,6 +10,7 @@ use runvoy_model::role::Action;
 use runvoy_model::rule::{Asked, Verdict, judge};
 use runvoy_model::secret::SecretUse;
 use runvoy_model::spec::{LOCAL_IMAGE, Spec};
+use runvoy_model::status::WaitingFor;
 
 use crate::Engine;
 use crate::access::Caller;
@@ -39,10 +40,19 @@ pub struct Plan {
 pub struct DryRun {
     /// Who holds the lock that it would want.
     pub lock_held: Option<LockHeld>,
+    /// What it would wait for, where nobody who is there could run it.
+    pub waiting_for: Option<WaitingFor>,
     /// What it would be held to.
     pub limits: RunLimits,
     /// What an hour of it would cost, in millionths of a dollar; absent where nothing here could run it.
     pub cost_micro_usd_per_hour: Option<u64>,
+}
+
+impl DryRun {
+    /// Whether it would be taken: the rules let it, and its lock is free or waited for.
+    pub fn takes(&self, plan: &Plan) -> bool {
+        plan.verdict.allowed && (self.lock_held.is_none() || plan.spec.lock_wait_ms.is_some())
+    }
 }
 
 impl Engine {
@@ -60,7 +70,8 @@ impl Engine {
         };
         let served = self.worker.serves.contains(&plan.spec.needs());
         let cost_micro_usd_per_hour = served.then(|| self.config.cost_micro_usd(MS_PER_HOUR));
-        Ok(DryRun { lock_held, limits, cost_micro_usd_per_hour })
+        self.look_at_workers_once().await?;
+        Ok(DryRun { lock_held, waiting_for: self.unserved(&plan.spec), limits, cost_micro_usd_per_hour })
     }
 
     async fn holder_of(&self, name: &Name) -> Result<Option<LockHeld>, EngineError> {

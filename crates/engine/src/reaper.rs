@@ -4,12 +4,14 @@
 //! by monotonic time, is reaped. A start begins the watch anew (it lives in memory), and so do a pause of this
 //! process and a step of the wall clock, because in both a worker may have been unable to reach us through no fault of its own.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use runvoy_model::command::Reap;
 use runvoy_model::id::{ExecutionId, LeaseId};
+use runvoy_model::record::{Kind, Record};
 use runvoy_model::status::Status;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::store::OpenLease;
@@ -35,6 +37,7 @@ enum Due {
 }
 
 const TICK: Duration = Duration::from_secs(1);
+const KEY_ENDED: &str = "the key of its worker does not work any more; the command may have run in part or in full";
 
 impl Reaper {
     /// A reaper that has watched nothing yet.
@@ -75,10 +78,18 @@ impl Reaper {
         if self.watch.disturbed(monotonic, now) {
             self.overruns.forget();
         }
+        let refused = engine.of_ended_accounts(self.watch.waited_for(monotonic, &leases)).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "whether the workers of lapsed leases may come back could not be looked at");
+            HashSet::new()
+        });
+        for open in leases.iter_mut().filter(|open| refused.contains(&open.execution)) {
+            open.lease.lost_after_ms = None;
+        }
         let due = self.watch.look(monotonic, now, &leases);
         let mut first_error = None;
         for due in due {
             let done = match due {
+                Due::Reap(reap) if refused.contains(&reap.execution) => engine.reap(Reap { message: KEY_ENDED.into(), ..reap }).await,
                 Due::Reap(reap) => engine.reap(reap).await,
                 Due::ConfirmKill(id) => engine.confirm_kill(id).await,
             };
@@ -109,6 +120,24 @@ impl Reaper {
 impl Engine {
     fn runs_here(&self, open: &OpenLease) -> bool {
         open.lease.worker == self.worker.id && self.slots.get().is_some_and(|slots| slots.runs(open.execution))
+    }
+
+    /// Those of these whose worker cannot come back: the key that it showed last was revoked or replaced since.
+    async fn of_ended_accounts(&self, waited_for: Vec<&OpenLease>) -> Result<HashSet<ExecutionId>, EngineError> {
+        let (mut accounts, mut ended) = (HashMap::new(), HashSet::new());
+        for open in waited_for {
+            let Some(name) = &open.lease.account else { continue };
+            let record = match accounts.entry(name) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(place) => place.insert(self.ports.records.record(Kind::Worker, name.as_str()).await?),
+            };
+            let account = record.as_ref().and_then(Record::worker);
+            let last_shown = open.lease.deadline.plus_ms(-i64::try_from(open.lease.ttl_ms).unwrap_or(i64::MAX));
+            if account.is_none_or(|account| !account.stands_since(last_shown)) {
+                ended.insert(open.execution);
+            }
+        }
+        Ok(ended)
     }
 
     /// Acts on a lapsed lease. The log says why before the record does; that a log cannot be written or read is no reason to let a status lie.
@@ -206,6 +235,21 @@ impl Watch {
         due
     }
 
+    /// Those that have lapsed, as far as was seen, and are kept because their worker may come back.
+    fn waited_for<'l>(&self, monotonic: Duration, leases: &'l [OpenLease]) -> Vec<&'l OpenLease> {
+        let is_waited_for = |open: &&OpenLease| {
+            let seen =
+                self.seen.get(&open.execution).filter(|seen| seen.lease == open.lease.id && seen.extensions == open.lease.extensions);
+            let has_lapsed = seen.is_some_and(|seen| monotonic.saturating_sub(seen.since) > self.lapses(open));
+            has_lapsed && open.lease.lost_after_ms.is_some()
+        };
+        leases.iter().filter(is_waited_for).collect()
+    }
+
+    fn lapses(&self, open: &OpenLease) -> Duration {
+        Duration::from_millis(open.lease.ttl_ms) + self.margin
+    }
+
     fn disturbed(&self, monotonic: Duration, wall: UnixMs) -> bool {
         let Some((last_monotonic, last_wall)) = self.last_look else { return false };
         let by_monotonic = monotonic.saturating_sub(last_monotonic);
@@ -215,7 +259,7 @@ impl Watch {
     }
 
     fn due(&self, monotonic: Duration, open: &OpenLease, seen: &Seen) -> Option<Due> {
-        let lapses = Duration::from_millis(open.lease.ttl_ms) + self.margin;
+        let lapses = self.lapses(open);
         // Whoever keeps what it could not tell may come back; what was not begun has nothing to tell, and a kill is waited for no longer than ever.
         let may_come_back = open.lease.begun && open.status != Status::Terminating;
         let patience = open.lease.lost_after_ms.filter(|_| may_come_back).map_or(Duration::ZERO, Duration::from_millis);
@@ -257,6 +301,7 @@ mod tests {
                 heartbeat_at: None,
                 heartbeats: 0,
                 permit: false,
+                account: None,
                 lost_after_ms: None,
             },
         }

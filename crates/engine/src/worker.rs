@@ -97,7 +97,7 @@ impl Engine {
         Ok(MadeWorker { account: account_in(&record)?, api_key: Some(api_key) })
     }
 
-    /// Ends the key of an account. What its workers run is reaped when their leases lapse.
+    /// Ends the key of an account. What its workers run is reaped when their leases lapse, also where others would be waited for.
     pub async fn revoke_worker(&self, caller: &Caller, name: &str) -> Result<WorkerAccount, EngineError> {
         caller.may(Action::ManageWorkers)?;
         let name = Name::new(name).map_err(|_| no_account(name))?;

@@ -5,10 +5,11 @@ mod stage;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use runvoy_engine::{Config, FOREIGN_RUNNER, HealthWatch, Reaper, RunRequest};
+use runvoy_engine::{Config, Credential, FOREIGN_RUNNER, HealthWatch, Holder, LeaseAsk, Reaper, RunRequest, WorkerRequest};
 use runvoy_model::command::{Extend, Worker};
 use runvoy_model::event::{Entity, EventType};
 use runvoy_model::id::ExecutionId;
+use runvoy_model::name::Name;
 use runvoy_model::role::Role;
 use runvoy_model::status::{EndCode, Status};
 use runvoy_ports::lease::{Slot, Slots};
@@ -82,6 +83,45 @@ async fn without_retries_a_lost_worker_is_the_end_reason() {
     assert_eq!((execution.status, execution.exit_code), (Status::Failed, Some(125)));
     assert_eq!(execution.end_reason.expect("a reason").code, EndCode::WorkerLost);
     assert!(stage.lease(&worker(3, false), TTL_MS).await.is_none(), "it must not run twice unasked");
+}
+
+/// Makes an account whose worker runs one more execution, and may be silent for ten minutes.
+async fn run_with_account(stage: &Stage, account: &str, number: u8) -> ExecutionId {
+    let ada = stage.admitted("ada@example.com", Role::Admin).await;
+    let request = WorkerRequest { name: account.into(), ..WorkerRequest::default() };
+    let key = stage.engine.create_worker(&ada, &request).await.expect("made").api_key.expect("a key");
+    let caller = stage.engine.authenticate(Credential::Key(key), "10.0.0.9".into(), "r".into()).await.expect("it is known");
+    stage.run(command("deploy")).await;
+    let worker = worker(number, false);
+    let holder = Holder { worker: worker.id, caller: Some(caller) };
+    let queues = vec![Name::new("default").expect("a name")];
+    let ask = LeaseAsk { worker, queues, max: 1, ttl_ms: TTL_MS, begin: true, lost_after_ms: Some(600_000) };
+    stage.engine.lease(&holder, ask).await.expect("the store answers").pop().expect("a lease").id
+}
+
+#[tokio::test]
+async fn what_a_worker_ran_whose_key_has_ended_is_reaped_when_its_lease_lapses() {
+    let stage = Stage::new(config());
+    let mut reaper = Reaper::new(stage.engine.clone());
+    let mut ran = Vec::new();
+    for (number, account) in [(2, "revoked"), (3, "rotated"), (4, "stands")] {
+        ran.push(run_with_account(&stage, account, number).await);
+    }
+    let ada = stage.admitted("ada@example.com", Role::Admin).await;
+    stage.clock.pass(10);
+    stage.engine.revoke_worker(&ada, "revoked").await.expect("revoked");
+    stage.engine.rotate_worker(&ada, "rotated", None).await.expect("another key");
+    let found = async |id| stage.store.get(id).await.expect("store").expect("there");
+    watch(&stage, &mut reaper, 3).await;
+    for id in &ran {
+        assert_eq!(found(*id).await.status, Status::Running, "its lease has not lapsed");
+    }
+    watch(&stage, &mut reaper, 3).await;
+    for id in &ran[..2] {
+        let reason = found(*id).await.end_reason.expect("a reason");
+        assert!(reason.code == EndCode::WorkerLost && reason.message.contains("key"), "{reason:?}");
+    }
+    assert_eq!(found(ran[2]).await.status, Status::Running, "it may come back");
 }
 
 #[tokio::test]

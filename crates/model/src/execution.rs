@@ -118,6 +118,9 @@ pub struct Lease {
     /// It holds a permit of its queue, which was limited when it was given.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub permit: bool,
+    /// The account whose key its worker showed; absent for one that lives inside a server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<Name>,
     /// How long its worker may be silent before it counts as lost; absent: as long as it lasts. Only where nothing waits for its end: it has no lock,
     /// and no attempt is left that another worker could begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]

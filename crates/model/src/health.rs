@@ -33,7 +33,7 @@ impl Default for Thresholds {
 pub enum Health {
     /// Heard of a short while ago.
     Healthy,
-    /// Quiet for a while.
+    /// Quiet for a while, or its lease has lapsed.
     Warning,
     /// Running for very long.
     Overtime,
@@ -93,6 +93,8 @@ impl TaskHealth {
             _ if is_overtime => Health::Overtime,
             _ if is_silent => Health::Critical,
             silent_ms if silent_ms > thresholds.healthy_within_ms => Health::Warning,
+            // Events come once a minute at most: that nobody extends its lease is known sooner.
+            _ if execution.worker_unreachable(now).is_some() => Health::Warning,
             _ => Health::Healthy,
         };
         let task = execution.spec.task.as_ref().map(|task| (task.job, task.task.clone()));

@@ -155,7 +155,7 @@ impl Spec {
     }
 
     /// The labels that were asked for, as a message goes on with them.
-    pub(crate) fn asked_labels(&self) -> String {
+    pub fn asked_labels(&self) -> String {
         let asked = self.worker_labels.iter().filter(|(key, _)| key.as_str() != PROTOCOL_LABEL);
         let labels: Vec<String> = asked.map(|(key, value)| format!("{key}={value}")).collect();
         if labels.is_empty() { String::new() } else { format!(" with {}", labels.join(", ")) }

@@ -96,6 +96,11 @@ impl WorkerAccount {
         self.revoked_at.is_none() && bool::from(self.key.hash().ct_eq(hash))
     }
 
+    /// Whether whoever showed its key at this time has a key that still works.
+    pub fn stands_since(&self, at: UnixMs) -> bool {
+        self.revoked_at.is_none() && self.keyed_at <= at
+    }
+
     /// Whose its key is, where an e-mail stands otherwise.
     pub fn owner(&self) -> String {
         format!("{WORKER_OWNER}{}", self.name)

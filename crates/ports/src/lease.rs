@@ -36,6 +36,13 @@ pub enum LeaseError {
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
+impl LeaseError {
+    /// What was wrong in the first place, for people who read a log.
+    pub fn cause(&self) -> String {
+        std::error::Error::source(self).map_or_else(|| self.to_string(), ToString::to_string)
+    }
+}
+
 /// What an attempt needs beside its own record: the values of its secrets, for its own process only, and what other tasks gave.
 #[derive(Clone, Default)]
 pub struct Materials {
@@ -102,6 +109,11 @@ pub trait Leases: Send + Sync {
     /// counts from before it was begun.
     fn held_since(&self, _fence: Fence) -> Option<Instant> {
         None
+    }
+
+    /// Whether the server said lately that it does not take this worker's key: then no lease is kept beyond its length, because none will be extended.
+    fn is_denied(&self) -> bool {
+        false
     }
 
     /// The worker says nothing more of this attempt. What was published and is on its way still goes there.

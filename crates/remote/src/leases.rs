@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -40,6 +41,7 @@ use crate::wal::{Opening, Wal};
 const WAIT: Duration = Duration::from_secs(25);
 /// What is large may take this long.
 const LARGE_WITHIN: Duration = Duration::from_secs(60);
+const DENIED: &str = "the server did not take the worker's key any more, and the worker ended the command";
 const CUT_OFF: &str = "the worker could not reach the server for too long and ended the command";
 
 /// What a worker elsewhere can be told.
@@ -69,6 +71,8 @@ pub struct RemoteLeases {
     backoff: Mutex<Backoff>,
     closing: watch::Sender<bool>,
     denied: watch::Sender<Option<Fault>>,
+    /// The last extend that was answered said that the key is not taken.
+    is_key_refused: AtomicBool,
 }
 
 /// A lease that an attempt runs under.
@@ -101,6 +105,7 @@ impl RemoteLeases {
             backoff: Mutex::default(),
             closing: watch::Sender::new(false),
             denied: watch::Sender::new(None),
+            is_key_refused: AtomicBool::new(false),
         }
     }
 
@@ -243,6 +248,26 @@ impl RemoteLeases {
         None
     }
 
+    /// Remembers whether the server takes the key. One that has every place taken asks for no work: it hears so from its extends alone.
+    fn note_key(&self, fault: Option<&Fault>) {
+        match fault {
+            None => self.is_key_refused.store(false, Ordering::Relaxed),
+            Some(fault @ Fault::Key(_)) => {
+                if !self.is_key_refused.swap(true, Ordering::Relaxed) {
+                    tracing::error!(%fault, "no lease can be extended: what runs is ended before its lease lapses");
+                }
+                self.denied.send_if_modified(|denied| {
+                    let is_new = denied.is_none();
+                    if is_new {
+                        *denied = Some(fault.clone());
+                    }
+                    is_new
+                });
+            }
+            Some(_) => {}
+        }
+    }
+
     /// Waits before work is asked for again, or for good where there will be none.
     async fn rest(&self, fault: Fault) {
         let mut closing = self.closing.subscribe();
@@ -322,6 +347,7 @@ impl Leases for RemoteLeases {
             ..Default::default()
         };
         let asked = self.link.call(self.link.within(), |server| async move { server.update_job(request).await }).await;
+        self.note_key(asked.as_ref().err());
         let answer = asked.map_err(Fault::into_lease_error)?.into_owned();
         let kill = answer.kill.into_option().map(|kill| KillRequest { by: kill.by, at: UnixMs(kill.at_ms), force: kill.force });
         Ok(Extended { ttl_ms: answer.lease_ttl_ms, kill })
@@ -358,9 +384,13 @@ impl Leases for RemoteLeases {
         self.held.lock().get(&fence.lease).map(|held| held.since)
     }
 
+    fn is_denied(&self) -> bool {
+        self.is_key_refused.load(Ordering::Relaxed)
+    }
+
     fn leave(&self, fence: Fence) {
         if let Some(held) = self.held.lock().remove(&fence.lease) {
-            held.outbox.leave(CUT_OFF);
+            held.outbox.leave(if self.is_denied() { DENIED } else { CUT_OFF });
         }
     }
 }

@@ -39,6 +39,7 @@ pub fn worker_config(settings: &Settings, lease_ttl: Duration, host: String) -> 
         home: home(settings),
         host,
         git: runvoy_worker::Git { reach: git_reach(settings), ca_file: settings.git_ca_file.clone() },
+        own_key: None,
         limits: Limits {
             memory_bytes: settings.limit_memory_bytes,
             pids: settings.limit_pids,

@@ -229,6 +229,23 @@ fn what_the_server_has_not_heard_is_said_and_kept() {
 }
 
 #[test]
+fn a_worker_whose_key_is_revoked_ends_what_it_runs_and_says_why() {
+    let (dir, server, setup) = pair(&["--concurrency", "1", "--lease", "3s"]);
+    let mut child = setup.spawn_in(&dir.path().join("worker"));
+    let id = server.run("echo begun; sleep 600");
+    eventually("it runs", || output(&server, &id).contains("begun"));
+    assert!(server.cli(&["workers", "revoke", "w1", "--yes"]).status.success());
+    let status = child.wait().expect("it ends");
+    let mut said = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
+    assert_eq!(status.code(), Some(4), "{said}");
+    assert!(said.lines().last().is_some_and(|line| line.starts_with("error: the server does not take the key")), "{said}");
+    assert!(is_gone(&id));
+    let status = server.wait(&id);
+    assert_eq!((&status["status"], &status["end_reason"]["code"]), (&json!("FAILED"), &json!("worker_lost")), "{status}");
+}
+
+#[test]
 fn a_worker_without_work_stops_at_once() {
     let (_dir, _server, setup) = pair(&[]);
     let mut worker = setup.start();

@@ -19,6 +19,7 @@ use crate::body::{self, BODY_TIMEOUT, MOST_OPENED_BYTES, Unread};
 use crate::fault::Fault;
 use crate::query::Query;
 use crate::room::Load;
+use crate::slip;
 
 /// The largest body that a route takes, unless it says otherwise.
 pub(crate) const MOST_BODY_BYTES: usize = 1 << 20;
@@ -103,8 +104,20 @@ impl Call {
         self.json_within(MOST_BODY_BYTES).await
     }
 
+    /// The same, where a field that looks like a slip of a known one, or like one of these parameters of the address, is refused.
+    pub(crate) async fn json_without_slips<T: DeserializeOwned>(&self, parameters: &[&str]) -> Result<Option<T>, Fault> {
+        let Some(body) = self.json_text(MOST_BODY_BYTES).await? else { return Ok(None) };
+        slip::refuse_fields::<T>(&body, parameters)?;
+        opened(&body).map(Some)
+    }
+
     /// The body as JSON of at most this many bytes; `None` where there is none.
     pub(crate) async fn json_within<T: DeserializeOwned>(&self, most: usize) -> Result<Option<T>, Fault> {
+        self.json_text(most).await?.map(|body| opened(&body)).transpose()
+    }
+
+    /// The text of the body, which there is room to open.
+    async fn json_text(&self, most: usize) -> Result<Option<Bytes>, Fault> {
         let body = std::mem::replace(&mut *self.body.lock(), Body::empty());
         let body = self.read(body, most).await?;
         if body.is_empty() {
@@ -121,14 +134,7 @@ impl Call {
             return Err(Fault::too_many_values(MOST_OPENED_BYTES));
         }
         self.load.set(opened)?;
-        match axum::Json::<T>::from_bytes(&body) {
-            Ok(axum::Json(value)) => Ok(Some(value)),
-            // The cause names the field; the rejection itself only says that there is one.
-            Err(rejection) => {
-                let message = rejection.source().map_or_else(|| rejection.body_text(), ToString::to_string);
-                Err(Fault::invalid("body", message))
-            }
-        }
+        Ok(Some(body))
     }
 
     async fn read(&self, mut body: Body, most: usize) -> Result<Bytes, Fault> {
@@ -142,5 +148,17 @@ impl Call {
             Unread::Late => Fault::invalid("body", format!("did not come in within {} s", BODY_TIMEOUT.as_secs())),
             Unread::NoRoom => Fault::NoRoom,
         })
+    }
+}
+
+/// What a text of JSON says.
+fn opened<T: DeserializeOwned>(text: &[u8]) -> Result<T, Fault> {
+    match axum::Json::<T>::from_bytes(text) {
+        Ok(axum::Json(value)) => Ok(value),
+        // The cause names the field; the rejection itself only says that there is one.
+        Err(rejection) => {
+            let message = rejection.source().map_or_else(|| rejection.body_text(), ToString::to_string);
+            Err(Fault::invalid("body", message))
+        }
     }
 }

@@ -29,6 +29,8 @@ mod resource;
 mod room;
 mod route;
 mod rpc;
+mod sealed_hash;
+mod slip;
 mod stall;
 mod stream;
 mod ticket;

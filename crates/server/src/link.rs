@@ -11,6 +11,8 @@ use runvoy_model::time::UnixMs;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
+use crate::sealed_hash::{open, seal};
+
 const LIVES_MS: i64 = 48 * 3600 * 1000;
 const AUDIENCE: &str = "web-viewer";
 /// The one header there is: no other way of signing is ever looked at.
@@ -72,7 +74,7 @@ impl LinkKey {
             aud: AUDIENCE.to_owned(),
             sub: link.email.clone(),
             execution_id: link.execution,
-            key: link.key_hash.map(|hash| hex(&hash)),
+            key: link.key_hash.map(|hash| hex(&seal(&self.0, &hash))),
             iat: link.issued_at.0.div_euclid(1000),
             exp: link.expires_at.0.div_euclid(1000),
             issued_ms: link.issued_at.0,
@@ -98,7 +100,7 @@ impl LinkKey {
         }
         let claims: Claims = serde_json::from_slice(&decode(claims)?).map_err(|_| BadLink)?;
         let key_hash = match claims.key {
-            Some(digits) => Some(unhex(&digits).ok_or(BadLink)?),
+            Some(digits) => Some(open(&self.0, &unhex(&digits).ok_or(BadLink)?)),
             None => None,
         };
         let expires_at = UnixMs(claims.exp.saturating_mul(1000));
@@ -144,6 +146,15 @@ mod tests {
             assert_eq!(key.read(&text, UnixMs(4_999)), Ok(link));
             assert_eq!(key.read(&text, UnixMs(5_000)), Err(BadLink));
         }
+    }
+
+    #[test]
+    fn whoever_has_a_link_does_not_learn_the_hash_of_a_key() {
+        let text = LinkKey::new(&[1; 32]).sign(&link());
+        let claims = BASE64_URL_SAFE_NO_PAD.decode(text.split('.').nth(1).expect("three parts")).expect("base64");
+        let claims: serde_json::Value = serde_json::from_slice(&claims).expect("JSON");
+        let key = claims["key"].as_str().expect("a text");
+        assert!(key.len() == 96 && !key.contains("09090909"), "{key}");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Parameters of a query, read one by one, so that a wrong one is refused by its name. Parameters that are not known are ignored.
+//! Parameters of a query, read one by one, so that a wrong one is refused by its name. Parameters that are not known are
+//! ignored, unless a route refuses those that look like one that is.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -6,6 +7,7 @@ use std::str::FromStr;
 use http::{HeaderName, Uri};
 
 use crate::fault::Fault;
+use crate::slip;
 
 /// Where the next page of a list begins.
 pub(crate) const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
@@ -25,6 +27,11 @@ impl Query {
         let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri);
         let pairs = pairs.map_err(|_| Fault::invalid("query", "is not a list of name=value pairs"))?.0;
         Ok(Self { pairs })
+    }
+
+    /// Refuses a parameter that is not known and looks like one of these.
+    pub(crate) fn refuse_slips(&self, known: &[&str]) -> Result<(), Fault> {
+        slip::refuse_parameters(self.pairs.iter().map(|(name, _)| name.as_str()), known)
     }
 
     /// A parameter as it is; `None` where it is absent or empty.

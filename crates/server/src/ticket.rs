@@ -2,8 +2,8 @@
 //! execution and one user's key, lives ten minutes, may be used again in that time, and is worth no more than the key behind it: whoever takes
 //! one looks the key up again.
 //!
-//! Its text is the base64url of: version byte, expiry (Unix ms, 8 bytes big-endian), execution (16), 1 and the key's hash (32) or 0, e-mail, then
-//! HMAC-SHA256 (32) over all before it.
+//! Its text is the base64url of: version byte, expiry (Unix ms, 8 bytes big-endian), execution (16), 1 and the key's sealed hash (48) or 0, e-mail,
+//! then HMAC-SHA256 (32) over all before it.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -13,7 +13,9 @@ use runvoy_model::id::ExecutionId;
 use runvoy_model::time::UnixMs;
 use sha2::Sha256;
 
-const VERSION: u8 = 1;
+use crate::sealed_hash::{SEALED_BYTES, open, seal};
+
+const VERSION: u8 = 2;
 const LIVES_MS: i64 = 10 * 60 * 1000;
 const MAC_BYTES: usize = 32;
 /// No ticket of ours is longer: version, expiry, execution, hash, the longest e-mail there is, and the MAC.
@@ -65,7 +67,7 @@ impl TicketKey {
         match &ticket.key_hash {
             Some(hash) => {
                 bytes.push(1);
-                bytes.extend_from_slice(hash);
+                bytes.extend_from_slice(&seal(&self.0, hash));
             }
             None => bytes.push(0),
         }
@@ -83,7 +85,7 @@ impl TicketKey {
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| BadTicket)?;
         let (said, mac) = bytes.split_at_checked(bytes.len().saturating_sub(MAC_BYTES)).ok_or(BadTicket)?;
         self.mac(said).verify_slice(mac).map_err(|_| BadTicket)?;
-        let ticket = parse(said).ok_or(BadTicket)?;
+        let ticket = self.parse(said).ok_or(BadTicket)?;
         if ticket.expires_at > now { Ok(ticket) } else { Err(BadTicket) }
     }
 
@@ -94,29 +96,29 @@ impl TicketKey {
         mac.update(said);
         mac
     }
+
+    fn parse(&self, said: &[u8]) -> Option<Ticket> {
+        let (version, rest) = said.split_first()?;
+        let (expiry, rest) = rest.split_first_chunk::<8>()?;
+        let (execution, rest) = rest.split_first_chunk::<16>()?;
+        let (has_key, rest) = rest.split_first()?;
+        let (key_hash, email) = match has_key {
+            1 => {
+                let (sealed, rest) = rest.split_first_chunk::<SEALED_BYTES>()?;
+                (Some(open(&self.0, sealed)), rest)
+            }
+            _ => (None, rest),
+        };
+        let email = String::from_utf8(email.to_vec()).ok()?;
+        let ticket =
+            Ticket { execution: ExecutionId::from_bytes(*execution), email, key_hash, expires_at: UnixMs(i64::from_be_bytes(*expiry)) };
+        (*version == VERSION).then_some(ticket)
+    }
 }
 
 /// Whether a text could be a ticket of ours; says nothing about whether it is a good one. No API key does: they begin with other bytes.
 pub(crate) fn looks_like_ticket(text: &str) -> bool {
     text.len() <= MOST_CHARS && BASE64_URL_SAFE_NO_PAD.decode(text).is_ok_and(|bytes| bytes.len() > MAC_BYTES && bytes[0] == VERSION)
-}
-
-fn parse(said: &[u8]) -> Option<Ticket> {
-    let (version, rest) = said.split_first()?;
-    let (expiry, rest) = rest.split_first_chunk::<8>()?;
-    let (execution, rest) = rest.split_first_chunk::<16>()?;
-    let (has_key, rest) = rest.split_first()?;
-    let (key_hash, email) = match has_key {
-        1 => {
-            let (hash, rest) = rest.split_first_chunk::<32>()?;
-            (Some(*hash), rest)
-        }
-        _ => (None, rest),
-    };
-    let email = String::from_utf8(email.to_vec()).ok()?;
-    let ticket =
-        Ticket { execution: ExecutionId::from_bytes(*execution), email, key_hash, expires_at: UnixMs(i64::from_be_bytes(*expiry)) };
-    (*version == VERSION).then_some(ticket)
 }
 
 #[cfg(test)]
@@ -136,6 +138,12 @@ mod tests {
             assert_eq!(key.read(&text, UnixMs(999)), Ok(ticket));
             assert_eq!(key.read(&text, UnixMs(1_000)), Err(BadTicket));
         }
+    }
+
+    #[test]
+    fn whoever_has_a_ticket_does_not_learn_the_hash_of_a_key() {
+        let bytes = BASE64_URL_SAFE_NO_PAD.decode(TicketKey::new([1; 32]).sign(&ticket())).expect("own encoding");
+        assert!(!bytes.windows(8).any(|part| part == [9; 8]));
     }
 
     #[test]

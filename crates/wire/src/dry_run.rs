@@ -5,12 +5,13 @@ use serde::{Deserialize, Serialize};
 use crate::lock::LockHeld;
 use crate::null_is_empty;
 use crate::rule::Verdict;
+use crate::status::Reason;
 
 /// Answer to `POST /run?dry_run=1` and `POST /playbooks/{name}/run?dry_run=1`. Nothing was recorded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DryRunResponse {
-    /// Whether it would be taken. A lock that is held is told beside it and does not make it false.
+    /// Whether it would be taken: no rule forbids it, and its lock is free or waited for.
     pub allowed: bool,
     /// The id of the image it would run in.
     pub image_id: String,
@@ -48,6 +49,9 @@ pub struct DryRunResponse {
     /// Seconds that it would wait in line for the lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_wait: Option<u64>,
+    /// What it would wait for, where no worker that is there could run it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_for: Option<Reason>,
     /// The queue it would go through.
     pub queue: String,
     /// 1 (first) to 5 (last).

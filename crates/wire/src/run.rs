@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::null_is_empty;
 use crate::status::Status;
 
-/// Body of `POST /run`. Fields that are not known here are ignored, for other clients may send more.
+/// Body of `POST /run`. Fields that are not known here are ignored, for other clients may send more; one that looks like a slip of a known one is refused.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RunRequest {

@@ -29,6 +29,7 @@ use crate::exchange;
 use crate::git_failure;
 use crate::material::{GIVE_UP_AFTER, NotHad, fetch, mask};
 use crate::output::Recorder;
+use crate::own_key::OwnKey;
 use crate::report::{Publisher, Unpublished};
 use crate::running::{Cause, Running};
 use crate::transcript::Transcript;
@@ -112,7 +113,7 @@ impl<'a> Attempt<'a> {
             stopping,
             materials: Materials::default(),
             warnings: Vec::new(),
-            recorder: Recorder::default(),
+            recorder: Recorder::new(worker.config.own_key.as_ref().and_then(OwnKey::mask)),
             transcript: None,
             publisher: Some(Publisher::new(Arc::clone(&worker.leases), fence, worker.config.output_patience)),
             unkept: Unkept::default(),
@@ -183,7 +184,8 @@ impl<'a> Attempt<'a> {
             NotHad::Unavailable(message) => (Some(Outcome::StartFailed { message }), None),
         })?;
         // A large secret takes a while, which no other task shall wait for.
-        let masking = tokio::task::spawn_blocking(move || (mask(&materials), materials));
+        let own_key = self.worker.config.own_key.clone();
+        let masking = tokio::task::spawn_blocking(move || (mask(&materials, own_key.as_ref().map(OwnKey::text)), materials));
         let (masked, materials) = self.wait_for(masking).await?.expect("masking does not panic");
         let (mask, warnings) = masked.map_err(|message| (Some(Outcome::Refused { message, category: Category::Validation }), None))?;
         (self.recorder, self.warnings, self.materials) = (Recorder::new(mask), warnings, materials);
@@ -313,7 +315,12 @@ impl Attempt<'_> {
     /// A cut-off worker has ended the command: whoever reads the log later is told why.
     async fn leave_word(&mut self) {
         if self.is_cut_off {
-            let line = "the server could not be reached for too long: the command was ended".to_owned();
+            let why = if self.worker.leases.is_denied() {
+                "the server does not take the worker's key any more"
+            } else {
+                "the server could not be reached for too long"
+            };
+            let line = format!("{why}: the command was ended");
             timeout(LAST_WORD_WITHIN, self.publish_last_lines(&[line])).await.ok();
         }
     }

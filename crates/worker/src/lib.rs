@@ -8,6 +8,7 @@ mod exchange;
 mod git_failure;
 mod material;
 mod output;
+mod own_key;
 mod report;
 mod running;
 mod transcript;
@@ -16,4 +17,5 @@ mod worker;
 use runvoy_model::mask;
 
 pub use crate::checkout::Git;
+pub use crate::own_key::OwnKey;
 pub use crate::worker::{Config, Worker};

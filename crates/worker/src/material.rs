@@ -51,14 +51,15 @@ fn values(materials: &Materials) -> Vec<&str> {
     secrets.chain(token.flatten()).collect()
 }
 
-/// The mask of everything in the materials, and what the log should say about secrets that cannot be masked well: names, never values.
+/// The mask of everything in the materials and of the worker's own key, and what the log should say about secrets that cannot be masked well: names, never values.
 /// The error says why they cannot be masked at all. Large ones take a while.
-pub(crate) fn mask(materials: &Materials) -> Result<(Option<Arc<Mask>>, Vec<String>), String> {
+pub(crate) fn mask(materials: &Materials, own_key: Option<&str>) -> Result<(Option<Arc<Mask>>, Vec<String>), String> {
     let too_much = |TooMuch(bytes): TooMuch| {
         let count = materials.secrets.len() + usize::from(materials.git_token.is_some());
         format!("its {count} secrets are {bytes} bytes together, too much to be masked in its log: give it fewer or smaller ones")
     };
-    let values = values(materials);
+    let mut values = values(materials);
+    values.extend(own_key);
     let named = materials.secrets.iter().chain(&materials.git_token).zip(strengths(&values).map_err(too_much)?);
     let warning = |name, strength| match strength {
         Strength::Full => None,
@@ -86,7 +87,7 @@ mod tests {
     #[test]
     fn short_secrets_are_named_and_their_values_are_not() {
         let secrets = vec![material("good", "long enough"), material("pin", "1234"), material("bit", "x")];
-        let (_, warnings) = mask(&Materials { secrets, ..Materials::default() }).expect("few bytes");
+        let (_, warnings) = mask(&Materials { secrets, ..Materials::default() }, None).expect("few bytes");
         assert_eq!(warnings.len(), 2);
         assert!(warnings[0].contains("pin") && warnings[1].contains("bit"), "{warnings:?}");
         assert!(!warnings.concat().contains("1234"));
@@ -95,20 +96,21 @@ mod tests {
     #[test]
     fn the_token_behind_a_user_is_masked_by_itself() {
         let materials = Materials { git_token: Some(material("tok", "deploy:s3cr3t-token")), ..Materials::default() };
-        let mask = mask(&materials).expect("few bytes").0.expect("a mask");
+        let mask = mask(&materials, None).expect("few bytes").0.expect("a mask");
         assert_eq!(mask.text("deploy:s3cr3t-token or s3cr3t-token"), "*** or ***");
-        assert!(super::mask(&Materials::default()).expect("nothing").0.is_none());
+        assert!(super::mask(&Materials::default(), None).expect("nothing").0.is_none());
     }
 
     #[test]
     fn long_secrets_are_named_and_too_many_of_them_are_refused() {
         let long = |name: String| material(&name, &"long value \n".repeat(5_000));
-        let (mask, warnings) = mask(&Materials { secrets: vec![long("cert".to_owned())], ..Materials::default() }).expect("one of them");
+        let (mask, warnings) =
+            mask(&Materials { secrets: vec![long("cert".to_owned())], ..Materials::default() }, None).expect("one of them");
         assert_eq!(warnings.len(), 1);
         assert!(warnings[0].contains("cert is long"), "{warnings:?}");
         assert_eq!(mask.expect("a mask").text("a long value"), "a ***");
         let secrets = (0..5).map(|n| long(format!("cert-{n}"))).collect();
-        let refused = super::mask(&Materials { secrets, ..Materials::default() }).err().expect("five of them");
+        let refused = super::mask(&Materials { secrets, ..Materials::default() }, None).err().expect("five of them");
         assert!(refused.contains("its 5 secrets are 300000 bytes together"), "{refused}");
     }
 }

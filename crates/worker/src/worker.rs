@@ -15,6 +15,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::attempt::Attempt;
 use crate::checkout::Git;
+use crate::own_key::OwnKey;
 
 /// What a worker can be told.
 #[derive(Debug, Clone)]
@@ -41,6 +42,8 @@ pub struct Config {
     pub limits: Limits,
     /// What may be cloned, and how.
     pub git: Git,
+    /// The key that the worker shows its server; `None` where it shows none.
+    pub own_key: Option<OwnKey>,
 }
 
 /// How far a worker has been told to stop.

@@ -30,7 +30,11 @@ fn describe(plan: &DryRunResponse, git_token: Option<&str>, colour: bool) -> Str
         limits.processes.map(|processes| format!("{processes} processes")),
         limits.log_bytes.map(|bytes| format!("{} of log", human_bytes(bytes))),
     ];
-    let heading = if plan.allowed { paint("it would run", Tone::Good, colour) } else { paint("it would be refused", Tone::Bad, colour) };
+    let heading = match (plan.allowed, &plan.waiting_for) {
+        (false, _) => paint("it would be refused", Tone::Bad, colour),
+        (true, Some(_)) => paint("it would wait", Tone::Warning, colour),
+        (true, None) => paint("it would run", Tone::Good, colour),
+    };
     let image = if plan.image.is_empty() || plan.image == plan.image_id {
         plan.image_id.clone()
     } else {
@@ -47,6 +51,7 @@ fn describe(plan: &DryRunResponse, git_token: Option<&str>, colour: bool) -> Str
             ("secrets", Some(secrets.join(", "))),
             ("lock", plan.lock.as_ref().map(|lock| format!("{lock}{held}"))),
             ("lock wait", plan.lock_wait.map(seconds)),
+            ("waits for", plan.waiting_for.as_ref().map(|reason| reason.message.clone())),
             ("queue", Some(format!("{}, priority {}", plan.queue, plan.priority))),
             ("retries", Some(plan.retries.to_string())),
             ("timeout", plan.timeout.map(seconds)),
@@ -113,5 +118,14 @@ mod tests {
         cost       $0.0123 an hour
         deny  no-prod  lock prod matches prod*
         ");
+    }
+
+    #[test]
+    fn what_nobody_would_take_does_not_run() {
+        let text = r#"{"allowed":true,"image_id":"local","image":"local","command":"true","queue":"ghost","priority":3,"retries":0,
+            "waiting_for":{"code":"worker","message":"a worker: no worker serves queue ghost"}}"#;
+        let plan: DryRunResponse = serde_json::from_str(text).expect("the contract's fields");
+        let described = describe(&plan, None, false);
+        assert!(described.starts_with("it would wait\n") && described.contains("no worker serves queue ghost"), "{described}");
     }
 }

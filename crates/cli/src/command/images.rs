@@ -13,7 +13,7 @@ use crate::terminal::Tone;
 
 const EXAMPLES: &str = "\
 Examples:
-  runvoy images register alpine:3.20 --set-default
+  runvoy images register alpine:3.20
   runvoy images register ghcr.io/org/tools:1 --cpu 512 --memory 1024 --runtime-platform Linux/ARM64
   runvoy images list
   runvoy images show alpine:3.20
@@ -32,7 +32,7 @@ pub struct ImagesArgs {
 enum ImagesCommand {
     /// Register an image, so that commands may run in it
     #[command(
-        before_help = "Examples:\n  runvoy images register alpine:3.20 --set-default\n  runvoy images register ghcr.io/org/tools:1 --cpu 512 --memory 1024"
+        before_help = "Examples:\n  runvoy images register alpine:3.20\n  runvoy images register ghcr.io/org/tools:1 --cpu 512 --memory 1024"
     )]
     Register(RegisterArgs),
     /// List the images
@@ -59,7 +59,7 @@ enum ImagesCommand {
 struct RegisterArgs {
     /// Image as a registry knows it: [HOST/]NAME[:TAG]
     image: String,
-    /// Make it the one for commands that name none
+    /// Make it the one for commands that name none: they wait where no worker can run it
     #[arg(long)]
     set_default: bool,
     /// CPU units; 1024 are one core

@@ -15,6 +15,7 @@ use crate::status::Status;
 use crate::step::Step;
 use crate::time::UnixMs;
 use crate::view::{PassOver, View, Writes};
+use crate::worker::account_of;
 
 /// Heartbeat events are written no more often than this.
 const HEARTBEAT_EVERY_MS: i64 = 60_000;
@@ -37,7 +38,8 @@ pub(super) fn lease<V: View>(view: &mut V, step: &Step, request: &LeaseRequest) 
     choice.stranded(view)?;
     choice.gate.write(&mut writes);
     for ((mut execution, permit), lease) in choice.taken.into_iter().zip(&request.leases) {
-        let given = Grant { lease: *lease, ttl_ms: request.ttl_ms, lost_after_ms: request.lost_after_ms, permit };
+        let (ttl_ms, lost_after_ms) = (request.ttl_ms, request.lost_after_ms);
+        let given = Grant { lease: *lease, ttl_ms, lost_after_ms, permit, account: account(step) };
         grant(&mut execution, step, &request.worker, &given);
         if request.begin {
             start_attempt(&mut execution, step, &mut writes);
@@ -162,6 +164,12 @@ pub(super) struct Grant {
     pub ttl_ms: u64,
     pub lost_after_ms: Option<u64>,
     pub permit: bool,
+    pub account: Option<Name>,
+}
+
+/// The account whose key whoever asks for a lease has shown.
+fn account(step: &Step) -> Option<Name> {
+    Name::new(account_of(&step.authority.as_ref()?.email)?).ok()
 }
 
 pub(super) fn grant(execution: &mut Execution, step: &Step, worker: &Worker, given: &Grant) {
@@ -183,6 +191,7 @@ pub(super) fn grant(execution: &mut Execution, step: &Step, worker: &Worker, giv
         heartbeat_at: None,
         heartbeats: 0,
         permit: given.permit,
+        account: given.account.clone(),
         lost_after_ms: given.lost_after_ms.filter(|_| is_last),
     });
 }

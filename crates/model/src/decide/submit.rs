@@ -49,7 +49,8 @@ pub(super) fn submit<V: View>(view: &mut V, step: &Step, submit: &Submit) -> Dec
         if is_open(view, step, &mut gate, &execution, &to.worker)? {
             let permit = gate.enter(view, &execution)?;
             gate.write(&mut writes);
-            grant(&mut execution, step, &to.worker, &Grant { lease: to.lease, ttl_ms: to.ttl_ms, lost_after_ms: None, permit });
+            let given = Grant { lease: to.lease, ttl_ms: to.ttl_ms, lost_after_ms: None, permit, account: None };
+            grant(&mut execution, step, &to.worker, &given);
             start_attempt(&mut execution, step, &mut writes);
         }
     }

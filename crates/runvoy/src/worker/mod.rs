@@ -12,7 +12,7 @@ use anyhow::{Context, anyhow};
 use runvoy_cli::GlobalArgs;
 use runvoy_ports::clock::{Clock, IdSource};
 use runvoy_remote::{Attendant, Attended, Config, Fault, RemoteLeases, WorkerInfo, WorkerNeed};
-use runvoy_worker::Worker;
+use runvoy_worker::{OwnKey, Worker};
 use tokio::time::{sleep, timeout};
 
 pub use self::failure::Failure;
@@ -59,7 +59,7 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
         serves: vec![WorkerNeed::Process.into()],
         ..WorkerInfo::default()
     };
-    let url = endpoint.address.to_string();
+    let (url, own_key) = (endpoint.address.to_string(), OwnKey::new(&endpoint.key));
     let config = Config {
         endpoint,
         worker: info,
@@ -81,6 +81,7 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
         // A short lease is given up late in its life too.
         yields_before: Some(YIELD_BEFORE.min(times.lease / 3)),
         lost_after: Some(times.lost_after),
+        own_key: Some(own_key),
         ..runner::worker_config(&settings, times.lease, host)
     };
     let worker = Worker::new(Arc::clone(&leases) as _, runner, clock, config);
@@ -213,7 +214,8 @@ async fn until_the_end(worker: &Worker, leases: &RemoteLeases, stops: &mut Stops
         }
     }
     // Attempts that were given up, and those that an earlier start left, have nobody else who waits for them.
-    if leases.untold() > 0 {
+    // Whoever does not take the key takes nothing of this start.
+    if leases.untold() > 0 && !matches!(denied, Some(Fault::Key(_))) {
         tracing::info!(attempts = leases.untold(), "waiting until the server has heard everything");
         tokio::select! {
             told = timeout(TELL_WITHIN, leases.told_all()) => drop(told),

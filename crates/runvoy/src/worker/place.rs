@@ -11,7 +11,7 @@ use runvoy_cli::GlobalArgs;
 use runvoy_remote::{Address, Endpoint, InvalidAddress};
 
 use super::Failure;
-use crate::data_dir::{DataDir, DirLock};
+use crate::data_dir::{DataDir, DirLock, check_private};
 
 /// The worker's own directory, while it has it.
 pub struct Place {
@@ -64,9 +64,11 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// A key that commands or other users can read is theirs too.
 fn read_key(path: &Path) -> Result<String, Failure> {
     let text =
         std::fs::read_to_string(path).map_err(|error| Failure::key(anyhow!("cannot read the key file {}: {error}", path.display())))?;
+    check_private(path).map_err(|error| Failure::key(anyhow!("the key file is no secret: {error}")))?;
     usable_key(&text, &format!("the key file {}", path.display()))
 }
 
@@ -94,6 +96,8 @@ pub fn labels(text: &str) -> Result<BTreeMap<String, String>> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -105,6 +109,23 @@ mod tests {
             let failure = usable_key(wrong, "the file").expect_err(word);
             let said = failure.error.to_string();
             assert!(failure.code == 4 && said.starts_with("the file ") && said.contains(word) && !said.contains("rv"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_key_file_is_its_owners_only() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("worker.key");
+        std::fs::write(&path, "rv_abc\n").expect("written");
+        for (mode, is_taken) in [(0o644, false), (0o640, false), (0o602, false), (0o600, true), (0o400, true)] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("permissions");
+            match read_key(&path) {
+                Ok(key) => assert!(is_taken && key == "rv_abc", "{mode:o}"),
+                Err(failure) => {
+                    let said = failure.error.to_string();
+                    assert!(!is_taken && failure.code == 4 && said.contains("chmod 600") && !said.contains("rv_abc"), "{mode:o}: {said}");
+                }
+            }
         }
     }
 

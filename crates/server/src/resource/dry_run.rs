@@ -10,13 +10,17 @@ use runvoy_wire as wire;
 use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
+use crate::view::reason;
 
 /// The parameter that asks for it.
 pub(super) const DRY_RUN: (&str, &str) = ("dry_run", "Say what would happen and do nothing");
 
 /// Whether a call asks for it.
 pub(super) fn is_asked(call: &Call) -> Result<bool, Fault> {
-    call.query()?.flag(DRY_RUN.0)
+    let query = call.query()?;
+    // Whoever misspells it would run what they only wanted to know of.
+    query.refuse_slips(&[DRY_RUN.0])?;
+    query.flag(DRY_RUN.0)
 }
 
 /// What would come of a plan.
@@ -26,7 +30,7 @@ pub(super) async fn respond(call: &Call, plan: &Plan) -> Result<Response<Body>, 
     let secrets = spec.secrets.iter().zip(&plan.secret_keys);
     let role = call.caller()?.role.as_str();
     let response = wire::DryRunResponse {
-        allowed: plan.verdict.allowed,
+        allowed: dry_run.takes(plan),
         image_id: spec.image.clone(),
         image: plan.image.as_ref().map_or(LOCAL_IMAGE, |image| image.image.as_str()).to_owned(),
         command: spec.command.clone(),
@@ -40,6 +44,7 @@ pub(super) async fn respond(call: &Call, plan: &Plan) -> Result<Response<Body>, 
         lock: spec.lock.as_ref().map(ToString::to_string),
         lock_held: lock_held(call, &dry_run),
         lock_wait: spec.lock_wait_ms.map(|ms| ms / 1000),
+        waiting_for: dry_run.waiting_for.clone().map(reason),
         queue: spec.queue.to_string(),
         priority: spec.priority,
         retries: spec.retries,

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use http::{Response, StatusCode};
-use runvoy_engine::{ImageRequest, KnownImage};
+use runvoy_engine::{ImageRequest, KnownImage, RegisteredImage};
 use runvoy_model::image::{Image as KeptImage, ImageSettings};
 use runvoy_model::role::Action;
 use runvoy_model::spec::LOCAL_IMAGE;
@@ -53,12 +53,23 @@ async fn register(call: Call) -> Result<Response<Body>, Fault> {
         idempotency_key: call.idempotency_key()?,
     };
     let registered = call.engine().register_image(call.caller()?, &asked).await?;
-    let mut message = if asked.is_default { "it is registered, and the default" } else { "it is registered" }.to_owned();
-    if !registered.served {
-        message.push_str("; no worker here can run it yet, so what names it waits");
-    }
+    let message = told(asked.is_default, &registered);
     let response = ImageResponse { image: request.image, message, image_id: Some(registered.image_id) };
     Ok(answer::json(StatusCode::CREATED, &response))
+}
+
+/// What it means to be registered, for a person.
+fn told(is_default: bool, registered: &RegisteredImage) -> String {
+    match (is_default, registered.served) {
+        (false, true) => "it is registered".to_owned(),
+        (true, true) => "it is registered, and the default".to_owned(),
+        (false, false) => "it is registered; no worker here can run it yet, so what names it waits".to_owned(),
+        (true, false) => format!(
+            "it is registered, and the default; no worker here can run it yet, so what names it waits, and so does what names no image. \
+             `runvoy run --image {LOCAL_IMAGE}` runs meanwhile; `runvoy images unregister {}` makes {LOCAL_IMAGE} the default again",
+            registered.image_id
+        ),
+    }
 }
 
 async fn list(call: Call) -> Result<Response<Body>, Fault> {

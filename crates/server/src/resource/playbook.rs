@@ -80,7 +80,7 @@ async fn remove(call: Call) -> Result<Response<Body>, Fault> {
 }
 
 async fn start(call: Call) -> Result<Response<Body>, Fault> {
-    let request: RunPlaybookRequest = call.json().await?.unwrap_or_default();
+    let request: RunPlaybookRequest = call.json_without_slips(&[DRY_RUN.0]).await?.unwrap_or_default();
     let lock_wait = request.lock_wait.map(|wait| i64::try_from(wait).map_err(|_| Fault::invalid("lock_wait", "is too large")));
     let asked = PlaybookRun {
         parameters: request.parameters,

@@ -35,7 +35,8 @@ pub(super) fn add(routes: &mut Routes) {
 }
 
 async fn run(call: Call) -> Result<Response<Body>, Fault> {
-    let request: RunRequest = call.json().await?.ok_or_else(|| Fault::invalid("body", "must be a JSON object with a command"))?;
+    let request: Option<RunRequest> = call.json_without_slips(&[DRY_RUN.0]).await?;
+    let request = request.ok_or_else(|| Fault::invalid("body", "must be a JSON object with a command"))?;
     let request = checked(request, call.idempotency_key()?)?;
     if dry_run::is_asked(&call)? {
         return dry_run::respond(&call, &call.engine().plan(call.caller()?, &request).await?).await;

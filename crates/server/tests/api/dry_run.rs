@@ -58,12 +58,25 @@ async fn it_tells_who_holds_the_lock_and_what_a_registered_image_would_get() {
     let image = json!({"image": "alpine:3.20", "cpu": 256, "memory": 512, "is_default": true});
     let image = app.post("/api/v1/images/register").admin().json(&image).send().await.json()["image_id"].clone();
     let answer = dry(&app, Role::Developer, &json!({"command": "true", "lock": "prod"})).await.json();
-    assert_eq!((&answer["allowed"], &answer["image_id"], &answer["image"]), (&json!(true), &image, &json!("alpine:3.20")));
+    assert_eq!((&answer["allowed"], &answer["image_id"], &answer["image"]), (&json!(false), &image, &json!("alpine:3.20")));
+    let waits = dry(&app, Role::Developer, &json!({"command": "true", "lock": "prod", "lock_wait": 60})).await.json();
+    assert_eq!((&waits["allowed"], waits["lock_held"].is_object()), (&json!(true), true), "it would wait in line");
     assert_eq!((&answer["limits"]["cpu"], &answer["limits"]["memory"]), (&json!(256), &json!(512)));
     assert!(answer.get("cost_usd_per_hour").is_none(), "nothing here could run it");
     let held = &answer["lock_held"];
     assert_eq!((&held["execution_id"], &held["held_by"]), (&json!(id), &json!("operator@example.com")));
     assert!(held["log_url"].as_str().expect("an address").contains(&id) && !answer.to_string().contains("token"));
+}
+
+#[tokio::test]
+async fn it_tells_where_no_worker_would_take_it() {
+    let app = TestApp::new().await;
+    let waits_for = async |body: Value| dry(&app, Role::Admin, &body).await.json()["waiting_for"].clone();
+    assert_eq!(waits_for(json!({"command": "true"})).await, Value::Null);
+    let nobody = json!({"code": "worker", "message": "a worker: no worker serves queue ghost"});
+    assert_eq!(waits_for(json!({"command": "true", "queue": "ghost"})).await, nobody);
+    let unfit = waits_for(json!({"command": "true", "worker_labels": {"gpu": "a100"}})).await;
+    assert!(unfit["message"].as_str().is_some_and(|text| text.contains("with gpu=a100")), "{unfit}");
 }
 
 #[tokio::test]

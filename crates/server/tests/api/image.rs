@@ -154,3 +154,16 @@ async fn a_repeated_registration_is_one_and_each_leaves_one_event() {
         (&json!("admin@example.com"), &json!("req-7"), &json!("ok"))
     );
 }
+
+#[tokio::test]
+async fn a_default_that_nobody_can_run_is_told_with_what_waits_for_it() {
+    let app = TestApp::new().await;
+    let told = async |body: Value| {
+        let answer = app.post("/api/v1/images/register").admin().json(&body).send().await.json();
+        answer["message"].as_str().expect("a message").to_owned()
+    };
+    let plain = told(json!({"image": "alpine:3.20"})).await;
+    assert!(plain.contains("what names it waits") && !plain.contains("names no image"), "{plain}");
+    let default = told(json!({"image": "debian:13", "is_default": true})).await;
+    assert!(default.contains("what names no image") && default.contains("--image local"), "{default}");
+}

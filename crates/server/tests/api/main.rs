@@ -30,6 +30,7 @@ mod room;
 mod rpc;
 mod rule;
 mod secret;
+mod slip;
 mod standing;
 mod stream;
 mod submit;

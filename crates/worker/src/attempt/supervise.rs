@@ -252,15 +252,24 @@ impl<'a> Attempt<'a> {
     }
 
     /// When the command is killed because the server was not heard for too long: its lease says how long nobody else is given its lock or its
-    /// next attempt. Where a lease says nothing, what neither has a lock nor may be tried again runs on: nobody else will ever run it.
+    /// next attempt. A worker whose key is refused waits for no longer than that. Where a lease says nothing, what neither has a lock nor may be tried
+    /// again runs on: nobody else will ever run it.
     pub(super) fn yield_at(&self) -> Option<Instant> {
         let (config, spec) = (&self.worker.config, &self.execution.spec);
         let length = match self.execution.lease.as_ref().and_then(|lease| lease.lost_after_ms) {
+            _ if self.worker.leases.is_denied() => config.lease_ttl,
             Some(ms) => config.lease_ttl.max(Duration::from_millis(ms)),
             None if config.lost_after.is_some() || spec.lock.is_some() || spec.retries >= self.fence.attempt => config.lease_ttl,
             None => return None,
         };
         Some(self.heard.plus(length.saturating_sub(config.yields_before?), self.worker.clock.asleep()))
+    }
+
+    /// When the end of an attempt is told to nobody any more: the execution counts as lost by then.
+    pub(super) fn give_up_at(&self) -> Option<Instant> {
+        let config = &self.worker.config;
+        let after = if self.worker.leases.is_denied() { config.lease_ttl } else { config.lost_after? };
+        Some(self.heard.plus(after, self.worker.clock.asleep()))
     }
 
     /// How long the runner lets a command live if this worker cannot end it: a little longer than it would itself.
@@ -293,7 +302,7 @@ impl<'a> Attempt<'a> {
                 running.end(Cause::LeaseLost, None);
             }
             // The next extend tries again; the lease outlives two that fail.
-            Err(error) => tracing::warn!(execution = %self.execution.id, %error, "a lease was not extended"),
+            Err(error) => tracing::warn!(execution = %self.execution.id, error = error.cause(), "a lease was not extended"),
         }
     }
 }

@@ -61,7 +61,7 @@ impl<'a> Attempt<'a> {
                             tracing::warn!(execution = %self.execution.id, why, "the lease is lost before the end was recorded");
                             return None;
                         }
-                        Err(error) => tracing::warn!(execution = %self.execution.id, %error, "a lease was not extended"),
+                        Err(error) => tracing::warn!(execution = %self.execution.id, error = error.cause(), "a lease was not extended"),
                     }
                 }
                 () = sleep_until(self.extend_at), if extending.is_none() => {
@@ -92,7 +92,7 @@ impl<'a> Attempt<'a> {
                     self.extend_at = Instant::now() + self.worker.config.lease_ttl / 3;
                     extending = Some(self.send_extend());
                 }
-                () = until(self.worker.config.lost_after.map(|after| self.heard.plus(after, self.worker.clock.asleep()))) => {
+                () = until(self.give_up_at()) => {
                     return tracing::warn!(execution = %self.execution.id, "the end of an attempt could not be told in time");
                 }
             }
@@ -123,7 +123,7 @@ impl<'a> Attempt<'a> {
                 Err(None)
             }
             Err(error) => {
-                tracing::warn!(execution = %self.execution.id, %error, "a lease was not extended");
+                tracing::warn!(execution = %self.execution.id, error = error.cause(), "a lease was not extended");
                 Ok(())
             }
         }

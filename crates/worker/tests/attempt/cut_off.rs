@@ -51,6 +51,15 @@ async fn what_nobody_else_will_run_is_killed_when_it_counts_as_lost() {
 }
 
 #[tokio::test]
+async fn a_worker_whose_key_is_refused_waits_for_its_leases_only() {
+    for command in ["echo begun; sleep 600", "echo begun"] {
+        let mut stage = cut_off(command, |_| {});
+        (stage.lost_after, stage.is_denied) = (Some(Duration::from_secs(600)), true);
+        assert!(stage.play_out().await.is_none(), "nobody is told");
+    }
+}
+
+#[tokio::test]
 async fn time_counts_that_the_machine_slept_through() {
     let mut stage = cut_off("echo begun; sleep 600", |_| {});
     (stage.lost_after, stage.sleeps_s) = (Some(Duration::from_secs(600)), 3_600);

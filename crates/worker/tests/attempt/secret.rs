@@ -22,6 +22,20 @@ async fn a_secret_reaches_its_command_and_no_log_in_any_form() {
 }
 
 #[tokio::test]
+async fn the_key_of_the_worker_reaches_no_log() {
+    const KEY: &str = "rv_0123456789abcdef";
+    let plain = Stage::new("echo found rv_0123456789abcdef");
+    let with_secret = Stage::new("echo found rv_0123456789abcdef; echo $DB_PASSWORD").secret("db", "DB_PASSWORD", SECRET);
+    for mut stage in [plain, with_secret] {
+        stage.own_key = Some(KEY);
+        let played = stage.play().await;
+        played.assert_exit(0);
+        assert!(played.log.contains("out: found ***\n") && !played.log.contains(KEY), "{}", played.log);
+        assert!(!played.log.contains(SECRET), "{}", played.log);
+    }
+}
+
+#[tokio::test]
 async fn a_secret_written_in_two_parts_with_a_silence_between_is_masked() {
     let command = "printf %s \"${DB_PASSWORD%??????}\"; sleep 0.5; printf '%s\\n' \"${DB_PASSWORD#????????????}\"";
     let played = Stage::new(command).secret("db", "DB_PASSWORD", SECRET).play().await;

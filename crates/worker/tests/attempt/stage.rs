@@ -20,7 +20,7 @@ use runvoy_model::time::UnixMs;
 use runvoy_ports::clock::Clock;
 use runvoy_ports::lease::{LeaseError, Leases, Material, Materials};
 use runvoy_ports::runner::Limits;
-use runvoy_worker::{Config, Git, Worker};
+use runvoy_worker::{Config, Git, OwnKey, Worker};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::{Mutex, oneshot, watch};
@@ -85,6 +85,10 @@ pub struct Stage {
     pub yields: bool,
     /// What nobody else is given may go on for so long without the server.
     pub lost_after: Option<Duration>,
+    /// The server says that it does not take the worker's key.
+    pub is_denied: bool,
+    /// The key that the worker shows its server.
+    pub own_key: Option<&'static str>,
     /// The first so many ends hang until the server was told so often that the lease lives on.
     pub extends_before_end: usize,
 }
@@ -127,6 +131,8 @@ impl Stage {
             sleeps_s: 0,
             yields: false,
             lost_after: None,
+            is_denied: false,
+            own_key: None,
             extends_before_end: 0,
         }
     }
@@ -197,6 +203,7 @@ impl Stage {
             extends_before_put: self.extends_before_put,
             extends_before_end: self.extends_before_end,
             lost_end: self.lost_after.is_some(),
+            is_denied: self.is_denied,
             left: AtomicUsize::new(0),
             put_after: OnceLock::new(),
             extends: watch::Sender::new(0),
@@ -216,6 +223,7 @@ impl Stage {
             host: "test".to_owned(),
             limits: Limits::default(),
             git: self.git,
+            own_key: self.own_key.map(OwnKey::new),
         };
         let worker = Worker::new(Arc::clone(&leases) as Arc<dyn Leases>, Arc::clone(&runner) as _, Arc::new(clock), config);
         worker.slots().reserve().expect("a free slot").start(execution);
@@ -278,6 +286,7 @@ struct Desk {
     extends_before_put: usize,
     extends_before_end: usize,
     lost_end: bool,
+    is_denied: bool,
     /// How often an attempt was left to itself.
     left: AtomicUsize,
     /// So many extends there were, and are to be, when the first blob came.
@@ -370,6 +379,10 @@ impl Leases for Desk {
         Ok(self.execution.clone())
     }
 
+    fn is_denied(&self) -> bool {
+        self.is_denied
+    }
+
     fn leave(&self, fence: Fence) {
         assert_eq!(fence.execution, self.execution.id);
         self.left.fetch_add(1, Ordering::SeqCst);
@@ -391,6 +404,7 @@ fn execution(spec: Spec) -> Execution {
         heartbeat_at: None,
         heartbeats: 0,
         permit: false,
+        account: None,
         lost_after_ms: None,
     };
     Execution {

@@ -73,6 +73,7 @@ async fn a_wait_for_work_ends_with_the_worker() {
         host: "test".to_owned(),
         limits: Limits::default(),
         git: Git { reach: Reach::Private, ca_file: None },
+        own_key: None,
     };
     let runner = GroupRunner { root: "/nowhere".into(), starts: 0.into(), terminals: 0.into(), oom_kills: false };
     let worker = Worker::new(Arc::clone(&leases) as _, Arc::new(runner), Arc::new(Still::default()), config);

@@ -1683,7 +1683,7 @@ export interface components {
         };
         /** @description Answer to `POST /run?dry_run=1` and `POST /playbooks/{name}/run?dry_run=1`. Nothing was recorded. */
         DryRunResponse: {
-            /** @description Whether it would be taken. A lock that is held is told beside it and does not make it false. */
+            /** @description Whether it would be taken: no rule forbids it, and its lock is free or waited for. */
             allowed: boolean;
             /** @description Arguments of the program, which then runs without a shell. */
             args?: string[] | null;
@@ -1739,6 +1739,7 @@ export interface components {
              * @description Seconds until it would be ended.
              */
             timeout?: number | null;
+            waiting_for?: components["schemas"]["Reason"] | null;
         };
         /** @description A secret that a run would get. */
         DryRunSecret: {
@@ -2700,7 +2701,7 @@ export interface components {
              */
             version?: number | null;
         };
-        /** @description Body of `POST /run`. Fields that are not known here are ignored, for other clients may send more. */
+        /** @description Body of `POST /run`. Fields that are not known here are ignored, for other clients may send more; one that looks like a slip of a known one is refused. */
         RunRequest: {
             /** @description Arguments of the program, which then runs without a shell; none is the same as absent. */
             args?: string[] | null;

@@ -226,6 +226,7 @@ fn lease(chance: &mut Chance) -> Lease {
         heartbeat_at: None,
         heartbeats: 0,
         permit: false,
+        account: None,
         lost_after_ms: None,
     }
 }

@@ -29,8 +29,8 @@ fn health_goes_by_the_last_event_of_the_worker_and_by_the_length_of_the_attempt(
     let began = world.now;
     for (after, expected) in [
         (0, Health::Healthy),
-        (5 * MINUTE, Health::Healthy),
-        (5 * MINUTE + 1, Health::Warning),
+        (40_000, Health::Healthy),
+        (40_001, Health::Warning),
         (10 * MINUTE, Health::Warning),
         (10 * MINUTE + 1, Health::Critical),
         (60 * MINUTE, Health::Critical),
@@ -49,6 +49,19 @@ fn health_goes_by_the_last_event_of_the_worker_and_by_the_length_of_the_attempt(
     let heard = health(&world, fence);
     assert_eq!((heard.health, heard.last_event, heard.silent_ms), (Health::Overtime, EventType::TaskHeartbeat, MINUTE));
     assert!(heard.is_overtime && !heard.is_silent);
+}
+
+#[test]
+fn what_has_a_long_lease_is_healthy_for_as_long_as_it_was_heard_of_lately() {
+    let mut world = World::new();
+    let fence = world.running(|_| ());
+    let hour = Extend { fence, ttl_ms: 3_600_000, process_id: None, rss_bytes: None, last_output_at: None, activity: None };
+    assert!(matches!(world.play(Command::Extend(hour)), Answer::Extended(_)));
+    let heard = world.now;
+    for (after, expected) in [(5 * MINUTE, Health::Healthy), (5 * MINUTE + 1, Health::Warning)] {
+        world.now = heard.plus_ms(after);
+        assert_eq!(health(&world, fence).health, expected);
+    }
 }
 
 #[test]
