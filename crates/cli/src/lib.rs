@@ -32,9 +32,11 @@ mod summary;
 mod table;
 mod terminal;
 mod value;
+mod words;
 
 pub use command::{ClientCommand, execute};
 pub use duration::Seconds;
 pub use environment::Environment;
 pub use global::GlobalArgs;
 pub use local::LocalServer;
+pub use words::parse;

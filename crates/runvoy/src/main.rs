@@ -32,7 +32,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use runvoy_cli::{ClientCommand, GlobalArgs};
 
 use crate::args::{AdminCommand, Cli, Command};
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
         return runvoy_runners::spawner::run();
     }
     runvoy_cli::complete::answer_shell(Cli::command);
-    let cli = Cli::parse();
+    let cli: Cli = runvoy_cli::parse(std::env::args_os().collect()).unwrap_or_else(|error| error.exit());
     match cli.command {
         Command::Serve(args) => {
             let data = data_dir(cli.global.data_dir);

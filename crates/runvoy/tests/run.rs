@@ -107,6 +107,8 @@ fn output_is_the_commands_own_bytes() {
 #[test]
 fn arguments_after_two_dashes_are_those_very_arguments() {
     let server = Server::start();
+    let output = server.cli(&["run", "-q", "echo", "kubectl", "delete", "pods", "-l", "app=web", "-v"]);
+    assert_eq!(text(&output.stdout), "kubectl delete pods -l app=web -v\n", "its options are its own");
     let output = server.cli(&["run", "--", "printf", "[%s]", "a b", "$HOME", "*", "'q'", ";", ""]);
     assert_eq!(text(&output.stdout), "[a b][$HOME][*]['q'][;][]");
 }

@@ -303,7 +303,8 @@ mod tests {
 
     #[test]
     fn global_flags_may_stand_anywhere() {
-        let root = Root::try_parse_from(["runvoy", "-q", "run", "true", "--json", "-vv"]).expect("parses");
+        let words = ["runvoy", "-q", "run", "echo hello", "--json", "-vv"].map(std::ffi::OsString::from).to_vec();
+        let root: Root = crate::words::parse(words).expect("parses");
         assert_eq!((root.global.quiet, root.global.json, root.global.verbose), (1, true, 2));
         assert!(matches!(root.command, ClientCommand::Run(_)));
     }
