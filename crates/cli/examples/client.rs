@@ -23,6 +23,10 @@ impl LocalServer for Running {
         let socket = data_dir.join("sock");
         if socket.exists() { Ok(socket) } else { Err(format!("nobody listens on {}", socket.display())) }
     }
+
+    async fn running(&self, data_dir: &Path) -> Option<PathBuf> {
+        self.ensure(data_dir).await.ok()
+    }
 }
 
 fn main() -> ExitCode {

@@ -89,7 +89,16 @@ impl Session {
         })
     }
 
-    /// A client without a key, for the one call that needs none.
+    /// The socket of the local server, which must run: none is started.
+    pub(crate) async fn running_socket(&self) -> Result<PathBuf, Failure> {
+        let data_dir = &self.settings.data_dir.value;
+        self.local.running(data_dir).await.ok_or_else(|| {
+            Failure::other(format!("no server runs in the data directory {}", data_dir.display()))
+                .next("name that of a running server with --data-dir DIR; without a server, copy the directory itself")
+        })
+    }
+
+    /// A client without a key, for the calls that need none. It starts no server.
     pub(crate) fn keyless_client(&self, endpoint: Endpoint) -> Result<Client, Failure> {
         let (ca_file, trace) = (self.settings.ca_file.value.clone(), self.trace());
         Ok(Client::new(Options { ca_file, trace, ..Options::new(endpoint) })?)
@@ -252,6 +261,10 @@ mod tests {
                 tokio::spawn(answer_one(listener));
             }
             Ok(socket)
+        }
+
+        async fn running(&self, _: &Path) -> Option<PathBuf> {
+            None
         }
     }
 
