@@ -84,8 +84,15 @@ fn main() -> ExitCode {
             }
         }
         Command::Restore(args) => {
-            let restored = data_dir(cli.global.data_dir).and_then(|data| restore::restore(&args.source, &data));
-            finish(restored)
+            let quiet = cli.global.quiet > 0;
+            finish(data_dir(cli.global.data_dir).and_then(|data| {
+                restore::restore(&args.source, &data)?;
+                if !quiet {
+                    let (from, to) = (args.source.display(), data.path().display());
+                    eprintln!("restored {from} to {to}\n  start its server: runvoy serve --data-dir {to}");
+                }
+                Ok(())
+            }))
         }
         Command::Admin(AdminCommand::Recover(args)) => {
             let format = cli.global.format();
