@@ -58,6 +58,7 @@ async fn failures_of_our_own_have_their_codes() {
         ("list, no key", keyless.remove(0), 4, "RUNVOY_API_KEY"),
         ("run, server away", away.run(&["run", "x"]).await, 125, "cannot reach the server"),
         ("list, server away", away.run(&["list"]).await, 1, "UNREACHABLE"),
+        ("logs, server away", away.run(&["logs", ID]).await, 1, "UNREACHABLE"),
         ("unknown command", server_up.run(&["lost"]).await, 2, "similar"),
         ("bad duration", server_up.run(&["run", "--timeout", "soon", "x"]).await, 2, "not a duration"),
         ("bad endpoint", server_up.run(&["--endpoint", "ftp://x", "list"]).await, 2, "not an endpoint"),
