@@ -167,6 +167,7 @@ async fn a_claim_is_saved_and_never_shown() {
     let claimed = with_stdin(unset(&["claim", "-", "--profile", "prod", "--endpoint", &user.endpoint]), "good\n").await;
     let said = text(&claimed.stdout) + &text(&claimed.stderr);
     assert!(claimed.status.success() && said.contains("you are bo@example.com") && !said.contains("hunter5"), "{said}");
+    assert!(said.contains("add --profile prod") && said.contains("runvoy profile use prod"), "{said}");
     let stored = std::fs::read_to_string(user.home.path().join(".runvoy/config.yaml")).expect("written");
     assert!(stored.contains("prod:") && stored.contains("rv_claimed_hunter5") && stored.contains(&user.endpoint), "{stored}");
     let seen = fake.seen();
