@@ -20,7 +20,7 @@ use runvoy_server::Network;
 use self::aws::AwsSettings;
 #[cfg(feature = "aws")]
 pub use self::aws::EventLayout;
-use self::key::KEYS;
+use self::key::{KEYS, Key};
 pub use self::source::gather;
 
 /// What a build without AWS says to whoever wants it.
@@ -190,7 +190,8 @@ impl Settings {
             }
         }
         for (name, value) in &sources.flags {
-            settings.set(name, value).with_context(|| format!("--{}", name.replace('_', "-")))?;
+            let key = KEYS.iter().find(|key| key.name == *name).expect("every flag is a setting");
+            settings.put(key, value).map_err(|why| anyhow::anyhow!("--{}: {why}", name.replace('_', "-")))?;
         }
         settings.check()
     }
@@ -208,11 +209,13 @@ impl Settings {
             let shown = if is_name { name } else { "of a name like one of those in it" };
             bail!("there is no setting {shown}; docs/configuration.md lists them all");
         };
-        (key.set)(self, value).map_err(|why| match value.contains("://") {
-            // The same of an address.
-            true => anyhow::anyhow!("{name}: an address does not belong here"),
-            false => anyhow::anyhow!("{name}: {why}"),
-        })
+        self.put(key, value).map_err(|why| anyhow::anyhow!("{name}: {why}"))
+    }
+
+    /// The reason of a refusal is without the name, which is not the same everywhere.
+    fn put(&mut self, key: &Key, value: &str) -> Result<(), String> {
+        // An address that stands in the wrong place may be a secret.
+        (key.set)(self, value).map_err(|why| if value.contains("://") { "an address does not belong here".to_owned() } else { why })
     }
 
     /// Whether the text of a settings file sets something that is a secret.
@@ -369,6 +372,8 @@ mod tests {
         for range in ["70000", "0-70000", "999-2000", "70001-70000"] {
             assert!(wrong(&format!("run_as_uids: {range}")).contains("run_as_uids: "), "{range}");
         }
+        let flag = Settings::load(&sources("", &[], &[("queues", "a b")])).expect_err("no name");
+        assert!(format!("{flag:#}").starts_with("--queues: ") && !format!("{flag:#}").contains("queues: queues"), "{flag:#}");
         assert!(wrong("trusted_proxies: [10.0.0.0/8, proxy]").contains("trusted_proxies"));
         for address in
             ["run.example.com", "ftp://run.example.com", "unix:/run/sock", "https://eve:pw@x", "https://x/?a=1", "'https://x/#a'"]
