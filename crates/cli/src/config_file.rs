@@ -149,6 +149,11 @@ impl ProjectFile {
                     .next(format!("set it in ~/.runvoy/config.yaml under `profiles`, and name that profile here: remove `{key}`")));
             }
         }
+        // A slip must not choose another server without a word. What else stands there is somebody else's.
+        let is_slip = |key: &&String| strsim::damerau_levenshtein(&key.to_ascii_lowercase(), "profile") <= 2;
+        if let Some(slip) = content.keys().find(is_slip).filter(|_| !content.contains_key("profile")) {
+            return Err(Failure::usage(format!("unknown key `{slip}` in {}", path.display())).next("did you mean `profile`?"));
+        }
         let profile = match content.get("profile") {
             None | Some(Value::Null) => None,
             Some(Value::String(name)) => Some(name.clone()),
@@ -226,6 +231,13 @@ mod tests {
             assert_eq!(failure.exit_code(1), 2);
             assert!(failure.text(false).contains("may not set"), "{text}");
         }
+        for text in ["profil: prod", "Profile: prod", "proflie: prod"] {
+            fs::write(&path, text).expect("written");
+            let failure = ProjectFile::find(&below).expect_err("a slip");
+            assert!(failure.exit_code(1) == 2 && failure.text(false).contains("did you mean `profile`?"), "{text}");
+        }
+        fs::write(&path, "owner: ops\nproject: shop\n").expect("written");
+        assert_eq!(ProjectFile::find(&below).expect("not ours").profile, None);
     }
 
     #[test]
