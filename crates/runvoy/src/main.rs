@@ -57,8 +57,8 @@ fn main() -> ExitCode {
     let cli: Cli = runvoy_cli::parse(std::env::args_os().collect()).unwrap_or_else(|error| error.exit());
     match cli.command {
         Command::Serve(args) => {
-            let data = data_dir(cli.global.data_dir);
-            finish(data.and_then(|data| {
+            let data = data_dir(cli.global.data_dir).map_err(worker::Failure::from);
+            end(data.and_then(|data| {
                 let runtime = runtime(true)?;
                 let served = runtime.block_on(serve::run(&args, data));
                 // Nothing that a disk or a command keeps waiting may keep the server from ending.
@@ -75,13 +75,7 @@ fn main() -> ExitCode {
                 }
                 Err(error) => Err(error.into()),
             };
-            match ended {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(failure) => {
-                    eprintln!("error: {:#}", failure.error);
-                    ExitCode::from(failure.code)
-                }
-            }
+            end(ended)
         }
         Command::Restore(args) => {
             let quiet = cli.global.quiet > 0;
@@ -122,11 +116,15 @@ fn client(global: GlobalArgs, command: ClientCommand) -> ExitCode {
 }
 
 fn finish(result: Result<()>) -> ExitCode {
+    end(result.map_err(worker::Failure::from))
+}
+
+fn end(result: Result<(), worker::Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
+        Err(failure) => {
+            eprintln!("error: {:#}", failure.error);
+            ExitCode::from(failure.code)
         }
     }
 }

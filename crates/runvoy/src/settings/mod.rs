@@ -161,6 +161,19 @@ impl std::fmt::Debug for Hidden {
 /// A kill is given up after a minute without its confirmation; a command that uses all of its grace must be gone and recorded before.
 const LONGEST_GRACE: Duration = Duration::from_secs(50);
 
+/// What can be done about a name that is none: what was probably meant, or all there is.
+fn instead_of(name: &str) -> String {
+    let plain = name.to_ascii_lowercase().replace('-', "_");
+    let nearest = KEYS.iter().map(|key| (strsim::jaro_winkler(&plain, key.name), key.name)).max_by(|(a, _), (b, _)| a.total_cmp(b));
+    match nearest {
+        Some((likeness, meant)) if likeness > ALIKE => format!("did you mean {meant}?"),
+        _ => format!("there are: {}", KEYS.iter().map(|key| key.name).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// From here on a name is probably a slip.
+const ALIKE: f64 = 0.85;
+
 /// Where values come from, weakest first.
 pub struct Sources {
     /// The text of the settings file, and its name for messages.
@@ -206,8 +219,10 @@ impl Settings {
         let Some(key) = KEYS.iter().find(|key| key.name == name) else {
             // What is no name may be a value in the wrong place, and a secret.
             let is_name = name.len() <= 60 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
-            let shown = if is_name { name } else { "of a name like one of those in it" };
-            bail!("there is no setting {shown}; docs/configuration.md lists them all");
+            if !is_name {
+                bail!("there is no setting of a name like one of those in it");
+            }
+            bail!("there is no setting {name}; {}", instead_of(name));
         };
         self.put(key, value).map_err(|why| anyhow::anyhow!("{name}: {why}"))
     }
@@ -363,7 +378,9 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         let wrong = |file: &str| format!("{:#}", Settings::load(&sources(file, &[], &[])).expect_err("wrong"));
-        assert!(wrong("lisen: x").contains("lisen"));
+        assert!(wrong("lisen: x").contains("lisen; did you mean listen?"));
+        assert!(wrong("git-allow-privat: true").contains("did you mean git_allow_private?"));
+        assert!(wrong("colour: x").contains("there are: ") && wrong("colour: x").contains("concurrency"));
         assert!(wrong("concurrency: many").contains("concurrency"));
         assert!(wrong("tls_cert: a.pem").contains("tls_key"));
         assert!(wrong("listen: {a: b}").contains("listen"));

@@ -1,9 +1,9 @@
-//! Why a worker ends, and the exit code that says so: 4 where the server does not take its key, 2 where it was told something that cannot be, 1
-//! otherwise.
+//! Why a worker or a server ends, and the exit code that says so: 4 where a worker's key is not taken, 2 where it was told something that cannot be,
+//! 1 otherwise.
 
 use runvoy_remote::Fault;
 
-/// Why a worker ends.
+/// Why a worker or a server ends.
 #[derive(Debug)]
 pub struct Failure {
     /// The exit code.
