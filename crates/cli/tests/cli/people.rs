@@ -106,6 +106,22 @@ async fn an_invitation_prints_the_token_alone_and_says_how_to_claim_it() {
 }
 
 #[tokio::test]
+async fn a_second_user_is_made_with_a_word_about_what_that_stops() {
+    let fake = Fake::new(|seen| match seen.path() {
+        "/api/v1/doctor" => {
+            Reply::json(200, json!({"probes": [{"name": "uid", "status": "fail", "detail": "commands are refused: give --run-as-uids"}]}))
+        }
+        _ => people(seen),
+    });
+    let user = User::of(&fake).await;
+    let words = ["users", "create", "bo@example.com", "--role", "viewer"];
+    let said = text(&user.run(&words).await.stderr);
+    assert!(said.contains("several users: commands are refused: give --run-as-uids"), "{said}");
+    let without = text(&User::of(&Fake::new(people)).await.run(&words).await.stderr);
+    assert!(!without.contains("several users"), "{without}");
+}
+
+#[tokio::test]
 async fn what_is_shown_once_is_what_is_printed_as_its_name() {
     let user = User::of(&Fake::new(people)).await;
     for (words, printed) in [
