@@ -7,6 +7,7 @@ use super::run::StayArgs;
 use crate::attach::interrupts;
 use crate::complete;
 use crate::failure::Failure;
+use crate::holder;
 use crate::session::Session;
 
 const EXAMPLES: &str = "\
@@ -33,7 +34,9 @@ impl RerunArgs {
         let mut interrupts = interrupts()?;
         let client = session.connect().await?;
         let id = session.resolve(&client, &self.id).await?;
-        let response = client.rerun(&id, self.idempotency_key).await?;
-        self.stay.stay(session, &client, response, &mut interrupts).await
+        match client.rerun(&id, self.idempotency_key).await {
+            Ok(response) => self.stay.stay(session, &client, response, &mut interrupts).await,
+            Err(error) => Err(holder::explain(&client, error).await),
+        }
     }
 }

@@ -12,6 +12,7 @@ use crate::attach::{Attach, interrupts};
 use crate::environment::Environment;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::global::Format;
+use crate::holder;
 use crate::sanitize::one_line;
 use crate::session::Session;
 use crate::terminal::Tone;
@@ -98,8 +99,10 @@ impl StayArgs {
         let mut interrupts = interrupts()?;
         let submit = async {
             let client = session.connect().await?;
-            let response = client.run(submission).await?;
-            Ok::<_, Failure>((client, response))
+            match client.run(submission).await {
+                Ok(response) => Ok::<_, Failure>((client, response)),
+                Err(error) => Err(holder::explain(&client, error).await),
+            }
         };
         let (client, response) = tokio::select! {
             submitted = submit => submitted?,

@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output, Stdio};
 
-use crate::fake::{Fake, Reply};
-use crate::user::{ID, User, finish, log, server, text};
+use crate::fake::{Fake, Reply, Seen};
+use crate::user::{ID, User, answer, finish, log, server, text};
 use runvoy_wire::LogEvent;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
@@ -77,12 +77,16 @@ async fn failures_of_our_own_have_their_codes() {
 
 #[tokio::test]
 async fn a_held_lock_is_explained() {
-    let fake = Fake::new(|_| {
+    let held = |seen: &Seen| {
         let body = json!({"error": "lock prod is held by bo", "code": "LOCK_HELD", "details": "", "lock_name": "prod", "held_by": "bo@example.com",
             "since": "2026-01-03T14:22:19Z", "execution_id": ID, "log_url": "http://x/logs"});
-        Reply::json(409, body)
-    });
-    let output = User::of(&fake).await.run(&["run", "--lock", "prod", "x"]).await;
+        if seen.method == "POST" { Reply::json(409, body) } else { answer(seen, 0) }
+    };
+    let hidden = move |seen: &Seen| if seen.method == "POST" { held(seen) } else { Reply::error(404, "NOT_FOUND", "no such thing") };
+    let of_others = User::of(&Fake::new(hidden)).await.run(&["run", "--lock", "prod", "x"]).await;
+    let said = text(&of_others.stderr);
+    assert!(said.contains("bo@example.com") && !said.contains("runvoy logs"), "what cannot be seen is not offered: {said}");
+    let output = User::of(&Fake::new(held)).await.run(&["run", "--lock", "prod", "x"]).await;
     assert_eq!(output.status.code(), Some(125));
     let stderr = text(&output.stderr);
     for part in ["bo@example.com", "2026-01-03T14:22:19.000Z", ID, "runvoy logs -f", "--wait", "LOCK_HELD", "request id"] {
