@@ -17,7 +17,7 @@ use crate::global::{Format, GlobalArgs};
 use crate::jq::Jq;
 use crate::local::LocalServer;
 use crate::sanitize::one_line;
-use crate::settings::{Settings, Sources};
+use crate::settings::{Settings, Sources, without_user};
 use crate::terminal::{Terminal, Tone, paint};
 
 /// One command line being carried out.
@@ -29,6 +29,8 @@ pub(crate) struct Session {
     pub(crate) terminal: Terminal,
     /// What is written as JSON goes through it.
     pub(crate) jq: Option<Arc<Jq>>,
+    /// Why the files of the configuration are left out, where they cannot be read.
+    pub(crate) broken: Option<String>,
     local: &'static dyn LocalServer,
 }
 
@@ -40,12 +42,32 @@ impl Session {
         local: &'static dyn LocalServer,
     ) -> Result<Self, Failure> {
         let user_path = environment.runvoy_directory().map_or_else(PathBuf::new, |directory| directory.join("config.yaml"));
+        let files = (UserFile::load(&user_path)?, ProjectFile::find(&environment.directory)?);
+        Self::with_files(files, global, environment, (terminal, local))
+    }
+
+    /// For what must work also where the files do not, and so says what is wrong with them.
+    pub(crate) fn without_files(
+        global: GlobalArgs,
+        environment: Environment,
+        around: (Terminal, &'static dyn LocalServer),
+        why: &Failure,
+    ) -> Result<Self, Failure> {
+        let session = Self::with_files(Default::default(), global, environment, around)?;
+        Ok(Self { broken: Some(why.text(false).trim_end().replace('\n', "; ")), ..session })
+    }
+
+    fn with_files(
+        (user_file, project): (UserFile, ProjectFile),
+        global: GlobalArgs,
+        environment: Environment,
+        (terminal, local): (Terminal, &'static dyn LocalServer),
+    ) -> Result<Self, Failure> {
         global.check()?;
-        let (user_file, project) = (UserFile::load(&user_path)?, ProjectFile::find(&environment.directory)?);
         let sources = Sources { flags: &global, environment: &environment, project: &project, user: &user_file };
         let settings = sources.resolve()?;
         let jq = global.jq.as_deref().map(Jq::new).transpose()?.map(Arc::new);
-        Ok(Self { global, environment, settings, user_file, terminal, jq, local })
+        Ok(Self { global, environment, settings, user_file, terminal, jq, broken: None, local })
     }
 
     pub(crate) fn format(&self) -> Format {
@@ -126,7 +148,7 @@ impl Session {
             return Err(Failure::usage(format!("{other} and --data-dir name two servers")).next("leave out one of them"));
         }
         let invalid = |error: runvoy_client::InvalidEndpoint| {
-            Failure::usage(format!("`{text}` is {error}")).why(format!("it was set by: {}", self.settings.endpoint.origin))
+            Failure::usage(format!("`{}` is {error}", without_user(text))).why(format!("it was set by: {}", self.settings.endpoint.origin))
         };
         text.parse().map(Some).map_err(invalid)
     }

@@ -183,7 +183,8 @@ fn account_row(account: &WorkerAccount) -> Vec<Cell> {
         queues.into(),
         key.unwrap_or_else(|| "-".to_owned()).into(),
         account.keyed_at.to_string().into(),
-        account.last_used.map_or_else(|| "-".to_owned(), |at| at.to_string()).into(),
+        // The server keeps the minute of the last use.
+        account.last_used.map_or_else(|| "-".to_owned(), |at| at.max(account.keyed_at).to_string()).into(),
         (&account.created_by).into(),
     ]
 }

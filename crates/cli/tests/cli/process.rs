@@ -231,6 +231,36 @@ async fn without_an_endpoint_the_local_socket_is_used_and_no_key_is_sent() {
 }
 
 #[tokio::test]
+async fn what_needs_no_configuration_works_without_one_that_can_be_read() {
+    let user = User::of(&server(0)).await;
+    let doctor = |output: Output| serde_json::from_slice::<Value>(&output.stdout).expect("JSON")["probes"][0].clone();
+    let probe = doctor(user.run(&["doctor", "--json"]).await);
+    assert!(probe["detail"].as_str().is_some_and(|detail| detail.starts_with("there is no ")), "{probe}");
+    std::fs::create_dir(user.home.path().join(".runvoy")).expect("made");
+    std::fs::write(user.home.path().join(".runvoy/config.yaml"), "api_key: [hunter2\n").expect("written");
+    for words in [&["version"][..], &["completion", "bash"], &["exit-codes"]] {
+        assert_eq!(user.run(words).await.status.code(), Some(0), "{words:?}");
+    }
+    assert_eq!(user.run(&["list"]).await.status.code(), Some(2));
+    let looked = user.run(&["doctor", "--json"]).await;
+    assert_eq!(looked.status.code(), Some(1), "{}", text(&looked.stderr));
+    let probe = doctor(looked);
+    assert_eq!((&probe["name"], &probe["status"]), (&json!("configuration"), &json!("fail")));
+    assert!(probe["detail"].as_str().is_some_and(|detail| detail.contains("config.yaml") && !detail.contains("hunter2")), "{probe}");
+}
+
+#[tokio::test]
+async fn a_password_in_an_address_is_not_shown() {
+    let user = User::of(&server(0)).await;
+    for words in [&["list", "--endpoint", "http://ana:hunter2@127.0.0.1:1"][..], &["config", "show", "--endpoint", "http://ana:hunter2@h"]]
+    {
+        let output = user.run(words).await;
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert!(said.contains("…@") && !said.contains("hunter2"), "{said}");
+    }
+}
+
+#[tokio::test]
 async fn a_project_cannot_redirect_the_key() {
     let user = User::of(&server(0)).await;
     std::fs::create_dir(user.home.path().join(".runvoy")).expect("made");
