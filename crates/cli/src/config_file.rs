@@ -117,8 +117,13 @@ impl UserFile {
 
     /// Others can read the file, although it holds a key.
     pub(crate) fn is_exposed(&self) -> bool {
-        fs::metadata(&self.path).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
+        is_exposed(&self.path)
     }
+}
+
+/// Whether others than its owner can read a file, or change it.
+pub(crate) fn is_exposed(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o077 != 0)
 }
 
 /// A project's file: it may name a profile, and nothing that decides where a key is sent.

@@ -1,7 +1,7 @@
 //! What a command works with: settings, terminal and, once asked for, a client.
 
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,7 +9,7 @@ use runvoy_client::{Client, Detail, Endpoint, Options, Retry, Revive};
 use runvoy_wire::Rfc3339;
 
 use crate::ambiguity;
-use crate::config_file::{ProjectFile, UserFile};
+use crate::config_file::{ProjectFile, UserFile, is_exposed};
 use crate::duration::Seconds;
 use crate::environment::Environment;
 use crate::failure::{Failure, Kind};
@@ -17,7 +17,7 @@ use crate::global::{Format, GlobalArgs};
 use crate::jq::Jq;
 use crate::local::LocalServer;
 use crate::sanitize::one_line;
-use crate::settings::{Settings, Sources, without_user};
+use crate::settings::{Origin, Settings, Sources, without_user};
 use crate::terminal::{Terminal, Tone, paint};
 
 /// One command line being carried out.
@@ -82,10 +82,23 @@ impl Session {
     /// A client of the configured server or, where none is configured, of the local one, which is started if need be.
     pub(crate) async fn connect(&self) -> Result<Client, Failure> {
         let client = self.client(self.endpoint().await?, Retry::default())?;
+        if let Some(path) = self.key_file().filter(|path| is_exposed(path)) {
+            self.note(Tone::Warning, &one_line(&format!("{0} can be read by others; run: chmod 600 {0}", path.display())));
+        }
         if self.user_file.is_exposed() && self.user_file.text(self.settings.profile.value.as_deref(), "api_key").is_some() {
             self.note(Tone::Warning, &format!("{0} can be read by others; run: chmod 600 {0}", self.user_file.path.display()));
         }
         Ok(client)
+    }
+
+    /// The file that the key in use was read from.
+    fn key_file(&self) -> Option<&Path> {
+        match self.settings.api_key.origin {
+            _ if self.settings.endpoint.value.is_none() => None,
+            Origin::Flag(_) => self.global.api_key_file.as_deref(),
+            Origin::Variable("RUNVOY_API_KEY_FILE") => self.environment.get("RUNVOY_API_KEY_FILE").map(Path::new),
+            _ => None,
+        }
     }
 
     /// Where the server is.
@@ -260,7 +273,6 @@ impl Session {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

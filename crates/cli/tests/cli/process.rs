@@ -250,6 +250,24 @@ async fn what_needs_no_configuration_works_without_one_that_can_be_read() {
 }
 
 #[tokio::test]
+async fn a_key_file_that_others_can_read_is_used_with_a_warning() {
+    let user = User::of(&server(0)).await;
+    let path = user.home.path().join("ana.key");
+    std::fs::write(&path, "rv_hunter2\n").expect("written");
+    let file = path.to_str().expect("a path");
+    for (mode, warned) in [(0o644, true), (0o600, false)] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("permissions");
+        let mut by_variable = user.command(&["whoami"]);
+        by_variable.env_remove("RUNVOY_API_KEY").env("RUNVOY_API_KEY_FILE", file);
+        for output in [user.run(&["whoami", "--api-key-file", file]).await, finish(by_variable).await] {
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(0), "{said}");
+            assert_eq!(said.contains(&format!("chmod 600 {file}")), warned, "{said}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_password_in_an_address_is_not_shown() {
     let user = User::of(&server(0)).await;
     for words in [&["list", "--endpoint", "http://ana:hunter2@127.0.0.1:1"][..], &["config", "show", "--endpoint", "http://ana:hunter2@h"]]
