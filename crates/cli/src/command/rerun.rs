@@ -31,6 +31,7 @@ pub struct RerunArgs {
 
 impl RerunArgs {
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
+        self.stay.check(session)?;
         let mut interrupts = interrupts()?;
         let client = session.connect().await?;
         let id = session.resolve(&client, &self.id).await?;

@@ -94,8 +94,14 @@ impl RunArgs {
 }
 
 impl StayArgs {
+    /// Refuses a format that what is followed does not have: before anything is submitted.
+    pub(crate) fn check(&self, session: &Session) -> Result<(), Failure> {
+        if self.detach { Ok(()) } else { session.check_stream() }
+    }
+
     /// Submits, and stays with what was submitted.
     pub(crate) async fn submit(self, session: &Session, submission: &Submission) -> Result<u8, Failure> {
+        self.check(session)?;
         let mut interrupts = interrupts()?;
         let submit = async {
             let client = session.connect().await?;

@@ -268,6 +268,18 @@ async fn a_key_file_that_others_can_read_is_used_with_a_warning() {
 }
 
 #[tokio::test]
+async fn a_stream_has_no_documents() {
+    let fake = server(0);
+    let user = User::of(&fake).await;
+    for words in [&["run", "-o", "yaml", "x"][..], &["run", "-o", "name", "x"], &["logs", "-o", "yaml", ID], &["rerun", "-o", "name", ID]] {
+        let output = user.run(words).await;
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("-o json"), "{words:?}");
+    }
+    assert!(fake.seen().is_empty(), "nothing is submitted");
+}
+
+#[tokio::test]
 async fn a_password_in_an_address_is_not_shown() {
     let user = User::of(&server(0)).await;
     for words in [&["list", "--endpoint", "http://ana:hunter2@127.0.0.1:1"][..], &["config", "show", "--endpoint", "http://ana:hunter2@h"]]

@@ -117,6 +117,7 @@ impl RunArgs {
         if self.dry_run {
             return dry_run::show(session, &client.dry_run_playbook(name, &request).await?, git_token);
         }
+        self.stay.check(session)?;
         let mut interrupts = interrupts()?;
         match client.run_playbook(name, &request, self.idempotency_key).await {
             Ok(response) => self.stay.stay(session, client, response, &mut interrupts).await,
