@@ -19,6 +19,8 @@ use crate::terminal::{Tone, paint};
 
 /// How long the server is asked for the end after the log's last line.
 const END_LIMIT: Duration = Duration::from_secs(30);
+/// How long the last output may take after Ctrl-C: a reader that stands still is not waited for.
+const OUTPUT_LIMIT: Duration = Duration::from_millis(200);
 
 /// Ctrl-C, caught from here on.
 pub(crate) fn interrupts() -> Result<Signal, Failure> {
@@ -61,6 +63,8 @@ impl Attach<'_> {
         };
         match left {
             Left::Interrupted => {
+                // The spinner is gone before anything else is said. Whether it was in time or not, the end is the same.
+                let _ = tokio::time::timeout(OUTPUT_LIMIT, sink.finish()).await;
                 self.session.tell(&format!("{break_line}{}", detached(&self.id, self.session.terminal.stderr_colour)));
                 Ok(INTERRUPTED)
             }

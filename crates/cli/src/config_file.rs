@@ -117,8 +117,13 @@ impl UserFile {
 
     /// Others can read the file, although it holds a key.
     pub(crate) fn is_exposed(&self) -> bool {
-        fs::metadata(&self.path).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
+        is_exposed(&self.path)
     }
+}
+
+/// Whether others than its owner can read a file, or change it.
+pub(crate) fn is_exposed(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o077 != 0)
 }
 
 /// A project's file: it may name a profile, and nothing that decides where a key is sent.
@@ -148,6 +153,11 @@ impl ProjectFile {
                     .why("a checked-out project must not decide which server gets your key")
                     .next(format!("set it in ~/.runvoy/config.yaml under `profiles`, and name that profile here: remove `{key}`")));
             }
+        }
+        // A slip must not choose another server without a word. What else stands there is somebody else's.
+        let is_slip = |key: &&String| strsim::damerau_levenshtein(&key.to_ascii_lowercase(), "profile") <= 2;
+        if let Some(slip) = content.keys().find(is_slip).filter(|_| !content.contains_key("profile")) {
+            return Err(Failure::usage(format!("unknown key `{slip}` in {}", path.display())).next("did you mean `profile`?"));
         }
         let profile = match content.get("profile") {
             None | Some(Value::Null) => None,
@@ -226,6 +236,13 @@ mod tests {
             assert_eq!(failure.exit_code(1), 2);
             assert!(failure.text(false).contains("may not set"), "{text}");
         }
+        for text in ["profil: prod", "Profile: prod", "proflie: prod"] {
+            fs::write(&path, text).expect("written");
+            let failure = ProjectFile::find(&below).expect_err("a slip");
+            assert!(failure.exit_code(1) == 2 && failure.text(false).contains("did you mean `profile`?"), "{text}");
+        }
+        fs::write(&path, "owner: ops\nproject: shop\n").expect("written");
+        assert_eq!(ProjectFile::find(&below).expect("not ours").profile, None);
     }
 
     #[test]

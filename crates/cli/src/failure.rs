@@ -187,7 +187,6 @@ impl From<ClientError> for Failure {
                 .next("give a valid key: `runvoy configure`, or the variable RUNVOY_API_KEY"),
             ClientError::LockHeld { held, .. } => Self::other(format!("lock {} is held by {}", held.lock_name, held.held_by))
                 .why(format!("execution {} has held it since {}", held.execution_id, held.since))
-                .next(format!("see what it does: runvoy logs -f {}", held.execution_id))
                 .next("wait for it: add --wait 10m"),
             ClientError::Protocol { .. } => {
                 Self::other(error.to_string()).next("check that the endpoint is a runvoy server; `runvoy doctor` looks closer")

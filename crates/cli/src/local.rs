@@ -9,4 +9,7 @@ use async_trait::async_trait;
 pub trait LocalServer: Send + Sync {
     /// The Unix socket of the server that holds `data_dir`, started first if nobody does. The error is for a person.
     async fn ensure(&self, data_dir: &Path) -> Result<PathBuf, String>;
+
+    /// The same socket, where a server listens on it already. Never starts one.
+    async fn running(&self, data_dir: &Path) -> Option<PathBuf>;
 }

@@ -25,6 +25,16 @@ impl Session {
         filtered(self.jq.as_deref(), value)
     }
 
+    /// Refuses the formats that a log, which is written as it comes, does not have.
+    pub(crate) fn check_stream(&self) -> Result<(), Failure> {
+        match self.format() {
+            Format::Table | Format::Json => Ok(()),
+            Format::Yaml | Format::Name => {
+                Err(Failure::usage("a log is written as it is, or as JSON with one object a line").next("leave out -o, or write -o json"))
+            }
+        }
+    }
+
     /// Tells that something was done: a person on stderr by `message`, a program on stdout by the whole `answer`, or by `name`.
     pub(crate) fn report(&self, answer: &impl Serialize, name: &str, message: &str) -> Result<u8, Failure> {
         match self.format() {

@@ -104,8 +104,12 @@ impl Printer {
 
     fn record(&mut self, target: Target, line: u64, record: &Record<'_>, out: &mut Vec<u8>) {
         let prefixed = self.layout.timestamps || self.layout.numbers;
-        if self.open_line[target as usize] && !record.cont && (prefixed || record.stream == Stream::Platform) {
+        let (platform, screen) = (record.stream == Stream::Platform, self.layout.guard_stdout && self.layout.guard_stderr);
+        // On one screen a line that the other stream left open is in the way, too.
+        let other_open = platform && screen && target == Target::Stderr && self.open_line[Target::Stdout as usize];
+        if !record.cont && (self.open_line[target as usize] && (prefixed || platform) || other_open) {
             out.push(b'\n');
+            self.open_line[Target::Stdout as usize] &= !other_open;
         }
         if !record.cont {
             self.prefix(line, record, out);
@@ -181,6 +185,20 @@ mod tests {
             ("stdout", "ana\n"),
         ];
         assert_eq!(pieces, expected.map(|(name, text)| (name, text.to_owned())));
+    }
+
+    #[test]
+    fn the_platform_begins_a_line_of_its_own_on_a_screen() {
+        let mut block = BlockBuilder::default();
+        block.push(Record { at: UnixMs(0), stream: Stream::Stdout, cont: false, eol: false, bytes: b"hi" });
+        block.push(Record { at: UnixMs(0), stream: Stream::Platform, cont: false, eol: true, bytes: b"### runvoy: exit code 0" });
+        let batch = Batch { first_line: 1, attempt: 1, late: false, block: block.take() };
+        for (guard_stderr, said) in [(true, "\n### runvoy: exit code 0\n"), (false, "### runvoy: exit code 0\n")] {
+            let mut printer = Printer::new(Layout { split: true, guard_stdout: true, guard_stderr, ..Layout::default() });
+            let pieces = printer.render(&batch);
+            assert_eq!(pieces, [Out::Stdout(b"hi".to_vec()), Out::Stderr(said.as_bytes().to_vec())]);
+            assert_eq!(printer.break_line().is_empty(), guard_stderr, "broken once");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Keeping other people's bytes from taking over a terminal. Of a log only text and SGR sequences (colours, bold, …) pass: no cursor
-//! moves, no titles, no clipboard (OSC 52), no answers-back. Of metadata only text passes. Never used for what is piped.
+//! moves, no titles, no clipboard (OSC 52), no answers-back, no marks that turn text around. Of metadata only text passes.
+//! Never used for what is piped.
 
 /// How long a sequence may be before it is given up.
 const LONGEST_SEQUENCE: usize = 64;
@@ -17,6 +18,8 @@ enum State {
     Text,
     /// `0xC2`: with a byte from `0x80` to `0x9f` it is a C1 control in UTF-8.
     C2,
+    /// What may become a mark that turns text around; the bytes so far are in the sequence.
+    Turn,
     Escape,
     /// `ESC` and intermediate bytes, such as a choice of character set.
     EscapeMore,
@@ -45,6 +48,7 @@ impl Filter {
         match self.state {
             State::Text => self.text(byte, out),
             State::C2 => self.after_c2(byte, out),
+            State::Turn => self.turn(byte, out),
             State::Escape => self.after_escape(byte, out),
             State::EscapeMore => {
                 if !(0x20..=0x2f).contains(&byte) {
@@ -67,6 +71,11 @@ impl Filter {
         match byte {
             0x1b => self.state = State::Escape,
             0xc2 => self.state = State::C2,
+            0xd8 | 0xe2 => {
+                self.state = State::Turn;
+                self.sequence.clear();
+                self.sequence.push(byte);
+            }
             b'\t' | b'\r' => out.push(byte),
             0x00..0x20 | 0x7f => {}
             _ => out.push(byte),
@@ -79,11 +88,30 @@ impl Filter {
             0x9b => self.open_csi(),
             0x90 | 0x98 | 0x9d..=0x9f => self.state = State::Text2Terminal,
             0x80..=0x9f => {}
-            _ => {
-                out.push(0xc2);
-                self.text(byte, out);
-            }
+            _ if is_continuation(byte) => out.extend_from_slice(&[0xc2, byte]),
+            _ => self.cut(byte, out),
         }
+    }
+
+    fn turn(&mut self, byte: u8, out: &mut Vec<u8>) {
+        self.sequence.push(byte);
+        match self.sequence[..] {
+            [0xe2, 0x80 | 0x81] => {}
+            // U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069.
+            [0xd8, 0x9c] | [0xe2, 0x80, 0x8e | 0x8f | 0xaa..=0xae] | [0xe2, 0x81, 0xa6..=0xa9] => self.state = State::Text,
+            _ if is_continuation(byte) => {
+                self.state = State::Text;
+                out.extend_from_slice(&self.sequence);
+            }
+            _ => self.cut(byte, out),
+        }
+    }
+
+    /// A character that was cut is not shown as it is: what is left out after it could complete it to something else.
+    fn cut(&mut self, next: u8, out: &mut Vec<u8>) {
+        self.state = State::Text;
+        out.extend_from_slice("\u{fffd}".as_bytes());
+        self.text(next, out);
     }
 
     fn after_escape(&mut self, byte: u8, out: &mut Vec<u8>) {
@@ -126,6 +154,11 @@ impl Filter {
     }
 }
 
+/// Whether it goes on with a character of several bytes.
+fn is_continuation(byte: u8) -> bool {
+    (0x80..=0xbf).contains(&byte)
+}
+
 /// A piece of metadata on one line: no controls, no escapes, no invisible marks that turn text around.
 pub(crate) fn one_line(text: &str) -> String {
     let (mut filter, mut plain) = (Filter::default(), Vec::with_capacity(text.len()));
@@ -138,7 +171,6 @@ pub(crate) fn one_line(text: &str) -> String {
             '\x1b' => in_sgr = true,
             'm' if in_sgr => in_sgr = false,
             _ if in_sgr => {}
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
             _ => line.push(c),
         }
     }
@@ -174,6 +206,11 @@ mod tests {
             ("character set", b"a\x1b(0b", b"ab"),
             ("C1 CSI in UTF-8", b"a\xc2\x9b2Jb", b"ab"),
             ("C1 OSC in UTF-8", b"a\xc2\x9d52;c;eA==\x07b", b"ab"),
+            ("marks that turn text around", "a\u{202e}b\u{2066}c\u{2069}d\u{200f}e\u{61c}f".as_bytes(), b"abcdef"),
+            ("their neighbours", "…\u{2028}\u{206a}√ظ؝".as_bytes(), "…\u{2028}\u{206a}√ظ؝".as_bytes()),
+            ("a mark that was cut", b"\xe2\x80x\xd8\x1b[2Jy", "\u{fffd}x\u{fffd}y".as_bytes()),
+            ("a mark around a mark", b"\xe2\x80\xe2\x80\xae\xaex", b"\xef\xbf\xbd\xaex"),
+            ("C1 around a sequence", b"a\xc2\x1b[2J\x9b2Jb", b"a\xef\xbf\xbd\x9b2Jb"),
             ("bell and backspace", b"a\x07\x08\x00b\x7f", b"ab"),
             ("an open title ends with its line", b"\x1b]0;x\nnext", b"\nnext"),
             ("an endless sequence", &[b"\x1b[".as_slice(), &[b'1'; 100], b"mx"].concat(), b"x"),
@@ -184,12 +221,12 @@ mod tests {
 
     #[test]
     fn security_19_metadata_is_one_line_of_text() {
-        assert_eq!(one_line("rm -rf /\n\x1b[2K\x1b[31mecho\x1b[0m ok\u{202e}"), "rm -rf / echo ok");
+        assert_eq!(one_line("rm -rf /\n\x1b[2K\x1b[31mecho\x1b[0m ok\u{202e}\u{61c}"), "rm -rf / echo ok");
     }
 
     proptest! {
         #[test]
-        fn where_the_bytes_are_cut_changes_nothing(bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(0x1b), Just(b'['), Just(b']')], 0..60), cut in 0usize..60) {
+        fn where_the_bytes_are_cut_changes_nothing(bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(0x1b), Just(b'['), Just(b']'), Just(0xe2), Just(0x80), Just(0xae)], 0..60), cut in 0usize..60) {
             let cut = cut.min(bytes.len());
             let (mut filter, mut out) = (Filter::default(), Vec::new());
             filter.push(&bytes[..cut], &mut out);

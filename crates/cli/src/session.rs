@@ -1,7 +1,7 @@
 //! What a command works with: settings, terminal and, once asked for, a client.
 
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,7 +9,7 @@ use runvoy_client::{Client, Detail, Endpoint, Options, Retry, Revive};
 use runvoy_wire::Rfc3339;
 
 use crate::ambiguity;
-use crate::config_file::{ProjectFile, UserFile};
+use crate::config_file::{ProjectFile, UserFile, is_exposed};
 use crate::duration::Seconds;
 use crate::environment::Environment;
 use crate::failure::{Failure, Kind};
@@ -17,7 +17,7 @@ use crate::global::{Format, GlobalArgs};
 use crate::jq::Jq;
 use crate::local::LocalServer;
 use crate::sanitize::one_line;
-use crate::settings::{Settings, Sources};
+use crate::settings::{Origin, Settings, Sources, without_user};
 use crate::terminal::{Terminal, Tone, paint};
 
 /// One command line being carried out.
@@ -29,6 +29,8 @@ pub(crate) struct Session {
     pub(crate) terminal: Terminal,
     /// What is written as JSON goes through it.
     pub(crate) jq: Option<Arc<Jq>>,
+    /// Why the files of the configuration are left out, where they cannot be read.
+    pub(crate) broken: Option<String>,
     local: &'static dyn LocalServer,
 }
 
@@ -40,12 +42,32 @@ impl Session {
         local: &'static dyn LocalServer,
     ) -> Result<Self, Failure> {
         let user_path = environment.runvoy_directory().map_or_else(PathBuf::new, |directory| directory.join("config.yaml"));
+        let files = (UserFile::load(&user_path)?, ProjectFile::find(&environment.directory)?);
+        Self::with_files(files, global, environment, (terminal, local))
+    }
+
+    /// For what must work also where the files do not, and so says what is wrong with them.
+    pub(crate) fn without_files(
+        global: GlobalArgs,
+        environment: Environment,
+        around: (Terminal, &'static dyn LocalServer),
+        why: &Failure,
+    ) -> Result<Self, Failure> {
+        let session = Self::with_files(Default::default(), global, environment, around)?;
+        Ok(Self { broken: Some(why.text(false).trim_end().replace('\n', "; ")), ..session })
+    }
+
+    fn with_files(
+        (user_file, project): (UserFile, ProjectFile),
+        global: GlobalArgs,
+        environment: Environment,
+        (terminal, local): (Terminal, &'static dyn LocalServer),
+    ) -> Result<Self, Failure> {
         global.check()?;
-        let (user_file, project) = (UserFile::load(&user_path)?, ProjectFile::find(&environment.directory)?);
         let sources = Sources { flags: &global, environment: &environment, project: &project, user: &user_file };
         let settings = sources.resolve()?;
         let jq = global.jq.as_deref().map(Jq::new).transpose()?.map(Arc::new);
-        Ok(Self { global, environment, settings, user_file, terminal, jq, local })
+        Ok(Self { global, environment, settings, user_file, terminal, jq, broken: None, local })
     }
 
     pub(crate) fn format(&self) -> Format {
@@ -60,10 +82,23 @@ impl Session {
     /// A client of the configured server or, where none is configured, of the local one, which is started if need be.
     pub(crate) async fn connect(&self) -> Result<Client, Failure> {
         let client = self.client(self.endpoint().await?, Retry::default())?;
+        if let Some(path) = self.key_file().filter(|path| is_exposed(path)) {
+            self.note(Tone::Warning, &one_line(&format!("{0} can be read by others; run: chmod 600 {0}", path.display())));
+        }
         if self.user_file.is_exposed() && self.user_file.text(self.settings.profile.value.as_deref(), "api_key").is_some() {
             self.note(Tone::Warning, &format!("{0} can be read by others; run: chmod 600 {0}", self.user_file.path.display()));
         }
         Ok(client)
+    }
+
+    /// The file that the key in use was read from.
+    fn key_file(&self) -> Option<&Path> {
+        match self.settings.api_key.origin {
+            _ if self.settings.endpoint.value.is_none() => None,
+            Origin::Flag(_) => self.global.api_key_file.as_deref(),
+            Origin::Variable("RUNVOY_API_KEY_FILE") => self.environment.get("RUNVOY_API_KEY_FILE").map(Path::new),
+            _ => None,
+        }
     }
 
     /// Where the server is.
@@ -89,7 +124,16 @@ impl Session {
         })
     }
 
-    /// A client without a key, for the one call that needs none.
+    /// The socket of the local server, which must run: none is started.
+    pub(crate) async fn running_socket(&self) -> Result<PathBuf, Failure> {
+        let data_dir = &self.settings.data_dir.value;
+        self.local.running(data_dir).await.ok_or_else(|| {
+            Failure::other(format!("no server runs in the data directory {}", data_dir.display()))
+                .next("name that of a running server with --data-dir DIR; without a server, copy the directory itself")
+        })
+    }
+
+    /// A client without a key, for the calls that need none. It starts no server.
     pub(crate) fn keyless_client(&self, endpoint: Endpoint) -> Result<Client, Failure> {
         let (ca_file, trace) = (self.settings.ca_file.value.clone(), self.trace());
         Ok(Client::new(Options { ca_file, trace, ..Options::new(endpoint) })?)
@@ -117,7 +161,7 @@ impl Session {
             return Err(Failure::usage(format!("{other} and --data-dir name two servers")).next("leave out one of them"));
         }
         let invalid = |error: runvoy_client::InvalidEndpoint| {
-            Failure::usage(format!("`{text}` is {error}")).why(format!("it was set by: {}", self.settings.endpoint.origin))
+            Failure::usage(format!("`{}` is {error}", without_user(text))).why(format!("it was set by: {}", self.settings.endpoint.origin))
         };
         text.parse().map(Some).map_err(invalid)
     }
@@ -229,7 +273,6 @@ impl Session {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -252,6 +295,10 @@ mod tests {
                 tokio::spawn(answer_one(listener));
             }
             Ok(socket)
+        }
+
+        async fn running(&self, _: &Path) -> Option<PathBuf> {
+            None
         }
     }
 

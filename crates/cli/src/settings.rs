@@ -204,6 +204,11 @@ struct Source<'a> {
     key: Option<&'a str>,
 }
 
+/// An address without the user and password that somebody may have put into it.
+pub(crate) fn without_user(address: &str) -> String {
+    address.rsplit_once('@').map_or_else(|| address.to_owned(), |(_, host)| format!("…@{host}"))
+}
+
 fn canonical(endpoint: &str) -> String {
     endpoint.parse::<Endpoint>().map_or_else(|_| endpoint.to_owned(), |endpoint| endpoint.to_string())
 }

@@ -21,7 +21,7 @@ use crate::socket::{Frame, Socket};
 
 const POLL_PERIOD: Duration = Duration::from_secs(1);
 const UPGRADE_AGAIN: Duration = Duration::from_secs(30);
-/// How long a server may be away before a follower gives up.
+/// How long a server may be away before a live follower gives up.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// Records that arrived together are handed over together, up to this many.
 const MAX_BATCH_RECORDS: u32 = 512;
@@ -52,7 +52,7 @@ pub enum Followed {
         /// The line after the last missing one.
         to: u64,
     },
-    /// The connection was lost and is being made again.
+    /// The connection was lost and is being made again; told once until the server is heard again, and only to who stays until the end.
     Interrupted(ClientError),
 }
 
@@ -116,13 +116,14 @@ enum Pass {
 
 impl Follower {
     async fn follow(mut self) {
-        let (mut fruitless, mut heard) = (0, Instant::now());
+        let (mut fruitless, mut heard, mut told) = (0, Instant::now(), false);
         loop {
             let before = self.next;
             let pass = self.pass().await;
             if self.next > before {
                 fruitless = 0;
             }
+            told &= pass.is_err() && self.next == before;
             match pass {
                 Ok(Pass::Done) => return,
                 Ok(Pass::Poll) => {
@@ -135,13 +136,14 @@ impl Follower {
                         tokio::time::sleep(backoff(fruitless)).await;
                     }
                 }
-                Err(error) if error.is_retryable() && (self.next > before || heard.elapsed() < PATIENCE) => {
+                Err(error) if error.is_retryable() && (self.next > before || self.waits(&error, fruitless, heard.elapsed())) => {
                     if self.next > before {
                         heard = Instant::now();
                     }
                     let delay = asked(&error).unwrap_or_else(|| if fruitless == 0 { Duration::ZERO } else { backoff(fruitless) });
-                    if fruitless > 0 && self.sender.send(Ok(Followed::Interrupted(error))).await.is_err() {
-                        return;
+                    if self.live && fruitless > 0 && !std::mem::replace(&mut told, true) {
+                        // Whoever is gone has ended this task.
+                        let _ = self.sender.send(Ok(Followed::Interrupted(error))).await;
                     }
                     tokio::time::sleep(delay).await;
                 }
@@ -153,6 +155,11 @@ impl Follower {
             }
             fruitless += 1;
         }
+    }
+
+    /// Whether a server that is away is asked again: long by who stays until the end, else no longer than any other call is repeated.
+    fn waits(&self, error: &ClientError, attempt: u32, silence: Duration) -> bool {
+        if self.live { silence < PATIENCE } else { self.client.inner.retry.delay(attempt, silence, error).is_some() }
     }
 
     async fn pass(&mut self) -> Result<Pass, ClientError> {

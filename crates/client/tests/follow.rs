@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use fake::{Dice, Fake, Log, Reply, cutting_proxy};
 use runvoy_client::wire::{Control, Stream};
-use runvoy_client::{Client, ClientError, Endpoint, Followed, Options, Start};
+use runvoy_client::{Client, ClientError, Endpoint, Followed, Options, Retry, Start};
 use tokio_tungstenite::tungstenite::Message;
 
 const ID: &str = "0192ab00000070008000000000000001";
@@ -83,6 +83,30 @@ async fn a_stored_log_that_breaks_off_is_read_on_from_where_it_broke() {
         assert_eq!(numbers, (1..=300).collect::<Vec<_>>());
         assert_eq!(received.lines, sent.lines);
     }
+}
+
+#[tokio::test]
+async fn who_does_not_stay_is_told_at_once_that_nobody_answers() {
+    let nobody = "http://127.0.0.1:1".parse::<Endpoint>().expect("an address");
+    let client = Client::new(Options { retry: Retry::NONE, ..Options::new(nobody) }).expect("plain options");
+    let first = client.follow(ID, Start { live: false, ..start() }).next().await;
+    assert!(matches!(first, Some(Err(ClientError::Unreachable { .. }))), "{first:?}");
+}
+
+#[tokio::test]
+async fn who_stays_is_told_once_that_the_server_is_away() {
+    let (shown, asked) = (log(3, 4), AtomicUsize::new(0));
+    let fake = Fake::new(move |seen| match seen.path().rsplit('/').next() {
+        Some("stream") => Reply::WebSocket(shown.frames(seen, 2)),
+        _ if asked.fetch_add(1, Ordering::SeqCst) < 4 => Reply::error(503, "SERVICE_UNAVAILABLE", "not now"),
+        _ => shown.logs("RUNNING"),
+    });
+    let mut follow = client(fake.tcp().await).follow(ID, start());
+    let mut told = 0;
+    while let Some(item) = follow.next().await {
+        told += usize::from(matches!(item.expect("it comes back"), Followed::Interrupted(_)));
+    }
+    assert_eq!(told, 1);
 }
 
 #[tokio::test]

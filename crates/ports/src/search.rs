@@ -67,6 +67,12 @@ impl Seeker {
     }
 }
 
+/// What is wrong with an expression, in one line: the last of those that draw where it is.
+fn why_not(drawn: &str) -> String {
+    let last = drawn.lines().last().unwrap_or_default();
+    format!("not a regular expression: {}", last.strip_prefix("error: ").unwrap_or(last))
+}
+
 impl Needle {
     fn new(search: &Search) -> Result<Self, LogError> {
         if search.pattern.len() > MAX_PATTERN {
@@ -76,7 +82,7 @@ impl Needle {
             return Ok(Self::Literal(Box::new(memmem::Finder::new(search.pattern.as_bytes()).into_owned())));
         }
         let regex = RegexBuilder::new(&search.pattern).size_limit(MAX_PROGRAM).dfa_size_limit(MAX_PROGRAM).nest_limit(100).build();
-        regex.map(Self::Regex).map_err(|error| LogError::Pattern(error.to_string()))
+        regex.map(Self::Regex).map_err(|error| LogError::Pattern(why_not(&error.to_string())))
     }
 
     /// Whether no record of the chunk can match. A literal that is not in the chunk's bytes is in no record of it.

@@ -13,7 +13,7 @@ use runvoy_sqlite::SqliteStore;
 use runvoy_sqlite::logs::FileLogStore;
 
 use crate::data_dir::{DataDir, UNFINISHED, write_private};
-use crate::restore::copy_tree;
+use crate::restore::{copy_file, copy_tree};
 use crate::seal_keys::{CURRENT, FileSealKeys};
 
 /// What the name of an unfinished copy ends with.
@@ -54,6 +54,10 @@ async fn fill(Source { data, store, logs, seal_keys }: Source<'_>, directory: &P
     // Before and after the store: whichever sealing key it was copied with is among these, also where one was made meanwhile.
     let _kept = seal_keys.hold();
     copy_keys(data, &copy)?;
+    // Before the store: a checkpoint is told after it was written, so that the copied store has every one of these.
+    if data.checkpoints().exists() {
+        copy_file(&data.checkpoints(), &copy.checkpoints())?;
+    }
     store.backup_to(&copy.store()).await.context("cannot copy the store")?;
     copy_keys(data, &copy)?;
     let (logs, target) = (Arc::clone(logs), copy.logs());

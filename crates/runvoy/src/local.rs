@@ -59,6 +59,11 @@ impl LocalServer for OwnBinary {
             sleep(LOOK_EVERY).await;
         }
     }
+
+    async fn running(&self, data_dir: &Path) -> Option<PathBuf> {
+        let socket = DataDir::new(data_dir).socket();
+        UnixStream::connect(&socket).await.is_ok().then_some(socket)
+    }
 }
 
 /// A server that was started here.

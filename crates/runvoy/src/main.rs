@@ -32,7 +32,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use runvoy_cli::{ClientCommand, GlobalArgs};
 
 use crate::args::{AdminCommand, Cli, Command};
@@ -54,11 +54,11 @@ fn main() -> ExitCode {
         return runvoy_runners::spawner::run();
     }
     runvoy_cli::complete::answer_shell(Cli::command);
-    let cli = Cli::parse();
+    let cli: Cli = runvoy_cli::parse(std::env::args_os().collect()).unwrap_or_else(|error| error.exit());
     match cli.command {
         Command::Serve(args) => {
-            let data = data_dir(cli.global.data_dir);
-            finish(data.and_then(|data| {
+            let data = data_dir(cli.global.data_dir).map_err(worker::Failure::from);
+            end(data.and_then(|data| {
                 let runtime = runtime(true)?;
                 let served = runtime.block_on(serve::run(&args, data));
                 // Nothing that a disk or a command keeps waiting may keep the server from ending.
@@ -75,17 +75,18 @@ fn main() -> ExitCode {
                 }
                 Err(error) => Err(error.into()),
             };
-            match ended {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(failure) => {
-                    eprintln!("error: {:#}", failure.error);
-                    ExitCode::from(failure.code)
-                }
-            }
+            end(ended)
         }
         Command::Restore(args) => {
-            let restored = data_dir(cli.global.data_dir).and_then(|data| restore::restore(&args.source, &data));
-            finish(restored)
+            let quiet = cli.global.quiet > 0;
+            finish(data_dir(cli.global.data_dir).and_then(|data| {
+                restore::restore(&args.source, &data)?;
+                if !quiet {
+                    let (from, to) = (args.source.display(), data.path().display());
+                    eprintln!("restored {from} to {to}\n  start its server: runvoy serve --data-dir {to}");
+                }
+                Ok(())
+            }))
         }
         Command::Admin(AdminCommand::Recover(args)) => {
             let format = cli.global.format();
@@ -115,11 +116,15 @@ fn client(global: GlobalArgs, command: ClientCommand) -> ExitCode {
 }
 
 fn finish(result: Result<()>) -> ExitCode {
+    end(result.map_err(worker::Failure::from))
+}
+
+fn end(result: Result<(), worker::Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
+        Err(failure) => {
+            eprintln!("error: {:#}", failure.error);
+            ExitCode::from(failure.code)
         }
     }
 }

@@ -47,6 +47,9 @@ fn copy(backup: &DataDir, data: &DataDir) -> Result<()> {
         remove(unfinished).with_context(|| format!("cannot remove {}", unfinished.display()))?;
     }
     copy_keys(backup, data)?;
+    if backup.checkpoints().exists() {
+        copy_file(&backup.checkpoints(), &data.checkpoints())?;
+    }
     if backup.logs().exists() {
         copy_tree(&backup.logs(), &new_logs)?;
         fs::rename(&new_logs, data.logs())?;
@@ -86,7 +89,8 @@ pub fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     sync(to)
 }
 
-fn copy_file(from: &Path, to: &Path) -> Result<()> {
+/// Copies a file, and has it on the disk.
+pub fn copy_file(from: &Path, to: &Path) -> Result<()> {
     fs::copy(from, to).with_context(|| format!("cannot copy {}", from.display()))?;
     fs::File::open(to)?.sync_all()?;
     Ok(())

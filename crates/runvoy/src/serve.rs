@@ -1,6 +1,7 @@
 //! The server's role: run until told to stop, with everything opened in the right order before and closed in the reverse order after.
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -12,6 +13,7 @@ use crate::listen::{Listeners, Serving};
 use crate::settings::{self, BackendName, Settings};
 use crate::signal::Stops;
 use crate::stack::Stack;
+use crate::worker::Failure;
 use crate::{bind, idle, logging};
 
 /// Requests that are under way when a stop begins have this long.
@@ -36,10 +38,15 @@ enum End {
 }
 
 /// Runs a server until it is told to stop.
-pub async fn run(args: &ServeArgs, data: DataDir) -> Result<()> {
+pub async fn run(args: &ServeArgs, data: DataDir) -> Result<(), Failure> {
     data.check_length()?;
     data.create()?;
-    let settings = load_settings(args, &data)?;
+    let settings = load_settings(args, &data).map_err(Failure::usage)?;
+    let address = if args.ephemeral { None } else { Some(bind::address(&settings).map_err(Failure::usage)?) };
+    serve(args, data, settings, address).await.map_err(Failure::from)
+}
+
+async fn serve(args: &ServeArgs, data: DataDir, settings: Settings, address: Option<SocketAddr>) -> Result<()> {
     if args.ephemeral && settings.backend != BackendName::Embedded {
         bail!(
             "a server that the command line starts keeps everything in files, and {} is set up for another backend: start it with \
@@ -54,7 +61,6 @@ pub async fn run(args: &ServeArgs, data: DataDir) -> Result<()> {
         () = stops.next() => None,
     };
     let Some(_lock) = taken else { return Ok(()) };
-    let address = if args.ephemeral { None } else { Some(bind::address(&settings)?) };
     if let Some(concern) = bind::concern(&settings) {
         tracing::warn!("{concern}");
     }

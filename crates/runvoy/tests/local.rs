@@ -56,6 +56,9 @@ fn a_server_that_cannot_start_is_told_with_its_reason() {
     // Not "does not answer", which is what is told when patience ends.
     assert!(said.contains("cannot start") && said.contains("no setting lisen"), "{said}");
     assert_eq!(said.matches("error:").count(), 1, "{said}");
+    let served = alone(home.path(), &["serve"]);
+    assert_eq!(served.status.code(), Some(2), "{}", text(&served.stderr));
+    assert!(text(&served.stderr).contains("did you mean listen?"), "{}", text(&served.stderr));
     std::fs::write(data.join("server.yaml"), "").expect("written");
     let output = alone(home.path(), &["run", "true"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));

@@ -46,6 +46,43 @@ fn restore(copy: &Path, data: &Path, cut_off: Option<(&str, usize)>) -> Output {
 }
 
 #[test]
+fn a_restored_backup_has_a_whole_trail() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let (data, copy, restored) = (dir.path().join("data"), dir.path().join("copy"), dir.path().join("restored"));
+    // Each life leaves a checkpoint.
+    for _ in 0..2 {
+        let mut server = Setup::default().start_in(&data);
+        server.wait(&server.run("true"));
+        server.stop();
+    }
+    let server = Setup::default().start_in(&data);
+    let output = backup(&server, &copy);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let output = restore(&copy, &restored, None);
+    let said = text(&output.stderr);
+    assert!(said.contains("restored") && said.contains("runvoy serve --data-dir"), "{said}");
+    let verified = server.cli(&["audit", "verify", "--data-dir", restored.to_str().expect("a path")]);
+    assert_eq!(verified.status.code(), Some(0), "{}{}", text(&verified.stdout), text(&verified.stderr));
+}
+
+#[test]
+fn a_backup_is_of_the_named_data_directory_or_refused_and_starts_no_server() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let server = Server::start();
+    let copy = dir.path().join("copy");
+    let to = copy.to_str().expect("a path");
+    // The harness names its server in RUNVOY_API_ENDPOINT.
+    let refused = server.cli(&["backup", to]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("on the server's machine"), "{}", text(&refused.stderr));
+    let nobody = dir.path().join("nobody");
+    let none = server.cli(&["backup", to, "--data-dir", nobody.to_str().expect("a path")]);
+    assert_eq!(none.status.code(), Some(1), "{}", text(&none.stderr));
+    assert!(text(&none.stderr).contains("no server runs"), "{}", text(&none.stderr));
+    assert!(!copy.exists() && !nobody.exists() && !server.data.join("home/.runvoy").exists());
+}
+
+#[test]
 fn a_restore_can_be_repeated_wherever_it_was_cut_off() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let Made { copy, id, key } = made(dir.path());

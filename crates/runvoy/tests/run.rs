@@ -2,7 +2,7 @@
 
 mod harness;
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
@@ -107,6 +107,8 @@ fn output_is_the_commands_own_bytes() {
 #[test]
 fn arguments_after_two_dashes_are_those_very_arguments() {
     let server = Server::start();
+    let output = server.cli(&["run", "-q", "echo", "kubectl", "delete", "pods", "-l", "app=web", "-v"]);
+    assert_eq!(text(&output.stdout), "kubectl delete pods -l app=web -v\n", "its options are its own");
     let output = server.cli(&["run", "--", "printf", "[%s]", "a b", "$HOME", "*", "'q'", ";", ""]);
     assert_eq!(text(&output.stdout), "[a b][$HOME][*]['q'][;][]");
 }
@@ -163,6 +165,29 @@ fn an_interrupt_detaches_and_says_how_to_go_on() {
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
     assert!(said.contains("runvoy logs -f") && said.contains("runvoy kill") && said.contains(&id), "{said}");
     assert_eq!(server.wait(&id)["status"], "SUCCEEDED", "an interrupt detaches, it does not kill");
+}
+
+#[test]
+fn an_interrupt_takes_the_spinner_away_before_it_speaks() {
+    let server = Server::start();
+    let inner = server.cli_command(&[]);
+    let mut command = Command::new("script");
+    command.args(["-qefc", &format!("{} run 'sleep 60'", binary()), "/dev/null"]).env_clear().current_dir(&server.data);
+    command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TERM", "xterm").env("SHELL", "/bin/sh");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
+    let (mut stdin, mut stdout) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
+    let (mut shown, mut piece) = (Vec::new(), [0; 4096]);
+    while !text(&shown).contains("running") {
+        let read = stdout.read(&mut piece).expect("open");
+        assert_ne!(read, 0, "{}", text(&shown));
+        shown.extend_from_slice(&piece[..read]);
+    }
+    stdin.write_all(b"\x03").expect("it listens");
+    stdout.read_to_end(&mut shown).expect("open");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    let shown = text(&shown);
+    let (before, _) = shown.split_once("detached").expect("it says so");
+    assert!(before.rsplit("\x1b[K").next().is_some_and(|line| !line.contains("running")), "{shown:?}");
 }
 
 #[test]

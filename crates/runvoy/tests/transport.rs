@@ -27,6 +27,21 @@ fn the_whole_way_works_over_tls() {
 }
 
 #[test]
+fn the_usual_self_signed_certificate_is_enough() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let mut params = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).expect("an address");
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let signing_key = rcgen::KeyPair::generate().expect("a key");
+    let (cert, key) = (dir.path().join("cert.pem"), dir.path().join("key.pem"));
+    std::fs::write(&cert, params.self_signed(&signing_key).expect("a certificate").pem()).expect("written");
+    std::fs::write(&key, signing_key.serialize_pem()).expect("written");
+    let (cert, key) = (cert.to_str().expect("a path"), key.to_str().expect("a path"));
+    let server = Setup::default().arg("--tls-cert").arg(cert).arg("--tls-key").arg(key).start();
+    let output = server.cli(&["--ca-file", cert, "run", "echo over tls"]);
+    assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("over tls\n", Some(0)), "{}", text(&output.stderr));
+}
+
+#[test]
 fn beyond_loopback_without_tls_is_refused() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let said = Setup::default().arg("--listen").arg("0.0.0.0:0").try_start_in(dir.path()).err().expect("refused");

@@ -39,8 +39,9 @@ fn an_account_of_workers_is_made_used_rekeyed_and_revoked() {
     let made = server.cli(&["workers", "create", "gpu-1", "--queue", "gpu,default"]);
     let first = done(&made).trim().to_owned();
     let told = text(&made.stderr);
-    assert!(first.starts_with("rv_") && told.contains("RUNVOY_API_KEY=KEY runvoy worker --queue default"), "{told}");
-    assert!(!told.contains(&first), "not a second time where stdout is no terminal");
+    let usage = format!("runvoy worker --endpoint {} --api-key-file FILE --queue default", server.url);
+    assert!(first.starts_with("rv_") && told.contains(&usage), "{told}");
+    assert!(!told.contains(&first), "not a second time");
     assert_eq!(status_with(&server, &first, "/api/v1/whoami"), 200);
     assert_eq!(status_with(&server, &first, "/api/v1/executions"), 403);
     assert_eq!(status_with(&server, &first, "/api/v1/workers"), 403);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use runvoy_client::{Endpoint, Retry};
+use runvoy_client::Endpoint;
 
 use crate::failure::Failure;
 use crate::session::Session;
@@ -12,7 +12,9 @@ use crate::terminal::Tone;
 const EXAMPLES: &str = "\
 Examples:
   runvoy backup /var/backups/runvoy-monday
-  runvoy backup ./copy --data-dir /var/lib/runvoy";
+  runvoy backup ./copy --data-dir /var/lib/runvoy
+
+Runs on the server's own machine as the server's user: the copy holds its keys.";
 
 /// Arguments of `backup`.
 #[derive(Debug, Clone, Args)]
@@ -28,11 +30,24 @@ impl BackupArgs {
         let Some(destination) = destination.to_str() else {
             return Err(Failure::usage("the destination is not UTF-8"));
         };
-        // Only the server of this machine can be asked, and only by its own user: the copy holds its keys.
-        let socket = session.local_socket().await?;
-        let client = session.client(Endpoint::Unix(socket), Retry::default())?;
+        refuse_other_server(session)?;
+        // Only the server of this machine can be asked, and only by its own user, whom it knows by the socket.
+        let client = session.keyless_client(Endpoint::Unix(session.running_socket().await?))?;
         let made = client.backup(destination).await?;
         session.note(Tone::Plain, &format!("copied to {}", made.destination));
         Ok(0)
     }
+}
+
+/// A server that somebody named is not the one of a data directory here: the copy would be of something else.
+fn refuse_other_server(session: &Session) -> Result<(), Failure> {
+    let settings = &session.settings;
+    let by = match settings.endpoint.value {
+        Some(_) => &settings.endpoint.origin,
+        None if settings.profile_missing => &settings.profile.origin,
+        None => return Ok(()),
+    };
+    Err(Failure::usage("a backup is of a data directory on this machine, and of no other server")
+        .why(format!("another one was named by: {by}"))
+        .next("on the server's machine: runvoy backup DESTINATION --data-dir DIR"))
 }

@@ -9,7 +9,9 @@ use serde::Serialize;
 
 use crate::config_file::UserFile;
 use crate::failure::Failure;
+use crate::sanitize::one_line;
 use crate::session::Session;
+use crate::settings::Origin;
 use crate::terminal::Tone;
 
 const EXAMPLES: &str = "\
@@ -65,8 +67,15 @@ impl ClaimArgs {
             None => format!("you are {}; the key is in {path}", claimed.user_email),
         };
         let name = claimed.user_email.clone();
+        // A flag says which profile this command uses, and no other.
+        let next = profile.filter(|_| matches!(session.settings.profile.origin, Origin::Flag(_)));
         let done = Claimed { user_email: claimed.user_email, endpoint: endpoint.to_string(), profile: profile.map(str::to_owned), path };
-        session.report(&done, &name, &told)
+        let code = session.report(&done, &name, &told)?;
+        if let Some(profile) = next {
+            let usage = format!("  use it: add --profile {profile}, or for every command: runvoy profile use {profile}");
+            session.note(Tone::Plain, &one_line(&usage));
+        }
+        Ok(code)
     }
 
     fn token(&self) -> Result<String, Failure> {

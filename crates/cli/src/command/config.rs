@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::session::Session;
-use crate::settings::{Origin, Settings};
+use crate::settings::{Origin, Settings, without_user};
 use crate::table::{Cell, render};
 use crate::terminal::Tone;
 
@@ -68,7 +68,7 @@ impl ConfigArgs {
 fn shown(settings: &Settings, with_origin: bool) -> Vec<(&'static str, Shown)> {
     let path = |path: &std::path::Path| path.display().to_string();
     let rows: [(&'static str, Option<String>, &Origin); 6] = [
-        ("api_endpoint", settings.endpoint.value.clone(), &settings.endpoint.origin),
+        ("api_endpoint", settings.endpoint.value.as_deref().map(without_user), &settings.endpoint.origin),
         ("api_key", settings.api_key.value.as_deref().map(mask), &settings.api_key.origin),
         ("web_url", settings.web_url.value.clone(), &settings.web_url.origin),
         ("profile", settings.profile.value.clone(), &settings.profile.origin),

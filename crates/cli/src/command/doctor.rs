@@ -37,6 +37,11 @@ impl DoctorArgs {
 
 async fn examine(session: &Session) -> Vec<Probe> {
     let mut report = Report::default();
+    if let Some(broken) = &session.broken {
+        // Without it nobody knows which server is meant.
+        report.add("configuration", fail(broken));
+        return report.probes;
+    }
     report.add("configuration", configuration(session));
     let endpoint = match session.endpoint().await {
         Ok(endpoint) => endpoint,
@@ -160,6 +165,7 @@ fn configuration(session: &Session) -> Finding {
     match &session.settings.withheld {
         _ if !remarks.is_empty() => warn(remarks.join("; ")),
         Some(withheld) => warn(format!("{withheld}, and is not used")),
+        None if !session.user_file.path.exists() => ok(format!("there is no {path}")),
         None => ok(path.to_string()),
     }
 }

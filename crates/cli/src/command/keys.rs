@@ -229,7 +229,8 @@ fn row(key: &Key, now: Rfc3339) -> Vec<Cell> {
         Some(at) => Cell::new(format!("expires in {}", Human::from_ms(at.ms_since(now))), Tone::Warning),
         None => Cell::new("active", Tone::Good),
     };
-    let used = key.last_used.map_or_else(|| "-".to_owned(), |at| at.to_string());
+    // The server keeps the minute of the last use, which began before a key that was made in it.
+    let used = key.last_used.map_or_else(|| "-".to_owned(), |at| at.max(key.created_at).to_string());
     let name = key.name.clone().unwrap_or_else(|| "-".to_owned());
     vec![(&key.prefix).into(), state, key.created_at.to_string().into(), used.into(), name.into()]
 }
@@ -248,6 +249,13 @@ mod tests {
             last_used: None,
             revoked: false,
         }
+    }
+
+    #[test]
+    fn no_key_was_used_before_it_was_made() {
+        let rows = [row(&Key { last_used: Some(Rfc3339(0)), ..key(None) }, Rfc3339(2_000))];
+        let shown = crate::table::render(&[], &rows, None, false);
+        assert_eq!(shown.matches("1970-01-01T00:00:01.000Z").count(), 2, "{shown}");
     }
 
     #[test]

@@ -86,6 +86,9 @@ impl LogsArgs {
     }
 
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
+        if !self.link {
+            session.check_stream()?;
+        }
         let client = session.connect().await?;
         let id = session.resolve(&client, &self.id).await?;
         if self.link {

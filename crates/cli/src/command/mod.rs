@@ -134,7 +134,11 @@ pub async fn execute(global: GlobalArgs, command: ClientCommand, local: &'static
     let environment = Environment::from_process();
     let terminal = Terminal::of_process(global.color, &environment);
     let (json, own) = (global.format() == Format::Json, command.own_failure());
-    let outcome = match Session::new(global, environment, terminal, local) {
+    let session = match Session::new(global.clone(), environment.clone(), terminal, local) {
+        Err(failure) if command.works_without_files() => Session::without_files(global, environment, (terminal, local), &failure),
+        session => session,
+    };
+    let outcome = match session {
         Ok(session) => {
             session.remark_on_user_file();
             command.carry_out(&session).await
@@ -153,6 +157,11 @@ impl ClientCommand {
             Self::Playbook(args) => args.own_failure(),
             _ => GENERAL,
         }
+    }
+
+    /// What needs nothing of the configuration, or is there to look at it.
+    fn works_without_files(&self) -> bool {
+        matches!(self, Self::Doctor(_) | Self::Version(_) | Self::Completion(_) | Self::ExitCodes | Self::Environment | Self::Formatting)
     }
 
     /// The command that lists what this one is about, where that is not executions.
@@ -303,7 +312,8 @@ mod tests {
 
     #[test]
     fn global_flags_may_stand_anywhere() {
-        let root = Root::try_parse_from(["runvoy", "-q", "run", "true", "--json", "-vv"]).expect("parses");
+        let words = ["runvoy", "-q", "run", "echo hello", "--json", "-vv"].map(std::ffi::OsString::from).to_vec();
+        let root: Root = crate::words::parse(words).expect("parses");
         assert_eq!((root.global.quiet, root.global.json, root.global.verbose), (1, true, 2));
         assert!(matches!(root.command, ClientCommand::Run(_)));
     }

@@ -7,6 +7,7 @@ use super::run::StayArgs;
 use crate::attach::interrupts;
 use crate::complete;
 use crate::failure::Failure;
+use crate::holder;
 use crate::session::Session;
 
 const EXAMPLES: &str = "\
@@ -30,10 +31,13 @@ pub struct RerunArgs {
 
 impl RerunArgs {
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
+        self.stay.check(session)?;
         let mut interrupts = interrupts()?;
         let client = session.connect().await?;
         let id = session.resolve(&client, &self.id).await?;
-        let response = client.rerun(&id, self.idempotency_key).await?;
-        self.stay.stay(session, &client, response, &mut interrupts).await
+        match client.rerun(&id, self.idempotency_key).await {
+            Ok(response) => self.stay.stay(session, &client, response, &mut interrupts).await,
+            Err(error) => Err(holder::explain(&client, error).await),
+        }
     }
 }

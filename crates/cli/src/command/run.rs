@@ -12,6 +12,7 @@ use crate::attach::{Attach, interrupts};
 use crate::environment::Environment;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::global::Format;
+use crate::holder;
 use crate::sanitize::one_line;
 use crate::session::Session;
 use crate::terminal::Tone;
@@ -25,7 +26,12 @@ Examples:
   runvoy run --git-repo https://github.com/org/infra.git --git-ref main --secret aws 'make plan'
   runvoy run --tty 'cargo build'                 # on a terminal of its own: colours, one stream
   runvoy run --dry-run --lock prod 'make it'     # what would happen, and which rules decide
-  id=$(runvoy run -d 'make build')               # only the id; follow it later with: runvoy logs -f";
+  id=$(runvoy run -d 'make build')               # only the id; follow it later with: runvoy logs -f
+
+Options stand before the command: `runvoy run --lock prod kubectl get pods -l app=web` gives
+-l to kubectl. After one text in quotes, such as 'make deploy', they may follow. What stands
+after -- is always the command's.
+The command reads nothing: its standard input is empty, also where something is piped to runvoy.";
 
 /// How long a detached submit may take to say what it waits for.
 const WAIT_REMARK_LIMIT: Duration = Duration::from_secs(2);
@@ -35,7 +41,7 @@ const WAIT_REMARK_LIMIT: Duration = Duration::from_secs(2);
 #[command(before_help = EXAMPLES)]
 pub struct RunArgs {
     /// One string is a shell command; several are a program and its arguments. Put -- before them where they begin with a dash
-    #[arg(required = true, value_name = "COMMAND")]
+    #[arg(required = true, value_name = "COMMAND", trailing_var_arg = true)]
     command: Vec<String>,
     #[command(flatten)]
     terms: TermsArgs,
@@ -88,13 +94,21 @@ impl RunArgs {
 }
 
 impl StayArgs {
+    /// Refuses a format that what is followed does not have: before anything is submitted.
+    pub(crate) fn check(&self, session: &Session) -> Result<(), Failure> {
+        if self.detach { Ok(()) } else { session.check_stream() }
+    }
+
     /// Submits, and stays with what was submitted.
     pub(crate) async fn submit(self, session: &Session, submission: &Submission) -> Result<u8, Failure> {
+        self.check(session)?;
         let mut interrupts = interrupts()?;
         let submit = async {
             let client = session.connect().await?;
-            let response = client.run(submission).await?;
-            Ok::<_, Failure>((client, response))
+            match client.run(submission).await {
+                Ok(response) => Ok::<_, Failure>((client, response)),
+                Err(error) => Err(holder::explain(&client, error).await),
+            }
         };
         let (client, response) = tokio::select! {
             submitted = submit => submitted?,
@@ -143,22 +157,29 @@ async fn note_wait(session: &Session, client: &runvoy_client::Client, id: &str) 
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
     use std::path::Path;
 
-    use clap::Parser;
+    use clap::{Parser, Subcommand};
 
     use super::*;
 
     #[derive(Parser)]
     struct Root {
-        #[command(flatten)]
-        run: RunArgs,
+        #[command(subcommand)]
+        command: Command,
+    }
+
+    #[derive(Subcommand)]
+    enum Command {
+        Run(Box<RunArgs>),
     }
 
     fn request(words: &[&str]) -> Result<RunRequest, String> {
-        let root = Root::try_parse_from(["run"].iter().chain(words)).map_err(|error| error.to_string())?;
+        let words = ["runvoy", "run"].iter().chain(words).map(OsString::from).collect();
+        let Root { command: Command::Run(run) } = crate::words::parse(words).map_err(|error| error.to_string())?;
         let environment = Environment::new([("TOKEN", "t"), ("EMPTY", "")], Path::new("/"));
-        root.run.request(&environment).map_err(|failure| failure.text(false))
+        run.request(&environment).map_err(|failure| failure.text(false))
     }
 
     #[test]
@@ -168,8 +189,30 @@ mod tests {
         let several = request(&["--lock", "prod", "--", "ls", "-l", "--lock", "my file"]).expect("parses");
         assert_eq!((several.command.as_str(), several.lock.as_deref()), ("ls", Some("prod")));
         assert_eq!(several.args, Some(vec!["-l".to_owned(), "--lock".to_owned(), "my file".to_owned()]));
-        let after = request(&["make deploy", "--timeout", "1h30m"]).expect("flags may follow the command");
+        let after = request(&["make deploy", "--timeout", "1h30m"]).expect("flags may follow a shell command");
         assert_eq!((after.args, after.timeout), (None, Some(5_400)));
+    }
+
+    #[test]
+    fn the_options_of_a_program_are_its_own() {
+        for (words, args, lock) in [
+            (
+                &["--lock", "prod", "kubectl", "delete", "pods", "-l", "app=web", "-v"][..],
+                &["delete", "pods", "-l", "app=web", "-v"][..],
+                true,
+            ),
+            (&["ls", "--lock", "prod"], &["--lock", "prod"], false),
+            (&["ls", "--", "-l"], &["--", "-l"], false),
+            (&["--", "my tool", "--lock", "prod"], &["--lock", "prod"], false),
+            (&["my tool", "file", "--lock", "prod"], &["file", "--lock", "prod"], false),
+        ] {
+            let request = request(words).expect("parses");
+            assert_eq!(request.args.as_deref().unwrap_or_default(), args, "{words:?}");
+            assert_eq!((request.lock.is_some(), request.labels.is_empty()), (lock, true), "{words:?}");
+        }
+        let both = request(&["make deploy", "--lock", "prod", "web"]).expect_err("neither a text nor a program");
+        assert!(both.contains("`make deploy` is a shell command"), "{both}");
+        assert!(request(&["make deploy", "--lokc", "prod"]).is_err());
     }
 
     #[test]

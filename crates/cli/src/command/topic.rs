@@ -85,6 +85,7 @@ Formatting
                  without quotes: runvoy list --jq '.[].execution_id'
 
   Streams (`run --json`, `logs --json`) are written as one JSON object a line,
-  flushed as they come. What a command wrote reaches a pipe byte for byte. On a
-  terminal only colours pass; --raw lets everything through.
+  flushed as they come; they have neither YAML nor names. What a command wrote
+  reaches a pipe byte for byte. On a terminal only colours pass; --raw lets
+  everything through.
 ";

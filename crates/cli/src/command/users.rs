@@ -1,8 +1,11 @@
 //! `users`: who there is, whom to invite, whose rights end, who is what.
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
-use runvoy_wire::{Code, CreateUserRequest, Rfc3339, User};
+use runvoy_client::Client;
+use runvoy_wire::{Code, CreateUserRequest, ProbeStatus, Rfc3339, User};
 
 use crate::complete;
 use crate::failure::Failure;
@@ -17,6 +20,9 @@ Examples:
   runvoy users list
   runvoy users role ana@example.com operator
   runvoy users revoke ana@example.com --kill   # and end what they have running";
+
+/// How long the server may take to say what a second user changes.
+const REMARK_LIMIT: Duration = Duration::from_secs(2);
 
 /// What a user may be.
 pub(crate) const ROLES: [&str; 4] = ["admin", "operator", "developer", "viewer"];
@@ -100,7 +106,19 @@ async fn create(session: &Session, email: String, role: String) -> Result<u8, Fa
         Tone::Plain,
         &format!("{}\n  they claim their key with: runvoy claim {shown} --endpoint {}", one_line(&text), client.endpoint()),
     );
+    if session.global.quiet == 0 {
+        note_shared_uid(session, &client).await;
+    }
     Ok(0)
+}
+
+/// Says what a second user changes, where the server has something to say about it: else the next command is refused out of the blue.
+async fn note_shared_uid(session: &Session, client: &Client) {
+    // The user was made, whatever comes of this question.
+    let Ok(Ok(found)) = tokio::time::timeout(REMARK_LIMIT, client.doctor()).await else { return };
+    if let Some(probe) = found.probes.iter().find(|probe| probe.name == "uid" && probe.status != ProbeStatus::Ok) {
+        session.note(Tone::Warning, &one_line(&format!("from now on there are several users: {}", probe.detail)));
+    }
 }
 
 /// What can be done for somebody who is there already.

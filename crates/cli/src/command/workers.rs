@@ -18,7 +18,7 @@ const EXAMPLES: &str = "\
 Examples:
   runvoy workers list
   runvoy workers create gpu-1 --queue gpu,default
-  RUNVOY_API_KEY=rv_… runvoy worker --queue gpu --run-as-uids 70000-70999   # where it works
+  RUNVOY_API_KEY_FILE=gpu-1.key runvoy worker --endpoint URL --queue gpu --run-as-uids 70000-70999
   runvoy workers rotate gpu-1                          # another key; the old one ends
   runvoy workers revoke gpu-1";
 
@@ -183,7 +183,8 @@ fn account_row(account: &WorkerAccount) -> Vec<Cell> {
         queues.into(),
         key.unwrap_or_else(|| "-".to_owned()).into(),
         account.keyed_at.to_string().into(),
-        account.last_used.map_or_else(|| "-".to_owned(), |at| at.to_string()).into(),
+        // The server keeps the minute of the last use.
+        account.last_used.map_or_else(|| "-".to_owned(), |at| at.max(account.keyed_at).to_string()).into(),
         (&account.created_by).into(),
     ]
 }
@@ -214,11 +215,12 @@ fn hand_over(session: &Session, made: &CreateWorkerResponse) -> Result<u8, Failu
     };
     let key = key.expose();
     session.show(made, || vec![key.to_owned()], || format!("{key}\n"))?;
-    // Where stdout goes elsewhere the key is not written a second time: whoever keeps stderr may be somebody else.
-    let shown = if session.terminal.stdout_tty { key } else { "KEY" };
-    let text = one_line(&format!("this key of worker {} is shown once; keep it in a safe place", account.name));
-    let usage = one_line(&format!("RUNVOY_API_KEY={shown} runvoy worker --queue {queue} --run-as-uids 70000-70999"));
-    session.note(Tone::Plain, &format!("{text}\n  use it: {usage}"));
+    let text =
+        one_line(&format!("this key of worker {} is shown once; keep it in a file that only the worker's user can read", account.name));
+    // The key stands in a file and never in a command line, which the shell and the system's list of processes show to others.
+    let endpoint = session.configured_endpoint()?.map_or_else(|| "URL".to_owned(), |endpoint| endpoint.to_string());
+    let usage = format!("runvoy worker --endpoint {endpoint} --api-key-file FILE --queue {queue} --run-as-uids 70000-70999");
+    session.note(Tone::Plain, &format!("{text}\n  use it: {}", one_line(&usage)));
     Ok(0)
 }
 

@@ -106,6 +106,22 @@ async fn an_invitation_prints_the_token_alone_and_says_how_to_claim_it() {
 }
 
 #[tokio::test]
+async fn a_second_user_is_made_with_a_word_about_what_that_stops() {
+    let fake = Fake::new(|seen| match seen.path() {
+        "/api/v1/doctor" => {
+            Reply::json(200, json!({"probes": [{"name": "uid", "status": "fail", "detail": "commands are refused: give --run-as-uids"}]}))
+        }
+        _ => people(seen),
+    });
+    let user = User::of(&fake).await;
+    let words = ["users", "create", "bo@example.com", "--role", "viewer"];
+    let said = text(&user.run(&words).await.stderr);
+    assert!(said.contains("several users: commands are refused: give --run-as-uids"), "{said}");
+    let without = text(&User::of(&Fake::new(people)).await.run(&words).await.stderr);
+    assert!(!without.contains("several users"), "{without}");
+}
+
+#[tokio::test]
 async fn what_is_shown_once_is_what_is_printed_as_its_name() {
     let user = User::of(&Fake::new(people)).await;
     for (words, printed) in [
@@ -167,6 +183,7 @@ async fn a_claim_is_saved_and_never_shown() {
     let claimed = with_stdin(unset(&["claim", "-", "--profile", "prod", "--endpoint", &user.endpoint]), "good\n").await;
     let said = text(&claimed.stdout) + &text(&claimed.stderr);
     assert!(claimed.status.success() && said.contains("you are bo@example.com") && !said.contains("hunter5"), "{said}");
+    assert!(said.contains("add --profile prod") && said.contains("runvoy profile use prod"), "{said}");
     let stored = std::fs::read_to_string(user.home.path().join(".runvoy/config.yaml")).expect("written");
     assert!(stored.contains("prod:") && stored.contains("rv_claimed_hunter5") && stored.contains(&user.endpoint), "{stored}");
     let seen = fake.seen();

@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output, Stdio};
 
-use crate::fake::{Fake, Reply};
-use crate::user::{ID, User, finish, log, server, text};
+use crate::fake::{Fake, Reply, Seen};
+use crate::user::{ID, User, answer, finish, log, server, text};
 use runvoy_wire::LogEvent;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
@@ -58,6 +58,7 @@ async fn failures_of_our_own_have_their_codes() {
         ("list, no key", keyless.remove(0), 4, "RUNVOY_API_KEY"),
         ("run, server away", away.run(&["run", "x"]).await, 125, "cannot reach the server"),
         ("list, server away", away.run(&["list"]).await, 1, "UNREACHABLE"),
+        ("logs, server away", away.run(&["logs", ID]).await, 1, "UNREACHABLE"),
         ("unknown command", server_up.run(&["lost"]).await, 2, "similar"),
         ("bad duration", server_up.run(&["run", "--timeout", "soon", "x"]).await, 2, "not a duration"),
         ("bad endpoint", server_up.run(&["--endpoint", "ftp://x", "list"]).await, 2, "not an endpoint"),
@@ -76,12 +77,16 @@ async fn failures_of_our_own_have_their_codes() {
 
 #[tokio::test]
 async fn a_held_lock_is_explained() {
-    let fake = Fake::new(|_| {
+    let held = |seen: &Seen| {
         let body = json!({"error": "lock prod is held by bo", "code": "LOCK_HELD", "details": "", "lock_name": "prod", "held_by": "bo@example.com",
             "since": "2026-01-03T14:22:19Z", "execution_id": ID, "log_url": "http://x/logs"});
-        Reply::json(409, body)
-    });
-    let output = User::of(&fake).await.run(&["run", "--lock", "prod", "x"]).await;
+        if seen.method == "POST" { Reply::json(409, body) } else { answer(seen, 0) }
+    };
+    let hidden = move |seen: &Seen| if seen.method == "POST" { held(seen) } else { Reply::error(404, "NOT_FOUND", "no such thing") };
+    let of_others = User::of(&Fake::new(hidden)).await.run(&["run", "--lock", "prod", "x"]).await;
+    let said = text(&of_others.stderr);
+    assert!(said.contains("bo@example.com") && !said.contains("runvoy logs"), "what cannot be seen is not offered: {said}");
+    let output = User::of(&Fake::new(held)).await.run(&["run", "--lock", "prod", "x"]).await;
     assert_eq!(output.status.code(), Some(125));
     let stderr = text(&output.stderr);
     for part in ["bo@example.com", "2026-01-03T14:22:19.000Z", ID, "runvoy logs -f", "--wait", "LOCK_HELD", "request id"] {
@@ -223,6 +228,66 @@ async fn without_an_endpoint_the_local_socket_is_used_and_no_key_is_sent() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert_eq!(output.stdout, b"hello \xff\x1b]0;title\x07\nno newline");
     assert!(fake.seen().iter().all(|seen| seen.header("x-api-key").is_none()));
+}
+
+#[tokio::test]
+async fn what_needs_no_configuration_works_without_one_that_can_be_read() {
+    let user = User::of(&server(0)).await;
+    let doctor = |output: Output| serde_json::from_slice::<Value>(&output.stdout).expect("JSON")["probes"][0].clone();
+    let probe = doctor(user.run(&["doctor", "--json"]).await);
+    assert!(probe["detail"].as_str().is_some_and(|detail| detail.starts_with("there is no ")), "{probe}");
+    std::fs::create_dir(user.home.path().join(".runvoy")).expect("made");
+    std::fs::write(user.home.path().join(".runvoy/config.yaml"), "api_key: [hunter2\n").expect("written");
+    for words in [&["version"][..], &["completion", "bash"], &["exit-codes"]] {
+        assert_eq!(user.run(words).await.status.code(), Some(0), "{words:?}");
+    }
+    assert_eq!(user.run(&["list"]).await.status.code(), Some(2));
+    let looked = user.run(&["doctor", "--json"]).await;
+    assert_eq!(looked.status.code(), Some(1), "{}", text(&looked.stderr));
+    let probe = doctor(looked);
+    assert_eq!((&probe["name"], &probe["status"]), (&json!("configuration"), &json!("fail")));
+    assert!(probe["detail"].as_str().is_some_and(|detail| detail.contains("config.yaml") && !detail.contains("hunter2")), "{probe}");
+}
+
+#[tokio::test]
+async fn a_key_file_that_others_can_read_is_used_with_a_warning() {
+    let user = User::of(&server(0)).await;
+    let path = user.home.path().join("ana.key");
+    std::fs::write(&path, "rv_hunter2\n").expect("written");
+    let file = path.to_str().expect("a path");
+    for (mode, warned) in [(0o644, true), (0o600, false)] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("permissions");
+        let mut by_variable = user.command(&["whoami"]);
+        by_variable.env_remove("RUNVOY_API_KEY").env("RUNVOY_API_KEY_FILE", file);
+        for output in [user.run(&["whoami", "--api-key-file", file]).await, finish(by_variable).await] {
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(0), "{said}");
+            assert_eq!(said.contains(&format!("chmod 600 {file}")), warned, "{said}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stream_has_no_documents() {
+    let fake = server(0);
+    let user = User::of(&fake).await;
+    for words in [&["run", "-o", "yaml", "x"][..], &["run", "-o", "name", "x"], &["logs", "-o", "yaml", ID], &["rerun", "-o", "name", ID]] {
+        let output = user.run(words).await;
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("-o json"), "{words:?}");
+    }
+    assert!(fake.seen().is_empty(), "nothing is submitted");
+}
+
+#[tokio::test]
+async fn a_password_in_an_address_is_not_shown() {
+    let user = User::of(&server(0)).await;
+    for words in [&["list", "--endpoint", "http://ana:hunter2@127.0.0.1:1"][..], &["config", "show", "--endpoint", "http://ana:hunter2@h"]]
+    {
+        let output = user.run(words).await;
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert!(said.contains("…@") && !said.contains("hunter2"), "{said}");
+    }
 }
 
 #[tokio::test]

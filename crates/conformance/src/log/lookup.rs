@@ -77,7 +77,8 @@ pub async fn a_regular_expression_is_one(harness: Logs<'_>) {
     let anchored = store.search(id, Search { regex: true, ..search("^error") }).await.expect("a search");
     assert_eq!(anchored.hits.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 3]);
     let bad = store.search(id, Search { regex: true, ..search("(") }).await;
-    assert!(matches!(bad, Err(LogError::Pattern(_))), "{bad:?}");
+    let in_one_line = |why: &str| why.contains("unclosed group") && !why.contains('\n');
+    assert!(matches!(&bad, Err(LogError::Pattern(why)) if in_one_line(why)), "{bad:?}");
 }
 
 /// By stream and from a line on.

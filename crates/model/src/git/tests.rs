@@ -146,7 +146,7 @@ fn ordinary_repositories_references_and_paths_pass() {
 fn private_hosts_need_leave() {
     for repo in ["https://127.0.0.1/a", "https://[::1]:8443/a", "ssh://git@10.0.0.1/a", "git@2130706433:a", "https://localhost:1/a"] {
         assert!(
-            source(repo, None, None).check(Reach::Public).is_err_and(|error| error.to_string().contains("git.allow_private")),
+            source(repo, None, None).check(Reach::Public).is_err_and(|error| error.to_string().contains("git_allow_private")),
             "{repo}"
         );
         assert_eq!(source(repo, None, None).check(Reach::Private), Ok(()), "{repo}");

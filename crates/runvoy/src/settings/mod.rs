@@ -20,7 +20,7 @@ use runvoy_server::Network;
 use self::aws::AwsSettings;
 #[cfg(feature = "aws")]
 pub use self::aws::EventLayout;
-use self::key::KEYS;
+use self::key::{KEYS, Key};
 pub use self::source::gather;
 
 /// What a build without AWS says to whoever wants it.
@@ -161,6 +161,19 @@ impl std::fmt::Debug for Hidden {
 /// A kill is given up after a minute without its confirmation; a command that uses all of its grace must be gone and recorded before.
 const LONGEST_GRACE: Duration = Duration::from_secs(50);
 
+/// What can be done about a name that is none: what was probably meant, or all there is.
+fn instead_of(name: &str) -> String {
+    let plain = name.to_ascii_lowercase().replace('-', "_");
+    let nearest = KEYS.iter().map(|key| (strsim::jaro_winkler(&plain, key.name), key.name)).max_by(|(a, _), (b, _)| a.total_cmp(b));
+    match nearest {
+        Some((likeness, meant)) if likeness > ALIKE => format!("did you mean {meant}?"),
+        _ => format!("there are: {}", KEYS.iter().map(|key| key.name).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// From here on a name is probably a slip.
+const ALIKE: f64 = 0.85;
+
 /// Where values come from, weakest first.
 pub struct Sources {
     /// The text of the settings file, and its name for messages.
@@ -190,7 +203,8 @@ impl Settings {
             }
         }
         for (name, value) in &sources.flags {
-            settings.set(name, value).with_context(|| format!("--{}", name.replace('_', "-")))?;
+            let key = KEYS.iter().find(|key| key.name == *name).expect("every flag is a setting");
+            settings.put(key, value).map_err(|why| anyhow::anyhow!("--{}: {why}", name.replace('_', "-")))?;
         }
         settings.check()
     }
@@ -205,14 +219,18 @@ impl Settings {
         let Some(key) = KEYS.iter().find(|key| key.name == name) else {
             // What is no name may be a value in the wrong place, and a secret.
             let is_name = name.len() <= 60 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
-            let shown = if is_name { name } else { "of a name like one of those in it" };
-            bail!("there is no setting {shown}; docs/configuration.md lists them all");
+            if !is_name {
+                bail!("there is no setting of a name like one of those in it");
+            }
+            bail!("there is no setting {name}; {}", instead_of(name));
         };
-        (key.set)(self, value).map_err(|why| match value.contains("://") {
-            // The same of an address.
-            true => anyhow::anyhow!("{name}: an address does not belong here"),
-            false => anyhow::anyhow!("{name}: {why}"),
-        })
+        self.put(key, value).map_err(|why| anyhow::anyhow!("{name}: {why}"))
+    }
+
+    /// The reason of a refusal is without the name, which is not the same everywhere.
+    fn put(&mut self, key: &Key, value: &str) -> Result<(), String> {
+        // An address that stands in the wrong place may be a secret.
+        (key.set)(self, value).map_err(|why| if value.contains("://") { "an address does not belong here".to_owned() } else { why })
     }
 
     /// Whether the text of a settings file sets something that is a secret.
@@ -360,7 +378,9 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         let wrong = |file: &str| format!("{:#}", Settings::load(&sources(file, &[], &[])).expect_err("wrong"));
-        assert!(wrong("lisen: x").contains("lisen"));
+        assert!(wrong("lisen: x").contains("lisen; did you mean listen?"));
+        assert!(wrong("git-allow-privat: true").contains("did you mean git_allow_private?"));
+        assert!(wrong("colour: x").contains("there are: ") && wrong("colour: x").contains("concurrency"));
         assert!(wrong("concurrency: many").contains("concurrency"));
         assert!(wrong("tls_cert: a.pem").contains("tls_key"));
         assert!(wrong("listen: {a: b}").contains("listen"));
@@ -369,6 +389,8 @@ mod tests {
         for range in ["70000", "0-70000", "999-2000", "70001-70000"] {
             assert!(wrong(&format!("run_as_uids: {range}")).contains("run_as_uids: "), "{range}");
         }
+        let flag = Settings::load(&sources("", &[], &[("queues", "a b")])).expect_err("no name");
+        assert!(format!("{flag:#}").starts_with("--queues: ") && !format!("{flag:#}").contains("queues: queues"), "{flag:#}");
         assert!(wrong("trusted_proxies: [10.0.0.0/8, proxy]").contains("trusted_proxies"));
         for address in
             ["run.example.com", "ftp://run.example.com", "unix:/run/sock", "https://eve:pw@x", "https://x/?a=1", "'https://x/#a'"]

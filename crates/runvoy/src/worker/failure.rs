@@ -1,9 +1,9 @@
-//! Why a worker ends, and the exit code that says so: 4 where the server does not take its key, 2 where it was told something that cannot be, 1
-//! otherwise.
+//! Why a worker or a server ends, and the exit code that says so: 4 where a worker's key is not taken, 2 where it was told something that cannot be,
+//! 1 otherwise.
 
 use runvoy_remote::Fault;
 
-/// Why a worker ends.
+/// Why a worker or a server ends.
 #[derive(Debug)]
 pub struct Failure {
     /// The exit code.
@@ -27,7 +27,7 @@ impl Failure {
     pub fn of(fault: Fault) -> Self {
         match fault {
             Fault::Key(_) => Self::key(anyhow::anyhow!("{fault}; an admin makes one with `runvoy workers create NAME`")),
-            Fault::Refused(_) => Self::usage(anyhow::anyhow!("{fault}; `runvoy workers list` says which queues the key is for")),
+            Fault::Refused(_) => Self::usage(anyhow::anyhow!("{fault}; `runvoy workers accounts` says which queues the key is for")),
             Fault::Away(_) | Fault::Lost(_) => Self { code: 1, error: fault.into() },
         }
     }
@@ -36,5 +36,16 @@ impl Failure {
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Self { code: 1, error }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_of_others_is_told_with_where_its_own_are_listed() {
+        let failure = Failure::of(Fault::Refused("queue gpu is not this key's".into()));
+        assert!(failure.code == 2 && failure.error.to_string().contains("`runvoy workers accounts`"), "{}", failure.error);
     }
 }

@@ -1,6 +1,6 @@
 //! `job status`: where a job and its tasks are.
 
-use runvoy_wire::{Job, Rfc3339, Task};
+use runvoy_wire::{Job, Rfc3339, Status, Task, TaskStatus};
 
 use super::JobId;
 use crate::failure::Failure;
@@ -36,17 +36,18 @@ fn describe(job: &Job, now: Rfc3339, width: Option<usize>, colour: bool) -> Stri
         ],
         colour,
     );
-    let rows: Vec<Vec<Cell>> = job.tasks.iter().map(|task| row(task, now)).collect();
+    let rows: Vec<Vec<Cell>> = job.tasks.iter().map(|task| row(task, &job.tasks, now)).collect();
     if rows.is_empty() {
         return about;
     }
     format!("{about}\n{}", render(&["TASK", "STATUS", "DURATION", "ATTEMPT", "EXECUTION", "WHY"], &rows, width, colour))
 }
 
-fn row(task: &Task, now: Rfc3339) -> Vec<Cell> {
+fn row(task: &Task, tasks: &[Task], now: Rfc3339) -> Vec<Cell> {
     let (_, tone) = graph::mark(task.status);
     let dash = || "-".to_owned();
     let why = task.end_reason.as_ref().map(reason::told).or_else(|| task.waiting_for.as_ref().map(|reason| reason.message.clone()));
+    let why = why.or_else(|| blocked_by(task, tasks));
     vec![
         (&task.task_id).into(),
         Cell::new(task.status.as_str(), tone),
@@ -55,6 +56,15 @@ fn row(task: &Task, now: Rfc3339) -> Vec<Cell> {
         task.execution_id.clone().unwrap_or_else(dash).into(),
         why.unwrap_or_else(dash).into(),
     ]
+}
+
+/// The task that keeps this one from beginning, where nothing is said to be waited for any more.
+fn blocked_by(task: &Task, tasks: &[Task]) -> Option<String> {
+    let needed = tasks.iter().filter(|other| task.status == TaskStatus::Waiting && task.depends_on.contains(&other.task_id));
+    let missing = needed.filter(|other| other.status != TaskStatus::Execution(Status::Succeeded));
+    // One that ended badly says more than one that is blocked itself.
+    let first = missing.min_by_key(|other| other.status == TaskStatus::Waiting)?;
+    Some(format!("blocked: task {} is {}", first.task_id, first.status.as_str()))
 }
 
 #[cfg(test)]
@@ -84,5 +94,17 @@ mod tests {
         a     FAILED   4.0s      3        0192ac     exit code 2
         b     WAITING  -         -        -          task a
         ");
+    }
+
+    #[test]
+    fn a_blocked_task_says_by_which() {
+        let tasks: Vec<Task> = serde_json::from_str(
+            r#"[{"taskId":"a","status":"FAILED"},{"taskId":"b","status":"WAITING","dependsOn":["a"]},
+            {"taskId":"c","status":"WAITING","dependsOn":["b","a"]},{"taskId":"d","status":"WAITING","dependsOn":["b"]},{"taskId":"e","status":"WAITING"}]"#,
+        )
+        .expect("tasks");
+        let told: Vec<Option<String>> = tasks.iter().map(|task| blocked_by(task, &tasks)).collect();
+        let by = |text: &str| Some(format!("blocked: task {text}"));
+        assert_eq!(told, [None, by("a is FAILED"), by("a is FAILED"), by("b is WAITING"), None]);
     }
 }

@@ -14,6 +14,7 @@ use crate::command::terms::{TermsArgs, pairs};
 use crate::complete;
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::holder;
 use crate::playbook::{Found, Shelf};
 use crate::session::Session;
 
@@ -116,9 +117,12 @@ impl RunArgs {
         if self.dry_run {
             return dry_run::show(session, &client.dry_run_playbook(name, &request).await?, git_token);
         }
+        self.stay.check(session)?;
         let mut interrupts = interrupts()?;
-        let response = client.run_playbook(name, &request, self.idempotency_key).await?;
-        self.stay.stay(session, client, response, &mut interrupts).await
+        match client.run_playbook(name, &request, self.idempotency_key).await {
+            Ok(response) => self.stay.stay(session, client, response, &mut interrupts).await,
+            Err(error) => Err(holder::explain(client, error).await),
+        }
     }
 }
 
