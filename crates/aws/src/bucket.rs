@@ -31,8 +31,14 @@ pub async fn choose_bucket(clients: &Clients, config: &Config, asked: Option<&st
         (None, None) => {
             // Names of buckets are everybody's: with the number of the account it is ours. Older installations have one without it.
             let (account, older) = (clients.account().await?, format!("{}-data", config.prefix));
-            let is_older = !is_new && is_own(clients, &older, &account).await?;
-            Ok(if is_older { older } else { format!("{older}-{account}") })
+            let newer = format!("{older}-{account}");
+            if is_new || !is_own(clients, &older, &account).await? {
+                return Ok(newer);
+            }
+            if is_own(clients, &newer, &account).await? {
+                return Err(ambiguous(&older, &newer));
+            }
+            Ok(older)
         }
     }
 }
@@ -40,6 +46,9 @@ pub async fn choose_bucket(clients: &Clients, config: &Config, asked: Option<&st
 /// Makes the configured bucket the installation's for good; an error where it has another.
 pub async fn claim_bucket(clients: &Clients, config: &Arc<Config>) -> Result<(), Fault> {
     let dynamo = Dynamo::new(clients, Arc::clone(config));
+    if dynamo.get(Table::Marks, key(MARK)).await?.is_none() && !is_own(clients, &config.bucket, &clients.account().await?).await? {
+        return Err(unusable(&config.bucket));
+    }
     match dynamo.put_new(Table::Marks, item([("mark", s(MARK)), ("name", s(&config.bucket))])).await {
         Err(Fault::Conflict) => {}
         done => return done,
@@ -56,6 +65,16 @@ fn name_of(mark: &Item) -> Result<&str, Fault> {
 fn another(marked: &str, asked: &str) -> Fault {
     let message = format!("what this installation has stored lies in bucket {marked}, not in {asked}: set aws.bucket back");
     Fault::Refused { service: SERVICE, code: "AnotherBucket".to_owned(), message }
+}
+
+fn ambiguous(older: &str, newer: &str) -> Fault {
+    let message = format!("there are {older} and {newer}, and this installation does not say which is its own: name it in aws.bucket");
+    Fault::Refused { service: SERVICE, code: "TwoBuckets".to_owned(), message }
+}
+
+fn unusable(bucket: &str) -> Fault {
+    let message = format!("there is no bucket {bucket} of this account that this server may look at (s3:ListBucket)");
+    Fault::Refused { service: SERVICE, code: "NoSuchBucket".to_owned(), message }
 }
 
 async fn is_own(clients: &Clients, bucket: &str, account: &str) -> Result<bool, Fault> {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use runvoy_model::execution::Execution;
+use runvoy_model::execution::{Execution, LockClaim};
 use runvoy_model::id::ExecutionId;
 use runvoy_model::spec::Spec;
 use runvoy_ports::blob::BlobStore;
@@ -54,25 +54,31 @@ pub(crate) struct Restored {
     pub lost: Option<Lost>,
 }
 
-/// Reads an item back for a step: where it is damaged for good, what is left of it, unless that does not even say where it stands.
+/// Reads an item back for a step: where it is damaged for good, what is left of it, unless that does not even say where it stands. Of whoever waits for a
+/// lock a step needs no more than that: its holder must be able to end whatever the spec of the next one is.
 pub(crate) async fn from_item(item: Item, blobs: &dyn BlobStore) -> Result<Restored, Fault> {
-    restore(item, blobs, |fault| matches!(fault, Fault::Damaged(_))).await
+    restore(item, blobs, |fault, execution| match fault {
+        Fault::Damaged(_) => true,
+        Fault::Foreign(_) | Fault::Refused { .. } => execution.is_some_and(|execution| matches!(execution.lock, LockClaim::Waiting { .. })),
+        _ => false,
+    })
+    .await
 }
 
 /// The same for a look, which one execution must not spoil: also where a newer server could read it, or S3 refuses its spec for now.
 pub(crate) async fn shown(item: Item, blobs: &dyn BlobStore) -> Result<Restored, Fault> {
-    restore(item, blobs, |fault| matches!(fault, Fault::Damaged(_) | Fault::Foreign(_) | Fault::Refused { .. })).await
+    restore(item, blobs, |fault, _| matches!(fault, Fault::Damaged(_) | Fault::Foreign(_) | Fault::Refused { .. })).await
 }
 
-async fn restore(item: Item, blobs: &dyn BlobStore, is_passed_by: fn(&Fault) -> bool) -> Result<Restored, Fault> {
+async fn restore(item: Item, blobs: &dyn BlobStore, is_passed_by: fn(&Fault, Option<&Execution>) -> bool) -> Result<Restored, Fault> {
     let mut execution = match state(&item) {
-        Err(fault) if is_passed_by(&fault) => {
+        Err(fault) if is_passed_by(&fault, None) => {
             return Ok(Restored { execution: lost::waiting(&item)?, lost: Some(Lost::of(&item, &fault, true)) });
         }
         state => state?,
     };
     let (spec, lost) = match spec(&item, execution.id, blobs).await {
-        Err(fault) if is_passed_by(&fault) => (lost::outline(&item)?, Some(Lost::of(&item, &fault, false))),
+        Err(fault) if is_passed_by(&fault, Some(&execution)) => (lost::outline(&item)?, Some(Lost::of(&item, &fault, false))),
         spec => (spec?, None),
     };
     execution.spec = spec;

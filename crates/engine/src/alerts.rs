@@ -182,8 +182,9 @@ impl Alerts {
         let composed = compose(&waiting, self.engine.now(), self.engine.config.pages());
         self.engine.alerts.standing.lock().waiting = composed.as_ref().map_or(0, |composed| composed.told.len());
         let Some(Composed { notice, mut told }) = composed else { return self.give_back().await };
-        // The turn ends with the mark on the first: that comes last.
-        told.reverse();
+        // The turn ends with the mark on the incident that it was asked for: that comes last.
+        let turn = self.turn.as_ref().map(|turn| turn.name.clone());
+        told.sort_by_key(|told| matches!(told, Move::Told { name, .. } if Some(name) == turn.as_ref()));
         let outcome = tell(&*self.alerter, &notice).await;
         self.engine.alerts.note(self.engine.now(), &outcome);
         // The clock is read again: a message may take its time.
@@ -239,11 +240,14 @@ impl Alerts {
 
     /// Has the turn last until then, unless it is another's by now.
     async fn hold(&mut self, until: UnixMs) -> Result<(), EngineError> {
-        let Some(turn) = &mut self.turn else { return Ok(()) };
-        turn.until = until;
+        let Some(turn) = &self.turn else { return Ok(()) };
         let teller = Teller { name: self.engine.worker.id.to_string(), until };
         let tell = Move::Tell { name: turn.name.clone(), began_at: turn.began_at, teller };
-        self.engine.move_incidents("alerts", &[tell]).await
+        self.engine.move_incidents("alerts", &[tell]).await?;
+        if let Some(turn) = &mut self.turn {
+            turn.until = until;
+        }
+        Ok(())
     }
 
     /// Another server may have the turn at once. Where that cannot be written, it ends by itself.

@@ -15,6 +15,10 @@ impl Engine {
     /// What an attempt needs, for whoever holds its lease.
     pub async fn materials(&self, fence: Fence) -> Result<Materials, LeaseError> {
         let execution = self.held(fence).await?;
+        // What is left of a spec says nothing of its secrets, and its command must not run without them.
+        if execution.spec.is_lost() {
+            return Err(LeaseError::Unavailable("what it runs cannot be read now".into()));
+        }
         let mut materials = Materials::default();
         for name in &execution.spec.secrets {
             materials.secrets.push(self.material(&execution, name).await?);

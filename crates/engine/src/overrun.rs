@@ -110,6 +110,9 @@ impl Engine {
     /// How long an execution may run that only the server bounds; `None` where its worker does.
     async fn foreign_timeout(&self, id: ExecutionId) -> Result<Option<Duration>, EngineError> {
         let execution = self.ports.store.get(id).await?;
+        if execution.as_ref().is_some_and(|execution| execution.spec.is_lost()) {
+            return Err(EngineError::Unavailable(format!("what execution {id} runs cannot be read now").into()));
+        }
         let foreign = execution.filter(|execution| execution.ran_on.as_ref().is_some_and(|ran_on| ran_on.runner == FOREIGN_RUNNER));
         Ok(foreign.and_then(|execution| execution.spec.timeout_ms).map(Duration::from_millis))
     }

@@ -102,8 +102,11 @@ impl Reaper {
         if let Err(error) = self.overruns.act(&engine, monotonic, &leases).await {
             first_error.get_or_insert(error);
         }
-        engine.expire_waits().await?;
-        engine.give_up_unreadable().await?;
+        for done in [engine.expire_waits().await, engine.give_up_unreadable().await] {
+            if let Err(error) = done {
+                first_error.get_or_insert(error);
+            }
+        }
         first_error.map_or(Ok(()), Err)
     }
 

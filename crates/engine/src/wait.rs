@@ -11,12 +11,20 @@ const MOST_GIVEN_UP: usize = 10;
 
 impl Engine {
     pub(crate) async fn expire_waits(&self) -> Result<(), EngineError> {
+        let mut first_error = None;
         for id in self.ports.store.waits_ended(self.now()).await? {
-            self.note(id, "the lock was not free in time").await;
-            if let Some(execution) = self.ports.store.expire_wait(self.system_step("reaper"), id).await? {
-                self.ended(&execution).await;
+            // One that cannot be ended must not keep the others waiting.
+            if let Err(error) = self.expire_wait(id).await {
+                first_error.get_or_insert(error);
             }
         }
+        first_error.map_or(Ok(()), Err)
+    }
+
+    async fn expire_wait(&self, id: ExecutionId) -> Result<(), EngineError> {
+        let Some(execution) = self.ports.store.expire_wait(self.system_step("reaper"), id).await? else { return Ok(()) };
+        self.note(id, "the lock was not free in time").await;
+        self.ended(&execution).await;
         Ok(())
     }
 
