@@ -188,7 +188,9 @@ fn foreseen(step: &Step, command: &Command) -> Vec<Need> {
             needs.extend(submit.lease_to.as_ref().map(|_| Need::Record(Kind::Queue, submit.spec.queue.as_str().to_owned())));
             needs.extend(submit.key.as_ref().map(|key| Need::Submitted(key.user.clone(), key.key.clone())));
         }
-        Command::Begin(fence) | Command::GiveBack(fence) | Command::Unsend(fence) => needs.push(Need::Execution(fence.execution)),
+        Command::Begin(fence) | Command::Send(fence) | Command::GiveBack(fence) | Command::Unsend(fence) => {
+            needs.push(Need::Execution(fence.execution))
+        }
         Command::Extend(extend) => needs.push(Need::Execution(extend.fence.execution)),
         Command::EndAttempt(ended) => needs.push(Need::Execution(ended.fence.execution)),
         Command::Kill(kill) => needs.push(Need::Execution(kill.execution)),

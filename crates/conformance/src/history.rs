@@ -125,7 +125,8 @@ impl History {
         let command = match self.chance.below(100 + self.jobs_of_hundred + self.changes) {
             0..22 => self.submit(),
             22..42 => self.lease(),
-            42..50 => self.fence().map(Command::Begin),
+            42..49 => self.fence().map(Command::Begin),
+            49 => self.fence().map(Command::Send),
             50..55 => self.extend(),
             55 => self.fence().map(Command::GiveBack),
             56 => self.fence().map(Command::Unsend),

@@ -108,6 +108,13 @@ impl Engine {
         Ok(execution)
     }
 
+    /// The same as the lease is sent to its holder: until that one says a word of it, it can be taken back uncounted.
+    pub async fn send(&self, holder: &Holder, fence: Fence) -> Result<Execution, LeaseError> {
+        let execution = self.ports.store.send(holder.step(self), fence).await.map_err(lease_error)?;
+        self.hub.changed(execution.id);
+        Ok(execution)
+    }
+
     /// Keeps a lease alive; the answer carries a kill request.
     pub async fn extend(&self, holder: &Holder, extend: Extend) -> Result<Extended, LeaseError> {
         self.ports.store.extend(holder.step(self), extend).await.map_err(lease_error)
@@ -144,9 +151,19 @@ impl Engine {
             execution.and_then(|execution| execution.lease).filter(|lease| lease.id == fence.lease && lease.attempt == fence.attempt);
         match lease.ok_or_else(|| LeaseError::Lost("it is another worker's by now".into()))? {
             lease if !lease.begun => self.give_back(holder, fence).await,
-            lease if lease.at_once => self.unsend(holder, fence).await,
+            lease if lease.at_once && self.is_untouched(fence).await? => self.unsend(holder, fence).await,
             _ => self.stop(holder, fence).await,
         }
+    }
+
+    /// Whether nothing was kept of an attempt. What was would stand where that of the next one with its number belongs.
+    async fn is_untouched(&self, fence: Fence) -> Result<bool, LeaseError> {
+        for log in [fence.execution, fence.execution.event_log()] {
+            if self.stand(log, fence.attempt).await.map_err(log_error)?.next_seq > 1 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     async fn stop(&self, holder: &Holder, fence: Fence) -> Result<(), LeaseError> {

@@ -125,7 +125,6 @@ impl Engine {
         let now = self.now();
         let duration_ms = u64::try_from(now.ms_since(execution.attempt_started_at.unwrap_or(now))).unwrap_or(0);
         let fence = Fence { execution: id, attempt: held.attempt, lease };
-        self.note(id, LEFT_RUNNING).await;
         let ended = EndAttempt {
             duration_ms,
             remark: Some(LEFT_RUNNING.to_owned()),

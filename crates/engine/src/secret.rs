@@ -298,9 +298,10 @@ fn checked_use_by(use_by: &[String]) -> Result<Vec<String>, EngineError> {
 }
 
 fn checked_who(who: &str) -> Result<String, EngineError> {
-    let wrong = || EngineError::invalid("use_by", "each must be an e-mail address, group:NAME or role:NAME");
+    let wrong = || EngineError::invalid("use_by", "each must be an e-mail address, worker:NAME, group:NAME or role:NAME");
     match who.split_once(':') {
         Some(("group", group)) => Name::new(group).map(|group| format!("group:{group}")).map_err(|_| wrong()),
+        Some(("worker", name)) => Name::new(name).map(|name| format!("worker:{name}")).map_err(|_| wrong()),
         Some(("role", role)) => Role::parse(role).map(|role| format!("role:{}", role.as_str())).ok_or_else(wrong),
         _ => user::email(who).map_err(|_| wrong()),
     }

@@ -89,6 +89,10 @@ impl Engine {
     pub async fn rotate_worker(&self, caller: &Caller, name: &str, idempotency_key: Option<&str>) -> Result<MadeWorker, EngineError> {
         caller.may(Action::ManageWorkers)?;
         let name = Name::new(name).map_err(|_| no_account(name))?;
+        let record = self.ports.records.record(Kind::Worker, name.as_str()).await?;
+        if record.as_ref().and_then(Record::worker).is_some_and(|account| account.role != Role::Worker) {
+            return Err(EngineError::Conflict("its role is for a public key: revoke it and import another".to_owned()));
+        }
         let submit = submit_key(caller, idempotency_key, "workers.rotate", &name)?;
         let (api_key, key) = self.new_worker_key();
         let change = Change::RotateWorker(name.clone(), Box::new(key));
@@ -128,7 +132,10 @@ impl Engine {
             return Err(EngineError::invalid("queues", "are for workers: who runs or reads is limited by rules"));
         }
         let public = api_key.is_none().then(|| key.shown());
-        let asked = json!({"name": name, "role": request.role, "queues": queues, "publicKey": public});
+        let mut asked = json!({"name": name, "queues": queues, "publicKey": public});
+        if let Some(role) = &request.role {
+            asked["role"] = json!(role);
+        }
         let submit = submit_key(caller, request.idempotency_key.as_deref(), action, &asked)?;
         let id = WorkerAccountId(self.ports.ids.next_id());
         let change = Change::CreateWorker(Box::new(NewWorker { name: name.clone(), id, role, queues, key }));

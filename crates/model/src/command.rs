@@ -23,6 +23,8 @@ pub enum Command {
     Lease(LeaseRequest),
     /// Permit the spawn and count the attempt.
     Begin(Fence),
+    /// The same as the lease is sent to its worker, who has not said a word of it.
+    Send(Fence),
     /// Keep a lease alive.
     Extend(Extend),
     /// An attempt is over.

@@ -19,6 +19,7 @@ use crate::name::Name;
 use crate::pattern;
 use crate::role::Role;
 use crate::user;
+use crate::worker::account_of;
 
 pub use self::verdict::{Asked, Decision, Subject, Verdict, judge};
 
@@ -222,8 +223,14 @@ impl Rule {
         count("users", self.users.len())?;
         count("groups", self.groups.len())?;
         count("roles", self.roles.len())?;
-        for email in &self.users {
-            user::email(email).map_err(|error| InvalidRule::new("users", format!("{email:?}: {error}")))?;
+        for who in &self.users {
+            let wrong = match account_of(who) {
+                Some(name) => Name::new(name).err().map(|error| error.to_string()),
+                None => user::email(who).err().map(|error| error.to_string()),
+            };
+            if let Some(why) = wrong {
+                return Err(InvalidRule::new("users", format!("{who:?}: {why}")));
+            }
         }
         for group in &self.groups {
             Name::new(group.as_str()).map_err(|error| InvalidRule::new("groups", format!("{group:?}: {error}")))?;

@@ -217,6 +217,14 @@ pub trait ExecutionStore: Send + Sync {
         }
     }
 
+    /// Permits the start as the lease is sent to its worker, and counts the attempt.
+    async fn send(&self, step: Step, fence: Fence) -> Result<Execution, StoreError> {
+        match self.apply(step, Command::Send(fence)).await? {
+            Answer::Begun(execution) => Ok(*execution),
+            other => Err(unexpected(other)),
+        }
+    }
+
     /// Keeps a lease alive.
     async fn extend(&self, step: Step, extend: Extend) -> Result<Extended, StoreError> {
         match self.apply(step, Command::Extend(extend)).await? {

@@ -206,9 +206,17 @@ pub async fn what_nobody_was_told_of_is_taken_back(harness: Executions<'_>) {
     assert_eq!((back.status, back.attempt, back.lease, back.attempt_started_at), (Status::Pending, 1, None, None));
     assert!(back.started_at.is_some(), "the first was begun");
     assert_eq!(refusal(stage.play(Command::EndAttempt(ended(second, exit(0)))).await), Refusal::Lapsed, "the old lease is worth nothing");
-    let third = stage.begun().await;
-    assert_eq!((third.execution, third.attempt), (fence.execution, 2));
-    assert_eq!(refusal(stage.play(Command::Unsend(third)).await), Refusal::Lapsed, "its worker has begun it");
+    let third = stage.lease_one().await;
+    assert!(matches!(stage.play(Command::Send(third)).await, Answer::Begun(_)));
+    stage.play(Command::Unsend(third)).await;
+    assert_eq!(stage.get(fence.execution).await.attempt, 1);
+    let fourth = stage.lease_one().await;
+    assert_eq!((fourth.execution, fourth.attempt), (fence.execution, 2));
+    for command in [Command::Send(fourth), Command::Begin(fourth), Command::Send(fourth)] {
+        assert!(matches!(stage.play(command).await, Answer::Begun(_)));
+    }
+    assert_eq!(refusal(stage.play(Command::Unsend(fourth)).await), Refusal::Lapsed, "its worker has spoken");
+    assert_eq!(stage.get(fence.execution).await.attempt, 2);
     stage.verify_chain(fence.execution).await;
 }
 

@@ -43,7 +43,7 @@ pub(super) fn records(chunk: &Chunk) -> impl Iterator<Item = Result<(u32, Record
 
 impl Engine {
     /// How a log stands for an attempt.
-    pub(super) async fn stand(&self, log: ExecutionId, attempt: u32) -> Result<Appended, LogError> {
+    pub(crate) async fn stand(&self, log: ExecutionId, attempt: u32) -> Result<Appended, LogError> {
         // An append of nothing writes nothing and tells.
         self.ports.logs.append(log, Append { attempt, first_seq: Some(1), late: false, block: nothing() }).await
     }

@@ -50,9 +50,13 @@ const fn needed(command: &Command) -> Option<Action> {
         Command::NoteLink(..) => Action::ShareLog,
         Command::Change(change, _) => return needed_for_change(change),
         // The in-process worker has no authority that could be looked at.
-        Command::Lease(_) | Command::Begin(_) | Command::Extend(_) | Command::GiveBack(_) | Command::Unsend(_) | Command::EndAttempt(_) => {
-            Action::Lease
-        }
+        Command::Lease(_)
+        | Command::Begin(_)
+        | Command::Send(_)
+        | Command::Extend(_)
+        | Command::GiveBack(_)
+        | Command::Unsend(_)
+        | Command::EndAttempt(_) => Action::Lease,
         Command::Reap(_)
         | Command::ConfirmKill(_)
         | Command::ExpireWait(_)

@@ -240,15 +240,21 @@ pub(super) fn too_late(execution: &Execution) -> Refusal {
     if execution.status.is_terminal() { Refusal::Ended(execution.status) } else { Refusal::Lapsed }
 }
 
-pub(super) fn begin<V: View>(view: &mut V, step: &Step, fence: Fence) -> Decision<V::Error> {
+/// A worker that begins what it was sent as begun has heard of it.
+pub(super) fn begin<V: View>(view: &mut V, step: &Step, fence: Fence, at_once: bool) -> Decision<V::Error> {
     match fenced(view, fence)? {
         Fenced::Unknown => refuse(Refusal::NotFound),
         Fenced::Lapsed(execution) => refuse(too_late(&execution)),
-        Fenced::Valid(execution, lease) if lease.begun => Ok((Writes::default(), Answer::Begun(execution))),
+        Fenced::Valid(execution, lease) if lease.begun && (at_once || !lease.at_once) => Ok((Writes::default(), Answer::Begun(execution))),
         Fenced::Valid(execution, _) if job::is_over(view, &execution)? => refuse(Refusal::Lapsed),
-        Fenced::Valid(mut execution, _) => {
+        Fenced::Valid(mut execution, lease) => {
             let mut writes = Writes::default();
-            start_attempt(&mut execution, step, &mut writes);
+            if !lease.begun {
+                start_attempt(&mut execution, step, &mut writes);
+            }
+            if let Some(lease) = &mut execution.lease {
+                lease.at_once = at_once;
+            }
             let execution = writes.put(*execution, step);
             Ok((writes, Answer::Begun(execution)))
         }
@@ -337,7 +343,7 @@ pub(super) fn give_back<V: View>(view: &mut V, step: &Step, fence: Fence) -> Dec
     }
 }
 
-/// An attempt that was begun in the step that leased it, for somebody who was never told or who wants none of it, is as if it had not begun: nobody runs
+/// An attempt that was begun without a word of its worker, who was never told or wants none of it, is as if it had not begun: nobody runs
 /// it. Whoever extends does. What was killed meanwhile, or has lost its lock, ends otherwise.
 pub(super) fn unsend<V: View>(view: &mut V, step: &Step, fence: Fence) -> Decision<V::Error> {
     match fenced(view, fence)? {

@@ -40,7 +40,8 @@ pub fn decide<V: View>(view: &mut V, step: &Step, command: &Command) -> Decision
     match command {
         Command::Submit(submit) => submit::submit(view, step, submit),
         Command::Lease(request) => lease::lease(view, step, request),
-        Command::Begin(fence) => lease::begin(view, step, *fence),
+        Command::Begin(fence) => lease::begin(view, step, *fence, false),
+        Command::Send(fence) => lease::begin(view, step, *fence, true),
         Command::Extend(extend) => lease::extend(view, step, extend),
         Command::GiveBack(fence) => lease::give_back(view, step, *fence),
         Command::Unsend(fence) => lease::unsend(view, step, *fence),

@@ -43217,7 +43217,7 @@ pub trait JobService: Send + Sync + 'static {
             impl ::connectrpc::Encodable<CancelJobResponse> + Send + use<'a, Self>,
         >,
     > + Send;
-    /// Hands a lease back. One that was begun counts as an attempt.
+    /// Hands a lease back. It counts as an attempt once its worker has said a word of it.
     ///
     /// `'a` lets the response body borrow from `&self` (e.g. server-resident state).
     ///

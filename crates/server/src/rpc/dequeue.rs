@@ -34,6 +34,7 @@ const MOST_JOBS: usize = 1_000;
 const AT_ONCE: usize = 32;
 /// What a client has not read by then goes to others.
 const UNREAD: Duration = Duration::from_secs(2);
+const TAKE_BACK_TRIES: usize = 5;
 /// A worker that may come back is waited for no longer than this: the execution, and its place in its queue, are held all the while.
 const MOST_PATIENCE_MS: u64 = 12 * 3600 * 1000;
 /// Whoever waits is looked at so often: their key may have been revoked.
@@ -94,8 +95,7 @@ impl Dequeue {
             queues: queues.clone(),
             max: AT_ONCE,
             ttl_ms: ttl_ms(request.visibility_timeout_seconds, request.lease_ttl_ms)?,
-            // What is sent at once is begun at once.
-            begin: !request.two_step,
+            begin: false,
             lost_after_ms: Some(lost_after_ms.min(MOST_PATIENCE_MS)).filter(|ms| *ms > 0),
         };
         let presence = info.is_none().then(|| worker::asker(&call, &worker, &queues, left));
@@ -157,7 +157,9 @@ impl Dequeue {
             self.be_seen().await;
         }
         let engine = Arc::clone(self.call.engine());
-        let ask = LeaseAsk { max: self.left.min(AT_ONCE), ..self.ask.clone() };
+        let max = self.left.min(AT_ONCE);
+        // The only one is sent in the same breath; of several each is begun as it is sent.
+        let ask = LeaseAsk { max, begin: max == 1 && !self.two_step, ..self.ask.clone() };
         let most = ask.max.min(engine.ports().store.step_limits().leases);
         let holder = self.call.holder(ask.worker.id);
         let leasing = async move {
@@ -199,10 +201,9 @@ impl Dequeue {
     async fn send(&self) -> Result<Option<DequeueJobResponse>, RpcFault> {
         loop {
             let Some(mut one) = self.hand.lock().take_one() else { return Ok(None) };
-            if !self.two_step && one.has_secrets() {
-                let opened = tokio::spawn(one.open_secrets()).await.map_err(|_| Fault::Panicked)??;
-                match opened {
-                    Some(opened) => one = opened,
+            if !self.two_step && one.is_to_be_prepared() {
+                match tokio::spawn(one.prepare()).await.map_err(|_| Fault::Panicked)?? {
+                    Some(prepared) => one = prepared,
                     None => continue,
                 }
             }
@@ -277,13 +278,31 @@ impl Hand {
         Some(Self { engine: Arc::clone(&self.engine), leased: VecDeque::from([leased]) })
     }
 
-    fn has_secrets(&self) -> bool {
-        self.leased.iter().any(|execution| !execution.spec.secrets.is_empty())
+    /// Whether the one in hand is to be begun, or has secrets.
+    fn is_to_be_prepared(&self) -> bool {
+        self.leased.iter().any(|execution| !is_begun(execution) || !execution.spec.secrets.is_empty())
+    }
+
+    /// Begins the one in hand and adds its secrets; `None` where it cannot be sent any more.
+    async fn prepare(mut self) -> Result<Option<Self>, LeaseError> {
+        let Some(task) = self.leased.front().filter(|execution| !is_begun(execution)).and_then(Task::of) else {
+            return self.open_secrets().await;
+        };
+        match self.engine.send(&Holder::trusted(task.worker), task.fence).await {
+            Ok(begun) => self.leased = VecDeque::from([begun]),
+            // Somebody ended it in the meantime.
+            Err(LeaseError::Lost(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        self.open_secrets().await
     }
 
     /// Adds the values of its secrets to the environment of the one in hand: whoever holds the lease may have them. An attempt that may not have them
     /// is over.
     async fn open_secrets(mut self) -> Result<Option<Self>, LeaseError> {
+        if self.leased.iter().all(|execution| execution.spec.secrets.is_empty()) {
+            return Ok(Some(self));
+        }
         let Some(task) = self.leased.front().and_then(Task::of) else { return Ok(None) };
         match self.engine.materials(task.fence).await {
             Ok(materials) => {
@@ -317,13 +336,8 @@ impl Hand {
         let engine = Arc::clone(&self.engine);
         tokio::spawn(async move {
             for (task, is_begun) in leases {
-                let holder = Holder::trusted(task.worker);
-                let given_back = match is_begun {
-                    true => engine.unsend(&holder, task.fence).await,
-                    false => engine.give_back(&holder, task.fence).await,
-                };
-                if let Err(error) = given_back {
-                    tracing::debug!(%error, execution = %task.fence.execution, "a lease that nobody took lapses by itself");
+                if let Err(error) = take_back(&engine, &task, is_begun).await {
+                    tracing::warn!(%error, execution = %task.fence.execution, is_begun, "a lease that nobody took lapses by itself");
                 }
             }
         });
@@ -336,7 +350,30 @@ impl Drop for Hand {
     }
 }
 
+/// A store that does not answer is asked again: an attempt that nobody runs would count.
+async fn take_back(engine: &Engine, task: &Task, is_begun: bool) -> Result<(), LeaseError> {
+    let holder = Holder::trusted(task.worker);
+    let mut tries = 0;
+    loop {
+        let taken = match is_begun {
+            true => engine.unsend(&holder, task.fence).await,
+            false => engine.give_back(&holder, task.fence).await,
+        };
+        tries += 1;
+        match taken {
+            Err(LeaseError::Unavailable(_)) if tries < TAKE_BACK_TRIES => tokio::time::sleep(UNREAD).await,
+            // It is another's by now, or has ended.
+            Err(LeaseError::Lost(_)) => return Ok(()),
+            taken => return taken,
+        }
+    }
+}
+
 /// The lease of an execution, and whether its attempt was begun.
 fn lease_of(execution: &Execution) -> Option<(Task, bool)> {
-    Some((Task::of(execution)?, execution.lease.as_ref()?.begun))
+    Some((Task::of(execution)?, is_begun(execution)))
+}
+
+fn is_begun(execution: &Execution) -> bool {
+    execution.lease.as_ref().is_some_and(|lease| lease.begun)
 }

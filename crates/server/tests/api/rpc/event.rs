@@ -14,13 +14,13 @@ use runvoy_rpc::job::v1::__buffa::oneof::job_event::EventData;
 use runvoy_rpc::job::v1::{
     AppendOutputRequest, CompleteJobRequest, DequeueJobRequest, DequeueJobResponse, EventType, HeartbeatEvent, JobEvent,
     JobEventsServiceClient, JobResult, OutputBatchEvent, OutputEvent, OutputItem, ProcessEndEvent, ProcessErrorEvent, ProcessStartEvent,
-    PublishJobEventsRequest, StreamJobEventsRequest, StreamType,
+    PublishJobEventsRequest, ReleaseJobRequest, StreamJobEventsRequest, StreamType,
 };
 use runvoy_rpc::protobuf::Timestamp;
 use serde_json::json;
 
 use super::signer::Signer;
-use super::{Jobs, admin, enqueue, job, jobs, lease, over_both, refusal, spoken, worker_key};
+use super::{Jobs, admin, enqueue, job, jobs, lease, look, over_both, refusal, spoken, worker_key};
 use crate::app::{NOW, Served, TestApp, key_of};
 
 type Events = JobEventsServiceClient<HttpClient>;
@@ -411,4 +411,17 @@ async fn a_worker_publishes_for_as_long_as_its_lease_lasts_whenever_its_token_en
     client.publish_job_events(messages).await.expect("its lease is good");
     let anew = client.publish_job_events(stream_iter(vec![told(&leased, &[output(3, b"z\n")])])).await;
     assert_eq!(refusal(anew).0, ErrorCode::Unauthenticated, "a new call needs a token that is good");
+}
+
+#[tokio::test]
+async fn a_lease_under_which_something_was_published_counts_when_it_is_handed_back() {
+    let app = TestApp::new().await;
+    let served = app.listen().await;
+    let client = admin(&served, Protocol::Connect);
+    let (id, leased) = leased(&client).await;
+    let events = events(&served, Protocol::Connect, &key_of(Role::Admin));
+    publish(&events, vec![told(&leased.task_token, &[output(1, b"x\n")])]).await.expect("it is kept");
+    let release = ReleaseJobRequest { task_token: leased.task_token.clone(), ..ReleaseJobRequest::default() };
+    client.release_job(release).await.expect("it is held");
+    assert_eq!(look(&client, &id).await.status, "FAILED", "it was not left as it was, and has no other attempt");
 }
