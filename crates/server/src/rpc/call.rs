@@ -36,12 +36,18 @@ pub(crate) struct Call {
     pub(super) state: Arc<State>,
     pub(super) caller: Caller,
     rule: RpcRule,
+    load: Arc<Load>,
 }
 
 impl Call {
     /// The engine.
     pub(super) fn engine(&self) -> &Arc<Engine> {
         &self.state.engine
+    }
+
+    /// What the call holds of the room, for whoever goes on with what it brought after it was given up.
+    pub(super) fn load(&self) -> Arc<Load> {
+        Arc::clone(&self.load)
     }
 
     /// The lease that a token proves, if the caller may serve its queue.
@@ -124,7 +130,7 @@ impl Rpc {
     }
 
     fn call(&self, admitted: &Admitted) -> Call {
-        Call { state: Arc::clone(&self.state), caller: admitted.caller.clone(), rule: admitted.rule }
+        Call { state: Arc::clone(&self.state), caller: admitted.caller.clone(), rule: admitted.rule, load: Arc::clone(&admitted.load) }
     }
 
     /// What the client is told, once a refusal was kept.

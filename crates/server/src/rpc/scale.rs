@@ -9,6 +9,7 @@ use runvoy_rpc::connectrpc::{CodecFormat, ConnectError, Interceptor, Next, NextS
 
 use super::call::Admitted;
 use super::error::RpcFault;
+use super::upload::Upload;
 use crate::body::{MOST_OPENED_BYTES, opened_bytes};
 use crate::fault::Fault;
 use crate::room::Full;
@@ -32,6 +33,7 @@ impl Interceptor for Scale {
         next: NextStream<'_>,
     ) -> Result<StreamResponse, ConnectError> {
         let Some(admitted) = request.ctx.extensions().get::<Admitted>().cloned() else { return next.run(request, inbound).await };
+        let ending = admitted.upload.clone().map(Ending);
         let load = Arc::clone(&admitted.load);
         let messages = stream::unfold((inbound, admitted), |(mut inbound, admitted)| async move {
             // Whoever wants the next message is done with the one before it.
@@ -42,9 +44,20 @@ impl Interceptor for Scale {
             Some((weighed(&admitted, message), (inbound, admitted)))
         });
         let answered = next.run(request, Box::pin(messages)).await;
-        // A stream of answers needs nothing of what asked for it.
-        load.set(0).expect("less always fits");
+        if ending.is_none() {
+            // A stream of answers needs nothing of what asked for it.
+            load.set(0).expect("less always fits");
+        }
         answered
+    }
+}
+
+/// Ends an upload when it is answered, and when nobody waits for its answer any more.
+struct Ending(Arc<Upload>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 

@@ -16,12 +16,13 @@ const HEAD_BYTES: usize = 5;
 
 /// One upload.
 pub(super) struct Upload {
-    load: Arc<Load>,
     mail: Mutex<Mail>,
 }
 
 #[derive(Default)]
 struct Mail {
+    /// What the upload holds of the room; nothing once it has ended.
+    load: Option<Arc<Load>>,
     head: Vec<u8>,
     /// So much of the message that comes is not there yet.
     missing: usize,
@@ -39,7 +40,7 @@ struct Mail {
 impl Upload {
     /// An upload that holds nothing yet.
     pub(super) fn new(load: Arc<Load>) -> Arc<Self> {
-        Arc::new(Self { load, mail: Mutex::default() })
+        Arc::new(Self { mail: Mutex::new(Mail { load: Some(load), ..Mail::default() }) })
     }
 
     /// The same body, whose bytes are counted as they come. It breaks off where there is no room.
@@ -65,6 +66,11 @@ impl Upload {
         self.change(|mail| mail.open = 0).expect("less always fits");
     }
 
+    /// It was answered: what still comes is thrown away, and takes no room. Who still writes what came keeps the load for itself.
+    pub(super) fn end(&self) {
+        self.mail.lock().load = None;
+    }
+
     /// Whether the body broke off because there was no room.
     pub(super) fn is_refused(&self) -> bool {
         self.mail.lock().is_refused
@@ -72,10 +78,11 @@ impl Upload {
 
     fn change(&self, change: impl FnOnce(&mut Mail)) -> Result<(), Full> {
         let mut mail = self.mail.lock();
+        let Some(load) = mail.load.clone() else { return Ok(()) };
         let before = mail.unopened + mail.open;
         change(&mut mail);
         let after = mail.unopened + mail.open;
-        let held = self.load.set(after);
+        let held = load.set(after);
         mail.is_refused |= held.is_err();
         if after > before { held } else { Ok(()) }
     }
@@ -128,6 +135,24 @@ mod tests {
             sent.chunks(size).for_each(|piece| mail.take(piece));
             assert_eq!((Vec::from(mail.waiting), mail.unopened), (vec![3, 0, 300], 303), "{size}");
         }
+    }
+
+    #[test]
+    fn an_upload_that_was_answered_takes_no_room_but_for_what_is_still_written() {
+        let room = Room::new(3 * LARGE);
+        let load = Arc::new(room.load());
+        let upload = Upload::new(Arc::clone(&load));
+        upload.change(|mail| mail.take(&message(2 * LARGE))).expect("room");
+        upload.open(2 * LARGE).expect("it is the same message");
+        upload.end();
+        assert_eq!(room.load().set(2 * LARGE), Err(Full), "somebody still writes it");
+        drop(load);
+        for _ in 0..4 {
+            upload.change(|mail| mail.take(&message(LARGE))).expect("it is thrown away");
+        }
+        upload.close();
+        assert_eq!(room.load().set(3 * LARGE), Ok(()));
+        assert!(!upload.is_refused());
     }
 
     #[test]
