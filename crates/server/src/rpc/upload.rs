@@ -10,9 +10,14 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use parking_lot::Mutex;
 
+use super::event::MOST_MESSAGE_BYTES;
 use crate::room::{Full, Load};
 
 const HEAD_BYTES: usize = 5;
+/// The flag of a message that is packed.
+const PACKED: u8 = 1;
+/// No byte of gzip becomes more.
+const MOST_UNPACKED: usize = 1_032;
 
 /// One upload.
 pub(super) struct Upload {
@@ -28,9 +33,9 @@ struct Mail {
     missing: usize,
     /// So much of it is.
     come: usize,
-    /// The sizes of messages that came and were not opened.
+    /// What messages take that came and were not opened.
     waiting: VecDeque<usize>,
-    /// Bytes that came and were not opened.
+    /// What everything takes that came and was not opened.
     unopened: usize,
     /// What is looked at.
     open: usize,
@@ -100,16 +105,25 @@ impl Mail {
                 self.missing = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
             } else {
                 let (more, rest) = piece.split_at(self.missing.min(piece.len()));
+                let before = self.taken();
                 self.missing -= more.len();
                 self.come += more.len();
-                self.unopened += more.len();
+                self.unopened += self.taken() - before;
                 piece = rest;
             }
             if self.missing == 0 {
-                self.waiting.push_back(std::mem::take(&mut self.come));
+                self.waiting.push_back(self.taken());
+                self.come = 0;
                 self.head.clear();
             }
         }
+    }
+
+    /// What the message takes that comes: a packed one is unpacked before anybody can weigh it, and may become so much.
+    fn taken(&self) -> usize {
+        let is_packed = self.head.first().is_some_and(|flags| flags & PACKED != 0);
+        let unpacked = if is_packed { self.come.saturating_mul(MOST_UNPACKED).min(MOST_MESSAGE_BYTES) } else { 0 };
+        self.come.max(unpacked)
     }
 }
 
@@ -135,6 +149,24 @@ mod tests {
             sent.chunks(size).for_each(|piece| mail.take(piece));
             assert_eq!((Vec::from(mail.waiting), mail.unopened), (vec![3, 0, 300], 303), "{size}");
         }
+    }
+
+    #[test]
+    fn a_packed_message_takes_what_it_may_become() {
+        let mut packed = message(10_000);
+        packed[0] = PACKED;
+        let mut mail = Mail::default();
+        [packed.clone(), message(3)].concat().chunks(7).for_each(|piece| mail.take(piece));
+        assert_eq!((Vec::from(mail.waiting), mail.unopened), (vec![10_000 * MOST_UNPACKED, 3], 10_000 * MOST_UNPACKED + 3));
+        let mut large = message(2 * LARGE);
+        large[0] = PACKED;
+        let mut mail = Mail::default();
+        mail.take(&large);
+        assert_eq!(mail.unopened, MOST_MESSAGE_BYTES, "no message may be larger");
+
+        let upload = Upload::new(Arc::new(Room::new(3 * LARGE).load()));
+        assert_eq!(upload.change(|mail| mail.take(&packed)), Err(Full));
+        assert!(upload.is_refused());
     }
 
     #[test]
@@ -169,7 +201,7 @@ mod tests {
         assert_eq!(room.load().set(3 * LARGE), Ok(()));
         assert!(!upload.is_refused());
         upload.change(|mail| mail.take(&message(2 * LARGE))).expect("room");
-        assert_eq!(upload.open(4 * LARGE), Err(Full), "it was packed, and is larger than it came");
+        assert_eq!(upload.open(4 * LARGE), Err(Full), "it takes more than it came with");
         assert!(upload.is_refused());
     }
 }
