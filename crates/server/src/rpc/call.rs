@@ -10,7 +10,7 @@ use runvoy_model::name::Name;
 use runvoy_rpc::connectrpc::{ConnectError, RequestContext, Response, ServiceResult, ServiceStream};
 
 use super::error::RpcFault;
-use super::refusal;
+use super::refusal::{self, ItemRefusals};
 use super::rule::RpcRule;
 use super::token::Task;
 use super::upload::Upload;
@@ -67,9 +67,14 @@ impl Call {
         self.state.open_stream(&self.caller.email).ok_or_else(|| Fault::too_many_streams().into())
     }
 
-    /// What a part of the call ends with that met a fault: a stream, an item of a batch. A refusal is kept in the trail first.
+    /// What a stream ends with that met a fault. A refusal is kept in the trail first.
     pub(super) async fn ended(&self, fault: RpcFault) -> ConnectError {
         refusal::noted(&self.state, &self.caller, &self.rule, fault).await.into_status(&self.caller.request_id)
+    }
+
+    /// What an item of a batch ends with that met a fault. A refusal is kept in the trail first, one of each code.
+    pub(super) async fn item_ended(&self, refusals: &ItemRefusals, fault: RpcFault) -> ConnectError {
+        refusals.noted(&self.state, &self.caller, &self.rule, fault).await.into_status(&self.caller.request_id)
     }
 
     /// Refuses a key that is limited to other queues.
