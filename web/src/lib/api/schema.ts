@@ -3690,7 +3690,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Only those of this job */
                 job?: string;
-                /** @description At most so many, 10 where absent, and never more than 10000; 0 means all of them, as they are read */
+                /** @description At most so many, 10 where absent, and never more than 10000; a page that reaches 16 MiB ends there, shorter and with a cursor; 0 means all of them, as they are read */
                 limit?: number;
                 /** @description Only those that asked for this lock */
                 lock?: string;
