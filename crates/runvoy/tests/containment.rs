@@ -99,7 +99,7 @@ fn security_29_limits_hold_and_say_so() {
 #[test]
 fn what_cannot_start_says_why() {
     let server = Server::start();
-    let id = server.run_with(json!({"command": "/no/such/program", "args": ["x"]}));
+    let id = server.run_with(json!({"command": "/no/such/program", "args": []}));
     let status = server.wait(&id);
     assert_eq!((&status["end_reason"]["code"], &status["exit_code"]), (&json!("start_failed"), &json!(125)), "{status}");
     let message = status["end_reason"]["message"].as_str().expect("text");

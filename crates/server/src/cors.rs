@@ -37,7 +37,8 @@ impl Cors {
         self.any || self.origins.iter().any(|known| known.eq_ignore_ascii_case(origin))
     }
 
-    /// Refuses what a page of a stranger sends. A browser names the page; others name none, and are no page.
+    /// Refuses what a page of a stranger sends. A browser names the page; others name none, and are no page. `host` is what was called as a trusted proxy tells
+    /// it. Some leave out the port there, so that `Host` counts too: no page can choose either.
     pub(crate) fn guard(&self, headers: &HeaderMap, host: Option<&str>) -> Result<(), Fault> {
         let mut origins = headers.get_all(header::ORIGIN).iter().peekable();
         if origins.peek().is_none() {
@@ -45,8 +46,10 @@ impl Cors {
             let foreign = |site: &HeaderValue| site != "same-origin" && site != "none";
             return if headers.get_all(FETCH_SITE).iter().any(foreign) { Err(Fault::foreign_origin()) } else { Ok(()) };
         }
+        let called = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let is_own = |origin: &str| is_of(origin, host) || is_of(origin, called);
         // An origin that is not text is nobody's.
-        let known = |origin: &HeaderValue| origin.to_str().is_ok_and(|origin| is_of(origin, host) || self.allows(origin));
+        let known = |origin: &HeaderValue| origin.to_str().is_ok_and(|origin| is_own(origin) || self.allows(origin));
         if origins.all(known) { Ok(()) } else { Err(Fault::foreign_origin()) }
     }
 

@@ -16,9 +16,9 @@ pub struct PlaybookTerms {
     /// What it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// A shell command, or a program where there are `args`.
+    /// A shell command, or a program where `args` is given.
     pub command: String,
-    /// Arguments of the program, which then runs without a shell; none is the same as absent. One that is just `{{name}}` is that parameter's value, whole.
+    /// Arguments of the program, which then runs without a shell, also where the list is empty. One that is just `{{name}}` is that parameter's value, whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Vec<String>>,
     /// The image it runs in; absent: the default at the time of the run.

@@ -11,9 +11,9 @@ use crate::status::Status;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RunRequest {
-    /// A shell command, or a program where there are `args`.
+    /// A shell command, or a program where `args` is given.
     pub command: String,
-    /// Arguments of the program, which then runs without a shell; none is the same as absent.
+    /// Arguments of the program, which then runs without a shell, also where the list is empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Vec<String>>,
     /// A registered image.

@@ -22,10 +22,10 @@ macro_rules! with_terms {
         #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
         pub struct $name {
             $($own)*
-            /// A shell command, or a program where there are `args`.
+            /// A shell command, or a program where `args` is given.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub command: Option<String>,
-            /// Arguments of the program, which then runs without a shell; an empty list makes it a shell command, also where the defaults have arguments.
+            /// Arguments of the program, which then runs without a shell, also where the list is empty.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub args: Option<Vec<String>>,
             /// A registered image.

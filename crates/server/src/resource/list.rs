@@ -26,8 +26,12 @@ use crate::vigil::Vigil;
 const DEFAULT_LIMIT: u64 = 10;
 /// No page holds more. Its cursor stands before it, so that it is held whole until it is known where it ends.
 const MOST_PAGE: usize = 10_000;
+/// No page goes on beyond so many bytes, for the same reason. One execution may show a megabyte.
+const MOST_PAGE_BYTES: usize = 16 << 20;
 /// How many are read at once.
-const READ: usize = 200;
+const READ: usize = 50;
+/// No page looks through much more than so many for a text.
+const MOST_LOOKED_AT: usize = 10_000;
 
 /// How many were looked at for a text.
 const LOOKED_AT: HeaderName = HeaderName::from_static("x-looked-at");
@@ -39,7 +43,7 @@ pub(super) fn add(routes: &mut Routes) {
         .query(
             "limit",
             number(0, None),
-            "At most so many, 10 where absent, and never more than 10000; 0 means all of them, as they are read",
+            "At most so many, 10 where absent, and never more than 10000; a page that reaches 16 MiB ends there, shorter and with a cursor; 0 means all of them, as they are read",
         )
         .query("status", text(), "Only these statuses, with commas between them")
         .query("user", text(), "Only those that this user submitted")
@@ -72,16 +76,22 @@ async fn page(state: &State, caller: &Caller, mut filter: ListFilter, limit: usi
     let (mut out, mut array, cloud) = (Vec::with_capacity(2 + limit.min(READ) * USUAL_BYTES), Array::default(), cloud(state));
     let (mut left, mut looked_at) = (limit, 0_usize);
     loop {
-        // For a text so many are looked through at once and no more, and the page says so: that is one read, however few fit.
-        filter.limit = if looks_through { left } else { READ.min(left) };
+        filter.limit = READ.min(left);
         let page = state.engine.list(caller, filter.clone()).await?;
+        looked_at += page.looked_at;
+        // For a text so many are looked through and no more, and the page says so: a read that finds too few has done that.
+        let is_tired = looks_through && (page.executions.len() < filter.limit || looked_at >= MOST_LOOKED_AT);
+        filter.after = page.next;
+        let mut unseen = page.executions.len();
         for execution in &page.executions {
             array.push(&mut out, &view::execution(&state.engine, execution, &cloud));
+            (left, unseen) = (left - 1, unseen - 1);
+            if out.len() >= MOST_PAGE_BYTES {
+                filter.after = if unseen > 0 { Some(execution.id) } else { page.next };
+                break;
+            }
         }
-        left -= page.executions.len();
-        looked_at += page.looked_at;
-        filter.after = page.next;
-        if page.next.is_none() || left == 0 || looks_through {
+        if filter.after.is_none() || left == 0 || out.len() >= MOST_PAGE_BYTES || is_tired {
             break;
         }
     }

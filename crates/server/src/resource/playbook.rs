@@ -135,7 +135,7 @@ fn kept(terms: PlaybookTerms) -> Result<PlaybookBody, Fault> {
     Ok(PlaybookBody {
         description: terms.description,
         command: terms.command,
-        args: run::given_args(terms.args),
+        args: terms.args,
         image: terms.image,
         env: terms.env,
         secrets: terms.secrets.into_iter().map(|secret| name("secrets", secret)).collect::<Result<_, _>>()?,

@@ -69,7 +69,7 @@ pub(super) fn submitted(call: &Call, execution: &Execution) -> Result<Response<B
 pub(super) fn checked(request: RunRequest, idempotency_key: Option<String>) -> Result<engine::RunRequest, Fault> {
     Ok(engine::RunRequest {
         command: request.command,
-        args: given_args(request.args),
+        args: request.args,
         image: request.image,
         env: request.env,
         timeout: seconds("timeout", request.timeout)?,
@@ -89,11 +89,6 @@ pub(super) fn checked(request: RunRequest, idempotency_key: Option<String>) -> R
         rpc: None,
         idempotency_key,
     })
-}
-
-/// No arguments are none, as over RPC: the command is a shell's then.
-pub(super) fn given_args(args: Option<Vec<String>>) -> Option<Vec<String>> {
-    args.filter(|args| !args.is_empty())
 }
 
 fn seconds(field: &str, value: Option<u64>) -> Result<Option<i64>, Fault> {

@@ -10,7 +10,7 @@ use runvoy_model::name::Name;
 use runvoy_rpc::connectrpc::{ConnectError, RequestContext, Response, ServiceResult, ServiceStream};
 
 use super::error::RpcFault;
-use super::refusal;
+use super::refusal::{self, ItemRefusals};
 use super::rule::RpcRule;
 use super::token::Task;
 use super::upload::Upload;
@@ -36,12 +36,18 @@ pub(crate) struct Call {
     pub(super) state: Arc<State>,
     pub(super) caller: Caller,
     rule: RpcRule,
+    load: Arc<Load>,
 }
 
 impl Call {
     /// The engine.
     pub(super) fn engine(&self) -> &Arc<Engine> {
         &self.state.engine
+    }
+
+    /// What the call holds of the room, for whoever goes on with what it brought after it was given up.
+    pub(super) fn load(&self) -> Arc<Load> {
+        Arc::clone(&self.load)
     }
 
     /// The lease that a token proves, if the caller may serve its queue.
@@ -61,9 +67,14 @@ impl Call {
         self.state.open_stream(&self.caller.email).ok_or_else(|| Fault::too_many_streams().into())
     }
 
-    /// What a part of the call ends with that met a fault: a stream, an item of a batch. A refusal is kept in the trail first.
+    /// What a stream ends with that met a fault. A refusal is kept in the trail first.
     pub(super) async fn ended(&self, fault: RpcFault) -> ConnectError {
         refusal::noted(&self.state, &self.caller, &self.rule, fault).await.into_status(&self.caller.request_id)
+    }
+
+    /// What an item of a batch ends with that met a fault. A refusal is kept in the trail first, one of each code.
+    pub(super) async fn item_ended(&self, refusals: &ItemRefusals, fault: RpcFault) -> ConnectError {
+        refusals.noted(&self.state, &self.caller, &self.rule, fault).await.into_status(&self.caller.request_id)
     }
 
     /// Refuses a key that is limited to other queues.
@@ -124,7 +135,7 @@ impl Rpc {
     }
 
     fn call(&self, admitted: &Admitted) -> Call {
-        Call { state: Arc::clone(&self.state), caller: admitted.caller.clone(), rule: admitted.rule }
+        Call { state: Arc::clone(&self.state), caller: admitted.caller.clone(), rule: admitted.rule, load: Arc::clone(&admitted.load) }
     }
 
     /// What the client is told, once a refusal was kept.

@@ -11,6 +11,7 @@ use super::enqueue::{MOST_AT_ONCE, UNDER_WAY, item_error};
 use super::error::RpcFault;
 use super::job;
 use super::lease::json;
+use super::refusal::ItemRefusals;
 use super::token::Task;
 
 /// What our own worker tells of an end takes no more: outputs that are larger are blobs.
@@ -24,10 +25,11 @@ pub(super) async fn complete_many(call: Call, request: CompleteJobsRequest) -> R
     if request.jobs.len() > MOST_AT_ONCE {
         return Err(RpcFault::invalid("jobs", format!("at most {MOST_AT_ONCE}")));
     }
+    let refusals = ItemRefusals::default();
     let one = |request| async {
         match end(&call, request).await {
             Ok(job) => CompletedJob { job: job.into(), ..CompletedJob::default() },
-            Err(fault) => CompletedJob { error: item_error(fault, &call).await.into(), ..CompletedJob::default() },
+            Err(fault) => CompletedJob { error: item_error(fault, &call, &refusals).await.into(), ..CompletedJob::default() },
         }
     };
     let results = stream::iter(request.jobs).map(one).buffered(UNDER_WAY).collect().await;

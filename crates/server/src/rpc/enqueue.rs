@@ -9,6 +9,7 @@ use runvoy_rpc::job::v1::{EnqueueJobRequest, EnqueueJobResponse, EnqueueJobsRequ
 
 use super::call::Call;
 use super::error::RpcFault;
+use super::refusal::ItemRefusals;
 use super::{job, request};
 use crate::fault::Fault;
 
@@ -25,19 +26,20 @@ pub(super) async fn enqueue_many(call: Call, request: EnqueueJobsRequest) -> Res
     if request.jobs.len() > MOST_AT_ONCE {
         return Err(RpcFault::invalid("jobs", format!("at most {MOST_AT_ONCE}")));
     }
+    let refusals = ItemRefusals::default();
     let one = |request| async {
         match submit(&call, request).await {
             Ok(execution) => EnqueuedJob { job: made(&execution).into(), ..EnqueuedJob::default() },
-            Err(fault) => EnqueuedJob { error: item_error(fault, &call).await.into(), ..EnqueuedJob::default() },
+            Err(fault) => EnqueuedJob { error: item_error(fault, &call, &refusals).await.into(), ..EnqueuedJob::default() },
         }
     };
     let results = stream::iter(request.jobs).map(one).buffered(UNDER_WAY).collect().await;
     Ok(EnqueueJobsResponse { results, ..EnqueueJobsResponse::default() })
 }
 
-/// What the call alone would have failed with; as of that, a refusal is kept in the trail.
-pub(super) async fn item_error(fault: RpcFault, call: &Call) -> ItemError {
-    let status = call.ended(fault).await;
+/// What the call alone would have failed with.
+pub(super) async fn item_error(fault: RpcFault, call: &Call, refusals: &ItemRefusals) -> ItemError {
+    let status = call.item_ended(refusals, fault).await;
     let code = i32::try_from(status.code.grpc_code()).unwrap_or(i32::MAX);
     ItemError { code, message: status.message.unwrap_or_default(), ..ItemError::default() }
 }

@@ -53,9 +53,13 @@ pub(super) async fn publish(
         for event in request.events {
             events.extend(part::parts(envelope::opened(event, now)?));
         }
-        let (engine, holder, fence) = (Arc::clone(call.engine()), call.holder(task.worker), task.fence);
-        // To its end, whoever goes away.
-        let kept = tokio::spawn(async move { engine.publish_events(&holder, fence, events).await });
+        let (engine, holder, fence, load) = (Arc::clone(call.engine()), call.holder(task.worker), task.fence, call.load());
+        // To its end, whoever goes away; and the room is taken until then.
+        let kept = tokio::spawn(async move {
+            let kept = engine.publish_events(&holder, fence, events).await;
+            drop(load);
+            kept
+        });
         call.under(&task, kept.await.map_err(|_| Fault::Panicked)?).await?;
     }
     if let Some((_, task)) = &lease {

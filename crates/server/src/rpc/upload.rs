@@ -10,26 +10,32 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use parking_lot::Mutex;
 
+use super::event::MOST_MESSAGE_BYTES;
 use crate::room::{Full, Load};
 
 const HEAD_BYTES: usize = 5;
+/// The flag of a message that is packed.
+const PACKED: u8 = 1;
+/// No byte of gzip becomes more.
+const MOST_UNPACKED: usize = 1_032;
 
 /// One upload.
 pub(super) struct Upload {
-    load: Arc<Load>,
     mail: Mutex<Mail>,
 }
 
 #[derive(Default)]
 struct Mail {
+    /// What the upload holds of the room; nothing once it has ended.
+    load: Option<Arc<Load>>,
     head: Vec<u8>,
     /// So much of the message that comes is not there yet.
     missing: usize,
     /// So much of it is.
     come: usize,
-    /// The sizes of messages that came and were not opened.
+    /// What messages take that came and were not opened.
     waiting: VecDeque<usize>,
-    /// Bytes that came and were not opened.
+    /// What everything takes that came and was not opened.
     unopened: usize,
     /// What is looked at.
     open: usize,
@@ -39,7 +45,7 @@ struct Mail {
 impl Upload {
     /// An upload that holds nothing yet.
     pub(super) fn new(load: Arc<Load>) -> Arc<Self> {
-        Arc::new(Self { load, mail: Mutex::default() })
+        Arc::new(Self { mail: Mutex::new(Mail { load: Some(load), ..Mail::default() }) })
     }
 
     /// The same body, whose bytes are counted as they come. It breaks off where there is no room.
@@ -65,6 +71,11 @@ impl Upload {
         self.change(|mail| mail.open = 0).expect("less always fits");
     }
 
+    /// It was answered: what still comes is thrown away, and takes no room. Who still writes what came keeps the load for itself.
+    pub(super) fn end(&self) {
+        self.mail.lock().load = None;
+    }
+
     /// Whether the body broke off because there was no room.
     pub(super) fn is_refused(&self) -> bool {
         self.mail.lock().is_refused
@@ -72,10 +83,11 @@ impl Upload {
 
     fn change(&self, change: impl FnOnce(&mut Mail)) -> Result<(), Full> {
         let mut mail = self.mail.lock();
+        let Some(load) = mail.load.clone() else { return Ok(()) };
         let before = mail.unopened + mail.open;
         change(&mut mail);
         let after = mail.unopened + mail.open;
-        let held = self.load.set(after);
+        let held = load.set(after);
         mail.is_refused |= held.is_err();
         if after > before { held } else { Ok(()) }
     }
@@ -93,16 +105,25 @@ impl Mail {
                 self.missing = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
             } else {
                 let (more, rest) = piece.split_at(self.missing.min(piece.len()));
+                let before = self.taken();
                 self.missing -= more.len();
                 self.come += more.len();
-                self.unopened += more.len();
+                self.unopened += self.taken() - before;
                 piece = rest;
             }
             if self.missing == 0 {
-                self.waiting.push_back(std::mem::take(&mut self.come));
+                self.waiting.push_back(self.taken());
+                self.come = 0;
                 self.head.clear();
             }
         }
+    }
+
+    /// What the message takes that comes: a packed one is unpacked before anybody can weigh it, and may become so much.
+    fn taken(&self) -> usize {
+        let is_packed = self.head.first().is_some_and(|flags| flags & PACKED != 0);
+        let unpacked = if is_packed { self.come.saturating_mul(MOST_UNPACKED).min(MOST_MESSAGE_BYTES) } else { 0 };
+        self.come.max(unpacked)
     }
 }
 
@@ -131,6 +152,42 @@ mod tests {
     }
 
     #[test]
+    fn a_packed_message_takes_what_it_may_become() {
+        let mut packed = message(10_000);
+        packed[0] = PACKED;
+        let mut mail = Mail::default();
+        [packed.clone(), message(3)].concat().chunks(7).for_each(|piece| mail.take(piece));
+        assert_eq!((Vec::from(mail.waiting), mail.unopened), (vec![10_000 * MOST_UNPACKED, 3], 10_000 * MOST_UNPACKED + 3));
+        let mut large = message(2 * LARGE);
+        large[0] = PACKED;
+        let mut mail = Mail::default();
+        mail.take(&large);
+        assert_eq!(mail.unopened, MOST_MESSAGE_BYTES, "no message may be larger");
+
+        let upload = Upload::new(Arc::new(Room::new(3 * LARGE).load()));
+        assert_eq!(upload.change(|mail| mail.take(&packed)), Err(Full));
+        assert!(upload.is_refused());
+    }
+
+    #[test]
+    fn an_upload_that_was_answered_takes_no_room_but_for_what_is_still_written() {
+        let room = Room::new(3 * LARGE);
+        let load = Arc::new(room.load());
+        let upload = Upload::new(Arc::clone(&load));
+        upload.change(|mail| mail.take(&message(2 * LARGE))).expect("room");
+        upload.open(2 * LARGE).expect("it is the same message");
+        upload.end();
+        assert_eq!(room.load().set(2 * LARGE), Err(Full), "somebody still writes it");
+        drop(load);
+        for _ in 0..4 {
+            upload.change(|mail| mail.take(&message(LARGE))).expect("it is thrown away");
+        }
+        upload.close();
+        assert_eq!(room.load().set(3 * LARGE), Ok(()));
+        assert!(!upload.is_refused());
+    }
+
+    #[test]
     fn what_was_looked_at_is_given_back_and_what_finds_no_room_is_refused() {
         let room = Room::new(3 * LARGE);
         let upload = Upload::new(Arc::new(room.load()));
@@ -144,7 +201,7 @@ mod tests {
         assert_eq!(room.load().set(3 * LARGE), Ok(()));
         assert!(!upload.is_refused());
         upload.change(|mail| mail.take(&message(2 * LARGE))).expect("room");
-        assert_eq!(upload.open(4 * LARGE), Err(Full), "it was packed, and is larger than it came");
+        assert_eq!(upload.open(4 * LARGE), Err(Full), "it takes more than it came with");
         assert!(upload.is_refused());
     }
 }

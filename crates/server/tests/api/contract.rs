@@ -84,6 +84,24 @@ async fn behind_a_proxy_addresses_are_those_that_its_clients_use() {
 }
 
 #[tokio::test]
+async fn a_proxy_that_leaves_out_the_port_does_not_lock_out_the_page() {
+    use runvoy_server::{Connection, Peer};
+    let app = TestApp::with(|_| {}, |config| config.trusted_proxies = vec!["10.9.0.0/16".parse().expect("a network")]).await;
+    let peer = Peer::Tcp("10.9.0.1:5".parse().expect("an address"));
+    for (origin, http, rpc) in [
+        ("https://run.example.com:8443", StatusCode::ACCEPTED, StatusCode::OK),
+        ("https://run.example.com", StatusCode::ACCEPTED, StatusCode::OK),
+        ("https://evil.example.com:8443", StatusCode::FORBIDDEN, StatusCode::FORBIDDEN),
+    ] {
+        for (path, body, status) in [("/api/v1/run", json!({"command": "true"}), http), ("/job.v1.JobService/ListJobs", json!({}), rpc)] {
+            let ask = app.post(path).admin().header("host", "run.example.com:8443").header("x-forwarded-host", "run.example.com");
+            let answer = ask.header("origin", origin).json(&body).connection(Connection { peer, tls: false }).send().await;
+            assert_eq!(answer.status, status, "{origin} {path}: {}", answer.text());
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_execution_is_shown_waiting_running_and_ended() {
     let app = TestApp::new().await;
     let id = app.submit_as(Role::Developer, json!({"command": "make", "args": ["all"], "lock": "prod", "labels": {"team": "infra"}})).await;

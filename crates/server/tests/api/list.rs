@@ -55,7 +55,25 @@ async fn all_are_one_array_read_in_pages() {
     }
     let rest = app.get(&format!("/api/v1/executions?limit=5000&cursor={}", submitted[1_000])).admin().send().await;
     assert_eq!((ids(&rest.json()).as_slice(), rest.header("x-next-cursor")), (&submitted[1_001..], ""));
-    assert!(app.store.list_limits.lock().iter().all(|limit| *limit <= 201), "no read was larger than a page");
+    assert!(app.store.list_limits.lock().iter().all(|limit| *limit <= 51), "no read was larger than a page");
+}
+
+#[tokio::test]
+async fn a_page_ends_where_it_is_large_and_says_where_to_go_on() {
+    let app = TestApp::new().await;
+    let mut submitted = Vec::new();
+    for _ in 0..20 {
+        submitted.push(app.submit_as(Role::Admin, json!({"command": "true", "args": vec!["x".repeat(100_000); 9]})).await);
+    }
+    submitted.reverse();
+    for query in ["limit=100", "limit=100&text=true"] {
+        let first = app.get(&format!("/api/v1/executions?{query}")).admin().send().await;
+        let (shown, next) = (ids(&first.json()), first.header("x-next-cursor"));
+        assert!(first.text().len() < 17 << 20 && shown.len() < 20, "{query}: {}", shown.len());
+        assert_eq!(Some(next), shown.last().map(String::as_str), "{query}");
+        let rest = app.get(&format!("/api/v1/executions?{query}&cursor={next}")).admin().send().await;
+        assert_eq!(([shown, ids(&rest.json())].concat(), rest.header("x-next-cursor")), (submitted.clone(), ""), "{query}");
+    }
 }
 
 #[tokio::test]

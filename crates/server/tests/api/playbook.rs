@@ -60,12 +60,12 @@ async fn a_playbook_may_ask_for_a_terminal() {
 }
 
 #[tokio::test]
-async fn empty_arguments_and_an_empty_lock_of_a_playbook_are_none() {
+async fn an_empty_lock_of_a_playbook_is_none_and_empty_arguments_stay() {
     let app = TestApp::new().await;
     let put = push(&app, Role::Admin, "hello", &json!({"command": "echo hi", "args": [], "lock": ""})).await;
     assert_eq!(put.status, StatusCode::OK, "{}", put.text());
     let kept = app.get("/api/v1/playbooks/hello").admin().send().await.json();
-    assert_eq!((kept.get("args"), kept.get("lock"), &kept["command"]), (None, None, &json!("echo hi")));
+    assert_eq!((kept.get("args"), kept.get("lock"), &kept["command"]), (Some(&json!([])), None, &json!("echo hi")));
 }
 
 #[tokio::test]

@@ -54,14 +54,14 @@ async fn a_terminal_is_recorded_and_shown_and_an_image_has_none() {
 }
 
 #[tokio::test]
-async fn empty_arguments_and_an_empty_lock_are_none() {
+async fn an_empty_lock_is_none_and_empty_arguments_are_a_program_without_any() {
     let app = TestApp::new().await;
-    let first = submit(&app, "/api/v1/run", Role::Developer, "k1", &json!({"command": "echo hi", "args": [], "lock": ""})).await;
+    let first = submit(&app, "/api/v1/run", Role::Developer, "k1", &json!({"command": "true", "args": [], "lock": ""})).await;
     assert_eq!(first.status, StatusCode::ACCEPTED, "{}", first.text());
-    let again = submit(&app, "/api/v1/run", Role::Developer, "k1", &json!({"command": "echo hi"})).await;
+    let again = submit(&app, "/api/v1/run", Role::Developer, "k1", &json!({"command": "true", "args": []})).await;
     assert_eq!(again.json()["execution_id"], first.json()["execution_id"], "it is the same request");
     let spec = app.play().await.execution.spec.clone();
-    assert_eq!((spec.command.as_str(), spec.args, spec.lock), ("echo hi", None, None));
+    assert_eq!((spec.command.as_str(), spec.args, spec.lock), ("true", Some(Vec::new()), None));
 }
 
 #[tokio::test(start_paused = true)]

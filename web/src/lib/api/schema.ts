@@ -2248,9 +2248,9 @@ export interface components {
         };
         /** @description What a playbook says. It is the body of `PUT /playbooks/{name}`. */
         PlaybookTerms: {
-            /** @description Arguments of the program, which then runs without a shell; none is the same as absent. One that is just `{{name}}` is that parameter's value, whole. */
+            /** @description Arguments of the program, which then runs without a shell, also where the list is empty. One that is just `{{name}}` is that parameter's value, whole. */
             args?: string[] | null;
-            /** @description A shell command, or a program where there are `args`. */
+            /** @description A shell command, or a program where `args` is given. */
             command: string;
             /** @description What it does. */
             description?: string | null;
@@ -2703,9 +2703,9 @@ export interface components {
         };
         /** @description Body of `POST /run`. Fields that are not known here are ignored, for other clients may send more; one that looks like a slip of a known one is refused. */
         RunRequest: {
-            /** @description Arguments of the program, which then runs without a shell; none is the same as absent. */
+            /** @description Arguments of the program, which then runs without a shell, also where the list is empty. */
             args?: string[] | null;
-            /** @description A shell command, or a program where there are `args`. */
+            /** @description A shell command, or a program where `args` is given. */
             command: string;
             /** @description Environment; names match `[A-Za-z_][A-Za-z0-9_]*`. */
             env?: {
@@ -2990,9 +2990,9 @@ export interface components {
         };
         /** @description What holds for every task of a job that does not say otherwise. */
         TaskDefaults: {
-            /** @description Arguments of the program, which then runs without a shell; an empty list makes it a shell command, also where the defaults have arguments. */
+            /** @description Arguments of the program, which then runs without a shell, also where the list is empty. */
             args?: string[] | null;
-            /** @description A shell command, or a program where there are `args`. */
+            /** @description A shell command, or a program where `args` is given. */
             command?: string | null;
             /** @description Environment; that of a task is added to that of the defaults. */
             env?: {
@@ -3108,9 +3108,9 @@ export interface components {
         };
         /** @description A task that is asked for. */
         TaskRequest: {
-            /** @description Arguments of the program, which then runs without a shell; an empty list makes it a shell command, also where the defaults have arguments. */
+            /** @description Arguments of the program, which then runs without a shell, also where the list is empty. */
             args?: string[] | null;
-            /** @description A shell command, or a program where there are `args`. */
+            /** @description A shell command, or a program where `args` is given. */
             command?: string | null;
             /** @description The tasks that must be done before it. */
             dependsOn?: string[];
@@ -3690,7 +3690,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Only those of this job */
                 job?: string;
-                /** @description At most so many, 10 where absent, and never more than 10000; 0 means all of them, as they are read */
+                /** @description At most so many, 10 where absent, and never more than 10000; a page that reaches 16 MiB ends there, shorter and with a cursor; 0 means all of them, as they are read */
                 limit?: number;
                 /** @description Only those that asked for this lock */
                 lock?: string;

@@ -244,7 +244,7 @@ async fn what_only_calls_can_ask_for_and_may_not_is_kept_in_the_trail() {
         assert_eq!(refusal(worker.update_job(update(&forged)).await).0, ErrorCode::PermissionDenied);
         assert_eq!(refusal(admin(&served, protocol).update_job(update(&unknown)).await).0, ErrorCode::NotFound);
         let item = |token: &str| CompleteJobRequest { task_token: token.to_owned(), ..CompleteJobRequest::default() };
-        let batch = CompleteJobsRequest { jobs: vec![item(&forged), item("none")], ..CompleteJobsRequest::default() };
+        let batch = CompleteJobsRequest { jobs: vec![item(&forged), item(&forged), item("none")], ..CompleteJobsRequest::default() };
         let answered = worker.complete_jobs(batch).await.expect("each is answered for itself").into_owned();
         assert!(answered.results.iter().all(|result| result.error.is_set()));
         let look = GetJobRequest { job_id: "0192ab00ff107abc8def000102030405".into(), ..GetJobRequest::default() };
@@ -260,6 +260,24 @@ async fn what_only_calls_can_ask_for_and_may_not_is_kept_in_the_trail() {
         assert_eq!(audited(&app).await.split_off(before), expected, "what is unreadable or only looks leaves none");
     })
     .await;
+}
+
+#[tokio::test]
+async fn every_item_says_what_was_wrong_with_it_however_often_its_caller_was_refused() {
+    let app = TestApp::with(|config| config.denials_per_minute = 1, |_| {}).await;
+    let served = app.listen().await;
+    let stranger = TestApp::with(|_| {}, |server| server.ticket_key = [6; 32]).await;
+    let forged = token_of(&stranger, Protocol::Grpc).await;
+    let client = admin(&served, Protocol::Grpc);
+    assert_eq!(refusal(client.update_job(update(&forged)).await).0, ErrorCode::PermissionDenied);
+    assert_eq!(refusal(client.update_job(update(&forged)).await).0, ErrorCode::ResourceExhausted, "no more of them are kept");
+    let before = audited(&app).await.len();
+    let item = |token: &str| CompleteJobRequest { task_token: token.to_owned(), ..CompleteJobRequest::default() };
+    let batch = CompleteJobsRequest { jobs: vec![item(&forged), item("none"), item(&forged)], ..CompleteJobsRequest::default() };
+    let answered = client.complete_jobs(batch).await.expect("each is answered for itself").into_owned();
+    let codes: Vec<i32> = answered.results.iter().map(|result| result.error.code).collect();
+    assert_eq!(codes, [7, 3, 7], "permission denied, invalid argument");
+    assert_eq!(audited(&app).await.len(), before);
 }
 
 /// The token of a lease that a server gave.
