@@ -42,16 +42,13 @@ const MOST_BATCH_BYTES: usize = 16 << 20;
 /// What a command may give, with what the message around it takes.
 const MOST_BLOB_BYTES: usize = (64 << 20) + 4096;
 
-/// Whether a method takes many things at once.
-fn is_batch(path: &str) -> bool {
-    path == j::JOB_SERVICE_ENQUEUE_JOBS_SPEC.procedure || path == j::JOB_SERVICE_COMPLETE_JOBS_SPEC.procedure
-}
-
 /// The size of the largest message of a method.
 pub(crate) fn most_bytes(path: &str) -> usize {
     match path {
         path if path == j::JOB_SERVICE_STORE_BLOB_SPEC.procedure => MOST_BLOB_BYTES,
-        path if is_batch(path) => MOST_BATCH_BYTES,
+        path if path == j::JOB_SERVICE_ENQUEUE_JOBS_SPEC.procedure || path == j::JOB_SERVICE_COMPLETE_JOBS_SPEC.procedure => {
+            MOST_BATCH_BYTES
+        }
         path if path == j::JOB_EVENTS_SERVICE_PUBLISH_JOB_EVENTS_SPEC.procedure => event::MOST_MESSAGE_BYTES,
         _ => MOST_BYTES,
     }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::{StreamExt as _, stream};
-use runvoy_rpc::buffa::DEFAULT_ELEMENT_MEMORY_LIMIT;
 use runvoy_rpc::connectrpc::interceptor::{StreamRequest, StreamResponse, UnaryRequest, UnaryResponse};
 use runvoy_rpc::connectrpc::{CodecFormat, ConnectError, Interceptor, Next, NextStream, Payload, PayloadStream, async_trait};
 
@@ -14,9 +13,6 @@ use super::upload::Upload;
 use crate::body::{MOST_OPENED_BYTES, opened_bytes};
 use crate::fault::Fault;
 use crate::room::Full;
-
-/// So much more than its text a list of small things may take.
-const MOST_GROWTH: usize = 128;
 
 /// What every message lies on once.
 pub(super) struct Scale;
@@ -75,8 +71,7 @@ fn weighed(admitted: &Admitted, message: Result<Payload, ConnectError>) -> Resul
 
 /// Makes the call hold what a message takes.
 fn hold(admitted: &Admitted, message: &Payload) -> Result<(), ConnectError> {
-    let has_many = admitted.rule.is_upload || super::is_batch(admitted.rule.path);
-    let held = weigh(message, has_many).and_then(|weight| {
+    let held = weigh(message).and_then(|weight| {
         let held = match &admitted.upload {
             Some(upload) => upload.open(weight),
             None => admitted.load.set(weight),
@@ -86,24 +81,15 @@ fn hold(admitted: &Admitted, message: &Payload) -> Result<(), ConnectError> {
     held.inspect_err(|status| admitted.ended.store(status.http_status().as_u16(), Ordering::Relaxed))
 }
 
-/// What a message takes once it is opened.
-fn weigh(message: &Payload, has_many: bool) -> Result<usize, ConnectError> {
+/// What a message takes once it is opened. What protobuf may ask for is bounded where it is read.
+fn weigh(message: &Payload) -> Result<usize, ConnectError> {
     let bytes = message.bytes();
-    let weight = match message.format() {
-        CodecFormat::Json => opened_bytes(bytes),
-        _ if has_many => opened_proto_bytes(bytes.len()),
-        _ => bytes.len(),
-    };
+    let weight = if message.format() == CodecFormat::Json { opened_bytes(bytes) } else { bytes.len() };
     if weight > MOST_OPENED_BYTES {
         let why = format!("the message holds too many values: they would take more than {MOST_OPENED_BYTES} bytes of memory");
         return Err(ConnectError::resource_exhausted(why));
     }
     Ok(weight)
-}
-
-/// The most that protobuf takes once it is opened: two bytes may be an empty thing of a list, and how much all of those take is bounded where they are read.
-fn opened_proto_bytes(bytes: usize) -> usize {
-    bytes + bytes.saturating_mul(MOST_GROWTH).min(DEFAULT_ELEMENT_MEMORY_LIMIT)
 }
 
 fn no_room(admitted: &Admitted, full: Full) -> ConnectError {

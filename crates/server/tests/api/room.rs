@@ -86,15 +86,6 @@ async fn little_text_does_not_become_much() {
 }
 
 #[tokio::test]
-async fn many_empty_things_of_protobuf_weigh_more_than_their_bytes() {
-    let app = with_room(ROOM).await;
-    for (things, status) in [(1_000, StatusCode::SERVICE_UNAVAILABLE), (200, StatusCode::OK)] {
-        let answer = app.post(ENQUEUE_MANY).admin().text("application/proto", [0x0a_u8, 0x00].repeat(things)).send().await;
-        assert_eq!(answer.status, status, "{things}: {}", answer.text());
-    }
-}
-
-#[tokio::test]
 async fn what_counts_is_what_a_message_is_once_unpacked() {
     // A JSON object of 128 KiB, all of it blanks, packed into 200 bytes.
     const PACKED: &str = concat!(

@@ -375,7 +375,7 @@ async fn a_reader_whose_key_is_revoked_reads_no_more() {
 
 #[tokio::test]
 async fn an_upload_holds_what_is_not_kept_yet_and_no_more() {
-    let app = TestApp::with(|_| {}, |server| server.max_request_bytes = 16 << 20).await;
+    let app = TestApp::with(|_| {}, |server| server.max_request_bytes = 1 << 20).await;
     let served = app.listen().await;
     let client = admin(&served, Protocol::Grpc);
     let (_, leased) = leased(&client).await;
