@@ -90,7 +90,7 @@ fn prepare(setup: Setup) -> Result<Ground, String> {
 /// Reads the request that travelled in the last file. It must hold a plain one, or this would never end.
 fn read_large(files: &mut Vec<OwnedFd>, length: u64) -> io::Result<Vec<u8>> {
     let mut request = Vec::with_capacity(usize::try_from(length).map_err(io::Error::other)?);
-    let mut file = File::from(files.pop().ok_or(io::ErrorKind::InvalidData)?);
+    let mut file = File::from(files.pop().ok_or_else(|| io::Error::from_raw_os_error(libc::EMFILE))?);
     file.seek(SeekFrom::Start(0))?;
     file.take(length).read_to_end(&mut request)?;
     matches!(Request::decode(&request), Some(Request::Start(_))).then_some(request).ok_or_else(|| io::ErrorKind::InvalidData.into())
