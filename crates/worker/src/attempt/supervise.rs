@@ -26,7 +26,7 @@ use crate::worker::Stopping;
 
 /// A command that writes no newline for this long has its line shown as it is.
 const SILENCE: Duration = Duration::from_millis(200);
-/// A pipe that somebody else holds open is read for this long after the command has ended.
+/// A pipe that somebody else holds open is read for this long after the command has ended. Time in which it cannot be read does not count.
 const LINGER: Duration = Duration::from_secs(2);
 const READ_BYTES: usize = 64 * 1024;
 const SIGKILL: i32 = 9;
@@ -65,6 +65,8 @@ impl<'a> Attempt<'a> {
         let (mut stdout_open, mut stderr_open) = (true, true);
         let mut exited: Option<Option<Exit>> = None;
         let mut linger_until: Option<Instant> = None;
+        // Since when nothing of an ended command is read because records are on their way.
+        let mut unread_since: Option<Instant> = None;
         let mut publishing: Option<Publishing> = None;
         let mut extending: Option<Heartbeat<'_>> = None;
         let extend_every = self.worker.config.lease_ttl / 3;
@@ -83,6 +85,7 @@ impl<'a> Attempt<'a> {
                 return exited.flatten();
             }
             let (alive, may_read) = (exited.is_none(), publishing.is_none());
+            unread_since = if alive || may_read { None } else { unread_since.or_else(|| Some(Instant::now())) };
             tokio::select! {
                 // What the command did comes before what is done to it.
                 biased;
@@ -99,6 +102,8 @@ impl<'a> Attempt<'a> {
                     publishing = None;
                     self.publisher = Some(publisher);
                     self.published(running, raw_len, published);
+                    // What is left of a terminal comes through the pipe only once that is read again.
+                    linger_until = linger_until.map(|at| at + unread_since.map_or(Duration::ZERO, |since| since.elapsed()));
                 }
                 read = stdout.read_buf(&mut from_stdout), if stdout_open && may_read => {
                     stdout_open = self.take(running, Stream::Stdout, read, &mut from_stdout);

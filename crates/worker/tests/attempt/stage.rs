@@ -1,6 +1,7 @@
 //! A worker with one execution to run, and whoever hands it out and keeps what comes of it.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -89,6 +90,8 @@ pub struct Stage {
     pub is_denied: bool,
     /// The key that the worker shows its server.
     pub own_key: Option<&'static str>,
+    /// Records with this text are taken after so many extends more; then this file is made.
+    pub holds: Option<(&'static str, usize, PathBuf)>,
     /// The first so many ends hang until the server was told so often that the lease lives on.
     pub extends_before_end: usize,
 }
@@ -133,6 +136,7 @@ impl Stage {
             lost_after: None,
             is_denied: false,
             own_key: None,
+            holds: None,
             extends_before_end: 0,
         }
     }
@@ -201,6 +205,7 @@ impl Stage {
             extends_before_materials: self.extends_before_materials,
             unanswered_puts: self.unanswered_puts.into(),
             extends_before_put: self.extends_before_put,
+            holds: self.holds,
             extends_before_end: self.extends_before_end,
             lost_end: self.lost_after.is_some(),
             is_denied: self.is_denied,
@@ -284,6 +289,7 @@ struct Desk {
     extends_before_materials: usize,
     unanswered_puts: AtomicUsize,
     extends_before_put: usize,
+    holds: Option<(&'static str, usize, PathBuf)>,
     extends_before_end: usize,
     lost_end: bool,
     is_denied: bool,
@@ -349,6 +355,12 @@ impl Leases for Desk {
     }
 
     async fn append(&self, _: Fence, first_seq: u64, block: Block) -> Result<u64, LeaseError> {
+        let held = |text: &str| block.records().any(|record| String::from_utf8_lossy(record.expect("a good record").bytes).contains(text));
+        if let Some((_, extends_more, file)) = self.holds.as_ref().filter(|(text, ..)| held(text)) {
+            let until = *self.extends.borrow() + extends_more;
+            self.extends.subscribe().wait_for(|extends| *extends >= until).await.expect("it is not dropped");
+            std::fs::write(file, "").expect("a file");
+        }
         let mut log = self.log.lock().await;
         let mut next = first_seq;
         for record in block.records() {
