@@ -72,11 +72,13 @@ impl<'a> Attempt<'a> {
         let extend_every = self.worker.config.lease_ttl / 3;
         let mut timeout_at = self.execution.spec.timeout_ms.map(|ms| running.began + Duration::from_millis(ms));
         let mut release_at = Instant::now() + SILENCE;
-        let (mut stop_seen, mut yielded) = (false, false);
+        let (mut stop_seen, mut yielded, mut given_up) = (false, false, false);
         loop {
-            // Whoever lost the lease does not wait for what nobody takes.
+            // Whoever lost the lease, or has to take it for lost, does not wait for what nobody takes.
             let is_lost = running.cause() == Some(&Cause::LeaseLost);
-            if exited.is_some() && ((publishing.is_none() && !stdout_open && !stderr_open) || (publishing.is_some() && is_lost)) {
+            if exited.is_some()
+                && ((publishing.is_none() && !stdout_open && !stderr_open) || (publishing.is_some() && (is_lost || given_up)))
+            {
                 self.end_of_output();
                 if extending.is_some() {
                     // Its answer is not heard any more: whoever watches next asks again.
@@ -132,6 +134,11 @@ impl<'a> Attempt<'a> {
                     yielded = true;
                     tracing::warn!(execution = %self.execution.id, "the lease lapses and cannot be extended: the command is ended");
                     self.is_cut_off = true;
+                    running.end(Cause::LeaseLost, None);
+                }
+                () = until(self.give_up_at()), if !alive && !may_read => {
+                    given_up = true;
+                    tracing::warn!(execution = %self.execution.id, "the last output of a command could not be handed over in time");
                     running.end(Cause::LeaseLost, None);
                 }
                 () = told_to_end_all(&mut stopping), if alive && !stop_seen => {
@@ -270,7 +277,7 @@ impl<'a> Attempt<'a> {
         Some(self.heard.plus(length.saturating_sub(config.yields_before?), self.worker.clock.asleep()))
     }
 
-    /// When the end of an attempt is told to nobody any more: the execution counts as lost by then.
+    /// When the end of an attempt, and what it wrote last, is told to nobody any more: the execution counts as lost by then.
     pub(super) fn give_up_at(&self) -> Option<Instant> {
         let config = &self.worker.config;
         let after = if self.worker.leases.is_denied() { config.lease_ttl } else { config.lost_after? };

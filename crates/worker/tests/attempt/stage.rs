@@ -72,6 +72,8 @@ pub struct Stage {
     pub kill_at: Option<&'static str>,
     /// Materials are handed out after so many extends.
     pub extends_before_materials: usize,
+    /// Nobody answers whoever asks for materials.
+    pub unanswered_materials: bool,
     /// The first so many puts of a blob are not answered.
     pub unanswered_puts: usize,
     /// A blob is taken after so many extends more.
@@ -127,6 +129,7 @@ impl Stage {
             materials,
             kill_at: None,
             extends_before_materials,
+            unanswered_materials: false,
             unanswered_puts,
             extends_before_put,
             oom_kills: false,
@@ -203,6 +206,7 @@ impl Stage {
             kill_at: self.kill_at,
             cut_off_at: self.cut_off_at,
             extends_before_materials: self.extends_before_materials,
+            unanswered_materials: self.unanswered_materials,
             unanswered_puts: self.unanswered_puts.into(),
             extends_before_put: self.extends_before_put,
             holds: self.holds,
@@ -287,6 +291,7 @@ struct Desk {
     kill_at: Option<&'static str>,
     cut_off_at: Option<&'static str>,
     extends_before_materials: usize,
+    unanswered_materials: bool,
     unanswered_puts: AtomicUsize,
     extends_before_put: usize,
     holds: Option<(&'static str, usize, PathBuf)>,
@@ -316,6 +321,9 @@ impl Leases for Desk {
 
     async fn materials(&self, fence: Fence) -> Result<Materials, LeaseError> {
         assert_eq!(fence.execution, self.execution.id);
+        if self.unanswered_materials {
+            return Err(LeaseError::Unavailable("no answer in time".into()));
+        }
         let enough = |extends: &usize| *extends >= self.extends_before_materials;
         self.extends.subscribe().wait_for(enough).await.expect("it is not dropped");
         self.materials.clone().map_err(LeaseError::Refused)
