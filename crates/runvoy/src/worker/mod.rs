@@ -39,12 +39,14 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
     let times = Times::of(args).map_err(Failure::usage)?;
     refuse_local_flags(global).map_err(Failure::usage)?;
     refuse_shared_uid(&settings).map_err(Failure::usage)?;
+    let worker_dir = place::named(args.worker_dir.clone());
+    place::leave_work_dir(&mut settings, worker_dir.as_deref()).map_err(Failure::usage)?;
     let endpoint = place::endpoint(global)?;
     let labels = labels(args.labels.as_deref().unwrap_or_default()).map_err(Failure::usage)?;
     logging::start(&settings.log_level, &settings.log_format)?;
     runner::settle_concurrency(&mut settings);
     let mut stops = Stops::catch()?;
-    let place = Place::take(args.worker_dir.clone())?;
+    let place = Place::take(worker_dir)?;
     let runner = runner::start(&place.dir, &settings, OpenFiles::raise()).await?;
     let (clock, host): (Arc<dyn Clock>, _) = (Arc::new(SystemClock::new()), runner::host());
     let name = args.name.clone().unwrap_or_else(|| host.clone());
