@@ -45,7 +45,7 @@ impl FromStr for Address {
             _ => return Err(invalid()),
         };
         let host = uri.authority().map(|authority| authority.as_str().to_ascii_lowercase()).ok_or_else(invalid)?;
-        if host.contains('@') || uri.query().is_some() {
+        if host.contains('@') || uri.host().is_none_or(str::is_empty) || uri.query().is_some() {
             return Err(invalid());
         }
         let host = host.strip_suffix(implied).unwrap_or(&host);
@@ -94,7 +94,19 @@ mod tests {
 
     #[test]
     fn what_is_no_address_is_refused() {
-        for text in ["", "h:1", "/path", "ftp://h", "unix:///run/sock", "http://", "http://user@h", "http://h?a=b", "http://h h"] {
+        for text in [
+            "",
+            "h:1",
+            "/path",
+            "ftp://h",
+            "unix:///run/sock",
+            "http://",
+            "http://:80",
+            "https://:1",
+            "http://user@h",
+            "http://h?a=b",
+            "http://h h",
+        ] {
             assert!(text.parse::<Address>().is_err(), "{text:?}");
         }
     }
