@@ -115,7 +115,7 @@ impl Spawner {
             starting.clear();
             fds.push(self.reports.watch(self.worker.as_fd()));
             fds.push(kernel::readable(self.signals.as_raw_fd()));
-            let mut tick = !self.ending.is_empty();
+            let mut tick = !self.ending.is_empty() || self.reports.try_again();
             for running in self.running.values() {
                 tick |= running.is_killed();
                 if let Some(status) = running.awaited() {
