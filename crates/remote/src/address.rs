@@ -9,7 +9,7 @@ use http::Uri;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address(String);
 
-/// What is no address of a server.
+/// What is no address of a server, without what may be a password in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not http://HOST:PORT or https://HOST")]
 pub struct InvalidAddress(String);
@@ -36,7 +36,7 @@ impl FromStr for Address {
     type Err = InvalidAddress;
 
     fn from_str(text: &str) -> Result<Self, InvalidAddress> {
-        let invalid = || InvalidAddress(text.to_owned());
+        let invalid = || InvalidAddress(without_password(text));
         let uri: Uri = text.parse().map_err(|_| invalid())?;
         let scheme = uri.scheme_str().map(str::to_ascii_lowercase).ok_or_else(invalid)?;
         let implied = match scheme.as_str() {
@@ -45,11 +45,22 @@ impl FromStr for Address {
             _ => return Err(invalid()),
         };
         let host = uri.authority().map(|authority| authority.as_str().to_ascii_lowercase()).ok_or_else(invalid)?;
-        if host.contains('@') || uri.query().is_some() {
+        if host.contains('@') || uri.host().is_none_or(str::is_empty) || uri.query().is_some() {
             return Err(invalid());
         }
         let host = host.strip_suffix(implied).unwrap_or(&host);
         Ok(Self(format!("{scheme}://{host}{}", uri.path().trim_end_matches('/'))))
+    }
+}
+
+/// A text with nothing of what stands before its last `@` but the scheme: what is no address may have its password anywhere there.
+fn without_password(text: &str) -> String {
+    match text.rsplit_once('@') {
+        None => text.to_owned(),
+        Some((before, after)) => {
+            let scheme = ["http://", "https://"].into_iter().find(|scheme| before.starts_with(scheme)).unwrap_or_default();
+            format!("{scheme}***@{after}")
+        }
     }
 }
 
@@ -83,8 +94,35 @@ mod tests {
 
     #[test]
     fn what_is_no_address_is_refused() {
-        for text in ["", "h:1", "/path", "ftp://h", "unix:///run/sock", "http://", "http://user@h", "http://h?a=b", "http://h h"] {
+        for text in [
+            "",
+            "h:1",
+            "/path",
+            "ftp://h",
+            "unix:///run/sock",
+            "http://",
+            "http://:80",
+            "https://:1",
+            "http://user@h",
+            "http://h?a=b",
+            "http://h h",
+        ] {
             assert!(text.parse::<Address>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_not_repeated() {
+        for (text, said) in [
+            ("https://ana:s3cret@h", "https://***@h"),
+            ("https://ana:s3c@ret@h", "https://***@h"),
+            ("ana:s3cret@h", "***@h"),
+            ("HTTPS://ana:s3/cret@h h", "***@h h"),
+            ("ftp://h", "ftp://h"),
+        ] {
+            let refused = text.parse::<Address>().expect_err(text);
+            assert_eq!(refused.to_string(), format!("{said:?} is not http://HOST:PORT or https://HOST"));
+            assert!(!format!("{refused:?}").contains("ret@"), "{text}");
         }
     }
 }

@@ -141,8 +141,6 @@ impl WorkerArgs {
             // Whatever a server on the same machine is told: this is a worker.
             ("worker", Some("true".to_owned())),
             ("backend", Some("embedded".to_owned())),
-            // Two that run commands in one place would end each other's.
-            ("work_dir", Some(String::new())),
         ];
         given.into_iter().filter_map(|(name, value)| value.map(|value| (name, value))).collect()
     }
@@ -267,20 +265,9 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::settings::{Settings, Sources};
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn a_worker_does_not_run_commands_where_a_server_on_its_machine_does() {
-        let Command::Worker(args) = Cli::parse_from(["runvoy", "worker", "--worker-dir", "/w"]).command else { panic!("a worker") };
-        assert_eq!(args.worker_dir, Some(PathBuf::from("/w")));
-        let env = vec![("RUNVOY_WORK_DIR".to_owned(), "/srv/work".to_owned())];
-        let settings = |flags| Settings::load(&Sources { file: None, env: env.clone(), flags }).expect("settings");
-        assert_eq!(settings(Vec::new()).work_dir, Some(PathBuf::from("/srv/work")));
-        assert_eq!(settings(args.flags()).work_dir, None);
     }
 }

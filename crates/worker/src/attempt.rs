@@ -27,7 +27,7 @@ use crate::dotenv::dotenv;
 use crate::environment::environment;
 use crate::exchange;
 use crate::git_failure;
-use crate::material::{GIVE_UP_AFTER, NotHad, fetch, mask};
+use crate::material::{GIVE_UP_AFTER, NotHad, Patience, fetch, mask};
 use crate::output::Recorder;
 use crate::own_key::OwnKey;
 use crate::report::{Publisher, Unpublished};
@@ -176,8 +176,9 @@ impl<'a> Attempt<'a> {
         if spec.task.is_none() && spec.secrets.is_empty() && spec.git.as_ref().is_none_or(|git| git.token.is_none()) {
             return Ok(());
         }
-        let give_up_after = self.worker.config.lost_after.unwrap_or(GIVE_UP_AFTER);
-        let fetched = self.wait_for(fetch(&*self.worker.leases, self.fence, give_up_after)).await?;
+        let config = &self.worker.config;
+        let patience = Patience { away: config.lost_after.unwrap_or(GIVE_UP_AFTER), denied: config.lease_ttl };
+        let fetched = self.wait_for(fetch(&*self.worker.leases, self.fence, patience)).await?;
         let materials = fetched.map_err(|not_had| match not_had {
             NotHad::Lost => (None, None),
             NotHad::Refused(message) => (Some(Outcome::Refused { message, category: Category::Auth }), None),

@@ -24,8 +24,22 @@ pub(crate) enum NotHad {
     Unavailable(String),
 }
 
+/// How long to wait for what cannot be had.
+pub(crate) struct Patience {
+    /// From a server that may be back.
+    pub(crate) away: Duration,
+    /// From one that does not take the worker's key.
+    pub(crate) denied: Duration,
+}
+
+impl Patience {
+    pub(crate) fn is_over(&self, leases: &dyn Leases, began: Instant) -> bool {
+        began.elapsed() >= if leases.is_denied() { self.denied } else { self.away }
+    }
+}
+
 /// Gets what an attempt needs, or gives up.
-pub(crate) async fn fetch(leases: &dyn Leases, fence: Fence, give_up_after: Duration) -> Result<Materials, NotHad> {
+pub(crate) async fn fetch(leases: &dyn Leases, fence: Fence, patience: Patience) -> Result<Materials, NotHad> {
     let began = Instant::now();
     loop {
         let error = match leases.materials(fence).await {
@@ -34,7 +48,7 @@ pub(crate) async fn fetch(leases: &dyn Leases, fence: Fence, give_up_after: Dura
             Err(LeaseError::Unavailable(error)) => error.to_string(),
             Err(error) => return Err(NotHad::Refused(error.to_string())),
         };
-        if began.elapsed() >= give_up_after {
+        if patience.is_over(leases, began) {
             return Err(NotHad::Unavailable(format!("its secrets and its input could not be had: {error}")));
         }
         tracing::warn!(execution = %fence.execution, error, "an attempt waits for what it needs");

@@ -79,6 +79,7 @@ pub(crate) fn send(socket: BorrowedFd<'_>, bytes: &[u8], files: &[BorrowedFd<'_>
 }
 
 /// Receives one packet into a buffer. Returns its length, which is 0 when the other end is closed; files are appended, closed on exec.
+/// Where not all of them find room among the files that this process may have open, none is: a packet without its files is for the caller to refuse.
 pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8], files: &mut Vec<OwnedFd>, wait: Wait) -> io::Result<usize> {
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     let mut control = Control([0; CONTROL_BYTES]);
@@ -101,6 +102,7 @@ pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8], files: &mut Vec
             }
         }
     };
+    let before = files.len();
     // SAFETY: the kernel filled in the header, and its walk stays inside the control buffer; every descriptor in it is new and ours.
     unsafe {
         let mut message = libc::CMSG_FIRSTHDR(&raw const header);
@@ -113,8 +115,11 @@ pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8], files: &mut Vec
             message = libc::CMSG_NXTHDR(&raw const header, message);
         }
     }
-    if header.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC) != 0 {
+    if header.msg_flags & libc::MSG_TRUNC != 0 {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a packet was cut short"));
+    }
+    if header.msg_flags & libc::MSG_CTRUNC != 0 {
+        files.truncate(before);
     }
     Ok(received)
 }

@@ -90,7 +90,7 @@ fn prepare(setup: Setup) -> Result<Ground, String> {
 /// Reads the request that travelled in the last file. It must hold a plain one, or this would never end.
 fn read_large(files: &mut Vec<OwnedFd>, length: u64) -> io::Result<Vec<u8>> {
     let mut request = Vec::with_capacity(usize::try_from(length).map_err(io::Error::other)?);
-    let mut file = File::from(files.pop().ok_or(io::ErrorKind::InvalidData)?);
+    let mut file = File::from(files.pop().ok_or_else(|| io::Error::from_raw_os_error(libc::EMFILE))?);
     file.seek(SeekFrom::Start(0))?;
     file.take(length).read_to_end(&mut request)?;
     matches!(Request::decode(&request), Some(Request::Start(_))).then_some(request).ok_or_else(|| io::ErrorKind::InvalidData.into())
@@ -115,7 +115,7 @@ impl Spawner {
             starting.clear();
             fds.push(self.reports.watch(self.worker.as_fd()));
             fds.push(kernel::readable(self.signals.as_raw_fd()));
-            let mut tick = !self.ending.is_empty();
+            let mut tick = !self.ending.is_empty() || self.reports.try_again();
             for running in self.running.values() {
                 tick |= running.is_killed();
                 if let Some(status) = running.awaited() {

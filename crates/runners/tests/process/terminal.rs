@@ -1,5 +1,7 @@
 //! Commands on a terminal of their own.
 
+use std::process::Command;
+
 use runvoy_ports::runner::{Exit, ExitStatus, Runner, Start, Started};
 use runvoy_runners::User;
 
@@ -167,4 +169,30 @@ async fn another_user_owns_its_terminal_alone() {
         assert_eq!(text, format!("{} 600\nby name\nmore\n", nobody().uid), "{containment:?}");
         assert_eq!(exit.status, ExitStatus::Code(0), "{containment:?}");
     }
+}
+
+/// Sets how many files the spawner may have open, and leaves how many it may ask for.
+fn limit_files(stage: &Stage, most: &str) {
+    let pid = stage.runner.spawner_pid().to_string();
+    assert!(Command::new("prlimit").args(["--pid", &pid, &format!("--nofile={most}:")]).status().unwrap().success());
+}
+
+#[tokio::test]
+async fn a_command_too_many_fails_alone() {
+    let stage = Stage::new().await;
+    let spawner = stage.runner.spawner_pid();
+    let first = start(&stage, "until test -e go; do sleep 0.01; done; echo whole").await;
+    // The standard streams alone are as many.
+    limit_files(&stage, "3");
+    let large = Start { terminal: true, ..stage.program(&["echo", &"x".repeat(100_000), &"y".repeat(100_000)]) };
+    for start in [on_terminal(&stage, "echo never"), large] {
+        let error = stage.refused(start).await;
+        assert!(error.message.contains("too many open files"), "{error}");
+    }
+    limit_files(&stage, "256");
+    assert_eq!(run(&stage, "echo again").await.0, "again\n");
+    std::fs::write(first.work_dir.join("go"), "").unwrap();
+    assert_eq!(read_all(first.stdout).await, b"whole\n");
+    assert_eq!(first.exit.await.unwrap().status, ExitStatus::Code(0));
+    assert_eq!(stage.runner.spawner_pid(), spawner, "it is the same one");
 }

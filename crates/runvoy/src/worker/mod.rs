@@ -33,18 +33,23 @@ const COMMANDS_END_WITHIN: Duration = Duration::from_secs(10);
 /// How long a stop waits after that until the server has heard everything.
 const TELL_WITHIN: Duration = Duration::from_secs(10);
 
+/// What a worker says that leaves although something of a command may still be there.
+const UNENDED: &str = "not every command could be ended in time; the next start ends what is left";
+
 /// Runs a worker until it is told to stop.
 pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> {
     let mut settings = settings::gather(args.config.as_deref(), args.flags()).map_err(Failure::usage)?;
     let times = Times::of(args).map_err(Failure::usage)?;
     refuse_local_flags(global).map_err(Failure::usage)?;
     refuse_shared_uid(&settings).map_err(Failure::usage)?;
+    let worker_dir = place::named(args.worker_dir.clone());
+    place::leave_work_dir(&mut settings, worker_dir.as_deref()).map_err(Failure::usage)?;
     let endpoint = place::endpoint(global)?;
     let labels = labels(args.labels.as_deref().unwrap_or_default()).map_err(Failure::usage)?;
     logging::start(&settings.log_level, &settings.log_format)?;
     runner::settle_concurrency(&mut settings);
     let mut stops = Stops::catch()?;
-    let place = Place::take(args.worker_dir.clone())?;
+    let place = Place::take(worker_dir)?;
     let runner = runner::start(&place.dir, &settings, OpenFiles::raise()).await?;
     let (clock, host): (Arc<dyn Clock>, _) = (Arc::new(SystemClock::new()), runner::host());
     let name = args.name.clone().unwrap_or_else(|| host.clone());
@@ -178,14 +183,20 @@ async fn serve(
     if is_stopped {
         running.await.context("the worker failed")?;
     }
-    match (denied, leases.untold()) {
-        (None, 0) => Ok(()),
-        (None, untold) => Err(anyhow!(unheard(untold)).into()),
-        (Some(fault), 0) => Err(Failure::of(fault)),
-        (Some(fault), untold) => {
-            tracing::warn!("{}", unheard(untold));
+    verdict(is_stopped, denied, leases.untold())
+}
+
+/// How a worker ends: well only if everything has ended and was heard. That the server refused it comes first, the rest is in its log then.
+fn verdict(is_stopped: bool, denied: Option<Fault>, untold: usize) -> Result<(), Failure> {
+    let unended = (!is_stopped).then(|| UNENDED.to_owned());
+    let left: Vec<String> = unended.into_iter().chain((untold > 0).then(|| unheard(untold))).collect();
+    match denied {
+        Some(fault) => {
+            left.iter().for_each(|what| tracing::warn!("{what}"));
             Err(Failure::of(fault))
         }
+        None if left.is_empty() => Ok(()),
+        None => Err(anyhow!(left.join("; ")).into()),
     }
 }
 
@@ -228,6 +239,18 @@ async fn until_the_end(worker: &Worker, leases: &RemoteLeases, stops: &mut Stops
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_worker_ends_well_only_if_nothing_is_left() {
+        assert!(verdict(true, None, 0).is_ok());
+        for (is_stopped, untold, words) in [(false, 0, [true, false]), (true, 1, [false, true]), (false, 2, [true, true])] {
+            let failure = verdict(is_stopped, None, untold).expect_err("something is left");
+            let said = failure.error.to_string();
+            assert_eq!((failure.code, [said.contains(UNENDED), said.contains("has not heard")]), (1, words), "{said}");
+            let denied = verdict(is_stopped, Some(Fault::Key("it is revoked".into())), untold);
+            assert_eq!(denied.expect_err("the key is refused").code, 4);
+        }
+    }
 
     #[test]
     fn what_the_server_has_not_heard_is_counted() {

@@ -12,6 +12,7 @@ use runvoy_remote::{Address, Endpoint, InvalidAddress};
 
 use super::Failure;
 use crate::data_dir::{DataDir, DirLock, check_private};
+use crate::settings::Settings;
 
 /// The worker's own directory, while it has it.
 pub struct Place {
@@ -20,9 +21,9 @@ pub struct Place {
 }
 
 impl Place {
-    /// Takes the directory that a flag or the environment names, or the usual one.
-    pub fn take(flag: Option<PathBuf>) -> Result<Self> {
-        let path = match flag.or_else(|| variable("RUNVOY_WORKER_DIR").map(PathBuf::from)) {
+    /// Takes the directory that is named, or the usual one.
+    pub fn take(named: Option<PathBuf>) -> Result<Self> {
+        let path = match named {
             Some(path) => path,
             None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set: name the worker's directory with --worker-dir")?)
                 .join(".runvoy/worker"),
@@ -36,6 +37,23 @@ impl Place {
         dir.close_to_others()?;
         DirBuilder::new().recursive(true).mode(0o700).create(dir.wal()).with_context(|| format!("cannot make {}", dir.wal().display()))?;
         Ok(Self { dir, _lock: lock })
+    }
+}
+
+/// The directory that a flag or the environment names.
+pub fn named(flag: Option<PathBuf>) -> Option<PathBuf> {
+    flag.or_else(|| variable("RUNVOY_WORKER_DIR").map(PathBuf::from))
+}
+
+/// Leaves `work_dir` to a server on the same machine: two that run commands in one place would end each other's. A worker's own directory there
+/// holds what its server does not have yet, so that one is not left in silence for the usual one.
+pub fn leave_work_dir(settings: &mut Settings, named: Option<&Path>) -> Result<()> {
+    match settings.work_dir.take() {
+        Some(dir) if named.is_none() && DataDir::new(dir.clone()).wal().is_dir() => bail!(
+            "work_dir is a server's now, and {} is a worker's directory: name it with --worker-dir or RUNVOY_WORKER_DIR",
+            dir.display()
+        ),
+        _ => Ok(()),
     }
 }
 
@@ -99,6 +117,20 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    #[test]
+    fn a_servers_work_dir_is_left_to_it_and_a_workers_is_asked_for() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let leave = |named| {
+            let mut settings = Settings { work_dir: Some(dir.path().to_owned()), ..Settings::default() };
+            leave_work_dir(&mut settings, named).map(|()| settings.work_dir)
+        };
+        assert_eq!(leave(None).expect("a server's"), None);
+        std::fs::create_dir(dir.path().join("wal")).expect("a directory");
+        let said = leave(None).expect_err("a worker's").to_string();
+        assert!(said.contains(&dir.path().display().to_string()) && said.contains("--worker-dir"), "{said}");
+        assert_eq!(leave(Some(dir.path())).expect("named"), None);
+    }
 
     #[test]
     fn a_key_is_one_word_that_a_header_can_carry() {

@@ -15,6 +15,7 @@ impl Core {
     /// A log that cannot be read is passed over.
     pub(crate) fn prune(&self, before: i64) -> Result<Pruned, LogError> {
         let _alone = self.maintenance.lock();
+        self.writable()?;
         // Journals first: a big log's beginning may still be in one, and would come back without the rest of the log.
         if self.active_journal_holds_old(before)? {
             self.journals.lock().rotate()?;
@@ -45,6 +46,7 @@ impl Core {
     fn prune_packs(&self, before: i64) -> Result<Pruned, LogError> {
         let mut pruned = Pruned::default();
         for name in self.packs.names() {
+            self.writable()?;
             let taken = match self.packs.is_older_than(name, before) {
                 Ok(false) => continue,
                 Ok(true) => {

@@ -96,6 +96,8 @@ impl FileLogStore {
             // A keeper that panicked has nothing left to stop.
             let _ = keeper.join();
         }
+        // Whoever changes files at this moment is waited for; whoever comes later finds the store closing, and changes none.
+        drop(self.core.maintenance.lock());
     }
 
     /// Waits until the keeper has done everything ordered so far. Blocks.
@@ -108,8 +110,8 @@ impl FileLogStore {
 
     /// Closes the active journal and empties all closed ones now, instead of when the journal is full. Blocks.
     pub fn compact(&self) -> Result<(), LogError> {
-        self.core.writable()?;
         let _alone = self.core.maintenance.lock();
+        self.core.writable()?;
         self.core.journals.lock().rotate()?;
         self.core.compact(None).map(|_| ())
     }

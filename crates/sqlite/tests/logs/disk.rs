@@ -4,10 +4,12 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak, mpsc};
+use std::time::Duration;
 
 use runvoy_model::log::Stream;
+use runvoy_model::time::UnixMs;
 use runvoy_ports::log::{LogError, LogStore, PLATFORM_ROOM_BYTES};
 use runvoy_sqlite::logs::{Config, FileLogStore, Flush, Seams};
 
@@ -284,4 +286,51 @@ fn a_store_that_is_open_keeps_others_out_and_one_that_is_closed_does_not() {
     first.close().expect("closes");
     FileLogStore::open(dir.path(), small()).expect("the next one need not wait for the last reader of the first");
     drop(first);
+}
+
+/// Holds up flushes of directories, once it has got the store, until that is closing.
+struct HeldUp {
+    store: OnceLock<Weak<FileLogStore>>,
+    begun: Mutex<mpsc::Sender<()>>,
+    over: AtomicBool,
+}
+
+impl Flush for HeldUp {
+    fn data(&self, _: &File) -> io::Result<()> {
+        Ok(())
+    }
+    fn directory(&self, _: &Path) -> io::Result<()> {
+        if let Some(store) = self.store.get().and_then(Weak::upgrade) {
+            self.begun.lock().expect("one at a time").send(()).expect("somebody waits for it");
+            while store.alive().is_ok() {
+                std::thread::yield_now();
+            }
+            // So a close that waits for nobody is back before.
+            std::thread::sleep(Duration::from_millis(50));
+            self.over.store(true, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_close_waits_for_a_prune() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let (begun, wait_begun) = mpsc::channel();
+    let held_up = Arc::new(HeldUp { store: OnceLock::new(), begun: Mutex::new(begun), over: AtomicBool::new(false) });
+    let seams = Seams { flush: held_up.clone(), ..Seams::default() };
+    let store = Arc::new(FileLogStore::open_with(dir.path(), small(), seams).expect("opens"));
+    run(async {
+        store.append(id(1), append(1, Some(1), &lines(1, 5))).await.expect("appends");
+        store.seal(id(1), 5).await.expect("seals");
+    });
+    store.settle();
+    store.compact().expect("compacts");
+    held_up.store.set(Arc::downgrade(&store)).expect("once");
+    let theirs = Arc::clone(&store);
+    let prune = std::thread::spawn(move || run(theirs.prune(UnixMs(i64::MAX))).map(|pruned| pruned.logs));
+    wait_begun.recv().expect("the prune takes the pack away");
+    store.close().expect("closes");
+    assert!(held_up.over.load(Ordering::SeqCst), "it came back while files were changed");
+    assert_eq!(prune.join().expect("it does not panic").expect("prunes"), 1);
 }

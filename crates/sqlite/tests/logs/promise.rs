@@ -360,6 +360,7 @@ fn closing_flushes_and_then_nothing_is_accepted() {
         store.close().expect("closing twice is fine");
         assert!(matches!(store.append(id(1), append(1, Some(6), &lines(6, 1))).await, Err(LogError::Storage(_))));
         assert!(matches!(store.sync(id(1)).await, Err(LogError::Storage(_))));
+        assert!(matches!(store.prune(UnixMs(i64::MAX)).await, Err(LogError::Storage(_))));
         assert_eq!(whole(&store, id(1)).await, lines(1, 5));
     });
 }

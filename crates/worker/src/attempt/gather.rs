@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep};
 use super::Attempt;
 use crate::exchange::{self, ERROR, ERROR_LIMIT, OUTPUT, OUTPUT_LIMIT};
 use crate::mask::Mask;
+use crate::material::Patience;
 use crate::worker::Worker;
 
 /// The largest word about what was used.
@@ -103,14 +104,15 @@ impl Leavings<'_> {
         }
         drop(output);
         let began = Instant::now();
-        let give_up_after = self.worker.config.lost_after.unwrap_or(GIVE_UP_AFTER);
+        let config = &self.worker.config;
+        let patience = Patience { away: config.lost_after.unwrap_or(GIVE_UP_AFTER), denied: config.lease_ttl };
         loop {
             let error = match self.worker.leases.put_blob(self.fence, text.clone()).await {
                 Ok(payload) => return Ok(payload),
                 Err(LeaseError::Unavailable(error)) => error.to_string(),
                 Err(error) => return Err(error.to_string()),
             };
-            if began.elapsed() >= give_up_after {
+            if patience.is_over(&*self.worker.leases, began) {
                 return Err(error);
             }
             tracing::warn!(execution = %self.fence.execution, error, "the output of a task waits to be stored");

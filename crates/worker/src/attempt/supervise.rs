@@ -26,7 +26,7 @@ use crate::worker::Stopping;
 
 /// A command that writes no newline for this long has its line shown as it is.
 const SILENCE: Duration = Duration::from_millis(200);
-/// A pipe that somebody else holds open is read for this long after the command has ended.
+/// A pipe that somebody else holds open is read for this long after the command has ended. Time in which it cannot be read does not count.
 const LINGER: Duration = Duration::from_secs(2);
 const READ_BYTES: usize = 64 * 1024;
 const SIGKILL: i32 = 9;
@@ -65,16 +65,20 @@ impl<'a> Attempt<'a> {
         let (mut stdout_open, mut stderr_open) = (true, true);
         let mut exited: Option<Option<Exit>> = None;
         let mut linger_until: Option<Instant> = None;
+        // Since when nothing of an ended command is read because records are on their way.
+        let mut unread_since: Option<Instant> = None;
         let mut publishing: Option<Publishing> = None;
         let mut extending: Option<Heartbeat<'_>> = None;
         let extend_every = self.worker.config.lease_ttl / 3;
         let mut timeout_at = self.execution.spec.timeout_ms.map(|ms| running.began + Duration::from_millis(ms));
         let mut release_at = Instant::now() + SILENCE;
-        let (mut stop_seen, mut yielded) = (false, false);
+        let (mut stop_seen, mut yielded, mut given_up) = (false, false, false);
         loop {
-            // Whoever lost the lease does not wait for what nobody takes.
+            // Whoever lost the lease, or has to take it for lost, does not wait for what nobody takes.
             let is_lost = running.cause() == Some(&Cause::LeaseLost);
-            if exited.is_some() && ((publishing.is_none() && !stdout_open && !stderr_open) || (publishing.is_some() && is_lost)) {
+            if exited.is_some()
+                && ((publishing.is_none() && !stdout_open && !stderr_open) || (publishing.is_some() && (is_lost || given_up)))
+            {
                 self.end_of_output();
                 if extending.is_some() {
                     // Its answer is not heard any more: whoever watches next asks again.
@@ -83,6 +87,7 @@ impl<'a> Attempt<'a> {
                 return exited.flatten();
             }
             let (alive, may_read) = (exited.is_none(), publishing.is_none());
+            unread_since = if alive || may_read { None } else { unread_since.or_else(|| Some(Instant::now())) };
             tokio::select! {
                 // What the command did comes before what is done to it.
                 biased;
@@ -99,6 +104,8 @@ impl<'a> Attempt<'a> {
                     publishing = None;
                     self.publisher = Some(publisher);
                     self.published(running, raw_len, published);
+                    // What is left of a terminal comes through the pipe only once that is read again.
+                    linger_until = linger_until.map(|at| at + unread_since.map_or(Duration::ZERO, |since| since.elapsed()));
                 }
                 read = stdout.read_buf(&mut from_stdout), if stdout_open && may_read => {
                     stdout_open = self.take(running, Stream::Stdout, read, &mut from_stdout);
@@ -127,6 +134,11 @@ impl<'a> Attempt<'a> {
                     yielded = true;
                     tracing::warn!(execution = %self.execution.id, "the lease lapses and cannot be extended: the command is ended");
                     self.is_cut_off = true;
+                    running.end(Cause::LeaseLost, None);
+                }
+                () = until(self.give_up_at()), if !alive && !may_read => {
+                    given_up = true;
+                    tracing::warn!(execution = %self.execution.id, "the last output of a command could not be handed over in time");
                     running.end(Cause::LeaseLost, None);
                 }
                 () = told_to_end_all(&mut stopping), if alive && !stop_seen => {
@@ -265,7 +277,7 @@ impl<'a> Attempt<'a> {
         Some(self.heard.plus(length.saturating_sub(config.yields_before?), self.worker.clock.asleep()))
     }
 
-    /// When the end of an attempt is told to nobody any more: the execution counts as lost by then.
+    /// When the end of an attempt, and what it wrote last, is told to nobody any more: the execution counts as lost by then.
     pub(super) fn give_up_at(&self) -> Option<Instant> {
         let config = &self.worker.config;
         let after = if self.worker.leases.is_denied() { config.lease_ttl } else { config.lost_after? };

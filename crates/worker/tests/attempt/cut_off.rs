@@ -1,9 +1,11 @@
 //! A worker that cannot extend its leases any more, where others may be given what it runs.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use runvoy_model::spec::Spec;
 
+use crate::exchange::LARGE_OUTPUT;
 use crate::stage::{Stage, name};
 
 fn cut_off(command: &str, change: impl FnOnce(&mut Spec)) -> Stage {
@@ -56,6 +58,22 @@ async fn a_worker_whose_key_is_refused_waits_for_its_leases_only() {
         let mut stage = cut_off(command, |_| {});
         (stage.lost_after, stage.is_denied) = (Some(Duration::from_secs(600)), true);
         assert!(stage.play_out().await.is_none(), "nobody is told");
+    }
+}
+
+#[tokio::test]
+async fn a_worker_whose_key_is_refused_waits_no_longer_for_what_an_attempt_needs_or_leaves() {
+    let large = format!("{LARGE_OUTPUT}; echo begun");
+    let fetching: fn(&mut Stage) = |stage| stage.unanswered_materials = true;
+    let keeping: fn(&mut Stage) = |stage| stage.unanswered_puts = usize::MAX;
+    let publishing: fn(&mut Stage) = |stage| stage.holds = Some(("begun", 1_000_000, PathBuf::new()));
+    // What is in the log when the server is last heard; every log has nothing in it.
+    for (command, last_heard, change) in [("true", "", fetching), (large.as_str(), "begun", keeping), ("echo begun", "", publishing)] {
+        let mut stage = Stage::new(command).task("{}");
+        (stage.cut_off_at, stage.yields) = (Some(last_heard), true);
+        (stage.lost_after, stage.is_denied) = (Some(Duration::from_secs(600)), true);
+        change(&mut stage);
+        assert!(stage.play_out().await.is_none(), "{command}: nobody is told");
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::stage::Stage;
 
 const SECRET: &str = "s3cr3t-Pa55/w0rd+x";
-const LARGE_OUTPUT: &str =
+pub const LARGE_OUTPUT: &str =
     "printf '\"' > \"$RUNVOY_OUTPUT\"; head -c 300000 /dev/zero | tr '\\0' x >> \"$RUNVOY_OUTPUT\"; printf '\"' >> \"$RUNVOY_OUTPUT\"";
 const INPUT: &str = r#"{"input":{"n":1},"dependencyOutputs":{"a":[2]}}"#;
 

@@ -1,6 +1,7 @@
 //! A worker with one execution to run, and whoever hands it out and keeps what comes of it.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -71,6 +72,8 @@ pub struct Stage {
     pub kill_at: Option<&'static str>,
     /// Materials are handed out after so many extends.
     pub extends_before_materials: usize,
+    /// Nobody answers whoever asks for materials.
+    pub unanswered_materials: bool,
     /// The first so many puts of a blob are not answered.
     pub unanswered_puts: usize,
     /// A blob is taken after so many extends more.
@@ -89,6 +92,8 @@ pub struct Stage {
     pub is_denied: bool,
     /// The key that the worker shows its server.
     pub own_key: Option<&'static str>,
+    /// Records with this text are taken after so many extends more; then this file is made.
+    pub holds: Option<(&'static str, usize, PathBuf)>,
     /// The first so many ends hang until the server was told so often that the lease lives on.
     pub extends_before_end: usize,
 }
@@ -124,6 +129,7 @@ impl Stage {
             materials,
             kill_at: None,
             extends_before_materials,
+            unanswered_materials: false,
             unanswered_puts,
             extends_before_put,
             oom_kills: false,
@@ -133,6 +139,7 @@ impl Stage {
             lost_after: None,
             is_denied: false,
             own_key: None,
+            holds: None,
             extends_before_end: 0,
         }
     }
@@ -199,8 +206,10 @@ impl Stage {
             kill_at: self.kill_at,
             cut_off_at: self.cut_off_at,
             extends_before_materials: self.extends_before_materials,
+            unanswered_materials: self.unanswered_materials,
             unanswered_puts: self.unanswered_puts.into(),
             extends_before_put: self.extends_before_put,
+            holds: self.holds,
             extends_before_end: self.extends_before_end,
             lost_end: self.lost_after.is_some(),
             is_denied: self.is_denied,
@@ -282,8 +291,10 @@ struct Desk {
     kill_at: Option<&'static str>,
     cut_off_at: Option<&'static str>,
     extends_before_materials: usize,
+    unanswered_materials: bool,
     unanswered_puts: AtomicUsize,
     extends_before_put: usize,
+    holds: Option<(&'static str, usize, PathBuf)>,
     extends_before_end: usize,
     lost_end: bool,
     is_denied: bool,
@@ -310,6 +321,9 @@ impl Leases for Desk {
 
     async fn materials(&self, fence: Fence) -> Result<Materials, LeaseError> {
         assert_eq!(fence.execution, self.execution.id);
+        if self.unanswered_materials {
+            return Err(LeaseError::Unavailable("no answer in time".into()));
+        }
         let enough = |extends: &usize| *extends >= self.extends_before_materials;
         self.extends.subscribe().wait_for(enough).await.expect("it is not dropped");
         self.materials.clone().map_err(LeaseError::Refused)
@@ -349,6 +363,12 @@ impl Leases for Desk {
     }
 
     async fn append(&self, _: Fence, first_seq: u64, block: Block) -> Result<u64, LeaseError> {
+        let held = |text: &str| block.records().any(|record| String::from_utf8_lossy(record.expect("a good record").bytes).contains(text));
+        if let Some((_, extends_more, file)) = self.holds.as_ref().filter(|(text, ..)| held(text)) {
+            let until = *self.extends.borrow() + extends_more;
+            self.extends.subscribe().wait_for(|extends| *extends >= until).await.expect("it is not dropped");
+            std::fs::write(file, "").expect("a file");
+        }
         let mut log = self.log.lock().await;
         let mut next = first_seq;
         for record in block.records() {
