@@ -11,6 +11,7 @@ use runvoy_model::id::ExecutionId;
 use runvoy_model::log::{Chunk, Record};
 use runvoy_model::time::UnixMs;
 use runvoy_ports::log::{Append, Appended, Extent, Found, LogError, LogStore, Pruned, RawPlace, Search};
+use runvoy_ports::search::why_not;
 
 /// Hits of a search are collected up to this size, and at least one.
 const MAX_HIT_BYTES: usize = 1 << 20;
@@ -87,7 +88,7 @@ impl Log {
 
     fn search(&self, search: &Search) -> Result<Found, LogError> {
         let regex = match search.regex {
-            true => Some(Regex::new(&search.pattern).map_err(|error| LogError::Pattern(error.to_string()))?),
+            true => Some(Regex::new(&search.pattern).map_err(|error| LogError::Pattern(why_not(&error.to_string())))?),
             false => None,
         };
         let matches = |bytes: &[u8]| match &regex {

@@ -68,7 +68,7 @@ impl Seeker {
 }
 
 /// What is wrong with an expression, in one line: the last of those that draw where it is.
-fn why_not(drawn: &str) -> String {
+pub fn why_not(drawn: &str) -> String {
     let last = drawn.lines().last().unwrap_or_default();
     format!("not a regular expression: {}", last.strip_prefix("error: ").unwrap_or(last))
 }
