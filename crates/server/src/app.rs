@@ -62,7 +62,7 @@ impl ServerConfig {
             cors_origins: Vec::new(),
             metrics_public: false,
             ticket_key,
-            max_streams_per_user: 1_000,
+            max_streams_per_user: 4_000,
             max_request_bytes: 256 << 20,
             failed_keys_per_minute: 60,
             failed_claims_per_minute: 20,

@@ -20,7 +20,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -85,6 +85,8 @@ const PING_EVERY: Duration = Duration::from_secs(20);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// Streams on one HTTP/2 connection. Many workers may share one.
 const MOST_STREAMS: u32 = 2_000;
+/// So many may wait to be accepted: a thousand followers come back at once when a server is there again.
+const BACKLOG: u32 = 4_096;
 /// How long to wait where the system has no more connections to give.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
@@ -100,13 +102,13 @@ enum Kind {
 impl Listener {
     /// Plain TCP. Port 0 takes a free one.
     pub async fn tcp(address: SocketAddr) -> Result<Self, ListenError> {
-        Ok(Self(Kind::Tcp(bind(address).await?)))
+        Ok(Self(Kind::Tcp(bind(address)?)))
     }
 
     /// TLS with a certificate chain and its key, both PEM files.
     pub async fn tls(address: SocketAddr, certificate: &Path, key: &Path) -> Result<Self, ListenError> {
         let acceptor = tls::acceptor(certificate, key)?;
-        Ok(Self(Kind::Tls(bind(address).await?, acceptor)))
+        Ok(Self(Kind::Tls(bind(address)?, acceptor)))
     }
 
     /// A Unix socket that only its owner can open. What an earlier server left at the path is replaced; that no server lives there is for the
@@ -168,8 +170,14 @@ enum Accepted {
     Unix(UnixStream, Peer),
 }
 
-async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
-    TcpListener::bind(address).await.map_err(|source| ListenError::Bind { address: address.to_string(), source })
+fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
+    let open = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    open().map_err(|source| ListenError::Bind { address: address.to_string(), source })
 }
 
 /// Where a Unix socket is until it is published: it is bound there and closed to others, so that it is never open to them at its path.
