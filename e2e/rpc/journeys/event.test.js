@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { EventType, StreamType } from '../gen/job/v1/job_pb.js';
-import { adminKey, enqueue, Feed, logOf, Reader, refusal, speak, take, ways, workerKey } from '../lib/world.js';
+import { adminKey, enqueue, Feed, forged, logOf, Reader, refusal, speak, take, ways, workerKey } from '../lib/world.js';
 
 const text = (words) => new TextEncoder().encode(words);
 const shown = (bytes) => new TextDecoder().decode(bytes);
@@ -135,7 +135,7 @@ for (const way of ways) {
       const [{ taskToken }] = await take(worker, queue);
       const publish = (token) => worker.events.publishJobEvents((async function* () { yield { taskToken: token, events: [start(1)] }; })());
       assert.equal((await refusal(publish('x y'))).code, 'InvalidArgument');
-      assert.equal((await refusal(publish(`${taskToken.slice(0, -2)}${taskToken.endsWith('AA') ? 'BB' : 'AA'}`))).code, 'PermissionDenied');
+      assert.equal((await refusal(publish(forged(taskToken)))).code, 'PermissionDenied');
       assert.equal((await refusal(read(admin, { jobId: '0190a1b2c3d47e5f8a9b0c1d2e3f4a5b' }))).code, 'NotFound');
       assert.equal((await refusal(read(speak(way, ''), { jobId }))).code, 'Unauthenticated');
       await worker.jobs.completeJob({ taskToken, jobResult: { success: true } });

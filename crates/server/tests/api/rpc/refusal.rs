@@ -11,7 +11,7 @@ use runvoy_rpc::job::v1::{
 };
 use runvoy_server::App;
 
-use super::{BOTH, admin, enqueue, job, jobs, lease, over_both, refusal, stream_refusal, worker_key};
+use super::{BOTH, admin, enqueue, forged, job, jobs, lease, over_both, refusal, stream_refusal, worker_key};
 use crate::app::{ROLES, TestApp, key_of};
 use crate::people::audited;
 
@@ -187,13 +187,10 @@ async fn a_token_that_was_changed_or_is_none_is_refused() {
     for bad in ["", "x", "not a token!", &token[..40]] {
         assert_eq!(refusal(client.update_job(update(bad)).await).0, ErrorCode::InvalidArgument, "{bad}");
     }
-    let last = if token.ends_with('A') { 'E' } else { 'A' };
-    let forged = format!("{}{last}", &token[..token.len() - 1]);
+    assert_eq!(refusal(client.update_job(update(&forged(&token))).await).0, ErrorCode::PermissionDenied);
     let forged_early = format!("{}{}", &token[..30], token[30..].chars().rev().collect::<String>());
-    for forged in [forged, forged_early] {
-        let (code, _) = refusal(client.update_job(update(&forged)).await);
-        assert!(matches!(code, ErrorCode::PermissionDenied | ErrorCode::InvalidArgument), "{code:?}");
-    }
+    let (code, _) = refusal(client.update_job(update(&forged_early)).await);
+    assert!(matches!(code, ErrorCode::PermissionDenied | ErrorCode::InvalidArgument), "{code:?}");
     let wrong_queue = UpdateJobRequest { queue: "other".into(), ..update(&token) };
     assert_eq!(refusal(client.update_job(wrong_queue).await).0, ErrorCode::InvalidArgument);
     client.update_job(update(&token)).await.expect("the token itself is good");
