@@ -62,9 +62,13 @@ pub(crate) fn is_forgettable(mark: &Item, before: UnixMs) -> Result<bool, Fault>
 
 /// Forgets a mark that is this old; `false` if it is not there, or was made anew since it was looked at.
 pub(crate) async fn forget(dynamo: &Dynamo, key: Item, before: UnixMs) -> Result<bool, Fault> {
-    match dynamo.delete_if(Table::Marks, key, "since < :before", vec![(":before", n(before.0))]).await {
+    match dynamo.delete_if(Table::Marks, key.clone(), "since < :before", vec![(":before", n(before.0))]).await {
         Ok(()) => Ok(true),
-        Err(Fault::Conflict) => Ok(false),
+        Err(Fault::Conflict) => match dynamo.get(Table::Marks, key).await? {
+            // Somebody else was at it at that moment, and it is as it was.
+            Some(mark) if is_forgettable(&mark, before)? => Err(Fault::Conflict),
+            _ => Ok(false),
+        },
         Err(fault) => Err(fault),
     }
 }

@@ -80,24 +80,29 @@ impl DynamoStore {
 
     /// Takes one step, or answers it as before.
     pub(crate) async fn take(&self, step: &Step, command: &Command) -> Result<Answer, StoreError> {
-        let mut tried = None;
-        for round in 0..ROUNDS {
+        let (mut tried, mut round) = (None, 0);
+        let taken = loop {
             match self.try_take(step, command, &mut tried).await {
-                Err(Fault::Conflict) => pause(round.min(4)).await,
-                taken => return Ok(taken?),
+                Err(Fault::Conflict) if round < ROUNDS => pause(round.min(4)).await,
+                taken => break taken,
             }
+            round += 1;
+        };
+        // It may have been done in a round whose answer was lost, and what is remembered is only looked at.
+        tried.iter().for_each(|writes| self.remember(writes));
+        if let Err(Fault::Conflict) = taken {
+            let source = std::io::Error::other("other writers were faster again and again");
+            return Err(Fault::Unavailable { service: "DynamoDB", code: "TransactionConflict".to_owned(), source: Box::new(source) }.into());
         }
-        let source = std::io::Error::other("other writers were faster again and again");
-        Err(Fault::Unavailable { service: "DynamoDB", code: "TransactionConflict".to_owned(), source: Box::new(source) }.into())
+        Ok(taken?)
     }
 
-    /// `tried` is what an earlier round wrote in vain, as far as it knows: a first try may have been done whose answer was lost.
+    /// `tried` is what was written last, in vain as far as that round knows.
     async fn try_take(&self, step: &Step, command: &Command, tried: &mut Option<Writes>) -> Result<Answer, Fault> {
         let mut desk = Desk::default();
         let mut turn = None;
         let (receipt, found) = tokio::try_join!(mark::receipt(&self.dynamo, step.id), self.foreseen(step, command))?;
         if let Some(receipt) = receipt {
-            tried.iter().for_each(|writes| self.remember(writes));
             return self.answer_again(&receipt).await;
         }
         found.into_iter().flatten().for_each(|(need, found)| desk.put(need, found));
@@ -116,7 +121,8 @@ impl DynamoStore {
             *tried = Some(writes);
             return Err(Fault::Conflict);
         }
-        // Also where no answer came: it may have been done, and what is remembered is only looked at.
+        // Also where no answer came: it may have been done.
+        *tried = None;
         self.remember(&writes);
         committed?;
         if let Some(wakes) = &self.wakes {

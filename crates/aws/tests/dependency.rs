@@ -5,21 +5,33 @@ mod emulator;
 use std::sync::Arc;
 
 use emulator::{Emulator, clients, clients_at};
-use runvoy_aws::{Config, Dependencies, check_queue, set_up};
+use runvoy_aws::{Clients, Config, Dependencies, Dependency, check_queue, set_up};
+
+/// How things stand: others keep the emulator busy, and a part that answers late is away for that look.
+async fn settled(clients: &Clients, config: &Config, away: &[&str]) -> Vec<Dependency> {
+    let mut found = Vec::new();
+    for _ in 0..10 {
+        found = Dependencies::new(clients.clone(), Arc::new(config.clone())).look().await;
+        let is_late = |one: &Dependency| one.last_error.as_ref().is_some_and(|(error, _)| error.contains("does not answer"));
+        if found.iter().all(|one| one.is_there != away.contains(&one.name) && !is_late(one)) {
+            break;
+        }
+    }
+    found
+}
 
 #[tokio::test]
 async fn each_part_is_named_and_one_that_refuses_says_why() {
     let (clients, made) = (clients(Emulator::ministack()).await, Emulator::ministack().config());
     let config = || made.clone();
     set_up(&clients, &config()).await.expect("it is set up");
-    let found = Dependencies::new(clients.clone(), Arc::new(config())).look().await;
+    let found = settled(&clients, &config(), &[]).await;
     let names: Vec<&str> = found.iter().map(|one| one.name).collect();
     assert_eq!(names, ["DynamoDB", "S3", "SSM", "SQS", "EventBridge", "CloudWatch Logs"]);
     assert!(found.iter().all(|one| one.is_there && one.last_error.is_none()), "{found:?}");
 
     let astray = Config { bucket: "nobodys-bucket".to_owned(), event_bus: "nobodys-bus".to_owned(), log_group: None, ..config() };
-    let dependencies = Dependencies::new(clients.clone(), Arc::new(astray));
-    let found = dependencies.look().await;
+    let found = settled(&clients, &astray, &["S3", "EventBridge"]).await;
     let away: Vec<&str> = found.iter().filter(|one| !one.is_there).map(|one| one.name).collect();
     assert_eq!(away, ["S3", "EventBridge"]);
     let bucket = &found[1];

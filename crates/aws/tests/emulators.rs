@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
 use emulator::fault::{Faults, Kind};
-use emulator::{Emulator, clients, clients_through};
+use emulator::{Emulator, clients, clients_through, longest_lag};
 use runvoy_aws::{Clients, Config, set_up};
 
 type Item = HashMap<String, AttributeValue>;
@@ -181,15 +181,18 @@ async fn an_index_that_lags_knows_the_past_and_catches_up() {
         query.expression_attribute_values(":s", s("abc")).send().await.expect("an answer").items().len()
     };
     let execution = item(&[("execution_id", s("e")), ("suffix", s("abc"))]);
+    let put = Instant::now();
     through.dynamo.put_item().table_name(&table).set_item(Some(execution)).send().await.expect("an answer");
-    assert_eq!(found().await, 0, "it is new");
+    let at_once = found().await;
+    assert!(at_once == 0 || put.elapsed() > longest_lag(), "it is new");
     settles_at(&found, 1).await;
     through.dynamo.delete_item().table_name(&table).key("execution_id", s("e")).send().await.expect("an answer");
-    let mut seen = Vec::new();
-    for _ in 0..8 {
-        seen.push(found().await);
+    // Each answer is an earlier one or one without what is new, by the toss of a coin.
+    let (deleted, mut seen) = (Instant::now(), false);
+    for _ in 0..40 {
+        seen |= found().await == 1;
     }
-    assert!(seen.contains(&1), "it was never still in the index");
+    assert!(seen || deleted.elapsed() > longest_lag(), "it was never still in the index");
     settles_at(&found, 0).await;
 }
 

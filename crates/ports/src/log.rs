@@ -170,7 +170,7 @@ pub trait LogStore: Send + Sync {
     /// Looks through the whole log from a line on.
     async fn search(&self, id: ExecutionId, search: Search) -> Result<Found, LogError>;
 
-    /// Removes the logs of executions that ended before `before`.
+    /// Removes the logs of executions that ended before `before`. One that ended a moment ago may stay until the next time.
     async fn prune(&self, before: UnixMs) -> Result<Pruned, LogError>;
 }
 

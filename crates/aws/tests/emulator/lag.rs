@@ -11,7 +11,7 @@ use super::fault::Call;
 /// So far an index lags at most.
 pub const MOST: Duration = Duration::from_secs(2);
 /// So many earlier answers to one question are kept.
-const KEPT: usize = 4;
+const KEPT: usize = 64;
 /// The indexes that never lag.
 const LOCAL: [&str; 2] = ["place-index", "task-standing-index"];
 /// The keys of the tables that have indexes, by the end of their names.

@@ -73,10 +73,18 @@ pub async fn pruning_takes_ended_logs_only(harness: Logs<'_>) {
     harness.store().seal(ended, 2).await.expect("a seal");
     assert_eq!(harness.store().prune(UnixMs(0)).await.expect("pruning").logs, 0, "nothing ended that long ago");
     assert_eq!(texts(&*harness.store(), ended).await, ["a", "b"]);
-    assert_eq!(harness.store().prune(FAR).await.expect("pruning").logs, 1);
+    // A store whose index lags takes it with a later pruning, and a pruning that failed half-way has not told what it took.
+    let (mut pruned, mut left) = (0, true);
+    for _ in 0..100 {
+        pruned += harness.store().prune(FAR).await.expect("pruning").logs;
+        let extent = harness.store().extent(ended).await.expect("an extent");
+        left = extent.first_line < extent.next_line;
+        if !left {
+            break;
+        }
+    }
+    assert!(!left && pruned <= 1, "nothing is left of it, and it is counted once at most: {pruned}");
     assert_eq!(texts(&*harness.store(), open).await, ["a", "b"]);
     assert!(read_all(&*harness.store(), ended).await.is_empty());
-    let extent = harness.store().extent(ended).await.expect("an extent");
-    assert_eq!(extent.first_line, extent.next_line, "nothing is left of it");
     assert_eq!(harness.store().prune(FAR).await.expect("pruning").logs, 0, "gone is gone");
 }
