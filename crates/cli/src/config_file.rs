@@ -1,14 +1,15 @@
 //! The two configuration files of a client: the user's own `~/.runvoy/config.yaml`, and a project's `.runvoy/project.yaml`.
 //! The user's file is written whole, by rename, readable by its owner alone, and keeps keys that this version does not know.
 
-use std::fs::{self, Permissions};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
 use crate::failure::Failure;
+use crate::private_file::PrivateFile;
 use crate::sanitize::one_line;
 
 /// Keys at the top and in every profile.
@@ -75,18 +76,10 @@ impl UserFile {
     }
 
     fn write(&self) -> io::Result<()> {
-        // A link keeps pointing where it points.
-        let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
-        let directory = path.parent().unwrap_or(Path::new("."));
+        let directory = self.path.parent().unwrap_or(Path::new("."));
         fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         let text = serde_saphyr::to_string(&self.content).map_err(io::Error::other)?;
-        // A temporary file is made with mode 0600, so that the key is never readable, not even for a moment.
-        let mut file = tempfile::NamedTempFile::new_in(directory)?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().set_permissions(Permissions::from_mode(0o600))?;
-        file.as_file().sync_all()?;
-        file.persist(&path).map_err(|error| error.error)?;
-        Ok(())
+        PrivateFile::prepare(&self.path)?.write(&text)
     }
 
     /// What has no effect, a sentence each: keys that are not known, and values that are not text. Values are never shown.

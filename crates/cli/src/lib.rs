@@ -21,6 +21,7 @@ mod moment;
 mod output;
 mod playbook;
 mod printer;
+mod private_file;
 mod progress;
 mod reason;
 mod rule_file;

@@ -2,9 +2,10 @@
 
 mod harness;
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Output;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::harness::http::Http;
 use self::harness::{Server, eventually};
@@ -69,6 +70,34 @@ fn an_account_of_workers_is_made_used_rekeyed_and_revoked() {
 }
 
 #[test]
+fn a_key_goes_into_a_file_of_its_own_and_is_shown_nowhere() {
+    let server = Server::start();
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("gpu-1.key");
+    let file = path.to_str().expect("text");
+    let missing = server.cli(&["workers", "create", "gpu-1", "--key-file", directory.path().join("no/gpu-1.key").to_str().expect("text")]);
+    assert!(!missing.status.success(), "the file cannot be made");
+    assert_eq!(json_of(&server.cli(&["workers", "accounts", "--json"])), json!([]), "so no key is given");
+
+    let made = server.cli(&["workers", "create", "gpu-1", "--key-file", file]);
+    assert_eq!(done(&made).trim(), file);
+    assert!(text(&made.stderr).contains(&format!("--api-key-file {file} ")), "{}", text(&made.stderr));
+    let key = || std::fs::read_to_string(&path).expect("a file").trim().to_owned();
+    let first = key();
+    assert!(!text(&made.stderr).contains(&first));
+    assert_eq!(status_with(&server, &first, "/api/v1/whoami"), 200);
+    assert_eq!(std::fs::metadata(&path).expect("a file").permissions().mode() & 0o777, 0o600);
+
+    let taken = server.cli(&["workers", "create", "gpu-2", "--key-file", file]);
+    assert!(taken.status.code() == Some(2) && text(&taken.stderr).contains("exists"), "{}", text(&taken.stderr));
+    assert_eq!((key(), json_of(&server.cli(&["workers", "accounts", "--json"])).as_array().map(Vec::len)), (first.clone(), Some(1)));
+
+    let again = json_of(&server.cli(&["workers", "rotate", "gpu-1", "--yes", "--key-file", file, "--json"]));
+    assert!(again["account"]["name"] == "gpu-1" && again.get("api_key").is_none(), "{again}");
+    assert_eq!((status_with(&server, &first, "/api/v1/whoami"), status_with(&server, &key(), "/api/v1/whoami")), (401, 200));
+}
+
+#[test]
 fn a_public_key_is_imported_from_a_file_and_a_private_one_is_not() {
     let server = Server::start();
     let directory = tempfile::tempdir().expect("a directory");
@@ -120,6 +149,8 @@ fn a_queue_is_stopped_limited_shown_and_goes_on() {
     eventually("it says why it waits", || {
         server.status(&id)["waiting_for"]["message"].as_str().is_some_and(|why| why.contains("a new driver"))
     });
+    let log = server.get(&format!("/api/v1/executions/{id}/logs")).text();
+    assert!(log.contains("queued, waiting for queue default, which admin@localhost has paused: a new driver"), "{log}");
     done(&server.cli(&["queues", "set", "default", "--concurrency", "2", "--per-user", "1"]));
     let shown = done(&server.cli(&["queues", "show", "default"]));
     assert!(shown.contains("a new driver") && shown.contains("of each user  1"), "{shown}");

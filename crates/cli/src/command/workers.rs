@@ -1,6 +1,6 @@
 //! `workers`: which are there, and the accounts whose keys they show.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
@@ -9,6 +9,7 @@ use runvoy_wire::{Code, CreateWorkerRequest, CreateWorkerResponse, Rfc3339, Work
 use crate::complete;
 use crate::duration::Human;
 use crate::failure::Failure;
+use crate::private_file::PrivateFile;
 use crate::sanitize::one_line;
 use crate::session::Session;
 use crate::table::{Cell, list};
@@ -17,7 +18,7 @@ use crate::terminal::Tone;
 const EXAMPLES: &str = "\
 Examples:
   runvoy workers list
-  runvoy workers create gpu-1 --queue gpu,default
+  runvoy workers create gpu-1 --queue gpu,default --key-file gpu-1.key
   RUNVOY_API_KEY_FILE=gpu-1.key runvoy worker --endpoint URL --queue gpu --run-as-uids 70000-70999
   runvoy workers rotate gpu-1                          # another key; the old one ends
   runvoy workers revoke gpu-1";
@@ -40,12 +41,17 @@ enum WorkersCommand {
     #[command(visible_alias = "ls", before_help = "Examples:\n  runvoy workers list\n  runvoy workers list --json")]
     List,
     /// Make an account of workers: prints its key
-    #[command(before_help = "Examples:\n  runvoy workers create gpu-1\n  runvoy workers create gpu-1 --queue gpu,default")]
+    #[command(
+        before_help = "Examples:\n  runvoy workers create gpu-1 --key-file gpu-1.key\n  runvoy workers create gpu-1 --queue gpu,default"
+    )]
     Create {
         /// Name of the account
         name: String,
         #[command(flatten)]
         queues: QueuesOf,
+        /// Write the key to this new file, which only its owner can read, and print the file's name
+        #[arg(long, value_name = "FILE")]
+        key_file: Option<PathBuf>,
     },
     /// List the accounts of workers
     #[command(before_help = "Examples:\n  runvoy workers accounts\n  runvoy workers accounts --json")]
@@ -57,10 +63,13 @@ enum WorkersCommand {
         account: AccountName,
     },
     /// Give an account another key: prints it; the one before ends
-    #[command(before_help = "Examples:\n  runvoy workers rotate gpu-1")]
+    #[command(before_help = "Examples:\n  runvoy workers rotate gpu-1\n  runvoy workers rotate gpu-1 --key-file gpu-1.key")]
     Rotate {
         #[command(flatten)]
         account: AccountName,
+        /// Write the key to this file, in place of what is there, and print the file's name
+        #[arg(long, value_name = "FILE")]
+        key_file: Option<PathBuf>,
     },
     /// Make an account for whoever has the private key to a public one
     #[command(
@@ -102,17 +111,19 @@ impl WorkersArgs {
         match self.command {
             WorkersCommand::List => workers(session).await,
             WorkersCommand::Accounts => accounts(session).await,
-            WorkersCommand::Create { name, queues } => {
-                create(session, CreateWorkerRequest { name, queues: queues.queues, ..CreateWorkerRequest::default() }).await
+            WorkersCommand::Create { name, queues, key_file } => {
+                let key_file = key_file.as_deref().map(KeyFile::new_at).transpose()?;
+                create(session, CreateWorkerRequest { name, queues: queues.queues, ..CreateWorkerRequest::default() }, key_file).await
             }
             WorkersCommand::Import { file, name, role, queues } => {
                 let public_key = Some(read_key(&file)?);
-                create(session, CreateWorkerRequest { name: name.unwrap_or_default(), role, queues: queues.queues, public_key }).await
+                create(session, CreateWorkerRequest { name: name.unwrap_or_default(), role, queues: queues.queues, public_key }, None).await
             }
-            WorkersCommand::Rotate { account } => {
+            WorkersCommand::Rotate { account, key_file } => {
                 session.confirm(&format!("end the key of worker {} and make another", account.name))?;
+                let key_file = key_file.as_deref().map(KeyFile::at).transpose()?;
                 let made = session.connect().await?.rotate_worker(&account.name).await?;
-                hand_over(session, &made)
+                hand_over(session, made, key_file)
             }
             WorkersCommand::Revoke { account } => {
                 session.confirm(&format!("end the key of worker {}", account.name))?;
@@ -189,9 +200,46 @@ fn account_row(account: &WorkerAccount) -> Vec<Cell> {
     ]
 }
 
-async fn create(session: &Session, request: CreateWorkerRequest) -> Result<u8, Failure> {
+/// The file that a key is written to, made ready before there is a key: it is given once.
+struct KeyFile {
+    /// As it was named.
+    name: String,
+    file: PrivateFile,
+}
+
+impl KeyFile {
+    /// In place of what is there.
+    fn at(path: &Path) -> Result<Self, Failure> {
+        let name = path.display().to_string();
+        match PrivateFile::prepare(path) {
+            Ok(file) => Ok(Self { name, file }),
+            Err(error) => Err(Failure::other(format!("cannot write {name}")).why(error.to_string())),
+        }
+    }
+
+    /// Where nothing is: another account's key may be the only copy.
+    fn new_at(path: &Path) -> Result<Self, Failure> {
+        if path.symlink_metadata().is_ok() {
+            return Err(Failure::usage(format!("{} exists", path.display())).next("name another file with --key-file, or remove it first"));
+        }
+        Self::at(path)
+    }
+
+    /// Keeps the key, and returns the name of the file.
+    fn keep(self, key: &str, account: &str) -> Result<String, Failure> {
+        let Self { name, file } = self;
+        match file.write(&format!("{key}\n")) {
+            Ok(()) => Ok(name),
+            Err(error) => Err(Failure::other(format!("the account {account} has a key that could not be written to {name}"))
+                .why(error.to_string())
+                .next(format!("give it another: runvoy workers rotate {account}"))),
+        }
+    }
+}
+
+async fn create(session: &Session, request: CreateWorkerRequest, key_file: Option<KeyFile>) -> Result<u8, Failure> {
     let made = session.connect().await?.create_worker(&request).await.map_err(|error| exists(error.into(), &request))?;
-    hand_over(session, &made)
+    hand_over(session, made, key_file)
 }
 
 /// What can be done where there is such an account already.
@@ -202,29 +250,36 @@ fn exists(failure: Failure, request: &CreateWorkerRequest) -> Failure {
     failure.next(format!("give it another key: runvoy workers rotate {}", request.name)).next("see what there is: runvoy workers accounts")
 }
 
-/// Prints a key that is given once, and how it is used.
-fn hand_over(session: &Session, made: &CreateWorkerResponse) -> Result<u8, Failure> {
-    let account = &made.account;
-    let queue = account.queues.first().map_or("default", String::as_str);
-    let Some(key) = &made.api_key else {
+/// Prints a key that is given once, or keeps it in its file, and says how it is used.
+fn hand_over(session: &Session, mut made: CreateWorkerResponse, key_file: Option<KeyFile>) -> Result<u8, Failure> {
+    let Some(key) = made.api_key.clone() else {
+        let account = &made.account;
         let fingerprint = account.fingerprint.as_deref().unwrap_or_default();
-        session.show(made, || vec![account.name.clone()], || format!("{}\n", account.name))?;
+        session.show(&made, || vec![account.name.clone()], || format!("{}\n", account.name))?;
         let (role, name) = (if account.role.is_empty() { "worker" } else { &account.role }, &account.name);
         session.note(Tone::Plain, &one_line(&format!("{role} {name} signs its tokens with the key {fingerprint}")));
         return Ok(0);
     };
-    let key = key.expose();
-    session.show(made, || vec![key.to_owned()], || format!("{key}\n"))?;
-    let text =
-        one_line(&format!("this key of worker {} is shown once; keep it in a file that only the worker's user can read", account.name));
+    let (name, kept) = (made.account.name.clone(), key_file.map(|file| file.keep(key.expose(), &made.account.name)).transpose()?);
+    let (shown, text) = match &kept {
+        Some(file) => {
+            made.api_key = None;
+            (file.as_str(), format!("{file} has the key of worker {name}; it is shown nowhere else"))
+        }
+        None => (key.expose(), format!("this key of worker {name} is shown once; keep it in a file that only the worker's user can read")),
+    };
+    session.show(&made, || vec![shown.to_owned()], || format!("{shown}\n"))?;
     // The key stands in a file and never in a command line, which the shell and the system's list of processes show to others.
     let endpoint = session.configured_endpoint()?.map_or_else(|| "URL".to_owned(), |endpoint| endpoint.to_string());
-    let usage = format!("runvoy worker --endpoint {endpoint} --api-key-file FILE --queue {queue} --run-as-uids 70000-70999");
-    session.note(Tone::Plain, &format!("{text}\n  use it: {}", one_line(&usage)));
+    let (file, queue) = (kept.as_deref().unwrap_or("FILE"), made.account.queues.first().map_or("default", String::as_str));
+    let usage = format!(
+        "runvoy worker --endpoint {endpoint} --api-key-file {file} --queue {queue} --worker-dir /var/lib/runvoy-worker --run-as-uids 70000-70999"
+    );
+    session.note(Tone::Plain, &format!("{}\n  use it: {}", one_line(&text), one_line(&usage)));
     Ok(0)
 }
 
-fn read_key(file: &std::path::Path) -> Result<String, Failure> {
+fn read_key(file: &Path) -> Result<String, Failure> {
     use std::io::Read as _;
     let mut text = String::new();
     let read = if file.as_os_str() == "-" {
