@@ -19,7 +19,7 @@ pub fn platform_line(at: UnixMs, text: &str) -> Block {
 impl Engine {
     /// Says in the log what a new execution waits for.
     pub(crate) async fn note_queued(&self, execution: &Execution) {
-        if let Some(waiting) = self.waiting_for(execution) {
+        if let Some(waiting) = self.waits_for(execution).await {
             self.note(execution.id, &format!("queued, waiting for {}", waiting.message)).await;
         }
     }

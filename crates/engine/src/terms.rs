@@ -75,18 +75,27 @@ impl Engine {
         Ok(())
     }
 
-    /// What an execution waits for, also where that is the terms of its queue.
-    pub async fn waits_for(&self, execution: &Execution) -> Result<Option<WaitingFor>, EngineError> {
-        let Some(waiting) = self.waiting_for(execution) else { return Ok(None) };
-        if matches!(waiting.code, WaitCode::Lock | WaitCode::Backoff) || execution.status != Status::Pending {
-            return Ok(Some(waiting));
+    /// What an execution waits for, also where that is the terms of its queue. Where these cannot be read, what else is known is told.
+    pub async fn waits_for(&self, execution: &Execution) -> Option<WaitingFor> {
+        let waiting = self.waiting_for(execution)?;
+        if matches!(waiting.code, WaitCode::Lock | WaitCode::Backoff) {
+            return Some(waiting);
         }
+        match self.waits_by_terms(execution).await {
+            Ok(by_terms) => by_terms.or(Some(waiting)),
+            Err(error) => {
+                tracing::warn!(execution = %execution.id, %error, "the terms of a queue cannot be read");
+                Some(waiting)
+            }
+        }
+    }
+
+    async fn waits_by_terms(&self, execution: &Execution) -> Result<Option<WaitingFor>, EngineError> {
         let queues = self.all(Kind::Queue).await?;
-        let Some(terms) = queues.iter().filter_map(Record::queue).find(|terms| terms.name == execution.spec.queue) else {
-            return Ok(Some(waiting));
-        };
-        let by_terms = terms.waiting_for(&self.permits(terms).await?, &execution.created_by);
-        Ok(by_terms.or(Some(waiting)))
+        match queues.iter().filter_map(Record::queue).find(|terms| terms.name == execution.spec.queue) {
+            Some(terms) => Ok(terms.waiting_for(&self.permits(terms).await?, &execution.created_by)),
+            None => Ok(None),
+        }
     }
 
     async fn permits(&self, terms: &QueueTerms) -> Result<Vec<Permit>, EngineError> {

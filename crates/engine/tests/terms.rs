@@ -29,7 +29,7 @@ fn pause(reason: &str) -> QueueUpdate {
 }
 
 async fn told(engine: &Engine, execution: &Execution) -> (String, String) {
-    let waiting = engine.waits_for(execution).await.expect("the store answers").expect("it waits");
+    let waiting = engine.waits_for(execution).await.expect("it waits");
     (waiting.code.as_str().to_owned(), waiting.message)
 }
 
@@ -86,7 +86,7 @@ async fn whoever_waits_is_told_for_what() {
     let running = stage.lease(&worker(2, false), 30_000).await.expect("a place");
     let waiting = stage.run(command("true")).await;
     assert!(stage.lease(&worker(2, false), 30_000).await.is_none());
-    assert_eq!(told(&stage.engine, &waiting).await, ("limit".into(), "one of the 1 places of queue default".into()));
+    assert_eq!(told(&stage.engine, &waiting).await, ("limit".into(), "the only place of queue default".into()));
     let held = stage.engine.queue_terms(&ada).await.expect("terms").remove(0);
     assert_eq!(held.permits.iter().map(|permit| permit.execution).collect::<Vec<_>>(), [running.id]);
     stage.engine.put_queue(&ada, pause("a new driver"), None).await.expect("taken");

@@ -125,7 +125,7 @@ fn shown<'a>(execution: &'a Execution, cloud: &'a str, waiting_for: Option<wire:
 }
 
 /// Where it is.
-pub(crate) fn status(engine: &Engine, execution: &Execution) -> wire::StatusResponse {
+pub(crate) fn status(engine: &Engine, execution: &Execution, waiting: Option<WaitingFor>) -> wire::StatusResponse {
     let unreachable = execution.worker_unreachable(engine.now());
     wire::StatusResponse {
         execution_id: execution.id.to_string(),
@@ -137,7 +137,7 @@ pub(crate) fn status(engine: &Engine, execution: &Execution) -> wire::StatusResp
         completed_at: execution.completed_at.map(Into::into),
         submitted_at: Some(execution.submitted_at.into()),
         end_reason: end_reason(execution),
-        waiting_for: waiting_for(engine, execution),
+        waiting_for: waiting.map(reason),
         duration_seconds: duration_seconds(execution),
         cost_usd: cost_usd(execution),
         attempt: execution.attempt,

@@ -33,15 +33,14 @@ pub(super) fn add(routes: &mut Routes) {
 
 async fn record(call: Call) -> Result<Response<Body>, Fault> {
     let execution = call.execution().await?;
-    let waiting = call.engine().waits_for(&execution).await?;
+    let waiting = call.engine().waits_for(&execution).await;
     Ok(answer::json(StatusCode::OK, &view::execution(call.engine(), &execution, &cloud(&call.state)).because(waiting)))
 }
 
 async fn status(call: Call) -> Result<Response<Body>, Fault> {
     let execution = call.execution().await?;
-    let waiting_for = call.engine().waits_for(&execution).await?.map(view::reason);
-    let status = StatusResponse { waiting_for, ..view::status(call.engine(), &execution) };
-    Ok(answer::json(StatusCode::OK, &status))
+    let waiting = call.engine().waits_for(&execution).await;
+    Ok(answer::json(StatusCode::OK, &view::status(call.engine(), &execution, waiting)))
 }
 
 async fn wait(call: Call) -> Result<Response<Body>, Fault> {
@@ -55,5 +54,6 @@ async fn wait(call: Call) -> Result<Response<Body>, Fault> {
     // The wait may have been long: it is answered to whoever the caller is now.
     let caller = Standing::of(caller).caller(&call.state).await?;
     let execution = call.engine().execution(&caller, &id).await?;
-    Ok(answer::json(StatusCode::OK, &view::status(call.engine(), &execution)))
+    let waiting = call.engine().waits_for(&execution).await;
+    Ok(answer::json(StatusCode::OK, &view::status(call.engine(), &execution, waiting)))
 }

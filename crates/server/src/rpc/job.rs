@@ -2,7 +2,7 @@
 
 use runvoy_engine::Engine;
 use runvoy_model::execution::Execution;
-use runvoy_model::status::Status;
+use runvoy_model::status::{Status, WaitingFor};
 use runvoy_model::time::UnixMs;
 use runvoy_rpc::job::v1::{BatchingConfig, ExecutionConfig, Job, JobState};
 use runvoy_rpc::protobuf::Timestamp;
@@ -14,16 +14,16 @@ use crate::view;
 /// A job, without the values of its environment.
 pub(super) async fn job(engine: &Engine, execution: &Execution) -> Result<Job, RpcFault> {
     let references = References::of(engine, std::slice::from_ref(execution)).await?;
-    Ok(shown(engine, execution, &references))
+    Ok(shown(execution, &references, engine.waits_for(execution).await))
 }
 
 /// The same of several.
 pub(super) async fn jobs(engine: &Engine, executions: &[Execution]) -> Result<Vec<Job>, RpcFault> {
     let references = References::of(engine, executions).await?;
-    Ok(executions.iter().map(|execution| shown(engine, execution, &references)).collect())
+    Ok(executions.iter().map(|execution| shown(execution, &references, engine.waiting_for(execution))).collect())
 }
 
-fn shown(engine: &Engine, execution: &Execution, references: &References) -> Job {
+fn shown(execution: &Execution, references: &References, waiting: Option<WaitingFor>) -> Job {
     Job {
         job_id: execution.id.to_string(),
         job_params: params(execution, references).into(),
@@ -36,7 +36,7 @@ fn shown(engine: &Engine, execution: &Execution, references: &References) -> Job
         exit_code: view::exit_code(execution),
         status: execution.status.as_str().to_owned(),
         end_reason: view::ended(execution).map(|reason| reason.message.clone()).unwrap_or_default(),
-        waiting_for: engine.waiting_for(execution).map(|waiting| waiting.message).unwrap_or_default(),
+        waiting_for: waiting.map(|waiting| waiting.message).unwrap_or_default(),
         ..Job::default()
     }
 }

@@ -111,14 +111,14 @@ async fn pump(state: &State, sink: &mut Sink, follower: &mut Follower, options: 
             Ok(Followed::Chunks(chunks)) => (frame::send_chunks(sink, &chunks, options.batch, pulse).await, false),
             Ok(Followed::Status(execution)) => {
                 // Most changes of a record, such as a worker's extends, change nothing that a client is told.
-                let status = view::status(&state.engine, &execution);
+                let status = view::status(&state.engine, &execution, state.engine.waits_for(&execution).await);
                 let news = options.status && told.as_ref() != Some(&status);
                 let sent = if news { send_status(sink, status.clone(), pulse).await } else { Ok(()) };
                 told = Some(status);
                 (sent, false)
             }
             Ok(Followed::End(execution)) => {
-                let status = view::status(&state.engine, &execution);
+                let status = view::status(&state.engine, &execution, None);
                 let told = if options.status { send_status(sink, status, pulse).await } else { Ok(()) };
                 match told {
                     Ok(()) => (send_control(sink, &Control::completed(), pulse).await, true),
