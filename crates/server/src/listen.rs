@@ -66,7 +66,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            max_connections: 10_000,
+            max_connections: 16_000,
             header_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(300),
             drain: Duration::from_secs(10),

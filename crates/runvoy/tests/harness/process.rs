@@ -33,6 +33,15 @@ pub fn memory(pid: u32, field: &str) -> u64 {
     kib * 1024
 }
 
+/// The CPU time that a process has taken, in seconds.
+pub fn cpu_seconds(pid: u32) -> f64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+    // The name of the program may hold anything but is followed by the last parenthesis.
+    let fields: Vec<&str> = stat.rsplit_once(')').expect("a name").1.split_whitespace().collect();
+    let ticks = |index: usize| fields[index].parse::<f64>().expect("a number");
+    (ticks(11) + ticks(12)) / 100.0
+}
+
 /// How many descriptors a process has open.
 pub fn open_files(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd")).expect("the process lives").count()

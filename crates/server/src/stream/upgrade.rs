@@ -16,6 +16,8 @@ pub(crate) type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
 /// Clients send pings, pongs and goodbyes; all of those are small.
 const MOST_INCOMING_BYTES: usize = 4 * 1024;
+/// Allocated at once for every stream, and there may be very many.
+const READ_BUFFER_BYTES: usize = 1024;
 
 /// A request that may become a WebSocket.
 pub(crate) struct Upgrade {
@@ -54,7 +56,10 @@ impl Upgrade {
     /// The WebSocket, once that answer is out.
     pub(crate) async fn socket(self) -> Result<Socket, hyper::Error> {
         let upgraded = self.upgrade.await?;
-        let config = WebSocketConfig::default().max_message_size(Some(MOST_INCOMING_BYTES)).max_frame_size(Some(MOST_INCOMING_BYTES));
+        let config = WebSocketConfig::default()
+            .read_buffer_size(READ_BUFFER_BYTES)
+            .max_message_size(Some(MOST_INCOMING_BYTES))
+            .max_frame_size(Some(MOST_INCOMING_BYTES));
         Ok(WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await)
     }
 }
