@@ -101,7 +101,8 @@ impl Rpc {
         M: Send + 'static,
     {
         let admitted = admitted(&context)?;
-        let (answering, load) = (handler(self.call(&admitted), request), Arc::clone(&admitted.load));
+        // Handlers are large: one that is moved into its task is copied, and not only once.
+        let (answering, load) = (Box::pin(handler(self.call(&admitted), request)), Arc::clone(&admitted.load));
         let answered = tokio::spawn(async move {
             let answered = answering.await;
             drop(load);

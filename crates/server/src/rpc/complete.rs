@@ -2,8 +2,8 @@
 
 use futures_util::{StreamExt as _, stream};
 use runvoy_model::command::{EndAttempt, ErrorMark, Outcome};
-use runvoy_model::execution::Execution;
 use runvoy_model::retry::Category;
+use runvoy_model::time::UnixMs;
 use runvoy_rpc::job::v1::{CompleteJobRequest, CompleteJobResponse, CompleteJobsRequest, CompleteJobsResponse, CompletedJob, JobResult};
 
 use super::call::Call;
@@ -43,9 +43,8 @@ async fn end(call: &Call, request: CompleteJobRequest) -> Result<CompleteJobResp
         told(&task, &request.end)?
     } else {
         let result = request.job_result.into_option().ok_or_else(|| RpcFault::invalid("job_result", "must be there"))?;
-        let execution = call.engine().ports().store.get(task.fence.execution).await.map_err(runvoy_engine::EngineError::from)?;
-        let execution = execution.ok_or_else(|| RpcFault::NoJob(task.fence.execution.to_string()))?;
-        judged(call, &task, &result, &execution)?
+        let known = Known::of(call, &task, &result).await?;
+        judged(call, &task, &result, &known)?
     };
     let execution = call.under(&task, call.engine().finish(&call.holder(task.worker), ended).await).await?;
     let execution = if is_own { json(&execution) } else { bytes::Bytes::new() };
@@ -61,8 +60,28 @@ fn told(task: &Task, end: &[u8]) -> Result<EndAttempt, RpcFault> {
     if ended.fence == task.fence { Ok(ended) } else { Err(RpcFault::invalid("end", "the token is for another lease")) }
 }
 
+/// What an end may depend on beside what is said of it.
+#[derive(Default)]
+struct Known {
+    /// Somebody wanted it to end.
+    is_killed: bool,
+    attempt_started_at: Option<UnixMs>,
+}
+
+impl Known {
+    /// What ended well and says when it began tells all by itself, which spares a look at the store.
+    async fn of(call: &Call, task: &Task, result: &JobResult) -> Result<Self, RpcFault> {
+        if result.exit_code == 0 && result.started_at.as_option().is_some() {
+            return Ok(Self::default());
+        }
+        let execution = call.engine().ports().store.get(task.fence.execution).await.map_err(runvoy_engine::EngineError::from)?;
+        let execution = execution.ok_or_else(|| RpcFault::NoJob(task.fence.execution.to_string()))?;
+        Ok(Self { is_killed: execution.kill.is_some(), attempt_started_at: execution.attempt_started_at })
+    }
+}
+
 /// An end as the protocol says it: well only with exit code 0. A failure after somebody wanted it to end is that end.
-fn judged(call: &Call, task: &Task, result: &JobResult, execution: &Execution) -> Result<EndAttempt, RpcFault> {
+fn judged(call: &Call, task: &Task, result: &JobResult, known: &Known) -> Result<EndAttempt, RpcFault> {
     if !result.job_id.is_empty() && result.job_id != task.fence.execution.to_string() {
         return Err(RpcFault::invalid("job_result.job_id", "the token is for another job"));
     }
@@ -70,12 +89,12 @@ fn judged(call: &Call, task: &Task, result: &JobResult, execution: &Execution) -
     let outcome = match (result.success, result.exit_code) {
         (false, 0) if message.is_empty() => Outcome::StartFailed { message: "its worker says that it failed".into() },
         (false, 0) => Outcome::StartFailed { message: message.to_owned() },
-        (_, code) => Outcome::Exited { code, after_kill: execution.kill.is_some() && code != 0 },
+        (_, code) => Outcome::Exited { code, after_kill: known.is_killed && code != 0 },
     };
     let is_said = matches!(outcome, Outcome::Exited { code, .. } if code != 0) && !message.is_empty();
     let said = is_said.then(|| ErrorMark { category: Category::ServerError, message: message.to_owned(), retry_after_ms: None });
     let now = call.engine().now();
-    let began = result.started_at.as_option().map(job::unix_ms).or(execution.attempt_started_at).unwrap_or(now);
+    let began = result.started_at.as_option().map(job::unix_ms).or(known.attempt_started_at).unwrap_or(now);
     let over = result.completed_at.as_option().map_or(now, job::unix_ms);
     let duration_ms = u64::try_from(over.ms_since(began)).unwrap_or(0);
     Ok(EndAttempt { duration_ms, said, ..EndAttempt::of(task.fence, outcome) })

@@ -166,7 +166,7 @@ impl Dequeue {
             let leased = engine.lease(&holder, ask).await?;
             Ok::<_, LeaseError>(Hand { leased: leased.into(), engine })
         };
-        let hand = tokio::spawn(leasing).await.map_err(|_| Fault::Panicked)??;
+        let hand = tokio::spawn(Box::pin(leasing)).await.map_err(|_| Fault::Panicked)??;
         self.turn = None;
         self.empty_handed = hand.leased.is_empty();
         if hand.leased.len() >= most {
@@ -202,7 +202,7 @@ impl Dequeue {
         loop {
             let Some(mut one) = self.hand.lock().take_one() else { return Ok(None) };
             if !self.two_step && one.is_to_be_prepared() {
-                match tokio::spawn(one.prepare()).await.map_err(|_| Fault::Panicked)?? {
+                match tokio::spawn(Box::pin(one.prepare())).await.map_err(|_| Fault::Panicked)?? {
                     Some(prepared) => one = prepared,
                     None => continue,
                 }
