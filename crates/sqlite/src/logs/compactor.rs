@@ -1,5 +1,5 @@
-//! Empties closed journals: sealed logs go to a pack, open ones get files of their own, then the journal is removed. Idempotent: what
-//! a crash interrupted is done again, and what had arrived is skipped. A journal with a log that cannot be moved is kept.
+//! Empties closed journals, then removes them: sealed logs go to one pack, beginnings of open ones to another, and what goes on and on gets files of its
+//! own. Idempotent: what a crash interrupted is done again, and what had arrived is skipped. A journal with a log that cannot be moved is kept.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -13,7 +13,9 @@ use super::data_file::DataFile;
 use super::entry::Entry;
 use super::framed::FramedWriter;
 use super::index::Seek;
-use super::source::Source;
+use super::keeper::Chore;
+use super::medium::Medium;
+use super::pack::{PackKind, PackName, Packs};
 use super::state::LogState;
 use super::summary::Summary;
 use super::trouble::Trouble;
@@ -21,11 +23,40 @@ use super::trouble::Trouble;
 /// So many files wait for their flush at once. Until then they stay open, and a process may have only so many.
 const MOST_OPEN: usize = 128;
 
-/// What emptying one journal has gathered so far.
-#[derive(Default)]
-struct Haul {
+/// A pack on its way, and the logs in it.
+struct Bundle {
+    kind: PackKind,
     pack: Option<FramedWriter>,
-    packed: Vec<ExecutionId>,
+    ids: Vec<ExecutionId>,
+}
+
+impl Bundle {
+    const fn new(kind: PackKind) -> Self {
+        Self { kind, pack: None, ids: Vec::new() }
+    }
+
+    /// Takes one log's entries. A pack that could not be written is no good for the other logs either.
+    fn push(&mut self, packs: &Packs, id: ExecutionId, entries: &[Entry]) -> Result<(), Trouble> {
+        if self.pack.is_none() {
+            self.pack = Some(packs.write(self.kind)?);
+        }
+        let pack = self.pack.as_mut().expect("just begun");
+        self.ids.push(id);
+        entries.iter().try_for_each(|entry| pack.push(entry))
+    }
+
+    fn finish(&mut self, packs: &Packs, medium: &Medium) -> Result<(), Trouble> {
+        if let (Some(pack), Some(min), Some(max)) = (self.pack.take(), self.ids.first(), self.ids.last()) {
+            packs.add(self.kind, pack, (*min, *max), medium)?;
+        }
+        Ok(())
+    }
+}
+
+/// What emptying one journal has gathered so far.
+struct Haul {
+    ended: Bundle,
+    open: Bundle,
     flush: Vec<Arc<DataFile>>,
     pruned: Vec<ExecutionId>,
     pruned_bytes: u64,
@@ -35,6 +66,18 @@ struct Haul {
 }
 
 impl Haul {
+    const fn new() -> Self {
+        Self {
+            ended: Bundle::new(PackKind::Ended),
+            open: Bundle::new(PackKind::Open),
+            flush: Vec::new(),
+            pruned: Vec::new(),
+            pruned_bytes: 0,
+            damaged: false,
+            incomplete: false,
+        }
+    }
+
     /// Puts what was copied into files of their own on stable storage.
     fn settle(&mut self) -> Result<(), Trouble> {
         self.flush.drain(..).try_for_each(|file| file.flush_now())
@@ -57,12 +100,16 @@ impl Core {
 
     fn empty_journal(&self, number: u32, horizon: Option<i64>) -> Result<Pruned, LogError> {
         let ids = self.journals.lock().ids(number);
-        let mut haul = Haul::default();
+        let mut haul = Haul::new();
         for id in ids {
             self.writable()?;
             let cell = self.checkout(id);
             match self.with(&cell, |state| Ok(self.haul(number, horizon, state, &mut haul)?)) {
-                Ok(entries) => self.pack(id, &entries, &mut haul)?,
+                Ok(Some((kind, entries))) => match kind {
+                    PackKind::Ended => haul.ended.push(&self.packs, id, &entries)?,
+                    PackKind::Open => haul.open.push(&self.packs, id, &entries)?,
+                },
+                Ok(None) => {}
                 // The next log would not find more room.
                 Err(LogError::NoSpace) => return Err(LogError::NoSpace),
                 Err(error) => {
@@ -74,16 +121,11 @@ impl Core {
                 haul.settle()?;
             }
         }
-        if let (Some(pack), Some(min), Some(max)) = (haul.pack.take(), haul.packed.first(), haul.packed.last()) {
-            self.packs.add(pack, *min, *max, &self.medium)?;
-        }
+        haul.ended.finish(&self.packs, &self.medium)?;
+        haul.open.finish(&self.packs, &self.medium)?;
         haul.settle()?;
-        for id in haul.packed.iter().chain(&haul.pruned) {
-            // Loaded anew, it will be found in the pack; until the journal is gone it is found in both.
-            if let Some(cell) = self.registry.peek(*id) {
-                *cell.state.lock() = None;
-            }
-        }
+        // Loaded anew, a log will be found in its pack; until the journal is gone it is found in both.
+        haul.ended.ids.iter().chain(&haul.open.ids).chain(&haul.pruned).for_each(|id| self.let_go(*id));
         if haul.incomplete {
             return Ok(Pruned::default());
         }
@@ -94,52 +136,94 @@ impl Core {
         };
         for id in &haul.pruned {
             self.tails.forget(*id);
-            if let Some(cell) = self.registry.peek(*id) {
-                *cell.state.lock() = None;
-            }
+            self.let_go(*id);
         }
         self.medium.flush_directory(&dir)?;
         Ok(Pruned { logs: haul.pruned.len() as u64, bytes: haul.pruned_bytes })
     }
 
     /// Takes one log's entries out of a journal; those that belong into a pack are returned, all or none.
-    fn haul(&self, number: u32, horizon: Option<i64>, state: &mut LogState, haul: &mut Haul) -> Result<Vec<Entry>, Trouble> {
-        if state.big.is_none() && !state.is_sealed() {
-            self.spill(state)?;
-        }
-        if let Some(big) = &state.big {
-            haul.flush.extend(big.plain_files());
-            return Ok(Vec::new());
-        }
-        if horizon.is_some_and(|horizon| state.is_older_than(horizon)) {
+    fn haul(
+        &self,
+        number: u32,
+        horizon: Option<i64>,
+        state: &mut LogState,
+        haul: &mut Haul,
+    ) -> Result<Option<(PackKind, Vec<Entry>)>, Trouble> {
+        // One whose beginning stands elsewhere goes with the pack that it will be whole in: without its end the beginning would look like a log that goes on.
+        let is_whole_here = state.big.is_none() && state.packed.iter().all(|pack| pack.kind == PackKind::Ended);
+        if is_whole_here && horizon.is_some_and(|horizon| state.is_older_than(horizon)) {
             haul.pruned.push(state.id);
             haul.pruned_bytes += state.summary.stored_bytes;
-            return Ok(Vec::new());
+            return Ok(None);
         }
-        let mut known = Summary::default();
-        let packed: Vec<Source> = self.pack_sources(&state.packed, state.id, Seek::Line(0))?;
-        fold(state.id, packed, &mut known)?;
-        let source = self.journals.lock().source_in(number, state.id);
-        let mut entries = Vec::new();
-        let all_good = copy(state.id, source.into_iter().collect(), &mut known, |entry, _| {
-            entries.push(entry.clone());
-            Ok(())
-        })?;
-        haul.damaged |= !all_good;
-        Ok(entries)
+        let kind = if state.is_sealed() { PackKind::Ended } else { PackKind::Open };
+        if state.big.is_none() {
+            // An ended log is whole in its pack: the one with its beginning goes before it.
+            let (moved, beginnings): (Vec<_>, Vec<_>) = state.packed.iter().copied().partition(|pack| pack.kind == kind);
+            let mut known = Summary::default();
+            fold(state.id, self.pack_sources(&moved, state.id, Seek::Line(0))?, &mut known)?;
+            let mut sources = self.pack_sources(&beginnings, state.id, Seek::Line(0))?;
+            sources.extend(self.journals.lock().source_in(number, state.id));
+            let mut entries = Vec::new();
+            let all_good = copy(state.id, sources, &mut known, |entry, _| {
+                entries.push(entry.clone());
+                Ok(())
+            })?;
+            haul.damaged |= !all_good;
+            if entries.is_empty() || kind == PackKind::Ended || state.packed.is_empty() {
+                return Ok(Some((kind, entries)).filter(|(_, entries)| !entries.is_empty()));
+            }
+            // Only a beginning is packed: a log that goes on for long would stand in many packs.
+            self.spill(state)?;
+        }
+        haul.flush.extend(state.big.iter().flat_map(|big| big.plain_files()));
+        Ok(None)
     }
 
-    /// Writes one log's entries. A pack that could not be written is no good for the other logs either.
-    fn pack(&self, id: ExecutionId, entries: &[Entry], haul: &mut Haul) -> Result<(), Trouble> {
-        if entries.is_empty() {
-            return Ok(());
+    /// Makes a log be loaded anew at its next use. One with files of its own is complete in them, and they may have to be flushed.
+    fn let_go(&self, id: ExecutionId) {
+        if let Some(cell) = self.registry.peek(id) {
+            let mut slot = cell.state.lock();
+            if slot.as_ref().is_some_and(|state| state.big.is_none()) {
+                *slot = None;
+            }
         }
-        if haul.pack.is_none() {
-            haul.pack = Some(self.packs.write()?);
+    }
+
+    /// Does away with a pack of beginnings: what still goes on gets files of its own, the rest is whole elsewhere. One that is damaged is left as it is.
+    /// The caller holds the maintenance lock.
+    pub(crate) fn dissolve(&self, name: PackName) -> Result<(), LogError> {
+        let Some(framed) = self.packs.framed(name)? else { return Ok(()) };
+        let damaged = || Trouble::Corrupt { path: self.packs.path(name), what: "a frame" };
+        let ids = framed.ids()?.ok_or_else(damaged)?;
+        let mut haul = Haul::new();
+        for id in &ids {
+            self.writable()?;
+            let cell = self.checkout(*id);
+            self.with(&cell, |state| {
+                // What cannot be read elsewhere may be whole only here.
+                if state.big.is_none() && state.end_unknown {
+                    return Err(LogError::Damaged { after_line: state.summary.next_line - 1 });
+                }
+                let is_whole = state.is_sealed() && state.packed.iter().any(|pack| pack.kind == PackKind::Ended);
+                if state.big.is_none() && !is_whole {
+                    self.spill(state)?;
+                    if state.is_sealed() {
+                        self.order(Chore::Compress(state.id));
+                    }
+                }
+                haul.flush.extend(state.big.iter().flat_map(|big| big.plain_files()));
+                Ok(())
+            })?;
+            if haul.flush.len() >= MOST_OPEN {
+                haul.settle()?;
+            }
         }
-        let pack = haul.pack.as_mut().expect("just begun");
-        haul.packed.push(id);
-        entries.iter().try_for_each(|entry| pack.push(entry))
+        haul.settle()?;
+        ids.iter().for_each(|id| self.let_go(*id));
+        self.packs.remove(name)?;
+        Ok(self.medium.flush_directory(self.packs.dir())?)
     }
 
     /// Tells of a log that is left as it is, so that it does not stop the work on others. Fails if nothing can be written any more.

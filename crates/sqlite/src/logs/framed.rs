@@ -18,7 +18,9 @@ use bytes::{Buf, Bytes};
 use runvoy_model::id::ExecutionId;
 
 use super::entry::Entry;
-use super::format::{ENTRY_HEADER, FILE_HEADER, FileHeader, Kind, Sealed, VERSION, decode_file_header, encode_file_header, u32_at, u64_at};
+use super::format::{
+    ENTRY_HEADER, FILE_HEADER, FileHeader, Header, Kind, Sealed, VERSION, decode_file_header, encode_file_header, u32_at, u64_at,
+};
 use super::index::{Point, Seek};
 use super::medium::Medium;
 use super::summary::Summary;
@@ -140,18 +142,38 @@ impl Framed {
         let Some(mut frame) = self.frame(self.places.len() - 1)? else { return Ok(None) };
         let mut latest = last.point.max_before;
         while !frame.is_empty() {
-            let entry = Sealed::decode(&frame, 0).filter(|entry| entry.header.stored_len() <= frame.len() as u64);
-            let Some(entry) = entry else { return Ok(None) };
-            latest = latest.max(entry.header.max_at);
-            frame.advance(ENTRY_HEADER + entry.header.payload_len as usize);
+            let Some(header) = next_header(&mut frame) else { return Ok(None) };
+            latest = latest.max(header.max_at);
         }
         Ok(Some(latest))
+    }
+
+    /// The logs with entries here, in order; `None` if some of it cannot be read.
+    pub(crate) fn ids(&self) -> Result<Option<Vec<ExecutionId>>, Trouble> {
+        let mut ids = Vec::new();
+        for index in 0..self.places.len() {
+            let Some(mut frame) = self.frame(index)? else { return Ok(None) };
+            while !frame.is_empty() {
+                let Some(header) = next_header(&mut frame) else { return Ok(None) };
+                if ids.last() != Some(&header.id) {
+                    ids.push(header.id);
+                }
+            }
+        }
+        Ok(Some(ids))
     }
 
     /// How many logs have entries here.
     pub(crate) fn logs(&self) -> u64 {
         self.logs
     }
+}
+
+/// Takes an entry off the front of a frame; `None` if it is damaged.
+fn next_header(frame: &mut Bytes) -> Option<Header> {
+    let entry = Sealed::decode(frame, 0).filter(|entry| entry.header.stored_len() <= frame.len() as u64)?;
+    frame.advance(ENTRY_HEADER + entry.header.payload_len as usize);
+    Some(entry.header)
 }
 
 impl Place {

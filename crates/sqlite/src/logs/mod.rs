@@ -6,9 +6,9 @@
 //! append ──► journal/00000007.rvj          small logs share one append-only file
 //!                │  log passes spill_bytes       │  journal passes journal_bytes
 //!                ▼                                ▼
-//!            big/<shard>/<id>/000001.seg     pack/00000003-<min id>-<max id>.pack     (sealed logs, compressed)
-//!                │  sealed                        open logs of that journal get their own `big` directory
-//!                ▼
+//!            big/<shard>/<id>/000001.seg     pack/00000003-<min id>-<max id>.pack        sealed logs, compressed
+//!                │  sealed                   pack/00000004-<min id>-<max id>-open.pack   beginnings of open ones, of those that wait above all;
+//!                ▼                           an open log with more than a beginning gets its own `big` directory
 //!            big/<shard>/<id>/000001.segz    compressed, with a footer index
 //! ```
 //!
@@ -24,6 +24,9 @@
 //! A log that has a `big` directory is complete there. The copy into it is not flushed at once; if power fails before it was,
 //! the journal still holds the original (a journal is removed only after everything copied out of it was flushed), and loading
 //! the log copies what the directory lacks ("healing").
+//!
+//! A beginning is packed once, and copied into the pack of its whole log when that has ended. A pack of beginnings goes before any pack that may
+//! hold an end of one of its logs: a log that has lost its end would look as if it went on.
 //!
 //! # What a crash may cost
 //!

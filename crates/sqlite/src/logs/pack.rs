@@ -1,5 +1,5 @@
-//! The packs: sealed small logs, sorted by execution and compressed. Their names carry the range of ids in them, so
-//! starting reads no pack, and looking for a log opens only those that may hold it.
+//! The packs: small logs, sorted by execution and compressed. Ended logs are whole in theirs; beginnings of logs that go on stand in packs of their
+//! own. Their names carry the range of ids in them, so starting reads no pack, and looking for a log opens only those that may hold it.
 
 use std::collections::VecDeque;
 use std::os::unix::fs::MetadataExt;
@@ -18,12 +18,25 @@ const FRAME_BYTES: usize = 128 << 10;
 /// So many footers are kept in memory, some 20 KB each.
 const OPEN_PACKS: usize = 64;
 
+/// What a pack holds. Part of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PackKind {
+    /// Logs that were sealed, each from its beginning.
+    Ended,
+    /// Beginnings of logs that go on elsewhere.
+    Open,
+}
+
+/// How the names of packs with beginnings end.
+const OPEN: &str = "open";
+
 /// A pack, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PackName {
     pub(crate) number: u32,
     pub(crate) min: ExecutionId,
     pub(crate) max: ExecutionId,
+    pub(crate) kind: PackKind,
 }
 
 impl PackName {
@@ -32,11 +45,25 @@ impl PackName {
         let number = parts.next()?.parse().ok()?;
         let min = parts.next()?.parse::<Id>().ok()?;
         let max = parts.next()?.parse::<Id>().ok()?;
-        parts.next().is_none().then_some(Self { number, min: ExecutionId(min), max: ExecutionId(max) })
+        let kind = match parts.next() {
+            None => PackKind::Ended,
+            Some(OPEN) => PackKind::Open,
+            Some(_) => return None,
+        };
+        parts.next().is_none().then_some(Self { number, min: ExecutionId(min), max: ExecutionId(max), kind })
+    }
+
+    /// Whether it holds beginnings, some of them of logs from before `horizon` (Unix milliseconds).
+    pub(crate) fn is_open_since_before(&self, horizon: i64) -> bool {
+        self.kind == PackKind::Open && self.min.0.unix_ms() < horizon
     }
 
     fn file_name(&self) -> String {
-        format!("{:08}-{}-{}.pack", self.number, self.min, self.max)
+        let Self { number, min, max, kind } = self;
+        match kind {
+            PackKind::Ended => format!("{number:08}-{min}-{max}.pack"),
+            PackKind::Open => format!("{number:08}-{min}-{max}-{OPEN}.pack"),
+        }
     }
 }
 
@@ -48,7 +75,7 @@ pub(crate) struct Packs {
 
 struct Shelf {
     names: Vec<PackName>,
-    open: VecDeque<(u32, Arc<Framed>)>,
+    open: VecDeque<(PackName, Arc<Framed>)>,
 }
 
 impl Packs {
@@ -84,7 +111,7 @@ impl Packs {
             if !shelf.names.contains(&name) {
                 return Ok(None);
             }
-            if let Some(at) = shelf.open.iter().position(|(number, _)| *number == name.number) {
+            if let Some(at) = shelf.open.iter().position(|(open, _)| *open == name) {
                 let hit = shelf.open.remove(at).expect("found there");
                 let framed = hit.1.clone();
                 shelf.open.push_back(hit);
@@ -96,7 +123,7 @@ impl Packs {
             Err(Trouble::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(other) => return Err(other),
         };
-        self.keep_open(name.number, framed.clone());
+        self.keep_open(name, framed.clone());
         Ok(Some(framed))
     }
 
@@ -122,26 +149,39 @@ impl Packs {
         }
     }
 
-    fn keep_open(&self, number: u32, framed: Arc<Framed>) {
+    /// Keeps a pack at hand, unless it was removed meanwhile.
+    fn keep_open(&self, name: PackName, framed: Arc<Framed>) {
         let mut shelf = self.shelf.lock();
-        shelf.open.push_back((number, framed));
+        if shelf.names.contains(&name) {
+            shelf.open.push_back((name, framed));
+        }
         if shelf.open.len() > OPEN_PACKS {
             shelf.open.pop_front();
         }
     }
 
-    /// Begins a pack.
-    pub(crate) fn write(&self) -> Result<FramedWriter, Trouble> {
-        FramedWriter::create(self.dir.join("next.tmp"), FRAME_BYTES, i64::MIN)
+    /// Begins a pack. One of each kind may be written at a time.
+    pub(crate) fn write(&self, kind: PackKind) -> Result<FramedWriter, Trouble> {
+        let temporary = match kind {
+            PackKind::Ended => "next.tmp",
+            PackKind::Open => "next-open.tmp",
+        };
+        FramedWriter::create(self.dir.join(temporary), FRAME_BYTES, i64::MIN)
     }
 
     /// Completes a pack that holds logs from `min` to `max` and lets readers find it.
-    pub(crate) fn add(&self, writer: FramedWriter, min: ExecutionId, max: ExecutionId, medium: &Medium) -> Result<PackName, Trouble> {
+    pub(crate) fn add(
+        &self,
+        kind: PackKind,
+        writer: FramedWriter,
+        (min, max): (ExecutionId, ExecutionId),
+        medium: &Medium,
+    ) -> Result<PackName, Trouble> {
         let number = self.shelf.lock().names.last().map_or(1, |last| last.number + 1);
-        let name = PackName { number, min, max };
+        let name = PackName { number, min, max, kind };
         let framed = writer.finish(None, &self.path(name), medium)?;
-        self.keep_open(number, Arc::new(framed));
         self.shelf.lock().names.push(name);
+        self.keep_open(name, Arc::new(framed));
         Ok(name)
     }
 
@@ -153,8 +193,14 @@ impl Packs {
         // Only now: a pack that could not be removed is still read.
         let mut shelf = self.shelf.lock();
         shelf.names.retain(|other| *other != name);
-        shelf.open.retain(|(number, _)| *number != name.number);
+        shelf.open.retain(|(open, _)| *open != name);
         Ok(bytes)
+    }
+
+    /// Whether a pack of beginnings from before `horizon` (Unix milliseconds) is left that may hold one of these logs.
+    pub(crate) fn may_begin(&self, min: ExecutionId, max: ExecutionId, horizon: i64) -> bool {
+        let shelf = self.shelf.lock();
+        shelf.names.iter().any(|name| name.is_open_since_before(horizon) && name.min <= max && min <= name.max)
     }
 
     pub(crate) fn path(&self, name: PackName) -> PathBuf {

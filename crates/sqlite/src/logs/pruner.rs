@@ -8,6 +8,7 @@ use runvoy_ports::log::{LogError, Pruned};
 
 use super::core::Core;
 use super::keeper::big_directories;
+use super::pack::PackKind;
 use super::trouble::Trouble;
 
 impl Core {
@@ -21,6 +22,7 @@ impl Core {
             self.journals.lock().rotate()?;
         }
         let mut pruned = self.compact(Some(before))?;
+        self.dissolve_packs(before)?;
         let from_packs = self.prune_packs(before)?;
         pruned.logs += from_packs.logs;
         pruned.bytes += from_packs.bytes;
@@ -43,10 +45,26 @@ impl Core {
         Ok(pruned)
     }
 
+    /// Does away with packs of beginnings of which a log may be old. Before other packs: without its end a log would look like one that goes on. One that cannot be
+    /// done away with keeps what may belong to it.
+    fn dissolve_packs(&self, before: i64) -> Result<(), LogError> {
+        for name in self.packs.names().into_iter().filter(|name| name.is_open_since_before(before)) {
+            match self.dissolve(name) {
+                Ok(()) => {}
+                Err(LogError::NoSpace) => return Err(LogError::NoSpace),
+                Err(error) => self.pass_over(&self.packs.path(name).display(), &error)?,
+            }
+        }
+        Ok(())
+    }
+
     fn prune_packs(&self, before: i64) -> Result<Pruned, LogError> {
         let mut pruned = Pruned::default();
-        for name in self.packs.names() {
+        for name in self.packs.names().into_iter().filter(|name| name.kind == PackKind::Ended) {
             self.writable()?;
+            if self.packs.may_begin(name.min, name.max, before) {
+                continue;
+            }
             let taken = match self.packs.is_older_than(name, before) {
                 Ok(false) => continue,
                 Ok(true) => {
@@ -81,8 +99,8 @@ impl Core {
     }
 
     fn prune_big(&self, id: ExecutionId, dir: &Path, before: i64) -> Result<Option<u64>, LogError> {
-        if self.journals.lock().knows(id) {
-            // Its journal was kept; the log would come back from there without the rest.
+        if self.journals.lock().knows(id) || self.packs.may_begin(id, id, before) {
+            // Its journal or the pack with its beginning was kept; the log would come back from there without the rest.
             return Ok(None);
         }
         let cell = self.checkout(id);

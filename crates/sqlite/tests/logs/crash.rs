@@ -34,13 +34,18 @@ async fn fill(dir: &Path) -> Vec<Vec<Line>> {
     all
 }
 
-async fn check(dir: &Path, expected: &[Vec<Line>], what: &str) {
+/// Those that `fill` has sealed.
+fn is_even(log: usize) -> bool {
+    log < 8 && log.is_multiple_of(2)
+}
+
+async fn check(dir: &Path, expected: &[Vec<Line>], is_sealed: fn(usize) -> bool, what: &str) {
     for round in ["as found", "done again", "opened again"] {
         let store = open(dir);
         for (log, text) in expected.iter().enumerate() {
             assert_eq!(&whole(&store, id(log as u64)).await, text, "{what}, {round}, log {log}");
             let extent = store.extent(id(log as u64)).await.expect("extent");
-            assert_eq!(extent.sealed, log < 8 && log % 2 == 0, "{what}, {round}, log {log}");
+            assert_eq!(extent.sealed, is_sealed(log), "{what}, {round}, log {log}");
             let repeat = store.append(id(log as u64), append(1, Some(1), &text[..3])).await.expect("a repeat");
             assert_eq!((repeat.next_line, repeat.next_seq), (text.len() as u64 + 1, text.len() as u64 + 1), "{what}, {round}");
         }
@@ -70,6 +75,15 @@ fn added(before: &Path, after: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     new.map(|path| (path.clone(), std::fs::read(after.join(path)).expect("read"))).collect()
 }
 
+/// The same without the journal that is written next.
+fn moved(before: &Path, after: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    added(before, after).into_iter().filter(|(path, _)| path.extension().is_none_or(|extension| extension != "rvj")).collect()
+}
+
+fn of_kind(files: &[(PathBuf, Vec<u8>)], extension: &str) -> Vec<(PathBuf, Vec<u8>)> {
+    files.iter().filter(|(path, _)| path.extension().is_some_and(|e| e == extension)).cloned().collect()
+}
+
 #[test]
 fn a_crash_while_a_journal_is_emptied_neither_loses_nor_repeats_a_record() {
     run(async {
@@ -77,23 +91,60 @@ fn a_crash_while_a_journal_is_emptied_neither_loses_nor_repeats_a_record() {
         let expected = fill(before.path()).await;
         copy_dir(before.path(), after.path());
         open(after.path()).compact().expect("compacts");
-        let new: Vec<_> = added(before.path(), after.path()).into_iter().filter(|(path, _)| !path.ends_with("00000002.rvj")).collect();
-        let is = |extension: &'static str| move |(path, _): &&(PathBuf, Vec<u8>)| path.extension().is_some_and(|e| e == extension);
-        let packs: Vec<_> = new.iter().filter(is("pack")).cloned().collect();
-        let segments: Vec<_> = new.iter().filter(is("seg")).cloned().collect();
-        assert!(packs.len() == 1 && segments.len() >= 4, "the test has what it is about: {} {}", packs.len(), segments.len());
+        let new = moved(before.path(), after.path());
+        let packs = of_kind(&new, "pack");
+        assert!(packs.len() == 2 && of_kind(&new, "seg").is_empty(), "the test has what it is about: {} packs", packs.len());
 
-        check(state(before.path(), &[]).path(), &expected, "before anything").await;
-        check(state(before.path(), &packs).path(), &expected, "pack there, journal too").await;
-        check(state(before.path(), &segments).path(), &expected, "segments there, journal too").await;
-        check(state(before.path(), &new).path(), &expected, "all there, journal too").await;
-        let temporary = [(PathBuf::from("pack/next.tmp"), packs[0].1[..packs[0].1.len() / 2].to_vec())];
-        check(state(before.path(), &temporary).path(), &expected, "half a pack under its temporary name").await;
+        check(state(before.path(), &[]).path(), &expected, is_even, "before anything").await;
+        for (number, pack) in packs.iter().enumerate() {
+            check(
+                state(before.path(), std::slice::from_ref(pack)).path(),
+                &expected,
+                is_even,
+                &format!("pack {number} there, journal too"),
+            )
+            .await;
+        }
+        check(state(before.path(), &new).path(), &expected, is_even, "all there, journal too").await;
+        for (name, (_, bytes)) in ["pack/next.tmp", "pack/next-open.tmp"].iter().zip(&packs) {
+            let temporary = [(PathBuf::from(name), bytes[..bytes.len() / 2].to_vec())];
+            check(state(before.path(), &temporary).path(), &expected, is_even, "half a pack under its temporary name").await;
+        }
+        check(after.path(), &expected, is_even, "after everything").await;
+    });
+}
+
+#[test]
+fn a_crash_while_logs_whose_beginning_is_packed_are_moved_neither_loses_nor_repeats_a_record() {
+    run(async {
+        let (before, after) = (tempfile::tempdir().expect("dir"), tempfile::tempdir().expect("dir"));
+        let mut expected = fill(before.path()).await;
+        {
+            let store = open(before.path());
+            store.compact().expect("compacts");
+            for log in [1, 3, 5, 7] {
+                let (next, line) = (expected[log].len() as u64 + 1, Line::new(5_000, "goes on"));
+                store.append(id(log as u64), append(1, Some(next), std::slice::from_ref(&line))).await.expect("appends");
+                expected[log].push(line);
+            }
+            store.seal(id(7), expected[7].len() as u64).await.expect("seals");
+        }
+        copy_dir(before.path(), after.path());
+        open(after.path()).compact().expect("compacts");
+        let new = moved(before.path(), after.path());
+        let (packs, segments) = (of_kind(&new, "pack"), of_kind(&new, "seg"));
+        assert!(packs.len() == 1 && segments.len() == 3, "the test has what it is about: {} {}", packs.len(), segments.len());
+        let is_sealed = |log| is_even(log) || log == 7;
+
+        check(state(before.path(), &[]).path(), &expected, is_sealed, "before anything").await;
+        check(state(before.path(), &packs).path(), &expected, is_sealed, "pack there, journal too").await;
+        check(state(before.path(), &segments).path(), &expected, is_sealed, "segments there, journal too").await;
+        check(state(before.path(), &new).path(), &expected, is_sealed, "all there, journal too").await;
         for part in [0, 7, 16, 40, 130, 300] {
             let torn: Vec<_> = segments.iter().map(|(path, bytes)| (path.clone(), bytes[..bytes.len().min(part)].to_vec())).collect();
-            check(state(before.path(), &torn).path(), &expected, "segments cut short, journal there").await;
+            check(state(before.path(), &torn).path(), &expected, is_sealed, "segments cut short, journal there").await;
         }
-        check(after.path(), &expected, "after everything").await;
+        check(after.path(), &expected, is_sealed, "after everything").await;
     });
 }
 
