@@ -19,6 +19,8 @@ use runvoy_model::view::{PassOver, Standing, View, Writes};
 use rusqlite::Connection;
 
 use crate::fault::Fault;
+use crate::passed::Passed;
+use crate::ready::Ask;
 use crate::receipt;
 use crate::record::{self, Columns};
 use crate::span::Hour;
@@ -30,12 +32,14 @@ use crate::{event, lock, ready, registry};
 pub(crate) struct Memory {
     pub(crate) hour: Hour,
     key_days: Option<Vec<i64>>,
+    passed: Passed,
 }
 
 impl Memory {
     pub(crate) fn forget(&mut self) {
         self.hour.forget();
         self.key_days = None;
+        self.passed.forget();
     }
 
     /// After a prune took days away.
@@ -131,6 +135,9 @@ impl<'w> Desk<'w> {
         let columns = Columns::of(execution);
         if let Some(seen) = self.seen.iter_mut().find(|seen| seen.id == execution.id) {
             record::update(self.conn, seen.seq, seen.columns, execution)?;
+            if !columns.stands_like(seen.columns) {
+                self.memory.passed.comes(execution);
+            }
             seen.columns = columns;
             return Ok(());
         }
@@ -139,6 +146,7 @@ impl<'w> Desk<'w> {
         }
         let job = execution.spec.task.as_ref().map(|task| self.jobs.seq(self.conn, task.job)).transpose()?;
         let seq = record::insert(self.conn, execution, job)?;
+        self.memory.passed.comes(execution);
         self.seen.push(Seen { id: execution.id, seq, columns });
         Ok(())
     }
@@ -217,6 +225,62 @@ impl View for Desk<'_> {
     }
 
     fn ready(&mut self, queues: &[Name], serves: &[Needs], now: UnixMs, max: usize, pass: &PassOver) -> Result<Vec<ExecutionId>, Fault> {
-        ready::first(self.conn, queues, serves, now, max, pass)
+        ready::first(self.conn, &mut self.memory.passed, &Ask { queues, serves, now, max, pass })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use runvoy_model::command::{LeaseRequest, Submit, Worker};
+    use runvoy_model::id::{LeaseId, StepId, WorkerId};
+    use runvoy_model::spec::{LOCAL_IMAGE, Labels, Spec};
+    use runvoy_model::step::Actor;
+
+    use super::*;
+
+    fn apply(conn: &Connection, memory: &mut Memory, number: u8, command: &Command) -> Answer {
+        let actor = Actor::User { email: "ana@x".into() };
+        let id = StepId::from_bytes([number; 16]);
+        let step = Step { id, at: UnixMs(1_000), actor, request_id: String::new(), audit: None, authority: None };
+        Desk::new(conn, memory, false).apply(&AuditKey::new([7; 32]), &step, command).expect("an answer")
+    }
+
+    fn queue() -> Name {
+        Name::new("default").expect("a name")
+    }
+
+    fn gpu(kind: &str) -> Labels {
+        [("gpu".into(), kind.into())].into()
+    }
+
+    fn submit(number: u8, kind: &str) -> Command {
+        let spec = Spec { command: "true".into(), image: LOCAL_IMAGE.into(), worker_labels: gpu(kind), ..Spec::lost(queue(), 3) };
+        Command::Submit(Submit { id: ExecutionId::from_bytes([number; 16]), spec, created_by: "ana@x".into(), key: None, lease_to: None })
+    }
+
+    fn lease(number: u8) -> Command {
+        let id = WorkerId::from_bytes([9; 16]);
+        let (host, runner, serves) = ("a".into(), "process".into(), Needs::ALL.to_vec());
+        let worker = Worker { id, host, runner, in_process: true, serves, labels: gpu("t4") };
+        let leases = vec![LeaseId::from_bytes([number; 16])];
+        Command::Lease(LeaseRequest { worker, queues: vec![queue()], leases, ttl_ms: 30_000, begin: true, lost_after_ms: None })
+    }
+
+    #[test]
+    fn whoever_is_back_in_line_after_a_rollback_is_found() {
+        let mut conn = Connection::open_in_memory().expect("a database in memory");
+        crate::schema::migrate(&mut conn).expect("an empty store can be migrated");
+        let mut memory = Memory::default();
+        apply(&conn, &mut memory, 1, &submit(1, "t4"));
+        apply(&conn, &mut memory, 2, &submit(2, "h100"));
+        conn.execute_batch("BEGIN").expect("a transaction");
+        for (number, expected) in [(3, 1), (4, 0)] {
+            let answer = apply(&conn, &mut memory, number, &lease(number));
+            assert!(matches!(&answer, Answer::Leased(leased) if leased.len() == expected), "{answer:?}");
+        }
+        conn.execute_batch("ROLLBACK").expect("a rollback");
+        memory.forget();
+        let answer = apply(&conn, &mut memory, 5, &lease(5));
+        assert!(matches!(&answer, Answer::Leased(leased) if leased.len() == 1), "{answer:?}");
     }
 }

@@ -16,6 +16,7 @@ pub mod logs;
 mod node;
 mod open;
 mod page;
+mod passed;
 mod poison;
 mod port;
 mod queue;

@@ -2,7 +2,8 @@
 //!
 //! Those who ask for labels of a worker stand in lines of their own, so that a worker without labels never meets them; one that has labels looks at
 //! each of them until it has enough. So does whoever passes over users. Both cost a row each, a few microseconds, and nobody else writes meanwhile: beyond
-//! so many that do not fit, a look gives up, and those behind them wait.
+//! so many that do not fit, a look gives up. Those before the first whose labels fit are remembered as passed, so that nobody looks at them again and the
+//! next look goes on where this one ended.
 
 use runvoy_model::execution::Place;
 use runvoy_model::id::ExecutionId;
@@ -14,6 +15,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde::Deserialize;
 
 use crate::fault::Fault;
+use crate::passed::{Passed, Passer, Spot};
 use crate::record::{id_column, text};
 
 /// So many of users who have their share are passed over in one look at those of one priority.
@@ -21,24 +23,29 @@ const MOST_PASSED: usize = 100_000;
 /// One whose labels do not fit counts for so many: its spec has to be read.
 const UNFIT_COUNTS: usize = 10;
 
+/// Who is asked for.
+pub(crate) struct Ask<'q> {
+    pub(crate) queues: &'q [Name],
+    pub(crate) serves: &'q [Needs],
+    pub(crate) now: UnixMs,
+    pub(crate) max: usize,
+    pub(crate) pass: &'q PassOver,
+}
+
 /// The first executions that can be leased now. What is in backoff is passed over, not waited for.
-pub(crate) fn first(
-    conn: &Connection,
-    queues: &[Name],
-    serves: &[Needs],
-    now: UnixMs,
-    max: usize,
-    pass: &PassOver,
-) -> Result<Vec<ExecutionId>, Fault> {
+pub(crate) fn first(conn: &Connection, passed: &mut Passed, ask: &Ask<'_>) -> Result<Vec<ExecutionId>, Fault> {
+    let Ask { queues, serves, pass, .. } = *ask;
     let mut found = Vec::new();
     for queue in distinct(queues) {
         for line in Line::ALL.into_iter().filter(|line| serves.contains(&line.needs) && !(line.labelled && pass.labels.is_empty())) {
             let mut after = line.number(0);
             while let Some(next) = next_number(conn, queue, after, line)? {
                 after = next;
-                let look = Look { queue, line, number: next, now, max };
-                if line.labelled || pass.users.iter().any(|(of, _)| of == queue) {
-                    look.take_fitting(conn, pass, &mut found)?;
+                let look = Look { ask, queue, line, number: next };
+                if line.labelled {
+                    look.take_labelled(conn, passed, &mut found)?;
+                } else if pass.users.iter().any(|(of, _)| of == queue) {
+                    look.take_fitting(conn, Spot::START, &mut found)?;
                 } else {
                     look.take(conn, &mut found)?;
                 }
@@ -46,7 +53,7 @@ pub(crate) fn first(
         }
     }
     found.sort_unstable();
-    found.truncate(max);
+    found.truncate(ask.max);
     Ok(found.into_iter().map(|place| place.id).collect())
 }
 
@@ -73,11 +80,10 @@ pub(crate) fn next(conn: &Connection, queues: &[Name], serves: &[Needs]) -> Resu
 
 /// A look at those of one priority in a line.
 struct Look<'q> {
+    ask: &'q Ask<'q>,
     queue: &'q Name,
     line: Line,
     number: i64,
-    now: UnixMs,
-    max: usize,
 }
 
 impl Look<'_> {
@@ -91,39 +97,60 @@ impl Look<'_> {
             "SELECT id, ready_at FROM executions INDEXED BY executions_ready \
              WHERE queue = ?1 AND priority = ?2 AND ready_at <= ?3 ORDER BY ready_at, id LIMIT ?4",
         )?;
-        let limit = i64::try_from(self.max).unwrap_or(i64::MAX);
-        let mut rows = statement.query(params![self.queue.as_str(), self.number, self.now.0, limit])?;
+        let limit = i64::try_from(self.ask.max).unwrap_or(i64::MAX);
+        let mut rows = statement.query(params![self.queue.as_str(), self.number, self.ask.now.0, limit])?;
         while let Some(row) = rows.next()? {
             found.push(self.place(row.get(1)?, id_column(row, 0)?));
         }
         Ok(())
     }
 
-    /// The same, of those that are not passed over.
-    fn take_fitting(&self, conn: &Connection, pass: &PassOver, found: &mut Vec<Place>) -> Result<(), Fault> {
-        let mut statement = conn.prepare_cached(
-            "SELECT id, ready_at, created_by, spec FROM executions INDEXED BY executions_ready \
-             WHERE queue = ?1 AND priority = ?2 AND ready_at <= ?3 ORDER BY ready_at, id",
-        )?;
-        let mut rows = statement.query(params![self.queue.as_str(), self.number, self.now.0])?;
-        let (mut left, mut patience) = (self.max, MOST_PASSED);
-        while left > 0 && patience > 0 {
-            let Some(row) = rows.next()? else { break };
-            let user = std::str::from_utf8(text(row, 2)?).unwrap_or_default();
-            if pass.has_user(self.queue, user) {
-                patience -= 1;
-                continue;
-            }
-            if self.line.labelled && !fits(text(row, 3)?, pass)? {
-                patience = patience.saturating_sub(UNFIT_COUNTS);
-                continue;
-            }
-            found.push(self.place(row.get(1)?, id_column(row, 0)?));
-            left -= 1;
+    /// The same, of those that fit the worker's labels, from where the last look at them ended.
+    fn take_labelled(&self, conn: &Connection, passed: &mut Passed, found: &mut Vec<Place>) -> Result<(), Fault> {
+        let passer = Passer { queue: self.queue.clone(), number: self.number, labels: self.ask.pass.labels.clone() };
+        let after = passed.until(&passer);
+        let until = self.take_fitting(conn, after, found)?;
+        if until > after {
+            passed.advance(passer, until);
         }
         Ok(())
     }
+
+    /// The same, of those behind a spot that are not passed over. Returns the spot up to which nobody's labels fit.
+    fn take_fitting(&self, conn: &Connection, after: Spot, found: &mut Vec<Place>) -> Result<Spot, Fault> {
+        let mut statement = conn.prepare_cached(FITTING)?;
+        let pass = self.ask.pass;
+        let mut rows = statement.query(params![self.queue.as_str(), self.number, self.ask.now.0, after.ready_at, after.id.as_bytes()])?;
+        let (mut left, mut patience) = (self.ask.max, MOST_PASSED);
+        let (mut until, mut nobody_fits) = (after, self.line.labelled);
+        while left > 0 && patience > 0 {
+            let Some(row) = rows.next()? else { break };
+            let spot = Spot { ready_at: row.get(1)?, id: id_column(row, 0)? };
+            let user = std::str::from_utf8(text(row, 2)?).unwrap_or_default();
+            let has_share = pass.has_user(self.queue, user);
+            // A user who has their share now will have room again; what a spec asks for never changes.
+            if self.line.labelled && (nobody_fits || !has_share) && !fits(text(row, 3)?, pass)? {
+                patience = patience.saturating_sub(UNFIT_COUNTS);
+                if nobody_fits {
+                    until = spot;
+                }
+                continue;
+            }
+            nobody_fits = false;
+            if has_share {
+                patience -= 1;
+                continue;
+            }
+            found.push(self.place(spot.ready_at, spot.id));
+            left -= 1;
+        }
+        Ok(until)
+    }
 }
+
+/// Those behind a spot, in order.
+const FITTING: &str = "SELECT id, ready_at, created_by, spec FROM executions INDEXED BY executions_ready \
+     WHERE queue = ?1 AND priority = ?2 AND ready_at <= ?3 AND (ready_at, id) > (?4, ?5) ORDER BY ready_at, id";
 
 /// The part of a spec that says who may take it.
 #[derive(Deserialize)]
@@ -182,4 +209,21 @@ fn next_number(conn: &Connection, queue: &Name, after: i64, line: Line) -> Resul
 
 fn distinct(queues: &[Name]) -> impl Iterator<Item = &Name> {
     queues.iter().enumerate().filter(|(i, queue)| !queues[..*i].contains(queue)).map(|(_, queue)| queue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_begins_where_the_last_one_ended() {
+        let mut conn = Connection::open_in_memory().expect("a database in memory");
+        crate::schema::migrate(&mut conn).expect("an empty store can be migrated");
+        let mut explain = conn.prepare(&format!("EXPLAIN QUERY PLAN {FITTING}")).expect("a plan");
+        let params = params!["default", 33, 0, 0, [0u8; 16]];
+        let rows = explain.query_map(params, |row| row.get::<_, String>(3)).expect("a plan");
+        let plan: Vec<String> = rows.collect::<Result<_, _>>().expect("a plan");
+        let range = "executions_ready (queue=? AND priority=? AND (ready_at,id)>(?,?) AND ready_at<?)";
+        assert!(plan.len() == 1 && plan[0].ends_with(range), "{plan:?}");
+    }
 }

@@ -38,6 +38,11 @@ impl Columns {
             dead_at: execution.dead_since().map(|since| since.0),
         }
     }
+
+    /// Whether it stands in line where it stood before.
+    pub(crate) fn stands_like(self, old: Self) -> bool {
+        self.ready_at == old.ready_at
+    }
 }
 
 /// The number of a status in the store. Part of the format.

@@ -1,5 +1,6 @@
-//! A layer under SQLite that does two things. It stamps every page of the database file when it is written and checks it when it is read
-//! ([`crate::page`]), so that a changed byte is an error (`SQLITE_IOERR_DATA`) and never an answer; a WAL has checksums of its own. And it
+//! A layer under SQLite that does three things. It stamps every page of the database file when it is written and checks it when it is read
+//! ([`crate::page`]), so that a changed byte is an error (`SQLITE_IOERR_DATA`) and never an answer; a WAL has checksums of its own. It gathers what is
+//! written to the WAL until it is synced, for SQLite writes each page and the few bytes before it apart ([`Gathered`]). And it
 //! syncs the WAL with `fdatasync`, where SQLite as it is built here calls `fsync`: a WAL is written over and over in place, so its size rarely
 //! changes, and leaving out the other metadata makes a commit several times faster. Everything else is passed on as it is.
 #![expect(unsafe_code, reason = "a VFS is a table of C functions; SQLite has no safe way to add one")]
@@ -52,6 +53,30 @@ struct Layer {
     handle: Option<File>,
     /// The VFS below has synced it once, and the directory with it.
     is_known: bool,
+    /// What is on its way to a WAL.
+    gathered: Gathered,
+}
+
+/// Bytes for a WAL that were not passed on yet. Nobody else can miss them: other connections read a WAL only as far as its last commit, a commit is told to
+/// them after its sync, and the sync passes on what is here first; so does every other call on this file. Where a write or a sync fails SQLite rolls back, and
+/// nothing of it may reach the file later: a commit that was refused would be found there by the next start.
+#[derive(Default)]
+struct Gathered {
+    offset: i64,
+    bytes: Vec<u8>,
+}
+
+/// So much is gathered at most: SQLite's own VFS keeps only 17 bits of the length of a write, and takes 0 for a full disk.
+const MOST_GATHERED: usize = (1 << 17) - 1;
+
+impl Gathered {
+    fn clear(&mut self) {
+        self.bytes.clear();
+    }
+
+    fn end(&self) -> i64 {
+        self.offset + i64::try_from(self.bytes.len()).expect("far below")
+    }
 }
 
 const DATABASE: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
@@ -77,8 +102,14 @@ const DATABASE: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
     xUnfetch: None,
 };
 static DATABASE_METHODS: ffi::sqlite3_io_methods = DATABASE;
-static WAL_METHODS: ffi::sqlite3_io_methods =
-    ffi::sqlite3_io_methods { xRead: Some(read), xWrite: Some(write), xSync: Some(sync_wal), ..DATABASE };
+static WAL_METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
+    xRead: Some(read_wal),
+    xWrite: Some(write_wal),
+    xTruncate: Some(truncate_wal),
+    xSync: Some(sync_wal),
+    xFileSize: Some(wal_size),
+    ..DATABASE
+};
 
 /// # Safety
 /// `below` must point to a VFS that lives as long as the process.
@@ -126,7 +157,8 @@ unsafe extern "C" fn open(
         if flags & ffi::SQLITE_OPEN_MAIN_DB == 0 && !is_wal {
             return open_below(below, name, file, flags, out_flags);
         }
-        file.cast::<Layer>().write(Layer { base: ffi::sqlite3_file { pMethods: null() }, handle: None, is_known: false });
+        let base = ffi::sqlite3_file { pMethods: null() };
+        file.cast::<Layer>().write(Layer { base, handle: None, is_known: false, gathered: Gathered::default() });
         let code = open_below(below, name, inner(file), flags, out_flags);
         if code == ffi::SQLITE_OK {
             (*file).pMethods = if is_wal { &raw const WAL_METHODS } else { &raw const DATABASE_METHODS };
@@ -150,7 +182,10 @@ unsafe fn inner(file: *mut ffi::sqlite3_file) -> *mut ffi::sqlite3_file {
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
     // SAFETY: SQLite closes a file that `open` opened, and only once.
     unsafe {
-        drop((*file.cast::<Layer>()).handle.take());
+        let layer = &mut *file.cast::<Layer>();
+        drop(layer.handle.take());
+        // What is here was not committed.
+        drop(std::mem::take(&mut layer.gathered));
         let below = inner(file);
         (*(*below).pMethods).xClose.expect("every file can be closed")(below)
     }
@@ -159,7 +194,12 @@ unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
 unsafe extern "C" fn sync_wal(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     // SAFETY: SQLite calls this for a file that `open` opened.
     unsafe {
+        let code = pass_on(file);
         let layer = &mut *file.cast::<Layer>();
+        if code != ffi::SQLITE_OK {
+            layer.gathered.clear();
+            return code;
+        }
         match &layer.handle {
             // The handle is older than every write, so it is told of every one that failed.
             Some(handle) if layer.is_known => match handle.sync_data() {
@@ -173,6 +213,68 @@ unsafe extern "C" fn sync_wal(file: *mut ffi::sqlite3_file, flags: c_int) -> c_i
             }
         }
     }
+}
+
+/// Writes what was gathered to the file below.
+///
+/// # Safety
+/// `file` must have been given to [`open`] as a WAL.
+unsafe fn pass_on(file: *mut ffi::sqlite3_file) -> c_int {
+    // SAFETY: as the caller promises; `write` reads the bytes and keeps no pointer to them.
+    unsafe {
+        let gathered = &mut (*file.cast::<Layer>()).gathered;
+        if gathered.bytes.is_empty() {
+            return ffi::SQLITE_OK;
+        }
+        let len = c_int::try_from(gathered.bytes.len()).expect("so much is not gathered");
+        let code = write(file, gathered.bytes.as_ptr().cast(), len, gathered.offset);
+        if code == ffi::SQLITE_OK {
+            gathered.clear();
+        }
+        code
+    }
+}
+
+unsafe extern "C" fn write_wal(file: *mut ffi::sqlite3_file, buffer: *const c_void, len: c_int, offset: i64) -> c_int {
+    // SAFETY: SQLite calls this for a WAL that `open` opened, with a buffer of `len` bytes.
+    unsafe {
+        let bytes = std::slice::from_raw_parts(buffer.cast::<u8>(), usize::try_from(len).unwrap_or(0));
+        let gathered = &(*file.cast::<Layer>()).gathered;
+        if offset != gathered.end() || gathered.bytes.len() + bytes.len() > MOST_GATHERED {
+            let code = pass_on(file);
+            if code != ffi::SQLITE_OK {
+                (*file.cast::<Layer>()).gathered.clear();
+                return code;
+            }
+        }
+        let gathered = &mut (*file.cast::<Layer>()).gathered;
+        if gathered.bytes.is_empty() {
+            gathered.offset = offset;
+        }
+        gathered.bytes.extend_from_slice(bytes);
+        ffi::SQLITE_OK
+    }
+}
+
+/// Functions of a WAL before which everything that was gathered is passed on.
+macro_rules! pass_on_first {
+    ($($name:ident = $then:ident($($arg:ident: $type:ty),*);)*) => {$(
+        unsafe extern "C" fn $name(file: *mut ffi::sqlite3_file, $($arg: $type),*) -> c_int {
+            // SAFETY: SQLite calls this for a WAL that `open` opened; the arguments are passed on as they are.
+            unsafe {
+                match pass_on(file) {
+                    ffi::SQLITE_OK => $then(file, $($arg),*),
+                    code => code,
+                }
+            }
+        }
+    )*};
+}
+
+pass_on_first! {
+    read_wal = read(buffer: *mut c_void, len: c_int, offset: i64);
+    truncate_wal = truncate(size: i64);
+    wal_size = file_size(size: *mut i64);
 }
 
 unsafe extern "C" fn read_page(file: *mut ffi::sqlite3_file, buffer: *mut c_void, len: c_int, offset: i64) -> c_int {

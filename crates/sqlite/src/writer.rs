@@ -1,6 +1,7 @@
-//! The one thread that writes. It takes all steps that wait, runs each in its own savepoint of one transaction, commits, and only then answers: one
-//! sync serves many. A step that fails is rolled back alone. If the commit itself fails, nothing of it was kept, and the steps are run again one by
-//! one, so that each gets its own answer. If the disk fails, the store is poisoned and nothing is run again.
+//! The one thread that writes. It takes all steps that wait, runs them in one transaction, commits, and only then answers: one sync serves many. A step that
+//! fails before it has written anything fails alone. If one fails later, or the commit itself does, nothing was kept, and the steps are run again one by one,
+//! so that each gets its own answer: a savepoint for each would cost all of them what hardly any needs. If the disk fails, the store is poisoned and nothing
+//! is run again.
 //!
 //! It also makes the checkpoints and drives backups between two transactions; nobody else holds up or is held up by a write.
 
@@ -232,17 +233,14 @@ impl Writer {
         execute(conn, "BEGIN IMMEDIATE")?;
         let mut results = Vec::with_capacity(jobs.len());
         for job in jobs {
-            execute(conn, "SAVEPOINT job")?;
+            let before = conn.total_changes();
             let result = self.perform(conn, &job.work);
             if let Err(fault) = &result {
-                let whole = conn.is_autocommit() || matches!(fault, Fault::Sql(_)) && fault.meaning() != Meaning::Damaged;
-                if whole {
+                // A statement that failed may have changed a part of what it was to change.
+                if conn.is_autocommit() || matches!(fault, Fault::Sql(_)) || conn.total_changes() != before {
                     return Err(result.expect_err("just seen"));
                 }
-                self.memory.forget();
-                execute(conn, "ROLLBACK TO job")?;
             }
-            execute(conn, "RELEASE job")?;
             results.push(result);
         }
         Ok(results)

@@ -12,6 +12,9 @@ use runvoy_model::id::ExecutionId;
 use runvoy_model::status::Status;
 use rusqlite::ffi;
 
+/// So much of a write reaches a file at once.
+const PIECE: usize = 2048;
+
 /// Which of the two files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
@@ -205,13 +208,22 @@ unsafe fn kind(file: *mut ffi::sqlite3_file) -> Option<FileKind> {
 unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, buffer: *const c_void, len: c_int, offset: i64) -> c_int {
     // SAFETY: SQLite calls this for a file that `open` opened, with a buffer of `len` bytes.
     unsafe {
-        if let Some(file) = kind(file) {
+        let Some(kind) = kind(file) else { return write_below(file, buffer, len, offset) };
+        let bytes = std::slice::from_raw_parts(buffer.cast::<u8>(), usize::try_from(len).expect("a length"));
+        // A large write reaches a file piece by piece, and whoever is killed in it has written some of them.
+        let mut offset = offset;
+        for piece in bytes.chunks(PIECE) {
             pass();
-            let bytes = std::slice::from_raw_parts(buffer.cast::<u8>(), usize::try_from(len).expect("a length"));
-            let offset = usize::try_from(offset).expect("an offset");
-            recording().ops.push(Op::Write { file, offset, bytes: bytes.to_vec() });
+            let at = usize::try_from(offset).expect("an offset");
+            recording().ops.push(Op::Write { file: kind, offset: at, bytes: piece.to_vec() });
+            let len = c_int::try_from(piece.len()).expect("a short one");
+            let code = write_below(file, piece.as_ptr().cast(), len, offset);
+            if code != ffi::SQLITE_OK {
+                return code;
+            }
+            offset += i64::from(len);
         }
-        write_below(file, buffer, len, offset)
+        ffi::SQLITE_OK
     }
 }
 

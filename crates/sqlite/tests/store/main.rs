@@ -8,6 +8,7 @@ mod fixture;
 mod flip;
 mod golden;
 mod invariant;
+mod label;
 mod limited;
 mod opening;
 mod retention;
