@@ -60,16 +60,16 @@ Runs on the server's own machine as the server's user, whether the server runs o
 const SERVE_EXAMPLES: &str = "Examples:
   runvoy serve
   runvoy serve --listen 127.0.0.1:0 --data-dir /var/lib/runvoy
-  runvoy serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --run-as-uids 70000-70999
+  runvoy serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --data-dir /var/lib/runvoy --run-as-uids 70000-70999
 
 Every setting can also stand in server.yaml of the data directory or in RUNVOY_* (docs/configuration.md).";
 
 const WORKER_EXAMPLES: &str = "Examples:
-  RUNVOY_API_KEY_FILE=worker.key runvoy worker --endpoint https://runvoy.example.com --queue default --run-as-uids 70000-70999
+  RUNVOY_API_KEY_FILE=worker.key runvoy worker --endpoint https://runvoy.example.com --queue default --worker-dir /var/lib/runvoy-worker --run-as-uids 70000-70999
   runvoy worker --queue build,deploy --concurrency 8 --labels region=eu,gpu=true --api-key-file worker.key --run-as builder
   runvoy worker --allow-shared-uid --drain-timeout 10m
 
-An admin makes the key: `runvoy workers create NAME --queue Q`. Commands must not be able to read it: give --run-as-uids or --run-as, which need root. The first SIGTERM lets running commands end and takes no new ones, the second ends them.
+An admin makes the key: `runvoy workers create NAME --queue Q --key-file FILE`. Commands must not be able to read it: give --run-as-uids or --run-as, which need root. The first SIGTERM lets running commands end and takes no new ones, the second ends them.
 Limits and git settings are those of docs/configuration.md, in --config or RUNVOY_*.";
 
 /// Flags of `worker`.

@@ -148,12 +148,14 @@ impl DataDir {
         Ok(())
     }
 
-    /// Makes the directory, for its owner only. One that exists is left as it is.
+    /// Makes the directory, for its owner only. One that exists is left as it is. Those above it that are missing let others pass, who still
+    /// cannot list them: a command with a user of its own has to reach its work directory.
     pub fn create(&self) -> Result<()> {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.0)
+        let make = |path: &Path, mode| fs::DirBuilder::new().recursive(true).mode(mode).create(path);
+        let above = self.0.parent().filter(|parent| !parent.as_os_str().is_empty());
+        above
+            .map_or(Ok(()), |parent| make(parent, 0o711))
+            .and_then(|()| make(&self.0, 0o700))
             .with_context(|| format!("cannot make the data directory {}", self.0.display()))
     }
 

@@ -1,5 +1,7 @@
 //! How this machine runs commands: the spawner, the users they run as, their limits. The same for a server and for a worker elsewhere.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,10 +58,12 @@ pub async fn start(data: &DataDir, settings: &Settings, open_files: OpenFiles) -
     if settings.worker && user != User::Worker && settings.work_dir.is_none() {
         data.let_pass().context("cannot let commands reach their work directories")?;
     }
+    refuse_unreachable(data, settings)?;
+    let work_root = settings.work_dir.clone().unwrap_or_else(|| data.work());
     let config = runvoy_runners::Config {
         spawner_program: std::env::current_exe().context("cannot find this program")?,
         spawner_args: vec![crate::SPAWNER.to_owned(), open_files.before.to_string()],
-        work_root: settings.work_dir.clone().unwrap_or_else(|| data.work()),
+        work_root,
         instance: instance(data),
         user,
         containment: None,
@@ -70,6 +74,29 @@ pub async fn start(data: &DataDir, settings: &Settings, open_files: OpenFiles) -
         tracing::warn!(swept, "commands of an earlier start were ended");
     }
     Ok(Arc::new(runner))
+}
+
+/// Refuses a place that commands with users of their own cannot reach: every one of them would fail to start. The data directory itself lets them pass.
+pub fn refuse_unreachable(data: &DataDir, settings: &Settings) -> Result<()> {
+    let each_has_a_user = settings.run_as.is_none() && settings.run_as_uids.is_some();
+    if settings.worker && each_has_a_user {
+        refuse_closed(settings.work_dir.as_deref().unwrap_or(data.path()))?;
+    }
+    Ok(())
+}
+
+/// Refuses a place below a directory that lets no other user pass.
+fn refuse_closed(place: &Path) -> Result<()> {
+    let place = std::path::absolute(place)?;
+    let is_closed = |dir: &&Path| std::fs::metadata(dir).is_ok_and(|metadata| metadata.permissions().mode() & 0o001 == 0);
+    if let Some(closed) = place.ancestors().skip(1).find(is_closed) {
+        let (place, closed) = (place.display(), closed.display());
+        bail!(
+            "run_as_uids: commands cannot reach {place}, for {closed} lets no other user pass: \
+             name a place elsewhere, such as --data-dir /var/lib/runvoy for a server or --worker-dir /var/lib/runvoy-worker for a worker, or let them pass (chmod o+x {closed})"
+        );
+    }
+    Ok(())
 }
 
 /// Who commands run as.
@@ -121,4 +148,22 @@ fn home_of(user: &str) -> Option<String> {
     let users = std::fs::read_to_string("/etc/passwd").ok()?;
     let line = users.lines().find(|line| line.split(':').next() == Some(user))?;
     line.split(':').nth(5).filter(|home| !home.is_empty()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_below_a_directory_that_lets_nobody_pass_is_refused_by_its_name() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let set = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("a mode");
+        let (home, data) = (dir.path().join("home"), dir.path().join("home/data"));
+        std::fs::create_dir_all(&data).expect("directories");
+        set(&home, 0o700);
+        let refused = refuse_closed(&data).expect_err("it is closed").to_string();
+        assert!(refused.contains(&format!("{} lets no other user pass", home.display())), "{refused}");
+        set(&home, 0o711);
+        refuse_closed(&data).expect("everybody may pass");
+    }
 }

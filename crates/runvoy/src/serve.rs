@@ -14,7 +14,7 @@ use crate::settings::{self, BackendName, Settings};
 use crate::signal::Stops;
 use crate::stack::Stack;
 use crate::worker::Failure;
-use crate::{bind, idle, logging};
+use crate::{bind, idle, logging, runner};
 
 /// Requests that are under way when a stop begins have this long.
 const REQUESTS_END_WITHIN: Duration = Duration::from_secs(5);
@@ -40,8 +40,9 @@ enum End {
 /// Runs a server until it is told to stop.
 pub async fn run(args: &ServeArgs, data: DataDir) -> Result<(), Failure> {
     data.check_length()?;
-    data.create()?;
     let settings = load_settings(args, &data).map_err(Failure::usage)?;
+    runner::refuse_unreachable(&data, &settings).map_err(Failure::usage)?;
+    data.create()?;
     let address = if args.ephemeral { None } else { Some(bind::address(&settings).map_err(Failure::usage)?) };
     serve(args, data, settings, address).await.map_err(Failure::from)
 }

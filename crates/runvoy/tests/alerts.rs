@@ -23,7 +23,7 @@ enum Mood {
 struct Webhook {
     url: String,
     mood: Arc<Mutex<Mood>>,
-    /// What was sent and answered well.
+    /// What was sent, but for what was answered with a failure.
     taken: Arc<Mutex<Vec<Value>>>,
     /// How often somebody came.
     visits: Arc<Mutex<u32>>,
@@ -42,8 +42,8 @@ impl Webhook {
                 let mood = *shared.0.lock().expect("a mood");
                 if mood == Mood::Hangs {
                     held.push(stream);
-                } else if let Some(said) = answer(stream, mood) {
-                    shared.1.lock().expect("messages").push(said);
+                } else {
+                    answer(stream, mood, &shared.1);
                 }
             }
         });
@@ -68,7 +68,8 @@ impl Webhook {
     }
 }
 
-fn answer(stream: TcpStream, mood: Mood) -> Option<Value> {
+/// Reads a message and answers it. One that is taken is in the list before its sender knows.
+fn answer(stream: TcpStream, mood: Mood, taken: &Mutex<Vec<Value>>) -> Option<()> {
     stream.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
     let mut stream = BufReader::new(stream);
     let (mut line, mut length) = (String::new(), 0);
@@ -80,10 +81,12 @@ fn answer(stream: TcpStream, mood: Mood) -> Option<Value> {
     }
     let mut body = vec![0; length];
     stream.read_exact(&mut body).ok()?;
+    if mood == Mood::Takes {
+        taken.lock().expect("messages").push(serde_json::from_slice(&body).expect("JSON"));
+    }
     // One that fails repeats what it was asked for, which is a secret.
     let (status, said) = if mood == Mood::Takes { ("200 OK", "") } else { ("500 Oops", "no route for /services/s3cr3t-path") };
-    stream.get_mut().write_all(format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{said}", said.len()).as_bytes()).ok()?;
-    (mood == Mood::Takes).then(|| serde_json::from_slice(&body).expect("JSON"))
+    stream.get_mut().write_all(format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{said}", said.len()).as_bytes()).ok()
 }
 
 fn probe(server: &Server) -> Value {

@@ -103,3 +103,23 @@ fn a_range_that_cannot_work_is_refused_at_the_start() {
     let said = setup.try_start_in(&dir.path().join("other")).err().expect("it is refused");
     assert!(said.contains("CAP_SETUID") && said.contains("run it as root"), "{said}");
 }
+
+#[test]
+fn a_place_that_commands_cannot_reach_is_refused_before_anything_is_made_there() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let home = dir.path().join("home");
+    std::fs::create_dir(&home).expect("a directory");
+    let set = |mode| std::fs::set_permissions(&home, std::fs::Permissions::from_mode(mode)).expect("a mode");
+    set(0o700);
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o711)).expect("a mode");
+    let data = home.join(".runvoy/data");
+    let setup = || Setup::default().arg("--run-as-uids").arg(&uids());
+    let said = setup().try_start_in(&data).err().expect("it is refused");
+    assert!(said.contains(&format!("{} lets no other user pass", home.display())) && said.contains("--data-dir"), "{said}");
+    assert!(!home.join(".runvoy").exists(), "nothing is made where nothing can run");
+    // What the server makes above its own directory, it makes so that commands can pass.
+    set(0o711);
+    let server = setup().start_in(&data);
+    assert_eq!(server.wait(&server.run("test \"$(id -u)\" != 0"))["exit_code"], 0);
+}
