@@ -1,5 +1,5 @@
-//! docs/prove.md: which promise was proved, how often, when and on which machine. Rows of one machine are merged by
-//! promise and name, so that a single promise can be proved anew; another machine starts a new table.
+//! docs/prove.md: which promise was proved, how often, when and on which machine: a table for each machine. Rows are merged by
+//! promise and name, so that a single promise can be proved anew, there or elsewhere.
 
 use std::fmt;
 use std::fs;
@@ -61,43 +61,51 @@ impl Machine {
     }
 }
 
-/// The whole table.
+/// All tables.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    machine: Option<Machine>,
-    rows: Vec<Row>,
+    tables: Vec<(Machine, Vec<Row>)>,
 }
 
 impl Report {
-    /// Reads a table that was written before.
+    /// Reads what was written before.
     pub fn parse(text: &str) -> Report {
-        let machine =
-            text.lines().find_map(|line| line.strip_prefix("Machine: ")).map(|machine| Machine(machine.trim_end_matches('.').to_owned()));
-        Report { machine, rows: text.lines().filter_map(Row::parse).collect() }
+        let mut tables: Vec<(Machine, Vec<Row>)> = Vec::new();
+        for line in text.lines() {
+            if let Some(machine) = line.strip_prefix("Machine: ") {
+                tables.push((Machine(machine.trim_end_matches('.').to_owned()), Vec::new()));
+            } else if let (Some(row), Some((_, rows))) = (Row::parse(line), tables.last_mut()) {
+                rows.push(row);
+            }
+        }
+        Report { tables }
     }
 
-    /// Puts `rows` in, replacing older ones of the same promise and name; those of another machine are dropped.
+    /// Puts `rows` in, replacing older ones of the same promise and name, whatever machine they were of.
     pub fn add(&mut self, machine: &Machine, rows: Vec<Row>) {
-        if self.machine.as_ref() != Some(machine) {
-            *self = Report { machine: Some(machine.clone()), rows: Vec::new() };
+        for (_, old) in &mut self.tables {
+            old.retain(|old| !rows.iter().any(|row| (old.number, &old.name) == (row.number, &row.name)));
         }
-        for row in rows {
-            self.rows.retain(|old| (old.number, &old.name) != (row.number, &row.name));
-            self.rows.push(row);
+        match self.tables.iter_mut().find(|(of, _)| of == machine) {
+            Some((_, table)) => table.extend(rows),
+            None => self.tables.push((machine.clone(), rows)),
         }
-        self.rows.sort_by(|a, b| (a.number, &a.name).cmp(&(b.number, &b.name)));
+        self.tables.retain(|(_, rows)| !rows.is_empty());
+        for (_, rows) in &mut self.tables {
+            rows.sort_by(|a, b| (a.number, &a.name).cmp(&(b.number, &b.name)));
+        }
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(out, "# Proofs\n\nThe reliability promises at full counts, as `cargo xtask prove` last ran them. It writes this file.\n")?;
-        if let Some(Machine(machine)) = &self.machine {
-            writeln!(out, "Machine: {machine}.\n")?;
-        }
-        writeln!(out, "| promise | what | count | result | date |\n|---|---|---|---|---|")?;
-        for Row { number, name, count, result, date } in &self.rows {
-            writeln!(out, "| {number} | {name} | {count} | {result} | {date} |")?;
+        writeln!(out, "# Proofs\n\nThe reliability promises at full counts, as `cargo xtask prove` last ran them. It writes this file.")?;
+        for (Machine(machine), rows) in &self.tables {
+            writeln!(out, "\nMachine: {machine}.\n")?;
+            writeln!(out, "| promise | what | count | result | date |\n|---|---|---|---|---|")?;
+            for Row { number, name, count, result, date } in rows {
+                writeln!(out, "| {number} | {name} | {count} | {result} | {date} |")?;
+            }
         }
         Ok(())
     }
@@ -136,32 +144,33 @@ mod tests {
         assert_eq!(Row::read("no row", ""), None);
     }
 
+    fn machine(name: &str) -> Machine {
+        Machine(name.to_owned())
+    }
+
     #[test]
     fn a_report_reads_what_it_wrote() {
         let mut report = Report::default();
-        report.add(
-            &Machine("2 cores, 4.0 GiB".to_owned()),
-            vec![row("PROMISE 2 | b | 5 | ok", "2026-01-02"), row("PROMISE 1 | a | 9 | ok", "2026-01-02")],
-        );
+        let rows = vec![row("PROMISE 2 | b | 5 | ok", "2026-01-02"), row("PROMISE 1 | a | 9 | ok", "2026-01-02")];
+        report.add(&machine("2 cores, 4.0 GiB"), rows);
+        report.add(&machine("8 cores"), vec![row("PROMISE 3 | c | 1 | ok", "2026-01-03")]);
         assert_eq!(Report::parse(&report.to_string()), report);
-        assert_eq!(report.rows.iter().map(|row| row.number).collect::<Vec<_>>(), [1, 2]);
+        let numbers = |table: usize| report.tables[table].1.iter().map(|row| row.number).collect::<Vec<_>>();
+        assert_eq!((numbers(0), numbers(1)), (vec![1, 2], vec![3]));
     }
 
     #[test]
     fn a_new_proof_replaces_the_old_one_and_keeps_the_others() {
-        let here = Machine("here".to_owned());
+        let (here, there) = (machine("here"), machine("there"));
         let mut report = Report::default();
         report.add(&here, vec![row("PROMISE 1 | a | 9 | old", "2026-01-01"), row("PROMISE 2 | b | 5 | ok", "2026-01-01")]);
         report.add(&here, vec![row("PROMISE 1 | a | 9 | new", "2026-01-02")]);
-        assert_eq!(report.rows, [row("PROMISE 1 | a | 9 | new", "2026-01-02"), row("PROMISE 2 | b | 5 | ok", "2026-01-01")]);
-    }
-
-    #[test]
-    fn another_machine_starts_anew() {
-        let mut report = Report::default();
-        report.add(&Machine("here".to_owned()), vec![row("PROMISE 1 | a | 9 | ok", "2026-01-01")]);
-        report.add(&Machine("there".to_owned()), vec![row("PROMISE 2 | b | 5 | ok", "2026-01-02")]);
-        assert_eq!(report.rows.iter().map(|row| row.number).collect::<Vec<_>>(), [2]);
+        let b = row("PROMISE 2 | b | 5 | ok", "2026-01-01");
+        assert_eq!(report.tables, [(here.clone(), vec![row("PROMISE 1 | a | 9 | new", "2026-01-02"), b.clone()])]);
+        report.add(&there, vec![row("PROMISE 1 | a | 9 | newer", "2026-01-03")]);
+        assert_eq!(report.tables, [(here, vec![b]), (there.clone(), vec![row("PROMISE 1 | a | 9 | newer", "2026-01-03")])]);
+        report.add(&there, vec![row("PROMISE 2 | b | 5 | ok", "2026-01-04")]);
+        assert_eq!(report.tables.iter().map(|(machine, rows)| (machine, rows.len())).collect::<Vec<_>>(), [(&there, 2)]);
     }
 
     #[test]
