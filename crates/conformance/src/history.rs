@@ -40,15 +40,15 @@ enum Way {
 impl Way {
     /// An answer as far as it can be compared: a step that its caller had to make twice says that it was repeated, which is true.
     fn compared(self, mut answer: Answer) -> Answer {
-        match (&mut answer, self) {
-            (
-                Answer::Submitted { repeated, .. }
-                | Answer::Job { repeated, .. }
-                | Answer::Redriven { repeated, .. }
-                | Answer::Record { repeated, .. },
-                Self::Lossy,
-            ) => *repeated = false,
-            _ => {}
+        if let (
+            Answer::Submitted { repeated, .. }
+            | Answer::Job { repeated, .. }
+            | Answer::Redriven { repeated, .. }
+            | Answer::Record { repeated, .. },
+            Self::Lossy,
+        ) = (&mut answer, self)
+        {
+            *repeated = false;
         }
         answer
     }

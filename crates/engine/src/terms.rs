@@ -6,7 +6,7 @@ use runvoy_model::name::Name;
 use runvoy_model::queue::{MOST_PERMITS, MOST_REASON_BYTES, Permit, QueueTerms, QueueUpdate};
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::role::Action;
-use runvoy_model::status::{Status, WaitCode, WaitingFor};
+use runvoy_model::status::{WaitCode, WaitingFor};
 use serde_json::json;
 
 use crate::Engine;
