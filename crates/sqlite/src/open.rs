@@ -96,6 +96,8 @@ pub(crate) fn writer(path: &Path) -> Result<Connection, OpenError> {
         return Err(OpenError::Damaged(format!("its journal mode is {mode}")));
     }
     conn.pragma_update(None, "synchronous", "full")?;
+    let synchronous: i64 = conn.pragma_query_value(None, "synchronous", |row| row.get(0))?;
+    assert_eq!(synchronous, 2, "what is written to the WAL is passed on by the sync of its commit");
     // Checkpoints are made by the writer itself, because SQLite's own ones hide a failed sync.
     conn.pragma_update(None, "wal_autocheckpoint", 0)?;
     conn.pragma_update_and_check(None, "journal_size_limit", WAL_LIMIT_BYTES, |_| Ok(()))?;

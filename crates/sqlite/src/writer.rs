@@ -18,8 +18,8 @@ use runvoy_model::command::{Answer, Command};
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::store::{Retention, StoreError};
-use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, ffi};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::desk::{Desk, Memory};
@@ -211,7 +211,7 @@ impl Writer {
 
     /// Runs the jobs in one transaction; an error means that none of them was kept.
     fn attempt(&mut self, conn: &Connection, jobs: &[Job]) -> Result<Vec<Result<Done, Fault>>, Fault> {
-        let outcome = self.fill(conn, jobs).and_then(|results| {
+        let outcome = fill(conn, jobs, |work| self.perform(conn, work)).and_then(|results| {
             let begun = Instant::now();
             execute(conn, "COMMIT")?;
             self.counters.commit.add(begun.elapsed());
@@ -229,26 +229,9 @@ impl Writer {
         outcome
     }
 
-    fn fill(&mut self, conn: &Connection, jobs: &[Job]) -> Result<Vec<Result<Done, Fault>>, Fault> {
-        execute(conn, "BEGIN IMMEDIATE")?;
-        let mut results = Vec::with_capacity(jobs.len());
-        for job in jobs {
-            let before = conn.total_changes();
-            let result = self.perform(conn, &job.work);
-            if let Err(fault) = &result {
-                // A statement that failed may have changed a part of what it was to change.
-                if conn.is_autocommit() || matches!(fault, Fault::Sql(_)) || conn.total_changes() != before {
-                    return Err(result.expect_err("just seen"));
-                }
-            }
-            results.push(result);
-        }
-        Ok(results)
-    }
-
     fn perform(&mut self, conn: &Connection, work: &Work) -> Result<Done, Fault> {
         let run = AssertUnwindSafe(|| self.perform_unguarded(conn, work));
-        // A panic is a bug, but the bug of one step: its rows are rolled back and the others go on.
+        // A panic is a bug, but the bug of one step, which fails like any other.
         catch_unwind(run).unwrap_or_else(|_| Err(Fault::Damaged("a step broke an invariant; the log has the details".into())))
     }
 
@@ -321,7 +304,81 @@ impl Writer {
     }
 }
 
+/// Begins a transaction and performs the jobs in it. One that fails before it has written anything fails alone.
+fn fill(conn: &Connection, jobs: &[Job], mut perform: impl FnMut(&Work) -> Result<Done, Fault>) -> Result<Vec<Result<Done, Fault>>, Fault> {
+    execute(conn, "BEGIN IMMEDIATE")?;
+    let mut results = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        let before = conn.total_changes();
+        let result = perform(&job.work);
+        if conn.is_autocommit() {
+            // SQLite has rolled back by itself: the jobs before are undone, and those that follow would be kept one by one, whatever the commit says.
+            return Err(result.err().unwrap_or_else(|| rolled_back().into()));
+        }
+        match result {
+            // A statement that failed may have changed a part of what it was to change; a row that cannot be understood has changed nothing.
+            Err(fault @ Fault::Sql(rusqlite::Error::SqliteFailure(..))) => return Err(fault),
+            Err(fault) if conn.total_changes() != before => return Err(fault),
+            result => results.push(result),
+        }
+    }
+    Ok(results)
+}
+
+fn rolled_back() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_ABORT_ROLLBACK), None)
+}
+
 fn execute(conn: &Connection, sql: &'static str) -> Result<(), Fault> {
     conn.prepare_cached(sql)?.execute([])?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs three jobs, the second of which does `second`, each on a row of its own; tells what came of it and of the rows.
+    fn fill_three(second: impl Fn(&Connection) -> Result<(), Fault>) -> (Result<Vec<bool>, Fault>, bool, i64) {
+        let conn = Connection::open_in_memory().expect("a database");
+        conn.execute_batch("CREATE TABLE t (x INTEGER PRIMARY KEY, y)").expect("a table");
+        let job = |_| Job { work: Work::TouchKey { hash: [0; 32], at: UnixMs(0) }, reply: oneshot::channel().0 };
+        let mut number = 0;
+        let outcome = fill(&conn, &[(); 3].map(job), |_| {
+            number += 1;
+            if number == 2 {
+                second(&conn)?;
+            } else {
+                conn.execute("INSERT INTO t VALUES (?1, 'text')", [number])?;
+            }
+            Ok(Done::Touched)
+        });
+        let rows = conn.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).expect("a count");
+        (outcome.map(|results| results.iter().map(Result::is_ok).collect()), conn.is_autocommit(), rows)
+    }
+
+    #[test]
+    fn a_row_that_cannot_be_understood_fails_its_reader_alone() {
+        let misread = |conn: &Connection| Ok(conn.query_row("SELECT y FROM t", [], |row| row.get::<_, i64>(0)).map(drop)?);
+        let (outcome, is_over, rows) = fill_three(misread);
+        assert_eq!((outcome.expect("the others go on"), is_over, rows), (vec![true, false, true], false, 2));
+        let (outcome, ..) = fill_three(|conn| {
+            conn.execute("INSERT INTO t VALUES (2, 'text')", [])?;
+            misread(conn)
+        });
+        outcome.expect_err("what it has written must not stay");
+    }
+
+    #[test]
+    fn a_statement_that_fails_fails_all() {
+        let (outcome, ..) = fill_three(|conn| Ok(conn.execute("INSERT INTO t VALUES (1, 'text')", []).map(drop)?));
+        outcome.expect_err("a key is there twice");
+    }
+
+    #[test]
+    fn nothing_is_written_behind_a_transaction_that_is_over() {
+        let (outcome, is_over, rows) = fill_three(|conn| Ok(conn.execute_batch("ROLLBACK")?));
+        let fault = outcome.expect_err("the first job is undone");
+        assert_eq!((fault.meaning(), is_over, rows), (Meaning::Unavailable, true, 0));
+    }
 }

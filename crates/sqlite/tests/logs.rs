@@ -1,5 +1,7 @@
 //! What the log files promise, each promise one test. `RUNVOY_PROVE=1` runs them at full counts.
 
+#[path = "logs/beginning.rs"]
+mod beginning;
 #[path = "logs/crash.rs"]
 mod crash;
 #[path = "logs/damage.rs"]
@@ -14,6 +16,8 @@ mod golden;
 mod kit;
 #[path = "logs/model.rs"]
 mod model;
+#[path = "logs/packing.rs"]
+mod packing;
 #[path = "logs/power.rs"]
 mod power;
 #[path = "logs/promise.rs"]

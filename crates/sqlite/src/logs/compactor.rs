@@ -13,9 +13,8 @@ use super::data_file::DataFile;
 use super::entry::Entry;
 use super::framed::FramedWriter;
 use super::index::Seek;
-use super::keeper::Chore;
 use super::medium::Medium;
-use super::pack::{PackKind, PackName, Packs};
+use super::pack::{PackKind, Packs};
 use super::state::LogState;
 use super::summary::Summary;
 use super::trouble::Trouble;
@@ -121,11 +120,13 @@ impl Core {
                 haul.settle()?;
             }
         }
-        haul.ended.finish(&self.packs, &self.medium)?;
-        haul.open.finish(&self.packs, &self.medium)?;
+        for bundle in [&mut haul.ended, &mut haul.open] {
+            bundle.finish(&self.packs, &self.medium)?;
+            // Loaded anew, a log will be found in its pack; until the journal is gone it is found in both. At once, or it would be packed again if what comes
+            // next fails.
+            bundle.ids.iter().for_each(|id| self.let_go(*id));
+        }
         haul.settle()?;
-        // Loaded anew, a log will be found in its pack; until the journal is gone it is found in both.
-        haul.ended.ids.iter().chain(&haul.open.ids).chain(&haul.pruned).for_each(|id| self.let_go(*id));
         if haul.incomplete {
             return Ok(Pruned::default());
         }
@@ -150,35 +151,47 @@ impl Core {
         state: &mut LogState,
         haul: &mut Haul,
     ) -> Result<Option<(PackKind, Vec<Entry>)>, Trouble> {
-        // One whose beginning stands elsewhere goes with the pack that it will be whole in: without its end the beginning would look like a log that goes on.
-        let is_whole_here = state.big.is_none() && state.packed.iter().all(|pack| pack.kind == PackKind::Ended);
-        if is_whole_here && horizon.is_some_and(|horizon| state.is_older_than(horizon)) {
-            haul.pruned.push(state.id);
-            haul.pruned_bytes += state.summary.stored_bytes;
-            return Ok(None);
-        }
-        let kind = if state.is_sealed() { PackKind::Ended } else { PackKind::Open };
         if state.big.is_none() {
-            // An ended log is whole in its pack: the one with its beginning goes before it.
-            let (moved, beginnings): (Vec<_>, Vec<_>) = state.packed.iter().copied().partition(|pack| pack.kind == kind);
+            let journals = self.journals.lock().sources(state.id);
+            // What stands elsewhere too goes with the pack that it will be whole in: a part that stays behind would look like a log that goes on.
+            let is_whole_here = state.packed.is_empty() && journals.len() == 1;
+            if is_whole_here && horizon.is_some_and(|horizon| state.is_older_than(horizon)) {
+                haul.pruned.push(state.id);
+                haul.pruned_bytes += state.summary.stored_bytes;
+                return Ok(None);
+            }
+            let kind = if state.is_sealed() { PackKind::Ended } else { PackKind::Open };
+            let (moved, others): (Vec<_>, Vec<_>) = state.packed.iter().copied().partition(|pack| pack.kind == kind);
             let mut known = Summary::default();
             fold(state.id, self.pack_sources(&moved, state.id, Seek::Line(0))?, &mut known)?;
+            let is_moved = known.stored_bytes > 0;
+            // An ended log is whole in its pack: with its beginning, and with what later journals have of it.
+            let beginnings = if kind == PackKind::Ended { others } else { Vec::new() };
             let mut sources = self.pack_sources(&beginnings, state.id, Seek::Line(0))?;
-            sources.extend(self.journals.lock().source_in(number, state.id));
+            sources.extend(journals);
             let mut entries = Vec::new();
             let all_good = copy(state.id, sources, &mut known, |entry, _| {
                 entries.push(entry.clone());
                 Ok(())
             })?;
-            haul.damaged |= !all_good;
-            if entries.is_empty() || kind == PackKind::Ended || state.packed.is_empty() {
-                return Ok(Some((kind, entries)).filter(|(_, entries)| !entries.is_empty()));
+            haul.damaged |= !all_good && !self.is_good_in(number, state.id)?;
+            if entries.is_empty() {
+                return Ok(None);
+            }
+            if kind == PackKind::Ended || !is_moved {
+                return Ok(Some((kind, entries)));
             }
             // Only a beginning is packed: a log that goes on for long would stand in many packs.
             self.spill(state)?;
         }
         haul.flush.extend(state.big.iter().flat_map(|big| big.plain_files()));
         Ok(None)
+    }
+
+    /// Whether it is not for this journal that something of a log is lost.
+    fn is_good_in(&self, number: u32, id: ExecutionId) -> Result<bool, Trouble> {
+        let source = self.journals.lock().source_in(number, id);
+        copy(id, source.into_iter().collect(), &mut Summary::default(), |_, _| Ok(()))
     }
 
     /// Makes a log be loaded anew at its next use. One with files of its own is complete in them, and they may have to be flushed.
@@ -189,41 +202,6 @@ impl Core {
                 *slot = None;
             }
         }
-    }
-
-    /// Does away with a pack of beginnings: what still goes on gets files of its own, the rest is whole elsewhere. One that is damaged is left as it is.
-    /// The caller holds the maintenance lock.
-    pub(crate) fn dissolve(&self, name: PackName) -> Result<(), LogError> {
-        let Some(framed) = self.packs.framed(name)? else { return Ok(()) };
-        let damaged = || Trouble::Corrupt { path: self.packs.path(name), what: "a frame" };
-        let ids = framed.ids()?.ok_or_else(damaged)?;
-        let mut haul = Haul::new();
-        for id in &ids {
-            self.writable()?;
-            let cell = self.checkout(*id);
-            self.with(&cell, |state| {
-                // What cannot be read elsewhere may be whole only here.
-                if state.big.is_none() && state.end_unknown {
-                    return Err(LogError::Damaged { after_line: state.summary.next_line - 1 });
-                }
-                let is_whole = state.is_sealed() && state.packed.iter().any(|pack| pack.kind == PackKind::Ended);
-                if state.big.is_none() && !is_whole {
-                    self.spill(state)?;
-                    if state.is_sealed() {
-                        self.order(Chore::Compress(state.id));
-                    }
-                }
-                haul.flush.extend(state.big.iter().flat_map(|big| big.plain_files()));
-                Ok(())
-            })?;
-            if haul.flush.len() >= MOST_OPEN {
-                haul.settle()?;
-            }
-        }
-        haul.settle()?;
-        ids.iter().for_each(|id| self.let_go(*id));
-        self.packs.remove(name)?;
-        Ok(self.medium.flush_directory(self.packs.dir())?)
     }
 
     /// Tells of a log that is left as it is, so that it does not stop the work on others. Fails if nothing can be written any more.

@@ -18,7 +18,7 @@ use super::index::Seek;
 use super::journal::Journals;
 use super::keeper::Chore;
 use super::medium::Medium;
-use super::pack::{PackName, Packs};
+use super::pack::{PackKind, PackName, Packs};
 use super::piece::pieces;
 use super::registry::{Bounds, Registry};
 use super::source::Source;
@@ -116,8 +116,12 @@ impl Core {
         let (mut packed, mut end_unknown) = (Vec::new(), false);
         for name in self.packs.covering(id) {
             let before = summary.stored_bytes;
-            end_unknown |= !fold(id, self.pack_sources(&[name], id, Seek::Line(0))?, &mut summary)?;
-            if summary.stored_bytes > before || end_unknown {
+            let is_good = fold(id, self.pack_sources(&[name], id, Seek::Line(0))?, &mut summary)?;
+            let is_here = summary.stored_bytes > before;
+            // Where its beginning is it was open, so that it is in no pack from before that.
+            let was_open = is_here && name.kind == PackKind::Open;
+            end_unknown = !is_good || (end_unknown && !was_open);
+            if is_here || !is_good {
                 packed.push(name);
             }
         }
@@ -130,6 +134,8 @@ impl Core {
         // A damaged header in a journal leaves a hole in the line numbers, which readers notice.
         let sources = self.journals.lock().sources(id);
         fold(id, sources, &mut summary)?;
+        // One that has ended is whole where its end is.
+        end_unknown &= summary.seal.is_none();
         Ok(LogState { id, summary, packed, big: None, end_unknown })
     }
 
@@ -157,6 +163,8 @@ impl Core {
         let done = self.complete(state, big);
         // Damaged entries are not copied, but their lines stay taken.
         state.summary = whole;
+        // From now on it is what its own files hold.
+        state.end_unknown &= done.is_err();
         done
     }
 
@@ -193,13 +201,15 @@ impl Core {
 
     /// Whether an append of this size is more than a write to the page cache.
     pub(crate) fn is_heavy(&self, state: &LogState, bytes: usize) -> bool {
-        state.big.is_none() && state.summary.stored_bytes + bytes as u64 + 1024 > self.config.spill_bytes
+        state.big.is_none() && (state.end_unknown || state.summary.stored_bytes + bytes as u64 + 1024 > self.config.spill_bytes)
     }
 
     /// Appends what is new in a block.
     pub(crate) fn append(&self, state: &mut LogState, append: &Append) -> Result<Appended, LogError> {
         self.writable()?;
-        if state.end_unknown {
+        // Who holds a lease writes to a log that has not ended, so that no more than a beginning of it can be in a pack; it goes on without that.
+        let goes_on = state.big.is_none() && !append.late && append.block.count > 0;
+        if state.end_unknown && !goes_on {
             return Err(LogError::Damaged { after_line: state.summary.next_line - 1 });
         }
         let appended = |log: &Summary| Appended { next_line: log.next_line, next_seq: log.next_seq(append.attempt) };
@@ -255,7 +265,7 @@ impl Core {
     fn write(&self, state: &mut LogState, entries: &[Entry]) -> Result<(), Trouble> {
         let bytes: u64 = entries.iter().map(|entry| entry.header.stored_len()).sum();
         let records = entries.iter().any(|entry| entry.header.count > 0);
-        if records && state.big.is_none() && state.summary.stored_bytes + bytes > self.config.spill_bytes {
+        if records && state.big.is_none() && (state.end_unknown || state.summary.stored_bytes + bytes > self.config.spill_bytes) {
             self.spill(state)?;
         }
         match &mut state.big {

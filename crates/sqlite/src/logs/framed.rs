@@ -14,13 +14,11 @@ use std::io::Write;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use runvoy_model::id::ExecutionId;
 
 use super::entry::Entry;
-use super::format::{
-    ENTRY_HEADER, FILE_HEADER, FileHeader, Header, Kind, Sealed, VERSION, decode_file_header, encode_file_header, u32_at, u64_at,
-};
+use super::format::{ENTRY_HEADER, FILE_HEADER, FileHeader, Kind, Sealed, VERSION, decode_file_header, encode_file_header, u32_at, u64_at};
 use super::index::{Point, Seek};
 use super::medium::Medium;
 use super::summary::Summary;
@@ -139,28 +137,33 @@ impl Framed {
     /// The latest time of any record; `None` if that cannot be read. The footer has it for all frames but the last.
     pub(crate) fn latest(&self) -> Result<Option<i64>, Trouble> {
         let Some(last) = self.places.last() else { return Ok(Some(i64::MIN)) };
-        let Some(mut frame) = self.frame(self.places.len() - 1)? else { return Ok(None) };
-        let mut latest = last.point.max_before;
-        while !frame.is_empty() {
-            let Some(header) = next_header(&mut frame) else { return Ok(None) };
-            latest = latest.max(header.max_at);
-        }
-        Ok(Some(latest))
+        let Some(entries) = self.entries(self.places.len() - 1)? else { return Ok(None) };
+        Ok(Some(entries.iter().fold(last.point.max_before, |latest, entry| latest.max(entry.header.max_at))))
     }
 
-    /// The logs with entries here, in order; `None` if some of it cannot be read.
-    pub(crate) fn ids(&self) -> Result<Option<Vec<ExecutionId>>, Trouble> {
+    /// The logs with entries here that are not damaged, in order.
+    pub(crate) fn ids(&self) -> Result<Vec<ExecutionId>, Trouble> {
         let mut ids = Vec::new();
         for index in 0..self.places.len() {
-            let Some(mut frame) = self.frame(index)? else { return Ok(None) };
-            while !frame.is_empty() {
-                let Some(header) = next_header(&mut frame) else { return Ok(None) };
-                if ids.last() != Some(&header.id) {
-                    ids.push(header.id);
+            let entries = self.entries(index)?.unwrap_or_default();
+            for id in entries.into_iter().map(|entry| entry.header.id) {
+                if ids.last() != Some(&id) {
+                    ids.push(id);
                 }
             }
         }
-        Ok(Some(ids))
+        Ok(ids)
+    }
+
+    /// What is in a frame; `None` if it is damaged.
+    fn entries(&self, index: usize) -> Result<Option<Vec<Entry>>, Trouble> {
+        let Some(mut frame) = self.frame(index)? else { return Ok(None) };
+        let mut entries = Vec::new();
+        while !frame.is_empty() {
+            let Some(entry) = next_entry(&mut frame) else { return Ok(None) };
+            entries.push(entry);
+        }
+        Ok(Some(entries))
     }
 
     /// How many logs have entries here.
@@ -170,10 +173,10 @@ impl Framed {
 }
 
 /// Takes an entry off the front of a frame; `None` if it is damaged.
-fn next_header(frame: &mut Bytes) -> Option<Header> {
+fn next_entry(frame: &mut Bytes) -> Option<Entry> {
     let entry = Sealed::decode(frame, 0).filter(|entry| entry.header.stored_len() <= frame.len() as u64)?;
-    frame.advance(ENTRY_HEADER + entry.header.payload_len as usize);
-    Some(entry.header)
+    let payload = frame.split_to(ENTRY_HEADER + entry.header.payload_len as usize).slice(ENTRY_HEADER..);
+    entry.fits(&payload).then_some(Entry { header: entry.header, payload })
 }
 
 impl Place {
@@ -261,19 +264,35 @@ impl FramedWriter {
     fn close_frame(&mut self) -> Result<(), Trouble> {
         let Some((first_id, point)) = self.first.take() else { return Ok(()) };
         let bytes = zstd::bulk::compress(&self.plain, LEVEL).map_err(Trouble::io("compress", &self.temporary))?;
-        self.file.write_all(&bytes).map_err(Trouble::io("write", &self.temporary))?;
         let len = |bytes: &[u8]| u32::try_from(bytes.len()).expect("a frame is far below 4 GiB");
-        self.places.push(Place {
-            offset: self.offset,
-            compressed: len(&bytes),
-            plain: len(&self.plain),
-            crc: crc32fast::hash(&bytes),
-            first_id,
-            point,
-        });
-        self.offset += bytes.len() as u64;
+        let (compressed, plain) = (len(&bytes), len(&self.plain));
         self.plain.clear();
+        self.put(&bytes, Place { offset: self.offset, compressed, plain, crc: crc32fast::hash(&bytes), first_id, point })
+    }
+
+    fn put(&mut self, bytes: &[u8], place: Place) -> Result<(), Trouble> {
+        self.file.write_all(bytes).map_err(Trouble::io("write", &self.temporary))?;
+        self.places.push(place);
+        self.offset += bytes.len() as u64;
         Ok(())
+    }
+
+    /// Takes over what is wanted of another file's frame. One that is damaged comes as it is: what is lost stays told, and its bytes are there for a person.
+    pub(crate) fn take(&mut self, from: &Framed, index: usize, wanted: impl Fn(ExecutionId) -> bool) -> Result<(), Trouble> {
+        if let Some(entries) = from.entries(index)? {
+            return entries.iter().filter(|entry| wanted(entry.header.id)).try_for_each(|entry| self.push(entry));
+        }
+        self.close_frame()?;
+        let place = from.places[index];
+        let mut bytes = vec![0; place.compressed as usize];
+        from.file.read_exact_at(&mut bytes, place.offset).map_err(Trouble::io("read", &from.path))?;
+        self.max_at = self.max_at.max(place.point.max_before);
+        self.put(&bytes, Place { offset: self.offset, ..place })
+    }
+
+    /// Nothing was put into it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.places.is_empty() && self.plain.is_empty()
     }
 
     /// Completes the file, puts it on stable storage and gives it its name.

@@ -101,6 +101,11 @@ impl Journals {
         self.files.values().any(|journal| journal.logs.contains_key(&id))
     }
 
+    /// Every log with entries in a journal; one with entries in two comes twice.
+    pub(crate) fn known(&self) -> impl Iterator<Item = ExecutionId> {
+        self.files.values().flat_map(|journal| journal.logs.keys().copied())
+    }
+
     /// Where entries of a log are, oldest first.
     pub(crate) fn sources(&self, id: ExecutionId) -> Vec<Source> {
         self.files.keys().filter_map(|number| self.source_in(*number, id)).collect()

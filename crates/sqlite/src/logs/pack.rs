@@ -1,7 +1,7 @@
 //! The packs: small logs, sorted by execution and compressed. Ended logs are whole in theirs; beginnings of logs that go on stand in packs of their
 //! own. Their names carry the range of ids in them, so starting reads no pack, and looking for a log opens only those that may hold it.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,6 +53,11 @@ impl PackName {
         parts.next().is_none().then_some(Self { number, min: ExecutionId(min), max: ExecutionId(max), kind })
     }
 
+    /// Whether it may hold a log.
+    pub(crate) fn covers(&self, id: ExecutionId) -> bool {
+        self.min <= id && id <= self.max
+    }
+
     /// Whether it holds beginnings, some of them of logs from before `horizon` (Unix milliseconds).
     pub(crate) fn is_open_since_before(&self, horizon: i64) -> bool {
         self.kind == PackKind::Open && self.min.0.unix_ms() < horizon
@@ -96,7 +101,7 @@ impl Packs {
 
     /// The packs that may hold a log, oldest first.
     pub(crate) fn covering(&self, id: ExecutionId) -> Vec<PackName> {
-        self.shelf.lock().names.iter().filter(|name| name.min <= id && id <= name.max).copied().collect()
+        self.shelf.lock().names.iter().filter(|name| name.covers(id)).copied().collect()
     }
 
     /// Every pack, oldest first.
@@ -127,12 +132,24 @@ impl Packs {
         Ok(Some(framed))
     }
 
-    /// Whether a pack holds nothing from `horizon` (Unix milliseconds) on: neither an execution nor a record.
+    /// The logs with entries in a pack that are not damaged.
+    pub(crate) fn ids(&self, name: PackName) -> Result<Vec<ExecutionId>, Trouble> {
+        match self.framed(name) {
+            Ok(Some(framed)) => framed.ids(),
+            Ok(None) | Err(Trouble::Corrupt { .. } | Trouble::Newer { .. }) => Ok(Vec::new()),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Whether a pack holds nothing from `horizon` (Unix milliseconds) on, neither an execution nor a record. Beginnings are as old as the logs that they belong
+    /// to, so that theirs is old only if nothing in it can be read.
     pub(crate) fn is_older_than(&self, name: PackName, horizon: i64) -> Result<bool, Trouble> {
         if name.max.0.unix_ms() >= horizon {
             return Ok(false);
         }
         let latest = match self.framed(name) {
+            Ok(Some(framed)) if name.kind == PackKind::Open && !framed.ids()?.is_empty() => return Ok(false),
+            Ok(Some(_)) if name.kind == PackKind::Open => None,
             Ok(Some(framed)) => framed.latest()?,
             Ok(None) => return Ok(true),
             Err(Trouble::Corrupt { .. } | Trouble::Newer { .. }) => None,
@@ -149,10 +166,10 @@ impl Packs {
         }
     }
 
-    /// Keeps a pack at hand, unless it was removed meanwhile.
+    /// Keeps a pack at hand, unless it was removed meanwhile, or written anew.
     fn keep_open(&self, name: PackName, framed: Arc<Framed>) {
         let mut shelf = self.shelf.lock();
-        if shelf.names.contains(&name) {
+        if shelf.names.contains(&name) && shelf.open.iter().all(|(open, _)| *open != name) {
             shelf.open.push_back((name, framed));
         }
         if shelf.open.len() > OPEN_PACKS {
@@ -197,10 +214,26 @@ impl Packs {
         Ok(bytes)
     }
 
-    /// Whether a pack of beginnings from before `horizon` (Unix milliseconds) is left that may hold one of these logs.
-    pub(crate) fn may_begin(&self, min: ExecutionId, max: ExecutionId, horizon: i64) -> bool {
-        let shelf = self.shelf.lock();
-        shelf.names.iter().any(|name| name.is_open_since_before(horizon) && name.min <= max && min <= name.max)
+    /// Takes logs out of a pack, for good when this returns. What is left replaces the pack under its own name, at once: its number still tells when these logs
+    /// were open, and no reader finds neither or both.
+    pub(crate) fn take_out(&self, name: PackName, gone: &HashSet<ExecutionId>, medium: &Medium) -> Result<(), Trouble> {
+        if !self.ids(name)?.iter().any(|id| gone.contains(id)) {
+            return Ok(());
+        }
+        let Some(framed) = self.framed(name)? else { return Ok(()) };
+        let mut rest = self.write(name.kind)?;
+        for index in 0..framed.frames() {
+            rest.take(&framed, index, |id| !gone.contains(&id))?;
+        }
+        if rest.is_empty() {
+            self.remove(name)?;
+            return medium.flush_directory(&self.dir);
+        }
+        let rest = Arc::new(rest.finish(None, &self.path(name), medium)?);
+        let mut shelf = self.shelf.lock();
+        shelf.open.retain(|(open, _)| *open != name);
+        shelf.open.push_back((name, rest));
+        Ok(())
     }
 
     pub(crate) fn path(&self, name: PackName) -> PathBuf {

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use runvoy_model::time::UnixMs;
 use runvoy_ports::log::LogStore;
 use tempfile::TempDir;
 
@@ -146,6 +147,65 @@ fn a_crash_while_logs_whose_beginning_is_packed_are_moved_neither_loses_nor_repe
         }
         check(after.path(), &expected, is_sealed, "after everything").await;
     });
+}
+
+#[test]
+fn a_crash_while_retention_takes_logs_and_their_beginnings_leaves_none_without_its_end() {
+    run(async {
+        let (before, after) = (tempfile::tempdir().expect("dir"), tempfile::tempdir().expect("dir"));
+        let mut expected = fill(before.path()).await;
+        {
+            let store = open(before.path());
+            store.compact().expect("compacts");
+            let line = Line::new(5_000, "ends");
+            store.append(id(7), append(1, Some(expected[7].len() as u64 + 1), std::slice::from_ref(&line))).await.expect("appends");
+            expected[7].push(line);
+            store.seal(id(7), expected[7].len() as u64).await.expect("seals");
+            store.compact().expect("compacts");
+        }
+        copy_dir(before.path(), after.path());
+        assert_eq!(open(after.path()).prune(ALL).await.expect("prunes").logs, 5);
+        let relative = |root: &Path, path: &Path| path.strip_prefix(root).expect("below").to_owned();
+        let packs = |dir: &Path| with_extension(dir, "pack").iter().map(|path| relative(dir, path)).collect::<Vec<_>>();
+        let is_open = |path: &PathBuf| path.to_string_lossy().ends_with("-open.pack");
+        let (open_packs, ended): (Vec<_>, Vec<_>) = packs(before.path()).into_iter().partition(is_open);
+        assert_eq!((packs(after.path()), ended.len()), (open_packs.clone(), 2), "the test has what it is about");
+        let rest = std::fs::read(after.path().join(&open_packs[0])).expect("read");
+        assert!(rest.len() < std::fs::read(before.path().join(&open_packs[0])).expect("read").len(), "something was taken out");
+
+        check_taken(&state(before.path(), &[]), &expected, "before anything").await;
+        for part in [rest.len() / 2, rest.len()] {
+            let temporary = [(PathBuf::from("pack/next-open.tmp"), rest[..part].to_vec())];
+            check_taken(&state(before.path(), &temporary), &expected, "the rest of the pack under its temporary name").await;
+        }
+        for gone in 0..=ended.len() {
+            let dir = state(before.path(), &[(open_packs[0].clone(), rest.clone())]);
+            ended[..gone].iter().for_each(|path| std::fs::remove_file(dir.path().join(path)).expect("remove"));
+            check_taken(&dir, &expected, &format!("beginnings are taken out, {gone} packs are gone")).await;
+        }
+    });
+}
+
+/// Later than all ids.
+const ALL: UnixMs = UnixMs(1_800_000_000_000);
+
+/// What has ended is there whole, or gone whole, and gone once the interrupted work is done again; what goes on is there.
+async fn check_taken(dir: &TempDir, expected: &[Vec<Line>], what: &str) {
+    for round in ["as found", "done again", "opened again"] {
+        let store = open(dir.path());
+        for (log, text) in expected.iter().enumerate() {
+            let (extent, lines) = (store.extent(id(log as u64)).await.expect("extent"), whole(&store, id(log as u64)).await);
+            let has_ended = is_even(log) || log == 7;
+            if has_ended && (lines.is_empty() || round != "as found") {
+                assert_eq!((extent.next_line, extent.sealed), (1, false), "{what}, {round}, log {log}");
+            } else {
+                assert_eq!((&lines, extent.sealed), (text, has_ended), "{what}, {round}, log {log}");
+            }
+        }
+        store.prune(ALL).await.expect("prunes");
+        let damage = store.verify().expect("verifies").damage;
+        assert!(damage.is_empty(), "{what}, {round}: {damage:?}");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use runvoy_model::time::UnixMs;
 use runvoy_ports::log::{LogError, LogStore, PLATFORM_ROOM_BYTES};
 use runvoy_sqlite::logs::{Config, FileLogStore, Flush, Seams};
 
-use crate::kit::{Line, append, count, id, lines, open, quick, run, small, whole};
+use crate::kit::{Line, NEW, OLD, append, count, id, id_at, lines, open, quick, run, small, whole};
 
 /// Fails once, at the `fail_at`th flush, and counts.
 struct Failing {
@@ -225,6 +225,44 @@ fn logs_leave_the_reserve_to_the_store() {
         std::fs::remove_file(&ballast).expect("remove");
         let before = logs[1].len() as u64;
         store.append(id(1), append(1, Some(before + 1), &lines(1, 1))).await.expect("appends again without hands");
+    });
+}
+
+#[test]
+fn retention_makes_room_on_a_full_disk() {
+    let Some(disk) = Tmpfs::mount("6m") else { return };
+    run(async {
+        let config = Config { journal_bytes: 8 << 20, ..small() };
+        let store = FileLogStore::open_with(&disk.0.join("logs"), config, quick()).expect("opens");
+        let write = async |logs: std::ops::Range<u64>, seals: bool| {
+            for log in logs {
+                store.append(id_at(OLD, log), append(1, Some(1), &[Line::new(OLD, noise(log, 3000))])).await.expect("appends");
+                if seals {
+                    store.seal(id_at(OLD, log), 1).await.expect("seals");
+                }
+            }
+        };
+        write(0..50, false).await;
+        store.compact().expect("compacts");
+        store.seal(id_at(OLD, 0), 1).await.expect("seals");
+        store.compact().expect("compacts");
+        write(100..300, true).await;
+        store.compact().expect("compacts");
+        // Ended, and still in the journal.
+        write(300..301, true).await;
+        let mut ballast = File::create(disk.0.join("ballast")).expect("create");
+        while std::io::Write::write(&mut ballast, &[0; 4096]).is_ok() {}
+
+        // Neither the journal can be emptied nor a beginning taken out, for that writes; what needs no writing goes and makes room for it.
+        assert_eq!(store.prune(UnixMs(NEW)).await.expect("prunes").logs, 200);
+        assert!(store.extent(id_at(OLD, 0)).await.expect("extent").sealed);
+        assert_eq!(store.prune(UnixMs(NEW)).await.expect("prunes").logs, 2);
+        for log in 0..50 {
+            let lines = whole(&store, id_at(OLD, log)).await;
+            assert_eq!(lines.len(), usize::from(log > 0), "log {log}");
+        }
+        let usage = store.usage().expect("usage");
+        assert_eq!((usage.packs, usage.big_logs, usage.journal_logs), (1, 0, 0), "{usage:?}");
     });
 }
 

@@ -58,6 +58,15 @@ pub fn lines(from: u64, count: u64) -> Vec<Line> {
     (from..from + count).map(|n| Line::new(1000 + n as i64, format!("line {n}"))).collect()
 }
 
+/// Long ago, and long after that.
+pub const OLD: i64 = 1_600_000_000_000;
+pub const NEW: i64 = 1_700_000_000_000;
+
+/// Lines written at a time.
+pub fn text(at: i64, count: u64) -> Vec<Line> {
+    (0..count).map(|n| Line::new(at + n as i64, format!("line {n}"))).collect()
+}
+
 /// The id of the `n`th execution, made at `ms`.
 pub fn id_at(ms: i64, n: u64) -> ExecutionId {
     let mut bytes = [0u8; 16];
@@ -186,4 +195,50 @@ impl Dice {
         self.0 ^= self.0 << 17;
         self.0 % bound.max(1)
     }
+}
+
+/// The `n`th log of old; their ids rise with their numbers.
+pub fn old(n: u64) -> ExecutionId {
+    id_at(OLD + n as i64, n)
+}
+
+/// The packs with beginnings of logs that go on, and those with logs that have ended.
+pub fn packs(dir: &Path) -> (Vec<std::path::PathBuf>, Vec<std::path::PathBuf>) {
+    with_extension(dir, "pack").into_iter().partition(|path| path.to_string_lossy().ends_with("-open.pack"))
+}
+
+fn flip(path: &Path, place: impl Fn(usize) -> usize) {
+    let mut bytes = std::fs::read(path).expect("reads");
+    let at = place(bytes.len());
+    bytes[at] ^= 1;
+    std::fs::write(path, bytes).expect("writes");
+}
+
+/// Damages what comes first in a pack.
+pub fn spoil_first_frame(path: &Path) {
+    flip(path, |_| 20);
+}
+
+/// Damages what tells where everything is in a pack.
+pub fn spoil_footer(path: &Path) {
+    flip(path, |len| len - 40);
+}
+
+/// Logs of old begin, with two lines.
+pub async fn begin(store: &FileLogStore, logs: impl IntoIterator<Item = u64>) {
+    for log in logs {
+        store.append(old(log), append(1, Some(1), &text(OLD, 2))).await.expect("appends");
+    }
+}
+
+/// They end, with a third.
+pub async fn end(store: &FileLogStore, logs: impl IntoIterator<Item = u64>) {
+    for log in logs {
+        store.append(old(log), append(1, Some(3), &text(OLD + 2, 1))).await.expect("appends");
+        store.seal(old(log), 3).await.expect("seals");
+    }
+}
+
+pub async fn next_line(store: &FileLogStore, log: u64) -> u64 {
+    store.extent(old(log)).await.expect("extent").next_line
 }

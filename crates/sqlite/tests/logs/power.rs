@@ -10,10 +10,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use runvoy_model::time::UnixMs;
 use runvoy_ports::log::{LogError, LogStore};
 use runvoy_sqlite::logs::{Config, FileLogStore, Flush, Seams};
 
-use crate::kit::{Dice, append, count, id, lines, open, read_all, run, small};
+use crate::kit::{Dice, append, count, id, lines, open, read_all, run, small, whole};
 
 const LOGS: usize = 4;
 
@@ -52,6 +53,11 @@ fn list(dir: &Path) -> io::Result<Vec<(OsString, Node, bool)>> {
 }
 
 impl Power {
+    fn new(root: &Path, seed: u64, one_in: u64) -> Self {
+        let dice = Mutex::new(Dice(seed * 7919));
+        Self { root: root.to_owned(), stable: Mutex::default(), dice, acknowledged: Mutex::default(), images: Mutex::default(), one_in }
+    }
+
     /// Maybe cuts the power: keeps the image and what had been acknowledged.
     fn maybe_cut(&self) {
         let mut dice = self.dice.lock().expect("dice");
@@ -169,14 +175,7 @@ fn what_was_synced_survives_a_power_loss_at_any_moment() {
         let (mut images, mut seed) = (0, 1);
         while images < wanted {
             let dir = tempfile::tempdir().expect("dir");
-            let power = Arc::new(Power {
-                root: dir.path().to_owned(),
-                stable: Mutex::default(),
-                dice: Mutex::new(Dice(seed * 7919)),
-                acknowledged: Mutex::default(),
-                images: Mutex::default(),
-                one_in: 4,
-            });
+            let power = Arc::new(Power::new(dir.path(), seed, 4));
             history(power.clone(), seed).await;
             let cuts = std::mem::take(&mut *power.images.lock().expect("images"));
             for (n, (image, acknowledged)) in cuts.into_iter().enumerate() {
@@ -184,6 +183,47 @@ fn what_was_synced_survives_a_power_loss_at_any_moment() {
                 images += 1;
             }
             seed += 1;
+        }
+    });
+}
+
+#[test]
+fn a_log_that_retention_takes_is_whole_or_gone_after_a_power_loss() {
+    run(async {
+        for seed in 1..=count(30, 1000) as u64 {
+            let dir = tempfile::tempdir().expect("dir");
+            let power = Arc::new(Power::new(dir.path(), seed, 1));
+            let config = Config { journal_bytes: 1 << 30, ..small() };
+            let store = FileLogStore::open_with(&power.root, config, Seams { flush: power.clone(), ..Seams::default() }).expect("opens");
+            // All begin in one pack, and the first two end in another.
+            for log in 0..LOGS as u64 {
+                store.append(id(log), append(1, Some(1), &lines(1, 5))).await.expect("appends");
+            }
+            store.compact().expect("compacts");
+            for log in 0..2 {
+                store.append(id(log), append(1, Some(6), &lines(6, 2))).await.expect("appends");
+                store.seal(id(log), 7).await.expect("seals");
+            }
+            store.compact().expect("compacts");
+            power.images.lock().expect("images").clear();
+            assert_eq!(store.prune(UnixMs(i64::MAX)).await.expect("prunes").logs, 2);
+            power.maybe_cut();
+            let cuts = std::mem::take(&mut *power.images.lock().expect("images"));
+            assert!(cuts.len() >= 4, "{}", cuts.len());
+            for (n, (image, _)) in cuts.into_iter().enumerate() {
+                for round in 0..2 {
+                    let store = open(image.path());
+                    for log in 0..LOGS as u64 {
+                        let what = format!("history {seed}, image {n}, round {round}, log {log}");
+                        let (sealed, text) = (store.extent(id(log)).await.expect("extent").sealed, whole(&store, id(log)).await);
+                        let is_gone = !sealed && text.is_empty();
+                        let is_whole = if log < 2 { sealed && text == lines(1, 7) } else { !sealed && text == lines(1, 5) };
+                        assert!(is_whole || (log < 2 && is_gone), "{what}: {sealed} {text:?}");
+                        assert!(round == 0 || is_gone == (log < 2), "{what}");
+                    }
+                    store.prune(UnixMs(i64::MAX)).await.expect("prunes");
+                }
+            }
         }
     });
 }

@@ -7,14 +7,7 @@ use runvoy_model::time::UnixMs;
 use runvoy_ports::log::LogStore;
 use runvoy_sqlite::logs::{Config, FileLogStore};
 
-use crate::kit::{Line, append, id_at, lines, open, quick, read_all, run, small, whole};
-
-const OLD: i64 = 1_600_000_000_000;
-const NEW: i64 = 1_700_000_000_000;
-
-fn text(at: i64, count: u64) -> Vec<Line> {
-    (0..count).map(|n| Line::new(at + n as i64, format!("line {n}"))).collect()
-}
+use crate::kit::{Line, NEW, OLD, append, id_at, lines, open, quick, read_all, run, small, text, whole};
 
 #[test]
 fn old_logs_go_wherever_they_are_and_others_stay() {
@@ -63,129 +56,6 @@ fn old_logs_go_wherever_they_are_and_others_stay() {
             for (age, log, count) in [(OLD, 2, 5), (OLD, 3, 700), (NEW, 12, 5), (NEW, 13, 700)] {
                 assert_eq!(whole(&store, id_at(age, log)).await.len(), count, "{stage}: an open log is never pruned");
             }
-        }
-    });
-}
-
-/// How many packs hold beginnings of logs that go on.
-fn open_packs(dir: &std::path::Path) -> usize {
-    let names = std::fs::read_dir(dir.join("pack")).expect("packs").map(|item| item.expect("a pack").file_name());
-    names.filter(|name| name.to_string_lossy().ends_with("-open.pack")).count()
-}
-
-#[test]
-fn the_beginning_of_a_log_is_kept_as_long_as_the_log() {
-    run(async {
-        let dir = tempfile::tempdir().expect("dir");
-        let store = open(dir.path());
-        // All begin together; some end soon, one ends late, one goes on.
-        for log in 0..5 {
-            store.append(id_at(OLD, log), append(1, Some(1), &text(OLD, 2))).await.expect("appends");
-        }
-        store.compact().expect("compacts");
-        assert_eq!(open_packs(dir.path()), 1);
-        let more = |at: i64| [Line::new(at, "more")];
-        for (log, at) in [(0, OLD + 10), (1, OLD + 10), (2, NEW)] {
-            store.append(id_at(OLD, log), append(1, Some(3), &more(at))).await.expect("appends");
-            store.seal(id_at(OLD, log), 3).await.expect("seals");
-        }
-        store.compact().expect("compacts");
-        // Sealed, and still in the journal.
-        store.append(id_at(OLD, 3), append(1, Some(3), &more(NEW))).await.expect("appends");
-        store.seal(id_at(OLD, 3), 3).await.expect("seals");
-        for _ in 0..2 {
-            store.prune(UnixMs(OLD + 1_000_000)).await.expect("prunes");
-        }
-        store.close().expect("closes");
-        drop(store);
-        let store = open(dir.path());
-        assert_eq!(open_packs(dir.path()), 0);
-        for (log, count) in [(2, 3), (3, 3), (4, 2)] {
-            let lines = whole(&store, id_at(OLD, log)).await;
-            assert_eq!((&lines[..2], lines.len()), (&text(OLD, 2)[..], count), "log {log}");
-        }
-        store.append(id_at(OLD, 4), append(1, Some(3), &more(NEW))).await.expect("appends");
-        assert_eq!(whole(&store, id_at(OLD, 4)).await.len(), 3);
-        store.seal(id_at(OLD, 4), 3).await.expect("seals");
-        store.settle();
-        store.prune(UnixMs(NEW + 1_000_000)).await.expect("prunes");
-        for log in 0..5 {
-            assert_eq!(store.extent(id_at(OLD, log)).await.expect("extent").next_line, 1, "log {log} is gone whole");
-        }
-    });
-}
-
-/// A log whose beginning is packed, and that has ended since.
-async fn end_after_its_beginning_is_packed(store: &FileLogStore) {
-    store.append(id_at(OLD, 0), append(1, Some(1), &text(OLD, 2))).await.expect("appends");
-    store.compact().expect("compacts");
-    store.append(id_at(OLD, 0), append(1, Some(3), &text(OLD + 2, 1))).await.expect("appends");
-    store.seal(id_at(OLD, 0), 3).await.expect("seals");
-}
-
-#[test]
-fn a_log_that_ended_long_ago_goes_with_its_beginning() {
-    run(async {
-        for moved in [false, true] {
-            let dir = tempfile::tempdir().expect("dir");
-            let store = open(dir.path());
-            end_after_its_beginning_is_packed(&store).await;
-            if moved {
-                store.compact().expect("compacts");
-            }
-            let pruned = store.prune(UnixMs(NEW)).await.expect("prunes");
-            assert_eq!((pruned.logs, open_packs(dir.path())), (1, 0), "moved: {moved}");
-            assert_eq!(store.extent(id_at(OLD, 0)).await.expect("extent").next_line, 1, "moved: {moved}");
-            drop(store);
-            let usage = open(dir.path()).usage().expect("usage");
-            assert_eq!((usage.packs, usage.big_logs, usage.journal_logs), (0, 0, 0), "{usage:?}");
-        }
-    });
-}
-
-#[test]
-fn a_damaged_pack_of_beginnings_keeps_the_rest_of_its_logs() {
-    run(async {
-        let dir = tempfile::tempdir().expect("dir");
-        let store = open(dir.path());
-        end_after_its_beginning_is_packed(&store).await;
-        store.compact().expect("compacts");
-        store.close().expect("closes");
-        let packs = std::fs::read_dir(dir.path().join("pack")).expect("packs").map(|item| item.expect("a pack").path());
-        let pack = packs.into_iter().find(|path| path.to_string_lossy().ends_with("-open.pack")).expect("a pack of beginnings");
-        let mut bytes = std::fs::read(&pack).expect("reads");
-        bytes[20] ^= 1;
-        std::fs::write(&pack, bytes).expect("writes");
-        let store = open(dir.path());
-        assert_eq!(store.prune(UnixMs(NEW)).await.expect("prunes").logs, 0);
-        assert_eq!(open_packs(dir.path()), 1);
-        let (lines, _) = read_all(&store, id_at(OLD, 0), 1, 1 << 20).await;
-        assert_eq!(lines.len(), 3, "the whole of it stands in the pack of ended logs");
-    });
-}
-
-#[test]
-fn a_beginning_that_arrived_before_a_crash_is_not_packed_again() {
-    run(async {
-        let (dir, copy) = (tempfile::tempdir().expect("dir"), tempfile::tempdir().expect("dir"));
-        let store = open(dir.path());
-        for log in 0..20 {
-            store.append(id_at(NEW, log), append(1, Some(1), &text(NEW, 2))).await.expect("appends");
-        }
-        // The journal as it was, beside the pack that it was emptied into: what a crash leaves before the journal is removed.
-        let journal = dir.path().join("journal/00000001.rvj");
-        let kept = copy.path().join("kept");
-        std::fs::copy(&journal, &kept).expect("a copy");
-        store.compact().expect("compacts");
-        store.close().expect("closes");
-        assert!(!journal.exists());
-        std::fs::copy(&kept, &journal).expect("a copy");
-        let store = open(dir.path());
-        store.settle();
-        let usage = store.usage().expect("usage");
-        assert_eq!((usage.big_logs, usage.packs, usage.journal_logs), (0, 1, 0), "{usage:?}");
-        for log in 0..20 {
-            assert_eq!(whole(&store, id_at(NEW, log)).await, text(NEW, 2), "log {log}");
         }
     });
 }
