@@ -231,18 +231,23 @@ impl View for Desk<'_> {
 
 #[cfg(test)]
 mod tests {
-    use runvoy_model::command::{LeaseRequest, Submit, Worker};
+    use proptest::prelude::*;
+    use runvoy_model::command::{Fence, LeaseRequest, Submit, Worker};
     use runvoy_model::id::{LeaseId, StepId, WorkerId};
     use runvoy_model::spec::{LOCAL_IMAGE, Labels, Spec};
     use runvoy_model::step::Actor;
 
     use super::*;
 
-    fn apply(conn: &Connection, memory: &mut Memory, number: u8, command: &Command) -> Answer {
+    fn apply_at(at: i64, conn: &Connection, memory: &mut Memory, number: u8, command: &Command) -> Answer {
         let actor = Actor::User { email: "ana@x".into() };
         let id = StepId::from_bytes([number; 16]);
-        let step = Step { id, at: UnixMs(1_000), actor, request_id: String::new(), audit: None, authority: None };
+        let step = Step { id, at: UnixMs(at), actor, request_id: String::new(), audit: None, authority: None };
         Desk::new(conn, memory, false).apply(&AuditKey::new([7; 32]), &step, command).expect("an answer")
+    }
+
+    fn apply(conn: &Connection, memory: &mut Memory, number: u8, command: &Command) -> Answer {
+        apply_at(1_000, conn, memory, number, command)
     }
 
     fn queue() -> Name {
@@ -253,9 +258,13 @@ mod tests {
         [("gpu".into(), kind.into())].into()
     }
 
+    fn submit_of(user: &str, number: u8, worker_labels: Labels) -> Command {
+        let spec = Spec { command: "true".into(), image: LOCAL_IMAGE.into(), worker_labels, ..Spec::lost(queue(), 3) };
+        Command::Submit(Submit { id: ExecutionId::from_bytes([number; 16]), spec, created_by: user.into(), key: None, lease_to: None })
+    }
+
     fn submit(number: u8, kind: &str) -> Command {
-        let spec = Spec { command: "true".into(), image: LOCAL_IMAGE.into(), worker_labels: gpu(kind), ..Spec::lost(queue(), 3) };
-        Command::Submit(Submit { id: ExecutionId::from_bytes([number; 16]), spec, created_by: "ana@x".into(), key: None, lease_to: None })
+        submit_of("ana@x", number, gpu(kind))
     }
 
     fn lease(number: u8) -> Command {
@@ -282,5 +291,78 @@ mod tests {
         memory.forget();
         let answer = apply(&conn, &mut memory, 5, &lease(5));
         assert!(matches!(&answer, Answer::Leased(leased) if leased.len() == 1), "{answer:?}");
+    }
+
+    const USERS: [&str; 5] = ["ana@x", "bob@x", "carl@x", "dora@x", "eve@x"];
+
+    #[derive(Debug, Clone)]
+    enum Move {
+        Submit {
+            user: usize,
+            at: i64,
+            kind: Option<bool>,
+        },
+        /// Whoever is first leaves the line.
+        Lease,
+        /// And comes back to where they stood.
+        GiveBack(usize),
+        Look {
+            have_share: [bool; USERS.len()],
+            now: i64,
+            max: usize,
+        },
+    }
+
+    fn moves() -> impl Strategy<Value = Vec<Move>> {
+        // Most are of one user, so that there are stretches of theirs.
+        let user = prop_oneof![3 => Just(0), 1 => 0..USERS.len()];
+        let each = prop_oneof![
+            6 => (user, 0..40i64, proptest::option::of(any::<bool>())).prop_map(|(user, at, kind)| Move::Submit { user, at, kind }),
+            1 => Just(Move::Lease),
+            1 => any::<usize>().prop_map(Move::GiveBack),
+            4 => (any::<[bool; USERS.len()]>(), 0..50i64, 1..6usize).prop_map(|(have_share, now, max)| Move::Look { have_share, now, max }),
+        ];
+        proptest::collection::vec(each, 1..200)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_remembered_of_lines_changes_no_answer(moves in moves()) {
+            let mut conn = Connection::open_in_memory().expect("a database in memory");
+            crate::schema::migrate(&mut conn).expect("an empty store can be migrated");
+            let (mut memory, mut held) = (Memory::default(), Vec::new());
+            for (number, each) in (1..).zip(moves) {
+                match each {
+                    Move::Submit { user, at, kind } => {
+                        let labels = kind.map(|t4| gpu(if t4 { "t4" } else { "h100" })).unwrap_or_default();
+                        apply_at(at, &conn, &mut memory, number, &submit_of(USERS[user], number, labels));
+                    }
+                    Move::Lease => {
+                        let Command::Lease(request) = lease(number) else { unreachable!("just made") };
+                        let lease = Command::Lease(LeaseRequest { begin: false, ..request });
+                        let Answer::Leased(leased) = apply_at(50, &conn, &mut memory, number, &lease) else { panic!("not leased") };
+                        held.extend(leased.iter().filter_map(|one| {
+                            one.lease.as_ref().map(|lease| Fence { execution: one.id, attempt: lease.attempt, lease: lease.id })
+                        }));
+                    }
+                    Move::GiveBack(which) => {
+                        if !held.is_empty() {
+                            let fence = held.swap_remove(which % held.len());
+                            apply_at(50, &conn, &mut memory, number, &Command::GiveBack(fence));
+                        }
+                    }
+                    Move::Look { have_share, now, max } => {
+                        let users = USERS.iter().zip(have_share).filter(|(_, has)| *has).map(|(user, _)| (queue(), (*user).to_owned()));
+                        let pass = PassOver { labels: gpu("t4"), users: users.collect() };
+                        let ask = Ask { queues: &[queue()], serves: &Needs::ALL, now: UnixMs(now), max, pass: &pass };
+                        let anew = ready::first(&conn, &mut Passed::default(), &ask).expect("a look");
+                        let found = ready::first(&conn, &mut memory.passed, &ask).expect("a look");
+                        prop_assert_eq!(found, anew);
+                    }
+                }
+            }
+        }
     }
 }

@@ -33,6 +33,7 @@ mod sight;
 mod span;
 mod stats;
 mod store;
+mod stretch;
 mod table;
 mod verify;
 mod vfs;

@@ -2,8 +2,10 @@
 //!
 //! Those who ask for labels of a worker stand in lines of their own, so that a worker without labels never meets them; one that has labels looks at
 //! each of them until it has enough. So does whoever passes over users. Both cost a row each, a few microseconds, and nobody else writes meanwhile: beyond
-//! so many that do not fit, a look gives up. Those before the first whose labels fit are remembered as passed, so that nobody looks at them again and the
-//! next look goes on where this one ended.
+//! so many that do not fit, a look gives up. Whoever was met is remembered, so that the next look jumps over those who do not fit and goes on where this one
+//! ended.
+
+use std::collections::HashSet;
 
 use runvoy_model::execution::Place;
 use runvoy_model::id::ExecutionId;
@@ -15,12 +17,13 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde::Deserialize;
 
 use crate::fault::Fault;
-use crate::passed::{Passed, Passer, Spot};
+use crate::passed::{Passed, Passer};
 use crate::record::{id_column, text};
+use crate::stretch::{Spot, Walk};
 
 /// So many of users who have their share are passed over in one look at those of one priority.
 const MOST_PASSED: usize = 100_000;
-/// One whose labels do not fit counts for so many: its spec has to be read.
+/// One whose labels do not fit counts for so many: its spec has to be read. So does a jump, behind which the line has to be searched for.
 const UNFIT_COUNTS: usize = 10;
 
 /// Who is asked for.
@@ -37,15 +40,14 @@ pub(crate) fn first(conn: &Connection, passed: &mut Passed, ask: &Ask<'_>) -> Re
     let Ask { queues, serves, pass, .. } = *ask;
     let mut found = Vec::new();
     for queue in distinct(queues) {
+        let have_share: HashSet<&str> = pass.users.iter().filter(|(of, _)| of == queue).map(|(_, user)| user.as_str()).collect();
         for line in Line::ALL.into_iter().filter(|line| serves.contains(&line.needs) && !(line.labelled && pass.labels.is_empty())) {
             let mut after = line.number(0);
             while let Some(next) = next_number(conn, queue, after, line)? {
                 after = next;
-                let look = Look { ask, queue, line, number: next };
-                if line.labelled {
-                    look.take_labelled(conn, passed, &mut found)?;
-                } else if pass.users.iter().any(|(of, _)| of == queue) {
-                    look.take_fitting(conn, Spot::START, &mut found)?;
+                let look = Look { ask, queue, have_share: &have_share, line, number: next };
+                if line.labelled || !have_share.is_empty() {
+                    look.take_fitting(conn, passed, &mut found)?;
                 } else {
                     look.take(conn, &mut found)?;
                 }
@@ -82,8 +84,16 @@ pub(crate) fn next(conn: &Connection, queues: &[Name], serves: &[Needs]) -> Resu
 struct Look<'q> {
     ask: &'q Ask<'q>,
     queue: &'q Name,
+    /// Users who are passed over in this queue.
+    have_share: &'q HashSet<&'q str>,
     line: Line,
     number: i64,
+}
+
+/// How much further a look goes.
+struct Breath {
+    left: usize,
+    patience: usize,
 }
 
 impl Look<'_> {
@@ -105,51 +115,56 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// The same, of those that fit the worker's labels, from where the last look at them ended.
-    fn take_labelled(&self, conn: &Connection, passed: &mut Passed, found: &mut Vec<Place>) -> Result<(), Fault> {
-        let passer = Passer { queue: self.queue.clone(), number: self.number, labels: self.ask.pass.labels.clone() };
-        let after = passed.until(&passer);
-        let until = self.take_fitting(conn, after, found)?;
-        if until > after {
-            passed.advance(passer, until);
-        }
+    /// The same, of those that are not passed over.
+    fn take_fitting(&self, conn: &Connection, passed: &mut Passed, found: &mut Vec<Place>) -> Result<(), Fault> {
+        let labels = if self.line.labelled { self.ask.pass.labels.clone() } else { Labels::new() };
+        let passer = Passer { queue: self.queue.clone(), number: self.number, labels };
+        let mut walk = Walk::new(passed.take(&passer));
+        let mut breath = Breath { left: self.ask.max, patience: MOST_PASSED };
+        while self.walk(conn, &mut walk, &mut breath, found)? {}
+        passed.keep(passer, walk.end());
         Ok(())
     }
 
-    /// The same, of those behind a spot that are not passed over. Returns the spot up to which nobody's labels fit.
-    fn take_fitting(&self, conn: &Connection, after: Spot, found: &mut Vec<Place>) -> Result<Spot, Fault> {
-        let mut statement = conn.prepare_cached(FITTING)?;
-        let pass = self.ask.pass;
+    /// Walks from a jump to the next; whether there is one.
+    fn walk(&self, conn: &Connection, walk: &mut Walk, breath: &mut Breath, found: &mut Vec<Place>) -> Result<bool, Fault> {
+        let passes = |user: &str| self.have_share.contains(user);
+        let after = walk.jump(passes);
+        let mut statement = conn.prepare_cached(if self.line.labelled { LABELLED } else { FITTING })?;
         let mut rows = statement.query(params![self.queue.as_str(), self.number, self.ask.now.0, after.ready_at, after.id.as_bytes()])?;
-        let (mut left, mut patience) = (self.ask.max, MOST_PASSED);
-        let (mut until, mut nobody_fits) = (after, self.line.labelled);
-        while left > 0 && patience > 0 {
+        while breath.left > 0 && breath.patience > 0 {
             let Some(row) = rows.next()? else { break };
             let spot = Spot { ready_at: row.get(1)?, id: id_column(row, 0)? };
             let user = std::str::from_utf8(text(row, 2)?).unwrap_or_default();
-            let has_share = pass.has_user(self.queue, user);
-            // A user who has their share now will have room again; what a spec asks for never changes.
-            if self.line.labelled && (nobody_fits || !has_share) && !fits(text(row, 3)?, pass)? {
-                patience = patience.saturating_sub(UNFIT_COUNTS);
-                if nobody_fits {
-                    until = spot;
-                }
+            if walk.comes_to(spot, passes) {
+                breath.patience = breath.patience.saturating_sub(UNFIT_COUNTS);
+                return Ok(true);
+            }
+            // Of whoever has their share it is enough to know that they may stand here.
+            let is_known = passes(user) && walk.names(user);
+            if self.line.labelled && !is_known && !fits(text(row, 3)?, self.ask.pass)? {
+                breath.patience = breath.patience.saturating_sub(UNFIT_COUNTS);
+                walk.meet(spot, None);
                 continue;
             }
-            nobody_fits = false;
-            if has_share {
-                patience -= 1;
+            walk.meet(spot, Some(user));
+            if passes(user) {
+                breath.patience -= 1;
                 continue;
             }
             found.push(self.place(spot.ready_at, spot.id));
-            left -= 1;
+            breath.left -= 1;
         }
-        Ok(until)
+        Ok(false)
     }
 }
 
 /// Those behind a spot, in order.
-const FITTING: &str = "SELECT id, ready_at, created_by, spec FROM executions INDEXED BY executions_ready \
+const FITTING: &str = "SELECT id, ready_at, created_by FROM executions INDEXED BY executions_ready \
+     WHERE queue = ?1 AND priority = ?2 AND ready_at <= ?3 AND (ready_at, id) > (?4, ?5) ORDER BY ready_at, id";
+
+/// The same with what they ask for, which may lie on pages of its own.
+const LABELLED: &str = "SELECT id, ready_at, created_by, spec FROM executions INDEXED BY executions_ready \
      WHERE queue = ?1 AND priority = ?2 AND ready_at <= ?3 AND (ready_at, id) > (?4, ?5) ORDER BY ready_at, id";
 
 /// The part of a spec that says who may take it.
@@ -219,11 +234,13 @@ mod tests {
     fn a_look_begins_where_the_last_one_ended() {
         let mut conn = Connection::open_in_memory().expect("a database in memory");
         crate::schema::migrate(&mut conn).expect("an empty store can be migrated");
-        let mut explain = conn.prepare(&format!("EXPLAIN QUERY PLAN {FITTING}")).expect("a plan");
-        let params = params!["default", 33, 0, 0, [0u8; 16]];
-        let rows = explain.query_map(params, |row| row.get::<_, String>(3)).expect("a plan");
-        let plan: Vec<String> = rows.collect::<Result<_, _>>().expect("a plan");
-        let range = "executions_ready (queue=? AND priority=? AND (ready_at,id)>(?,?) AND ready_at<?)";
-        assert!(plan.len() == 1 && plan[0].ends_with(range), "{plan:?}");
+        for statement in [FITTING, LABELLED] {
+            let mut explain = conn.prepare(&format!("EXPLAIN QUERY PLAN {statement}")).expect("a plan");
+            let params = params!["default", 33, 0, 0, [0u8; 16]];
+            let rows = explain.query_map(params, |row| row.get::<_, String>(3)).expect("a plan");
+            let plan: Vec<String> = rows.collect::<Result<_, _>>().expect("a plan");
+            let range = "executions_ready (queue=? AND priority=? AND (ready_at,id)>(?,?) AND ready_at<?)";
+            assert!(plan.len() == 1 && plan[0].ends_with(range), "{plan:?}");
+        }
     }
 }

@@ -64,6 +64,7 @@ fn presence() -> Presence {
         draining: false,
         since: UnixMs(START),
         seen_at: UnixMs(START + 5_000),
+        busy_until: None,
     }
 }
 

@@ -13,4 +13,5 @@ mod limited;
 mod opening;
 mod retention;
 mod search;
+mod share;
 mod space;
