@@ -132,7 +132,9 @@ impl Trouble {
     fn news(&mut self, fault: &Fault) -> Option<&'static str> {
         let what = match fault {
             Fault::Away(_) => "the server does not answer, or cannot now",
-            Fault::Key(_) | Fault::Refused(_) | Fault::Lost(_) => "the server answers, and does not take the reports of this worker",
+            Fault::Key(_) | Fault::Refused(_) | Fault::Lost(_) | Fault::Damaged(_) => {
+                "the server answers, and does not take the reports of this worker"
+            }
         };
         (self.0.replace(what) != Some(what)).then_some(what)
     }

@@ -2,7 +2,8 @@
 //! was left by a worker that died is brought by the same steps.
 //!
 //! Where the server stands, the server says: whatever was lost on the way is read again from the log, whatever arrived is not stored twice.
-//! The log goes only when the server has heard the end, or says itself that the attempt is over.
+//! The log goes only when the server has heard the end, or says itself that the attempt is over. A server that is away is waited for without end. One that
+//! is there, keeps the lease and still does not take what somebody waits for is not: the end is told without it, and the file is put aside.
 
 #[cfg(test)]
 mod tests;
@@ -41,15 +42,33 @@ pub(crate) struct Courier<D> {
     frames: u64,
     send_not_before: Instant,
     backoff: Backoff,
+    patience: Patience,
+    /// Since when somebody waits for a server that is there.
+    unheeded_since: Option<Instant>,
     /// People were told that the server refuses it.
     is_refused: bool,
 }
 
-/// Why no more records are brought.
+/// How long a server may not take what somebody waits for although it is there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// Whoever said within this time that the attempt holds its lease is there.
+    pub(crate) lease_ttl: Duration,
+    /// What was not taken for so long stays here.
+    pub(crate) lost_after: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { lease_ttl: Duration::from_secs(30), lost_after: Duration::from_secs(600) }
+    }
+}
+
+/// Why nothing more is brought.
 enum Stuck {
     /// The attempt is over for the server.
     Lost(String),
-    /// They cannot be had from the log.
+    /// It cannot be had from the log, or the server will not take it.
     Broken(String),
 }
 
@@ -59,27 +78,40 @@ impl<D: Desk> Courier<D> {
             let wal = outbox.wal.lock();
             (wal.opening().token.clone(), wal.first())
         };
-        let (send_not_before, backoff) = (Instant::now(), Backoff::default());
-        Self { desk, outbox, clock, token, at, frames: 0, send_not_before, backoff, is_refused: false }
+        let (send_not_before, backoff, patience) = (Instant::now(), Backoff::default(), Patience::default());
+        Self { desk, outbox, clock, token, at, frames: 0, send_not_before, backoff, patience, unheeded_since: None, is_refused: false }
+    }
+
+    /// The same with another patience.
+    pub(crate) fn patient(self, patience: Patience) -> Self {
+        Self { patience, ..self }
     }
 
     /// Goes on until the server has heard everything, or does not want to.
     pub(crate) async fn run(mut self) {
-        let (verdict, is_kept) = match self.bring_records().await {
-            Ok(()) => (self.bring_end().await, false),
-            Err(Stuck::Lost(why)) => (Verdict::Lost(why), false),
+        let (told, lacks_some) = match self.bring_records().await {
+            Ok(()) => (self.bring_end(None).await, false),
+            Err(Stuck::Lost(why)) => (Err(Stuck::Lost(why)), false),
             Err(Stuck::Broken(why)) => {
                 tracing::error!(why, "the output of an attempt cannot be brought to the server");
-                self.outbox.progress.send_modify(|progress| progress.broken = Some(why));
+                self.outbox.progress.send_modify(|progress| progress.broken = Some(why.clone()));
+                self.unheeded_since = None;
                 while !self.is_over() {
                     self.outbox.news.notified().await;
                 }
-                (self.bring_end().await, self.unsent() > 0)
+                let unsent = self.unsent();
+                let remark = (unsent > 0).then(|| format!("its log lacks the last {unsent} records, which are kept on the worker: {why}"));
+                (self.bring_end(remark).await, unsent > 0)
             }
         };
-        if let Verdict::Lost(why) = &verdict {
-            self.tell_lost(why);
-        }
+        let is_kept = lacks_some || matches!(told, Err(Stuck::Broken(_)));
+        let verdict = match told {
+            Ok(execution) => Verdict::Told(execution),
+            Err(Stuck::Lost(why) | Stuck::Broken(why)) => {
+                self.tell_lost(&why);
+                Verdict::Lost(why)
+            }
+        };
         if is_kept {
             self.outbox.set_aside().await;
         } else {
@@ -112,10 +144,12 @@ impl<D: Desk> Courier<D> {
     /// Brings records until there will be no more.
     async fn bring_records(&mut self) -> Result<(), Stuck> {
         loop {
-            let at = self.at;
-            match self.outbox.with_wal(move |wal| wal.read(at, MOST)).await {
+            // Before the log is read, and whether it has ended with the read: what is written last would be missed else.
+            let (at, is_left) = (self.at, self.is_left());
+            let (read, has_ended) = self.outbox.with_wal(move |wal| (wal.read(at, MOST), wal.end().is_some())).await;
+            match read {
                 Err(error) => return Err(Stuck::Broken(format!("the write-ahead log cannot be read: {error}"))),
-                Ok(None) if self.is_over() => return Ok(()),
+                Ok(None) if has_ended || is_left => return Ok(()),
                 Ok(None) => self.outbox.news.notified().await,
                 Ok(Some(batch)) if self.takes_nothing() => {
                     self.at = batch.next;
@@ -129,7 +163,13 @@ impl<D: Desk> Courier<D> {
 
     /// Nothing more will be written.
     fn is_over(&self) -> bool {
-        self.outbox.wal.lock().end().is_some() || self.outbox.progress.borrow().left.is_some()
+        self.outbox.wal.lock().end().is_some() || self.is_left()
+    }
+
+    /// Nobody will say how the attempt ended.
+    fn is_left(&self) -> bool {
+        let progress = self.outbox.progress.borrow();
+        progress.left.is_some() && !progress.is_ending
     }
 
     /// The log on the server has no room for anything: what waits here is passed over.
@@ -171,8 +211,16 @@ impl<D: Desk> Courier<D> {
                 Ok(())
             }
             Ok(Appended::Gap { .. }) => self.pause("the server contradicts itself").await,
-            Err(Fault::Lost(why)) => Err(Stuck::Lost(why)),
-            Err(fault @ (Fault::Away(_) | Fault::Key(_) | Fault::Refused(_))) => {
+            Err(fault) => self.heed(fault).await,
+        }
+    }
+
+    /// What a failed call means: another try after a while, or none.
+    async fn heed(&mut self, fault: Fault) -> Result<(), Stuck> {
+        match fault {
+            Fault::Lost(why) => Err(Stuck::Lost(why)),
+            Fault::Damaged(why) => Err(Stuck::Broken(why)),
+            fault @ (Fault::Away(_) | Fault::Key(_) | Fault::Refused(_)) => {
                 self.tell_refused(&fault);
                 self.pause(&fault.to_string()).await
             }
@@ -181,20 +229,39 @@ impl<D: Desk> Courier<D> {
 
     async fn stored(&mut self, batch: Batch, through: u64) -> Result<(), Stuck> {
         self.backoff.reset();
-        self.is_refused = false;
+        (self.is_refused, self.unheeded_since) = (false, None);
         self.frames += batch.frames as u64;
         if through + 1 == batch.next.seq {
             self.at = batch.next;
         } else {
             self.go_to(through + 1).await?;
         }
-        let at = self.at;
-        let forgot = self
-            .outbox
-            .with_wal(move |wal| if at == wal.next() && Outbox::is_large(wal) { wal.forget().map(|()| wal.next()) } else { Ok(at) });
-        self.at = forgot.await.map_err(|error| Stuck::Broken(format!("the write-ahead log cannot be written: {error}")))?;
+        let (at, may_forget) = (self.at, self.may_forget().await);
+        let settled = self.outbox.with_wal(move |wal| {
+            if at != wal.next() {
+                return Ok((at, None));
+            }
+            if may_forget {
+                wal.forget()?;
+            }
+            Ok((wal.next(), Some(wal.frames())))
+        });
+        let settled: std::io::Result<_> = settled.await;
+        let (at, frames) = settled.map_err(|error| Stuck::Broken(format!("the write-ahead log cannot be written: {error}")))?;
+        self.at = at;
+        // What was sent again was counted twice, and what was dropped never: where everything is sent, the number is known.
+        self.frames = frames.unwrap_or(self.frames);
         self.note_progress(false);
         Ok(())
+    }
+
+    /// Whether the log is large and the server has all of it for good: what it could still lose with its power is not forgotten here.
+    async fn may_forget(&self) -> bool {
+        let is_worth_it = {
+            let wal = self.outbox.wal.lock();
+            self.at == wal.next() && Outbox::is_large(&wal) && wal.end().is_none()
+        };
+        is_worth_it && self.desk.settle(&self.token).await.is_ok_and(|through| through + 1 >= self.at.seq)
     }
 
     /// Goes on from the record that the server waits for. It may have more than the log: then the log lost its tail, and all is well.
@@ -211,6 +278,11 @@ impl<D: Desk> Courier<D> {
 
     /// The log on the server is full: what waits here is not stored any more, but for the platform's own lines.
     async fn drop_output(&mut self, limit_bytes: u64) -> Result<(), Stuck> {
+        // What it has of this is not dropped, its answer was only lost. Nor may it lose that: this log begins behind it from now on.
+        match self.desk.settle(&self.token).await {
+            Ok(through) => self.go_to(through + 1).await?,
+            Err(fault) => return self.heed(fault).await,
+        }
         let (at, now) = (self.at, self.clock.now());
         let remark = |bytes| format!("### runvoy: the log is full: {bytes} bytes of output that were on their way were not kept");
         let dropped = self.outbox.with_wal(move |wal| wal.drop_output(at, now, remark).map(|()| wal.first())).await;
@@ -221,19 +293,39 @@ impl<D: Desk> Courier<D> {
     }
 
     async fn pause(&mut self, why: &str) -> Result<(), Stuck> {
+        if self.is_hopeless() {
+            let seconds = self.patience.lost_after.as_secs();
+            return Err(Stuck::Broken(format!("the server is there and has not taken it for {seconds} s: {why}")));
+        }
         let wait = self.backoff.next();
-        tracing::debug!(why, again_in_ms = wait.as_millis(), "output waits on this worker");
+        tracing::debug!(why, again_in_ms = wait.as_millis(), "what an attempt has to tell waits on this worker");
         self.note_progress(true);
         sleep(wait).await;
         Ok(())
+    }
+
+    /// Whether somebody has waited for too long for a server that is there. One that keeps a lease for which it takes nothing would keep the execution
+    /// open for ever.
+    fn is_hopeless(&mut self) -> bool {
+        let is_there = self.outbox.heard().is_some_and(|at| at.elapsed() <= self.patience.lease_ttl);
+        let is_waited_for = {
+            let wal = self.outbox.wal.lock();
+            wal.end().is_some() || Outbox::is_at_its_most(&wal)
+        };
+        if !is_there || !is_waited_for {
+            self.unheeded_since = None;
+            return false;
+        }
+        self.unheeded_since.get_or_insert_with(Instant::now).elapsed() >= self.patience.lost_after
     }
 
     fn note_progress(&self, is_away: bool) {
         self.outbox.progress.send_modify(|progress| (progress.sent_to, progress.is_away) = (self.at.offset, is_away));
     }
 
-    /// Tells the end: as the attempt did, or what became of it where it did not. A lease that nothing was done with is handed back.
-    async fn bring_end(&mut self) -> Verdict {
+    /// Tells the end: as the attempt did, or what became of it where it did not, with what else there is to say. A lease that nothing was done with is
+    /// handed back. The record of the execution as JSON.
+    async fn bring_end(&mut self, remark: Option<String>) -> Result<Bytes, Stuck> {
         let (end, wrote, fence) = {
             let wal = self.outbox.wal.lock();
             (wal.end().map(Bytes::copy_from_slice), wal.next().seq > 1, wal.opening().fence)
@@ -241,21 +333,23 @@ impl<D: Desk> Courier<D> {
         let left = self.outbox.progress.borrow().left.clone().unwrap_or_default();
         let lost = EndAttempt::of(fence, Outcome::Lost { message: left });
         let end = end.or_else(|| wrote.then(|| serde_json::to_vec(&lost).expect("plain data").into()));
+        let end = end.map(|end| remark.map_or_else(|| end.clone(), |remark| remarked(&end, remark)));
         loop {
             let told = match &end {
                 Some(end) => self.desk.complete(&self.token, end.clone()).await,
                 None => self.desk.release(&self.token).await.map(|()| Bytes::new()),
             };
             match told {
-                Ok(execution) => return Verdict::Told(execution),
-                Err(Fault::Lost(why)) => return Verdict::Lost(why),
-                Err(fault @ (Fault::Away(_) | Fault::Key(_) | Fault::Refused(_))) => {
-                    self.tell_refused(&fault);
-                    let wait = self.backoff.next();
-                    tracing::debug!(%fault, again_in_ms = wait.as_millis(), "the end of an attempt waits on this worker");
-                    sleep(wait).await;
-                }
+                Ok(execution) => return Ok(execution),
+                Err(fault) => self.heed(fault).await?,
             }
         }
     }
+}
+
+/// The same end, and this said of it.
+fn remarked(end: &Bytes, remark: String) -> Bytes {
+    let Ok(ended) = serde_json::from_slice::<EndAttempt>(end) else { return end.clone() };
+    let remark = ended.remark.iter().cloned().chain([remark]).collect::<Vec<_>>().join("; ");
+    serde_json::to_vec(&EndAttempt { remark: Some(remark), ..ended }).expect("plain data").into()
 }

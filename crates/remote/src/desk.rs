@@ -30,6 +30,9 @@ pub(crate) trait Desk: Send + Sync + 'static {
     /// Takes records.
     async fn append(&self, token: &str, first_seq: u64, block: Block) -> Result<Appended, Fault>;
 
+    /// Puts the records of an attempt that are there on stable storage; the last of them.
+    async fn settle(&self, token: &str) -> Result<u64, Fault>;
+
     /// Takes the end of an attempt; the record of the execution as JSON.
     async fn complete(&self, token: &str, end: Bytes) -> Result<Bytes, Fault>;
 
@@ -54,6 +57,13 @@ impl Desk for Link {
             (None, Some(expected)) => Appended::Gap { expected },
             (None, None) => Appended::Stored { through: answer.stored_through },
         })
+    }
+
+    async fn settle(&self, token: &str) -> Result<u64, Fault> {
+        // No records from the first on are a repeat, and always taken.
+        let request = AppendOutputRequest { task_token: token.to_owned(), first_sequence: 1, sync: true, ..Default::default() };
+        let answer = self.call(self.within().max(SHORTEST), |server| async move { server.append_output(request).await }).await?;
+        Ok(answer.into_owned().stored_through)
     }
 
     async fn complete(&self, token: &str, end: Bytes) -> Result<Bytes, Fault> {

@@ -20,6 +20,9 @@ pub enum Fault {
     /// What was asked for is over, or not the caller's.
     #[error("{0}")]
     Lost(String),
+    /// What the server has of it is damaged: nothing can be added to it any more.
+    #[error("{0}")]
+    Damaged(String),
 }
 
 impl Fault {
@@ -30,6 +33,7 @@ impl Fault {
             ErrorCode::Unauthenticated => Self::Key(message),
             ErrorCode::PermissionDenied | ErrorCode::InvalidArgument => Self::Refused(message),
             ErrorCode::NotFound | ErrorCode::FailedPrecondition => Self::Lost(message),
+            ErrorCode::DataLoss => Self::Damaged(message),
             // Also what something in front of a server says that is being started: that is no reason to end anything.
             _ => Self::Away(message),
         }
@@ -39,6 +43,7 @@ impl Fault {
     pub(crate) fn into_lease_error(self) -> LeaseError {
         match self {
             Self::Lost(why) => LeaseError::Lost(why),
+            Self::Damaged(why) => LeaseError::Refused(why),
             Self::Away(_) | Self::Key(_) | Self::Refused(_) => LeaseError::Unavailable(Box::new(self)),
         }
     }
@@ -74,5 +79,6 @@ mod tests {
         ] {
             assert!(matches!(of(code), LeaseError::Unavailable(_)), "{code:?}");
         }
+        assert!(matches!(of(ErrorCode::DataLoss), LeaseError::Refused(why) if why == "why"));
     }
 }

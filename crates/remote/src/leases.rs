@@ -1,6 +1,9 @@
 //! The seam of a worker elsewhere: leases by long polls, output through a write-ahead log, ends told until they are heard. What it says is in
 //! [`crate::outbox`] and [`crate::courier`]; this file asks.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
+use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 use runvoy_model::command::{EndAttempt, Extend, Extended, Fence};
 use runvoy_model::execution::{Execution, KillRequest};
@@ -16,25 +20,24 @@ use runvoy_model::id::LeaseId;
 use runvoy_model::job::Payload;
 use runvoy_model::log::Block;
 use runvoy_model::name::Name;
-use runvoy_model::spec::Spec;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::clock::Clock;
 use runvoy_ports::lease::{LeaseError, Leases, Material, Materials};
-use runvoy_rpc::job::v1::{
-    BeginJobRequest, DequeueJobRequest, DequeueJobResponse, FetchMaterialsRequest, StoreBlobRequest, UpdateJobRequest, WorkerInfo,
-};
+use runvoy_rpc::job::v1::{BeginJobRequest, DequeueJobRequest, FetchMaterialsRequest, StoreBlobRequest, UpdateJobRequest, WorkerInfo};
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use crate::attendant::Attendant;
 use crate::backoff::Backoff;
-use crate::courier::Courier;
+use crate::courier::{Courier, Patience};
 use crate::desk::Desk;
 use crate::errands::Errands;
 use crate::fault::Fault;
 use crate::leftover;
 use crate::link::{Endpoint, Link};
+use crate::offer::{self, Offer, Since};
 use crate::outbox::{Outbox, Verdict};
+use crate::refusal::Refusals;
 use crate::wal::{Opening, Wal};
 
 /// How long the server keeps a request for work waiting.
@@ -69,6 +72,7 @@ pub struct RemoteLeases {
     held: Mutex<HashMap<LeaseId, Held>>,
     errands: Errands,
     backoff: Mutex<Backoff>,
+    refusals: Mutex<Refusals>,
     closing: watch::Sender<bool>,
     denied: watch::Sender<Option<Fault>>,
     /// The last extend that was answered said that the key is not taken.
@@ -79,16 +83,10 @@ pub struct RemoteLeases {
 #[derive(Clone)]
 struct Held {
     token: String,
-    since: Instant,
+    since: Since,
     outbox: Arc<Outbox>,
-}
-
-/// A lease as it was handed out.
-struct Offer {
-    token: String,
-    execution: Execution,
-    spec: Spec,
-    at: Instant,
+    /// The server said that the lease is over, and why.
+    over: Option<String>,
 }
 
 impl RemoteLeases {
@@ -103,6 +101,7 @@ impl RemoteLeases {
             held: Mutex::default(),
             errands: Errands::new(),
             backoff: Mutex::default(),
+            refusals: Mutex::default(),
             closing: watch::Sender::new(false),
             denied: watch::Sender::new(None),
             is_key_refused: AtomicBool::new(false),
@@ -139,7 +138,8 @@ impl RemoteLeases {
     }
 
     fn send(&self, outbox: Arc<Outbox>) {
-        self.errands.send(Courier::new(Arc::clone(&self.link), outbox, Arc::clone(&self.clock)).run());
+        let patience = Patience { lease_ttl: self.config.lease_ttl, lost_after: self.config.lost_after };
+        self.errands.send(Courier::new(Arc::clone(&self.link), outbox, Arc::clone(&self.clock)).patient(patience).run());
     }
 
     /// Of how many attempts, those that run too, the server has not heard everything.
@@ -169,19 +169,19 @@ impl RemoteLeases {
             lost_after_ms: ms(self.config.lost_after),
             ..Default::default()
         };
-        let within = WAIT + self.link.within();
-        let mut stream = self.link.call(within, |server| async move { server.dequeue_job(request).await }).await?;
+        let (within, mut closing) = (WAIT + self.link.within(), self.closing.subscribe());
+        let asked = tokio::select! {
+            biased;
+            _ = closing.wait_for(|closing| *closing) => return Ok((Vec::new(), 0)),
+            asked = self.link.call(within, |server| async move { server.dequeue_job(request).await }) => asked?,
+        };
+        let messages = stream::unfold(asked, |mut stream| async move {
+            let message = stream.message().await.map_err(|error| Fault::of(&error)).transpose()?;
+            Some((message.map(|message| message.to_owned_message()), stream))
+        });
         let (mut offers, mut unreadable) = (Vec::new(), 0);
-        loop {
-            let message = match timeout(within, stream.message()).await {
-                Ok(Ok(Some(message))) => message.to_owned_message(),
-                Ok(Ok(None)) => return Ok((offers, unreadable)),
-                // What has come is good.
-                Ok(Err(error)) if offers.is_empty() => return Err(Fault::of(&error)),
-                Err(_) if offers.is_empty() => return Err(Fault::Away("no answer to a request for work".to_owned())),
-                Ok(Err(_)) | Err(_) => return Ok((offers, unreadable)),
-            };
-            match offer(message) {
+        for offer in offer::read(messages.boxed(), within, &*self.clock, closing).await? {
+            match offer {
                 Ok(offer) => offers.push(offer),
                 Err((token, why)) => {
                     tracing::error!(why, "a lease cannot be understood: the server is of another version");
@@ -190,6 +190,7 @@ impl RemoteLeases {
                 }
             }
         }
+        Ok((offers, unreadable))
     }
 
     /// Makes an offer an attempt; `None` where that could not be, and then it was handed back.
@@ -210,7 +211,8 @@ impl RemoteLeases {
         };
         match self.ask_to_begin(&offer).await {
             Some(execution) => {
-                self.held.lock().insert(fence.lease, Held { token: offer.token, since: offer.at, outbox: Arc::clone(&outbox) });
+                let held = Held { token: offer.token, since: offer.since, outbox: Arc::clone(&outbox), over: None };
+                self.held.lock().insert(fence.lease, held);
                 self.send(outbox);
                 Some(execution)
             }
@@ -225,7 +227,7 @@ impl RemoteLeases {
     /// Repeats after a lost answer, for as long as the lease holds: a second begin is the first one.
     async fn ask_to_begin(&self, offer: &Offer) -> Option<Execution> {
         let mut backoff = Backoff::default();
-        while offer.at.elapsed() < self.config.lease_ttl && !*self.closing.borrow() {
+        while offer.since.instant(&*self.clock).elapsed() < self.config.lease_ttl && !*self.closing.borrow() {
             let request = BeginJobRequest { task_token: offer.token.clone(), ..Default::default() };
             match self.link.call(self.link.within(), |server| async move { server.begin_job(request).await }).await {
                 Ok(answer) => match serde_json::from_slice::<Execution>(&answer.into_owned().execution) {
@@ -268,22 +270,41 @@ impl RemoteLeases {
         }
     }
 
+    /// What the server says of a lease; that it is over is remembered.
+    fn answered<T>(&self, fence: Fence, asked: Result<T, Fault>) -> Result<T, LeaseError> {
+        if let Err(Fault::Lost(why)) = &asked
+            && let Some(held) = self.held.lock().get_mut(&fence.lease)
+        {
+            held.over = Some(why.clone());
+        }
+        asked.map_err(Fault::into_lease_error)
+    }
+
+    /// Whether there will be no work for this worker any more.
+    fn is_for_good(&self, fault: &Fault) -> bool {
+        let mut refusals = self.refusals.lock();
+        match fault {
+            Fault::Key(_) => true,
+            Fault::Refused(_) => refusals.again(),
+            Fault::Away(_) | Fault::Lost(_) | Fault::Damaged(_) => {
+                refusals.reset();
+                false
+            }
+        }
+    }
+
     /// Waits before work is asked for again, or for good where there will be none.
     async fn rest(&self, fault: Fault) {
         let mut closing = self.closing.subscribe();
         let rest = async {
-            match fault {
-                Fault::Key(_) | Fault::Refused(_) => {
-                    tracing::error!(%fault, "no work can be had");
-                    self.denied.send_replace(Some(fault));
-                    std::future::pending().await
-                }
-                Fault::Away(_) | Fault::Lost(_) => {
-                    let wait = self.backoff.lock().next();
-                    tracing::warn!(%fault, again_in_ms = wait.as_millis(), "no work could be had");
-                    sleep(wait).await;
-                }
+            if self.is_for_good(&fault) {
+                tracing::error!(%fault, "no work can be had");
+                self.denied.send_replace(Some(fault));
+                return std::future::pending().await;
             }
+            let wait = self.backoff.lock().next();
+            tracing::warn!(%fault, again_in_ms = wait.as_millis(), "no work could be had");
+            sleep(wait).await;
         };
         tokio::select! {
             () = rest => {}
@@ -298,14 +319,9 @@ impl Leases for RemoteLeases {
     async fn wait_for_work(&self) {}
 
     async fn lease(&self, max: usize) -> Result<Vec<Execution>, LeaseError> {
-        let mut closing = self.closing.subscribe();
-        let offers = tokio::select! {
-            biased;
-            _ = closing.wait_for(|closing| *closing) => return Ok(Vec::new()),
-            offers = self.wait_for_offers(max) => offers,
-        };
-        match offers {
+        match self.wait_for_offers(max).await {
             Ok((offers, unreadable)) => {
+                self.refusals.lock().reset();
                 let handed_out = offers.len() + unreadable;
                 let begun: Vec<Execution> =
                     join_all(offers.into_iter().map(|offer| self.begin(offer))).await.into_iter().flatten().collect();
@@ -327,7 +343,7 @@ impl Leases for RemoteLeases {
     async fn materials(&self, fence: Fence) -> Result<Materials, LeaseError> {
         let request = FetchMaterialsRequest { task_token: self.held(fence)?.token, ..Default::default() };
         let asked = self.link.call(LARGE_WITHIN, |server| async move { server.fetch_materials(request).await }).await;
-        let answer = asked.map_err(Fault::into_lease_error)?.into_owned();
+        let answer = self.answered(fence, asked)?.into_owned();
         if let Some(why) = answer.refused {
             return Err(LeaseError::Refused(why));
         }
@@ -337,8 +353,9 @@ impl Leases for RemoteLeases {
     }
 
     async fn extend(&self, extend: Extend) -> Result<Extended, LeaseError> {
+        let Held { token, outbox, .. } = self.held(extend.fence)?;
         let request = UpdateJobRequest {
-            task_token: self.held(extend.fence)?.token,
+            task_token: token,
             lease_ttl_ms: i64::try_from(extend.ttl_ms).unwrap_or(i64::MAX),
             process_id: extend.process_id,
             rss_bytes: extend.rss_bytes,
@@ -348,7 +365,8 @@ impl Leases for RemoteLeases {
         };
         let asked = self.link.call(self.link.within(), |server| async move { server.update_job(request).await }).await;
         self.note_key(asked.as_ref().err());
-        let answer = asked.map_err(Fault::into_lease_error)?.into_owned();
+        let answer = self.answered(extend.fence, asked)?.into_owned();
+        outbox.note_heard();
         let kill = answer.kill.into_option().map(|kill| KillRequest { by: kill.by, at: UnixMs(kill.at_ms), force: kill.force });
         Ok(Extended { ttl_ms: answer.lease_ttl_ms, kill })
     }
@@ -360,7 +378,7 @@ impl Leases for RemoteLeases {
     async fn put_blob(&self, fence: Fence, bytes: Vec<u8>) -> Result<Payload, LeaseError> {
         let request = StoreBlobRequest { task_token: self.held(fence)?.token, data: bytes.into(), ..Default::default() };
         let asked = self.link.call(LARGE_WITHIN, |server| async move { server.store_blob(request).await }).await;
-        let answer = asked.map_err(Fault::into_lease_error)?.into_owned();
+        let answer = self.answered(fence, asked)?.into_owned();
         match answer.refused {
             Some(why) => Err(LeaseError::Refused(why)),
             None => serde_json::from_slice(&answer.payload).map_err(|error| LeaseError::Refused(format!("the server's answer: {error}"))),
@@ -381,7 +399,7 @@ impl Leases for RemoteLeases {
     }
 
     fn held_since(&self, fence: Fence) -> Option<Instant> {
-        self.held.lock().get(&fence.lease).map(|held| held.since)
+        self.held.lock().get(&fence.lease).map(|held| held.since.instant(&*self.clock))
     }
 
     fn is_denied(&self) -> bool {
@@ -390,21 +408,17 @@ impl Leases for RemoteLeases {
 
     fn leave(&self, fence: Fence) {
         if let Some(held) = self.held.lock().remove(&fence.lease) {
-            held.outbox.leave(if self.is_denied() { DENIED } else { CUT_OFF });
+            held.outbox.leave(&why_left(held.over.as_deref(), self.is_denied()));
         }
     }
 }
 
-/// Understands a lease; else its token, and why not.
-fn offer(message: DequeueJobResponse) -> Result<Offer, (String, String)> {
-    let at = Instant::now();
-    let read = || -> Result<(Execution, Spec), serde_json::Error> {
-        Ok((serde_json::from_slice(&message.execution)?, serde_json::from_slice(&message.spec)?))
-    };
-    match read() {
-        Ok((execution, spec)) if execution.lease.is_some() => Ok(Offer { token: message.task_token, execution, spec, at }),
-        Ok(_) => Err((message.task_token, "it holds no lease".to_owned())),
-        Err(error) => Err((message.task_token, error.to_string())),
+/// What became of an attempt whose end nobody told: what the server said of it, or that it could not be asked.
+fn why_left(over: Option<&str>, is_denied: bool) -> String {
+    match over {
+        Some(why) => format!("the server said that the lease is over, and the worker ended the command: {why}"),
+        None if is_denied => DENIED.to_owned(),
+        None => CUT_OFF.to_owned(),
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) fn find(dir: &Path, address: &Address, clock: &dyn Clock) -> std::io:
     }
     for path in named(dir, EXTENSION)? {
         match Wal::open(&path) {
+            // It may hold what nobody else has: the version that wrote it can bring it.
             Err(error) => tracing::warn!(path = %path.display(), %error, "a write-ahead log cannot be read, and is left"),
             Ok(None) => {
                 // Its worker died before it was begun.

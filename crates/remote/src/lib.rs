@@ -12,7 +12,9 @@ mod fault;
 mod leases;
 mod leftover;
 mod link;
+mod offer;
 mod outbox;
+mod refusal;
 mod wal;
 
 pub use runvoy_rpc::job::v1::{WorkerInfo, WorkerNeed};

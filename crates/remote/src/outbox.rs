@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use runvoy_model::log::Block;
 use runvoy_ports::lease::LeaseError;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 use crate::wal::{Untaken, Wal};
 
@@ -36,6 +37,8 @@ pub(crate) struct Progress {
     pub(crate) verdict: Option<Verdict>,
     /// Nobody will say how the attempt ended but this.
     pub(crate) left: Option<String>,
+    /// How it ended is being written down: that is what will be said, whoever leaves meanwhile.
+    pub(crate) is_ending: bool,
 }
 
 /// What became of an attempt.
@@ -52,13 +55,16 @@ pub(crate) struct Outbox {
     pub(crate) wal: Arc<Mutex<Wal>>,
     pub(crate) progress: watch::Sender<Progress>,
     /// There is more to bring.
-    pub(crate) news: Notify,
+    pub(crate) news: Arc<Notify>,
+    /// When the server last said that the attempt holds its lease.
+    heard: Mutex<Option<Instant>>,
 }
 
 impl Outbox {
     pub(crate) fn new(wal: Wal) -> Arc<Self> {
         let progress = Progress { sent_to: wal.first().offset, ..Progress::default() };
-        Arc::new(Self { wal: Arc::new(Mutex::new(wal)), progress: watch::Sender::new(progress), news: Notify::new() })
+        let (wal, progress) = (Arc::new(Mutex::new(wal)), watch::Sender::new(progress));
+        Arc::new(Self { wal, progress, news: Arc::default(), heard: Mutex::default() })
     }
 
     /// Takes records; answered when they are in the file.
@@ -99,12 +105,34 @@ impl Outbox {
         wal.len() >= LARGE
     }
 
-    /// Takes the end; answered when the server has everything and has heard it.
+    /// Whoever writes to this log waits for the server.
+    pub(crate) fn is_at_its_most(wal: &Wal) -> bool {
+        wal.len() >= MOST_KEPT
+    }
+
+    /// The server said that the attempt holds its lease.
+    pub(crate) fn note_heard(&self) {
+        *self.heard.lock() = Some(Instant::now());
+    }
+
+    /// When it last did.
+    pub(crate) fn heard(&self) -> Option<Instant> {
+        *self.heard.lock()
+    }
+
+    /// Takes the end; answered when the server has everything and has heard it. Once it was begun the end is written down, whether anybody waits for
+    /// that or not.
     pub(crate) async fn finish(&self, end: Vec<u8>) -> Verdict {
-        if let Err(error) = self.with_wal(move |wal| wal.set_end(end)).await {
+        self.progress.send_modify(|progress| progress.is_ending = true);
+        let news = Arc::clone(&self.news);
+        let writing = self.with_wal(move |wal| {
+            let written = wal.set_end(end);
+            news.notify_one();
+            written
+        });
+        if let Err(error) = writing.await {
             tracing::warn!(%error, "the end of an attempt is known to this process alone: it cannot be written down");
         }
-        self.news.notify_one();
         let mut progress = self.progress.subscribe();
         let settled = progress.wait_for(|progress| progress.verdict.is_some()).await.expect("the sender is here");
         settled.verdict.clone().expect("just seen")

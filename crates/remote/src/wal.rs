@@ -2,7 +2,8 @@
 //! stored it, and how it ended, until the server has heard it.
 //!
 //! A frame is in the file before whoever gave it is answered, so it survives the death of the worker, and it is read back instead of being
-//! kept in memory. It is not synced to the disk: a loss of power may cost the tail. A torn tail is cut at the last whole frame.
+//! kept in memory. It is not synced to the disk: a loss of power may cost the tail. A torn tail is cut at the last whole frame. A frame without
+//! records says where the log begins whose records were forgotten.
 
 mod frame;
 mod reader;
@@ -32,6 +33,8 @@ const ASIDE: &str = "refused";
 pub(crate) const UNFINISHED: &str = "new";
 /// What stands before the records of a frame: their first sequence, and the time that theirs are counted from.
 const RECORDS_HEADER: usize = 16;
+/// Far more than what a log is for takes.
+const LONGEST_OPENING: u64 = 64 << 10;
 /// A place is remembered for every so many bytes.
 const MARK_EVERY: u64 = 1 << 20;
 
@@ -128,19 +131,28 @@ impl Wal {
         Ok(Self::at_head(path, file, opening, bytes.len() as u64))
     }
 
-    /// Opens a log that was left behind, and cuts what at its end is no whole frame: so many bytes. `None` if it does not even say what it
-    /// is for.
+    /// Opens a log that was left behind, and cuts what at its end is no whole frame: so many bytes. `None` if it ends before it says what it is
+    /// for: nothing else was ever in it. What another version wrote is an error, because that one may know what is in it.
     pub(crate) fn open(path: &Path) -> io::Result<Option<(Self, u64)>> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         let length = file.metadata()?.len();
         let reading = file.try_clone()?;
         let mut reader = Reader::new(&reading, length);
-        if !reader.bytes(0, MAGIC.len() as u64)?.starts_with(MAGIC) {
+        let at = MAGIC.len() as u64;
+        if length < at + frame::HEADER as u64 {
             return Ok(None);
         }
-        let at = MAGIC.len() as u64;
-        let Some(frame) = reader.frame(at)?.filter(|frame| frame.kind == Kind::Opening) else { return Ok(None) };
-        let Ok(opening) = serde_json::from_slice(frame.payload) else { return Ok(None) };
+        let unknown = |what| io::Error::new(io::ErrorKind::InvalidData, what);
+        if !reader.bytes(0, at)?.starts_with(MAGIC) {
+            return Err(unknown("it is of another version, or none"));
+        }
+        let Some(frame) = reader.frame(at)?.filter(|frame| frame.kind == Kind::Opening) else {
+            let is_short = length <= LONGEST_OPENING;
+            let text = reader.bytes(at + frame::HEADER as u64, LONGEST_OPENING)?;
+            let is_cut = is_short && serde_json::from_slice::<Opening>(text).is_err_and(|error| error.is_eof());
+            return if is_cut { Ok(None) } else { Err(unknown("what it is for is damaged")) };
+        };
+        let opening = serde_json::from_slice(frame.payload).map_err(|_| unknown("what it is for is written in another way"))?;
         let head = at + frame.len();
         let mut wal = Self::at_head(path.to_owned(), file, opening, head);
         while wal.end.is_none() && wal.take_over(&mut reader)? {}
@@ -246,9 +258,12 @@ impl Wal {
         if self.next.offset >= self.marks.last().map_or(self.head, |mark| mark.offset) + MARK_EVERY {
             self.marks.push(self.next);
         }
-        self.frames += 1;
+        self.frames += u64::from(count > 0);
         self.next = Place { seq: self.next.seq + u64::from(count), offset: self.next.offset + length };
         self.len = self.next.offset;
+        if self.first.seq == self.next.seq {
+            self.first = self.next;
+        }
     }
 
     /// Remembers how the attempt ended, also where it cannot be written: then it ends with this process. A second end changes nothing.
@@ -305,14 +320,18 @@ impl Wal {
         Ok((take(seq, block), frame.len()))
     }
 
-    /// Forgets every record: the server has them. The file becomes small again. Not once the end is written: it would go with them.
+    /// Forgets every record, but not that there were some: the server has them. The file becomes small again. Not once the end is written: it would
+    /// go with them.
     pub(crate) fn forget(&mut self) -> io::Result<()> {
         if self.end.is_some() {
             return Ok(());
         }
-        self.file.set_len(self.head)?;
-        self.first = Place { seq: self.next.seq, offset: self.head };
-        (self.next, self.len) = (self.first, self.head);
+        let frame = frame::encode(Kind::Records, &[&self.next.seq.to_le_bytes(), &0i64.to_le_bytes()]);
+        // Before the file is cut: whoever finds it in between finds no log that nothing was ever written to.
+        self.file.write_all_at(&frame, self.head)?;
+        let place = Place { seq: self.next.seq, offset: self.head + frame.len() as u64 };
+        self.file.set_len(place.offset)?;
+        (self.first, self.next, self.len) = (place, place, place.offset);
         self.marks.clear();
         Ok(())
     }

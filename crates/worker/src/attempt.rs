@@ -22,6 +22,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 
 use self::activity::Activity;
+use self::wait::Bound;
 use crate::checkout::Checkout;
 use crate::dotenv::dotenv;
 use crate::environment::environment;
@@ -94,6 +95,8 @@ struct Unkept {
     full: bool,
     /// The log failed: nothing more is sent to it.
     failed: bool,
+    /// What came last was on its way when nobody waited for it any more.
+    is_unsure: bool,
 }
 
 /// How an attempt ended, and what ran last. Without an outcome nobody wants to hear of it.
@@ -290,11 +293,15 @@ impl<'a> Attempt<'a> {
 
     /// Writes the last lines of the log and records the end, keeping the lease until that is done.
     async fn conclude(&mut self, outcome: Outcome, running: Option<&Running>, ran: Duration) {
-        let Some((outcome, gathered)) = self.keep_lease_during(self.leavings().gather(outcome)).await else { return };
-        let remark = (!gathered.remarks.is_empty()).then(|| gathered.remarks.join("; "));
-        let mut last_lines = gathered.remarks;
+        let Some((outcome, gathered)) = self.keep_lease_during(Bound::Own, self.leavings().gather(outcome)).await else { return };
+        let mut remarks = gathered.remarks;
+        let mut last_lines = remarks.clone();
         last_lines.push(describe(&outcome, running.and_then(Running::kill_request), ran));
         self.publish_last_lines(&last_lines).await;
+        if self.unkept.is_unsure {
+            remarks.push("the end of its log may be missing: it could not be handed over in time".to_owned());
+        }
+        let remark = (!remarks.is_empty()).then(|| remarks.join("; "));
         let pid = running.and_then(|running| running.pid);
         let ended = EndAttempt {
             fence: self.fence,
@@ -336,20 +343,24 @@ impl Attempt<'_> {
             last_lines.iter().for_each(|line| self.recorder.platform(now, line));
             let block = self.recorder.take().expect("a line was just written");
             let raw_len = block.raw_len;
-            match self.keep_lease_during(publisher.publish(block)).await {
+            match self.keep_lease_during(Bound::Patience, publisher.publish(block)).await {
                 Some(Err(Unpublished::Full)) => self.unkept.bytes += raw_len,
-                Some(Err(error)) => {
-                    return tracing::warn!(execution = %self.execution.id, ?error, "the last lines of a log were not stored");
-                }
-                Some(Ok(())) | None => return,
+                published => return self.note_last_lines(published),
             }
         }
         self.recorder.platform(now, &format!("the log is full: {} bytes of output were not kept", self.unkept.bytes));
         last_lines.iter().for_each(|line| self.recorder.platform(now, line));
-        if let Some(block) = self.recorder.take()
-            && let Some(Err(error)) = self.keep_lease_during(publisher.publish(block)).await
-        {
-            tracing::warn!(execution = %self.execution.id, ?error, "the last lines of a log were not stored");
+        if let Some(block) = self.recorder.take() {
+            let published = self.keep_lease_during(Bound::Patience, publisher.publish(block)).await;
+            self.note_last_lines(published);
+        }
+    }
+
+    fn note_last_lines(&mut self, published: Option<Result<(), Unpublished>>) {
+        match published {
+            Some(Ok(())) => {}
+            None => self.unkept.is_unsure = true,
+            Some(Err(error)) => tracing::warn!(execution = %self.execution.id, ?error, "the last lines of a log were not stored"),
         }
     }
 }

@@ -206,7 +206,8 @@ impl Worker {
     }
 
     /// Stops: no new executions; those that run have `patience` to end by themselves, then they are ended. Comes
-    /// back when every one of them has been recorded.
+    /// back when every one of them has been recorded; of those that had to be ended it is enough, where others bring that to the server, that
+    /// it is written down.
     pub async fn stop(&self, patience: Duration) {
         self.stopping.send_replace(Stopping::Drain);
         let all = u32::try_from(self.config.concurrency).unwrap_or(u32::MAX);

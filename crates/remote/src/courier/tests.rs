@@ -1,5 +1,8 @@
 //! A courier and a server that is reached only sometimes.
 
+mod loss;
+mod pace;
+
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -36,6 +39,19 @@ struct Shelf {
     refuses: usize,
     /// It wants to hear nothing.
     is_over: bool,
+    /// So long it takes to answer.
+    takes: Duration,
+    /// What came, and when.
+    requests: Mutex<Vec<Request>>,
+}
+
+/// Records as they came to the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Request {
+    at: Instant,
+    first_seq: u64,
+    count: u32,
+    bytes: usize,
 }
 
 impl Shelf {
@@ -60,6 +76,10 @@ impl Shelf {
 impl Desk for Shelf {
     async fn append(&self, token: &str, first_seq: u64, block: Block) -> Result<Appended, Fault> {
         assert_eq!(token, "token");
+        self.requests.lock().push(Request { at: Instant::now(), first_seq, count: block.count, bytes: block.data.len() });
+        if !self.takes.is_zero() {
+            sleep(self.takes).await;
+        }
         if self.is_over {
             return Err(Fault::Lost("it has ended".to_owned()));
         }
@@ -84,6 +104,10 @@ impl Desk for Shelf {
             return Err(Fault::Away("the answer was lost".to_owned()));
         }
         Ok(Appended::Stored { through: lines.len() as u64 })
+    }
+
+    async fn settle(&self, _: &str) -> Result<u64, Fault> {
+        Ok(self.lines.lock().len() as u64)
     }
 
     async fn complete(&self, _: &str, end: Bytes) -> Result<Bytes, Fault> {

@@ -59,10 +59,10 @@ fn written(dir: &Path) -> (Wal, Vec<u64>) {
     (wal, ends)
 }
 
-fn reopened(dir: &Path, bytes: &[u8]) -> Option<(Wal, u64)> {
+fn opened(dir: &Path, bytes: &[u8]) -> io::Result<Option<(Wal, u64)>> {
     let path = dir.join("copy.wal");
     fs::write(&path, bytes).expect("written");
-    Wal::open(&path).expect("readable")
+    Wal::open(&path)
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn every_cut_keeps_what_is_whole() {
     let (wal, ends) = written(dir.path());
     let bytes = fs::read(&wal.path).expect("readable");
     for length in 0..=bytes.len() {
-        let found = reopened(dir.path(), &bytes[..length]);
+        let found = opened(dir.path(), &bytes[..length]).expect("what is cut short is understood");
         let whole = ends.iter().filter(|end| **end <= length as u64).count();
         let Some((mut again, cut)) = found else {
             assert_eq!(whole, 0, "{length}");
@@ -115,9 +115,10 @@ fn a_flipped_bit_is_never_believed() {
         let mut flipped = bytes.clone();
         flipped[at] ^= 1 << (at % 8);
         let whole = ends.iter().filter(|end| **end <= at as u64).count();
-        match reopened(dir.path(), &flipped) {
-            None => assert_eq!(whole, 0, "{at}"),
-            Some((again, _)) => {
+        match opened(dir.path(), &flipped) {
+            Err(_) => assert_eq!(whole, 0, "{at}"),
+            Ok(None) => panic!("it is not empty: {at}"),
+            Ok(Some((again, _))) => {
                 let lines = [0, 1, 3, 4, 4][whole - 1];
                 assert_eq!(all(&again, ALL), ["one", "two", "three", "four"][..lines], "{at}");
                 assert_eq!(again.end(), None, "{at}");
@@ -176,6 +177,34 @@ fn a_record_is_found_however_far_away() {
     assert_eq!(wal.append(161, &out("after")).expect("taken"), 162);
     let (again, _) = Wal::open(&wal.path).expect("readable").expect("a log");
     assert_eq!((again.first().seq, all(&again, ALL)), (161, vec!["after".to_owned()]));
+}
+
+#[test]
+fn a_log_that_was_forgotten_still_knows_that_something_was_in_it() {
+    let dir = TempDir::new().expect("a directory");
+    let mut wal = Wal::create(dir.path(), opening()).expect("a log");
+    wal.append(1, &block(&[(Stream::Stdout, "one"), (Stream::Stdout, "two")])).expect("taken");
+    let frames = wal.frames();
+    wal.forget().expect("written");
+    wal.forget().expect("written");
+    assert_eq!((wal.first(), wal.frames(), all(&wal, ALL)), (wal.next(), frames, Vec::new()));
+    let (mut again, cut) = Wal::open(&wal.path).expect("readable").expect("a log");
+    assert_eq!((again.next(), again.first(), cut), (wal.next(), wal.next(), 0));
+    assert_eq!(again.append(3, &out("three")).expect("taken"), 4);
+    assert_eq!(all(&again, ALL), ["three"]);
+}
+
+#[test]
+fn what_another_version_wrote_is_not_taken_for_nothing() {
+    let dir = TempDir::new().expect("a directory");
+    let (wal, _) = written(dir.path());
+    let mut bytes = fs::read(&wal.path).expect("readable");
+    let other_opening = [&MAGIC[..], &frame::encode(Kind::Opening, &[b"{\"fence\":7}"])].concat();
+    let zeros = vec![0; 4096];
+    bytes[7] += 1;
+    for unknown in [bytes, other_opening, zeros] {
+        assert!(opened(dir.path(), &unknown).is_err());
+    }
 }
 
 #[test]

@@ -28,7 +28,7 @@ impl Failure {
         match fault {
             Fault::Key(_) => Self::key(anyhow::anyhow!("{fault}; an admin makes one with `runvoy workers create NAME`")),
             Fault::Refused(_) => Self::usage(anyhow::anyhow!("{fault}; `runvoy workers accounts` says which queues the key is for")),
-            Fault::Away(_) | Fault::Lost(_) => Self { code: 1, error: fault.into() },
+            Fault::Away(_) | Fault::Lost(_) | Fault::Damaged(_) => Self { code: 1, error: fault.into() },
         }
     }
 }

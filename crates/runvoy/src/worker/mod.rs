@@ -28,7 +28,7 @@ use crate::signal::Stops;
 
 /// How long a server that cannot be reached is left alone before the next try.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(2);
-/// How much longer than they may take a stop waits for commands to be gone and told.
+/// How much longer than they may take a stop waits for commands to be gone and their ends to be written down.
 const COMMANDS_END_WITHIN: Duration = Duration::from_secs(10);
 /// How long a stop waits after that until the server has heard everything.
 const TELL_WITHIN: Duration = Duration::from_secs(10);
@@ -214,12 +214,12 @@ async fn until_the_end(worker: &Worker, leases: &RemoteLeases, stops: &mut Stops
     };
     tracing::info!(running = worker.running(), "draining: nothing new is taken");
     let patience = times.drain.unwrap_or(Duration::MAX);
-    let stopped = tokio::select! {
-        () = worker.stop(patience) => true,
+    let is_drained = tokio::select! {
+        drained = timeout(patience, worker.stop(Duration::MAX)) => drained.is_ok(),
         () = stops.next() => false,
     };
-    if !stopped {
-        tracing::info!(running = worker.running(), "told to stop again: what runs is ended");
+    if !is_drained {
+        tracing::info!(running = worker.running(), "told to stop again, or drained for long enough: what runs is ended");
         if timeout(grace + COMMANDS_END_WITHIN, worker.stop(Duration::ZERO)).await.is_err() {
             return (false, denied);
         }

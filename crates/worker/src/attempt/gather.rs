@@ -1,6 +1,7 @@
 //! What is left when a command has ended: the output of a task, or what the command says about its failure. Whatever cannot be used is
 //! told in the log, and is never a reason to wait.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,19 +10,23 @@ use runvoy_model::job::{MOST_INLINE_BYTES, Payload};
 use runvoy_ports::lease::LeaseError;
 use runvoy_ports::runner::Unread;
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use super::Attempt;
+use super::wait::told_to_leave;
 use crate::exchange::{self, ERROR, ERROR_LIMIT, OUTPUT, OUTPUT_LIMIT};
 use crate::mask::Mask;
 use crate::material::Patience;
-use crate::worker::Worker;
+use crate::worker::{Stopping, Worker};
 
 /// The largest word about what was used.
 const USAGE_LIMIT: usize = runvoy_model::bound::MOST_MESSAGE_BYTES;
 const PAUSE: Duration = Duration::from_millis(250);
 /// An output that cannot be kept for this long fails the attempt, where the worker is not told another time.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
+/// A worker that is told to end everything waits no longer for it than this.
+const LEAVE_AFTER: Duration = Duration::from_secs(5);
 
 /// What an attempt leaves beside its outcome.
 #[derive(Debug, Default)]
@@ -40,12 +45,13 @@ pub(super) struct Leavings<'a> {
     fence: Fence,
     is_task: bool,
     mask: Option<Arc<Mask>>,
+    stopping: watch::Receiver<Stopping>,
 }
 
 impl<'a> Attempt<'a> {
     pub(super) fn leavings(&self) -> Leavings<'a> {
         let (worker, fence, is_task) = (self.worker, self.fence, self.execution.spec.task.is_some());
-        Leavings { worker, fence, is_task, mask: self.recorder.mask() }
+        Leavings { worker, fence, is_task, mask: self.recorder.mask(), stopping: self.stopping.clone() }
     }
 }
 
@@ -106,8 +112,14 @@ impl Leavings<'_> {
         let began = Instant::now();
         let config = &self.worker.config;
         let patience = Patience { away: config.lost_after.unwrap_or(GIVE_UP_AFTER), denied: config.lease_ttl };
+        let mut leaving = pin!(told_to_leave(self.worker, self.stopping.clone(), LEAVE_AFTER));
         loop {
-            let error = match self.worker.leases.put_blob(self.fence, text.clone()).await {
+            let put = tokio::select! {
+                biased;
+                put = self.worker.leases.put_blob(self.fence, text.clone()) => put,
+                () = &mut leaving => return Err("the worker was stopped before the server had taken it".to_owned()),
+            };
+            let error = match put {
                 Ok(payload) => return Ok(payload),
                 Err(LeaseError::Unavailable(error)) => error.to_string(),
                 Err(error) => return Err(error.to_string()),

@@ -18,7 +18,7 @@ use tokio::net::unix::pipe;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Attempt, Moment, activity};
+use super::{Attempt, LAST_WORD_WITHIN, Moment, activity};
 use crate::exchange::{ACTIVITY, ACTIVITY_LIMIT};
 use crate::report::{Publisher, Unpublished};
 use crate::running::{Cause, Running};
@@ -88,6 +88,8 @@ impl<'a> Attempt<'a> {
             }
             let (alive, may_read) = (exited.is_none(), publishing.is_none());
             unread_since = if alive || may_read { None } else { unread_since.or_else(|| Some(Instant::now())) };
+            let leave_at =
+                unread_since.filter(|_| stop_seen && self.worker.config.lost_after.is_some()).map(|since| since + LAST_WORD_WITHIN);
             tokio::select! {
                 // What the command did comes before what is done to it.
                 biased;
@@ -141,9 +143,15 @@ impl<'a> Attempt<'a> {
                     tracing::warn!(execution = %self.execution.id, "the last output of a command could not be handed over in time");
                     running.end(Cause::LeaseLost, None);
                 }
-                () = told_to_end_all(&mut stopping), if alive && !stop_seen => {
+                () = told_to_end_all(&mut stopping), if !stop_seen => {
                     stop_seen = true;
-                    running.end(Cause::WorkerStop, Some(self.worker.config.grace));
+                    if alive {
+                        running.end(Cause::WorkerStop, Some(self.worker.config.grace));
+                    }
+                }
+                () = until(leave_at), if !given_up => {
+                    (given_up, self.unkept.is_unsure) = (true, true);
+                    tracing::warn!(execution = %self.execution.id, "the last output of a command could not be handed over before the worker left");
                 }
                 () = nudge.notified(), if extending.is_none() => extending = Some(self.send_heartbeat(running.pid)),
                 () = sleep_until(self.extend_at), if extending.is_none() => {

@@ -1,18 +1,30 @@
 //! The waits of an attempt before something of it runs: its lease is kept meanwhile, and whoever wants it to end is heard.
-//! An attempt that was ended here ran no command, whoever ended it. Also the one wait after its command has ended, which only a lost
-//! lease cuts short.
+//! An attempt that was ended here ran no command, whoever ended it. Also the waits after its command has ended, which neither a kill nor a
+//! timeout cuts short.
 
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use runvoy_model::command::{EndAttempt, Extended, Outcome};
 use runvoy_ports::lease::LeaseError;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::supervise::{Extending, resolve, told_to_end_all, until};
-use super::{Attempt, Ended};
+use super::{Attempt, Ended, LAST_WORD_WITHIN};
 use crate::report::report_end;
+use crate::worker::{Stopping, Worker};
+
+/// What else than a lost lease ends the wait for something that is done for a command that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bound {
+    /// It has a bound of its own.
+    Own,
+    /// The execution counts as lost by now, or the worker is told to end everything.
+    Patience,
+}
 
 impl<'a> Attempt<'a> {
     /// Waits for something; a kill, a lost lease or the worker's stop ends the wait, and what was waited for is dropped.
@@ -44,9 +56,10 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Keeps the lease while something is done for a command that has ended; `None` if the lease is lost meanwhile.
-    pub(super) async fn keep_lease_during<T>(&mut self, work: impl Future<Output = T> + Send) -> Option<T> {
+    /// Keeps the lease while something is done for a command that has ended; `None` if the lease is lost meanwhile, or the bound is reached.
+    pub(super) async fn keep_lease_during<T>(&mut self, bound: Bound, work: impl Future<Output = T> + Send) -> Option<T> {
         let mut work = pin!(work);
+        let mut leaving = pin!(told_to_leave(self.worker, self.stopping.clone(), LAST_WORD_WITHIN));
         let mut extending: Option<Extending<'a>> = None;
         loop {
             tokio::select! {
@@ -68,14 +81,17 @@ impl<'a> Attempt<'a> {
                     self.extend_at = Instant::now() + self.worker.config.lease_ttl / 3;
                     extending = Some(self.send_extend());
                 }
+                () = &mut leaving, if bound == Bound::Patience => return None,
+                () = until(self.give_up_at()), if bound == Bound::Patience => return None,
             }
         }
     }
 
     /// Tells the end of the attempt until somebody has heard it, keeping the lease meanwhile. Gives up when the server was away for so long that
-    /// the execution counts as lost there.
+    /// the execution counts as lost there, and when the worker is told to end everything: what was told once is written down, and others bring it.
     pub(super) async fn report_end(&mut self, ended: EndAttempt) {
         let mut reporting = pin!(report_end(&*self.worker.leases, ended));
+        let mut leaving = pin!(told_to_leave(self.worker, self.stopping.clone(), Duration::ZERO));
         let mut extending: Option<Extending<'a>> = None;
         let mut is_lost = false;
         loop {
@@ -95,6 +111,7 @@ impl<'a> Attempt<'a> {
                 () = until(self.give_up_at()) => {
                     return tracing::warn!(execution = %self.execution.id, "the end of an attempt could not be told in time");
                 }
+                () = &mut leaving => return tracing::info!(execution = %self.execution.id, "the end of an attempt is on its way"),
             }
         }
     }
@@ -128,4 +145,14 @@ impl<'a> Attempt<'a> {
             }
         }
     }
+}
+
+/// Comes back so long after the worker was told to end everything, where somebody else brings what an attempt has to tell. Where the store is the worker's own,
+/// nobody else would.
+pub(super) async fn told_to_leave(worker: &Worker, mut stopping: watch::Receiver<Stopping>, after: Duration) {
+    if worker.config.lost_after.is_none() {
+        std::future::pending::<()>().await;
+    }
+    told_to_end_all(&mut stopping).await;
+    sleep(after).await;
 }

@@ -97,3 +97,11 @@ async fn the_lease_is_kept_while_the_end_is_on_its_way() {
     stage.extends_before_end = 3;
     stage.play().await.assert_exit(0);
 }
+
+#[tokio::test]
+async fn last_lines_that_nobody_takes_are_given_up_when_the_execution_counts_as_lost() {
+    let mut stage = cut_off("echo begun", |_| {});
+    stage.lost_after = Some(Duration::from_millis(700));
+    stage.holds = Some(("exit code", 1_000_000, PathBuf::new()));
+    assert!(stage.play_out().await.is_none(), "nobody was told");
+}

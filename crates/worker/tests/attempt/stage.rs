@@ -96,6 +96,8 @@ pub struct Stage {
     pub holds: Option<(&'static str, usize, PathBuf)>,
     /// The first so many ends hang until the server was told so often that the lease lives on.
     pub extends_before_end: usize,
+    /// After this time the worker is told to end everything.
+    pub stops_after: Option<Duration>,
 }
 
 impl Stage {
@@ -141,6 +143,7 @@ impl Stage {
             own_key: None,
             holds: None,
             extends_before_end: 0,
+            stops_after: None,
         }
     }
 
@@ -237,6 +240,9 @@ impl Stage {
         let worker = Worker::new(Arc::clone(&leases) as Arc<dyn Leases>, Arc::clone(&runner) as _, Arc::new(clock), config);
         worker.slots().reserve().expect("a free slot").start(execution);
         let gone = async {
+            if let Some(time) = self.stops_after {
+                worker.stop(time).await;
+            }
             while worker.running() > 0 {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }

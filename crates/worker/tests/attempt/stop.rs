@@ -1,10 +1,11 @@
-//! A worker that is told to stop while it waits for work.
+//! A worker that is told to stop while it waits: for work, or for a server that takes nothing of what has ended.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use runvoy_model::command::{EndAttempt, Extend, Extended, Fence};
+use runvoy_model::command::{EndAttempt, Extend, Extended, Fence, Outcome};
 use runvoy_model::execution::Execution;
 use runvoy_model::git::Reach;
 use runvoy_model::job::Payload;
@@ -14,8 +15,9 @@ use runvoy_ports::runner::Limits;
 use runvoy_worker::{Config, Git, Worker};
 use tokio::sync::Notify;
 
+use crate::exchange::LARGE_OUTPUT;
 use crate::runner::GroupRunner;
-use crate::stage::Still;
+use crate::stage::{Stage, Still};
 
 /// Never has work; says when it is asked for some.
 #[derive(Default)]
@@ -84,4 +86,48 @@ async fn a_wait_for_work_ends_with_the_worker() {
     tokio::time::timeout(Duration::from_secs(60), worker.stop(Duration::MAX)).await.expect("it stops");
     assert!(worker.is_draining() && worker.held().is_empty());
     running.await.expect("it has come back");
+}
+
+/// A worker elsewhere that is told to end everything when its command has long ended.
+fn elsewhere(command: &str) -> Stage {
+    let mut stage = Stage::new(command);
+    (stage.lost_after, stage.stops_after) = (Some(Duration::from_secs(600)), Some(Duration::from_secs(1)));
+    stage
+}
+
+#[tokio::test]
+async fn an_end_that_is_written_down_keeps_no_worker_that_is_to_end_everything() {
+    let mut stage = elsewhere("echo begun");
+    stage.extends_before_end = 1_000_000;
+    assert!(stage.play_out().await.is_none(), "others tell it");
+}
+
+#[tokio::test]
+async fn a_worker_inside_the_server_stays_until_the_end_is_recorded() {
+    let mut stage = elsewhere("echo begun");
+    (stage.lost_after, stage.extends_before_end) = (None, 25);
+    stage.play().await.assert_exit(0);
+}
+
+#[tokio::test]
+async fn output_that_nobody_takes_keeps_no_worker_that_is_to_end_everything_and_its_end_says_so() {
+    for held in ["begun", "exit code"] {
+        let mut stage = elsewhere("echo begun");
+        stage.holds = Some((held, 1_000_000, PathBuf::new()));
+        let played = stage.play().await;
+        played.assert_exit(0);
+        assert!(played.ended.remark.as_ref().is_some_and(|remark| remark.contains("may be missing")), "{held}: {:?}", played.ended);
+    }
+}
+
+#[tokio::test]
+async fn a_result_that_nobody_takes_keeps_no_worker_that_is_to_end_everything() {
+    let mut stage = elsewhere(LARGE_OUTPUT).task("{}");
+    stage.extends_before_put = 1_000_000;
+    let played = stage.play().await;
+    assert!(
+        matches!(&played.outcome, Outcome::OutputFailed { message } if message.contains("the worker was stopped")),
+        "{:?}",
+        played.outcome
+    );
 }
