@@ -3,6 +3,7 @@
 mod harness;
 
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -83,17 +84,32 @@ fn tasks_of_a_job_find_what_others_gave() {
     assert_eq!(output(&server, counting["executionId"].as_str().expect("an id")).trim(), "400001", "{done}");
 }
 
+/// How often workers have said that they are there.
+fn reports(server: &Server) -> u64 {
+    let text = server.get("/metrics").text();
+    let counts = text.lines().filter(|line| line.starts_with("runvoy_http_requests_total{") && line.contains("JobService/ReportWorker\""));
+    counts.map(|line| line.rsplit(' ').next().and_then(|count| count.parse::<u64>().ok()).expect("a count")).sum()
+}
+
 #[test]
-fn a_kill_reaches_the_worker_soon() {
-    let (_dir, server, setup) = pair(&[]);
+fn a_kill_is_pushed_to_the_worker() {
+    // It would ask again in hours. A report is answered with what was killed too, but comes every few seconds only.
+    let (_dir, server, setup) = pair(&["--lease", "12h", "--lost-after", "12h"]);
     let _worker = setup.start();
-    let id = server.run("echo begun; sleep 600");
-    eventually("it runs", || output(&server, &id).contains("begun"));
-    assert!(server.cli(&["kill", &id]).status.success());
-    // Without a hint it would take until the next extend, and without an extend for ever.
-    let status = server.wait(&id);
-    assert_eq!((&status["status"], &status["exit_code"]), (&json!("STOPPED"), &json!(130)), "{status}");
-    assert!(is_gone(&id));
+    let kill = || {
+        let id = server.run("echo begun; sleep 600");
+        eventually("it runs", || output(&server, &id).contains("begun"));
+        let before = reports(&server);
+        eventually("it has just reported", || reports(&server) > before);
+        let before = reports(&server);
+        assert!(server.cli(&["kill", &id]).status.success());
+        let status = server.wait(&id);
+        assert_eq!((&status["status"], &status["exit_code"]), (&json!("STOPPED"), &json!(130)), "{status}");
+        assert!(is_gone(&id));
+        reports(&server) == before
+    };
+    // On a machine that is busy enough, a report may come between all the same.
+    assert!((0..5).any(|_| kill()), "it heard of every kill by a report");
 }
 
 #[test]
@@ -128,6 +144,62 @@ fn a_command_that_ends_while_the_server_is_away_is_recorded_as_it_ended() {
     let server = again(&server);
     let status = server.wait(&id);
     assert_eq!((&status["exit_code"], output(&server, &id).as_str()), (&json!(7), "begun\nended\n"), "{status}");
+}
+
+/// The keys that sign task tokens, by name.
+fn signing_keys(data: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = std::fs::read_dir(data.join("keys/signing")).expect("a ring").map(|entry| entry.expect("an entry").path());
+    let name = |path: &Path| path.file_name().expect("a name").to_string_lossy().into_owned();
+    let mut keys: Vec<_> = entries.map(|path| (name(&path), std::fs::read(&path).expect("a key"))).collect();
+    keys.sort();
+    keys
+}
+
+#[test]
+fn what_runs_goes_on_after_a_new_signing_key_and_a_restart() {
+    let (dir, mut server, setup) = pair(&["--lease", "2s"]);
+    let worker = setup.start();
+    let go_on = dir.path().join("go-on");
+    let id = server.run(&held_by(&go_on, "echo ended; exit 7"));
+    eventually("it runs", || output(&server, &id).contains("begun"));
+    let first = signing_keys(&server.data);
+    let rotated = server.cli(&["workers", "rotate-signing-key", "--json"]);
+    assert!(rotated.status.success(), "{}", String::from_utf8_lossy(&rotated.stderr));
+    let rotated: Value = serde_json::from_slice(&rotated.stdout).expect("JSON");
+    let both = signing_keys(&server.data);
+    assert_eq!((first.len(), both.len(), &both[0], both[1].1.len()), (1, 2, &first[0], 32));
+    assert_eq!(both[1].0, format!("{}.key", rotated["key_id"].as_str().expect("a name")));
+    for (name, _) in &both {
+        let file = std::fs::metadata(server.data.join("keys/signing").join(name)).expect("a key");
+        assert_eq!(file.permissions().mode() & 0o777, 0o600, "{name}");
+    }
+    // For longer than the lease, before and after the restart.
+    std::thread::sleep(Duration::from_secs(4));
+    server.kill_9();
+    let server = again(&server);
+    std::thread::sleep(Duration::from_secs(4));
+    std::fs::write(&go_on, "").expect("written");
+    let status = server.wait(&id);
+    assert_eq!((&status["exit_code"], output(&server, &id).as_str()), (&json!(7), "begun\nended\n"), "{status}");
+    eventually("nothing is left on the worker", || worker.left() == 0);
+}
+
+#[test]
+fn the_ring_of_signing_keys_is_in_a_backup_and_a_store_without_one_gets_it() {
+    let (dir, mut server, _) = pair(&[]);
+    assert!(server.cli(&["workers", "rotate-signing-key"]).status.success());
+    let (copy, restored) = (dir.path().join("copy"), dir.path().join("restored"));
+    let text = |path: &Path| path.to_str().expect("text").to_owned();
+    let kept = signing_keys(&server.data);
+    assert!(server.cli(&["backup", &text(&copy), "--data-dir", &text(&server.data)]).status.success());
+    server.stop();
+    assert!(server.cli(&["restore", &text(&copy), "--data-dir", &text(&restored)]).status.success());
+    assert_eq!((kept.len(), signing_keys(&copy), signing_keys(&restored)), (2, kept.clone(), kept.clone()));
+
+    std::fs::remove_dir_all(server.data.join("keys/signing")).expect("removed");
+    let server = again(&server);
+    let first = signing_keys(&server.data);
+    assert!(first.len() == 1 && first[0].0 > kept[1].0, "as one from before there was a ring: {first:?}");
 }
 
 #[test]
@@ -289,4 +361,30 @@ fn a_server_that_is_not_there_yet_is_waited_for() {
     let worker: Worker = starting.join().expect("it has started");
     assert_eq!(server.wait(&server.run("true"))["status"], "SUCCEEDED");
     drop(worker);
+}
+
+#[test]
+fn a_drain_ends_in_time_although_the_server_is_away() {
+    let (dir, mut server, setup) = pair(&["--drain-timeout", "1s", "--grace", "300ms"]);
+    let place = dir.path().join("worker");
+    let mut child = setup.spawn_in(&place);
+    let id = server.run("echo begun; sleep 600");
+    eventually("it runs", || output(&server, &id).contains("begun"));
+    server.kill_9();
+    process::signal(child.id(), libc::SIGTERM);
+    let mut ended = None;
+    eventually("the worker ends", || {
+        ended = child.try_wait().expect("its own child");
+        ended.is_some()
+    });
+    let mut said = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
+    let last = said.lines().last().unwrap_or_default();
+    assert_eq!(ended.and_then(|status| status.code()), Some(1), "{said}");
+    assert!(last.contains("has not heard everything of 1 attempt") && !last.contains("could be ended"), "{said}");
+    assert!(is_gone(&id));
+    let (server, next) = (again(&server), setup.start_in(&place));
+    let status = server.wait(&id);
+    assert_eq!((&status["status"], &status["end_reason"]["code"]), (&json!("FAILED"), &json!("worker_lost")), "{status}");
+    eventually("nothing is left on the worker", || next.left() == 0);
 }

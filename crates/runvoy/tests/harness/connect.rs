@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -63,6 +64,13 @@ impl Stream {
         Ok(Self { frames: Frames { from: BufReader::with_capacity(256, chunked) } })
     }
 
+    /// Silence for so long breaks it.
+    pub fn patience(self, patience: Duration) -> Self {
+        let connection = self.frames.from.get_ref().connection.get_ref();
+        connection.set_read_timeout(Some(patience)).expect("a connection");
+        self
+    }
+
     /// The next message as it was sent; `None` at the end of the stream, an error where it broke.
     pub fn next(&mut self) -> Result<Option<Vec<u8>>, String> {
         match self.frames.next() {
@@ -73,12 +81,6 @@ impl Stream {
             }
             Some((_, payload)) => Ok(Some(payload)),
         }
-    }
-
-    /// Reads a few bytes, whatever they are.
-    pub fn sip(&mut self, bytes: usize) {
-        let mut sip = vec![0; bytes];
-        let _ = self.frames.from.get_mut().connection.read(&mut sip);
     }
 }
 

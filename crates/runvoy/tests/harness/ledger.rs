@@ -121,7 +121,14 @@ impl Ledger {
 
     /// A lock was never with two: who had it later has a higher fence, and nobody acts under a fence that somebody else had, or after a higher one.
     pub fn check_locks(&self) -> usize {
-        let mut held = 0;
+        let Locks { held, late } = self.locks();
+        assert!(late.is_empty(), "acted after a higher fence was given: {late:?}");
+        held
+    }
+
+    /// Who held locks, and who acted longer than that. No fence is given twice, and none after a higher one.
+    pub fn locks(&self) -> Locks {
+        let mut locks = Locks::default();
         let files = std::fs::read_dir(&self.dir).expect("the books").filter_map(Result::ok);
         for file in files.filter(|file| file.file_name().to_string_lossy().starts_with("lock-")) {
             let text = std::fs::read_to_string(file.path()).expect("the books");
@@ -130,13 +137,26 @@ impl Ledger {
                 let (fence, id) = line.split_once(' ').expect("a fence and an id");
                 let fence: u64 = fence.parse().expect("a fence");
                 let highest = holders.keys().next_back().copied().unwrap_or(0);
-                assert!(fence >= highest, "{:?}: {id} acted under fence {fence} after {highest} was given", file.path());
+                let is_new = !holders.contains_key(&fence);
+                assert!(!is_new || fence > highest, "{:?}: {id} was given fence {fence} after {highest}", file.path());
                 assert_eq!(*holders.entry(fence).or_insert(id), id, "{:?}: fence {fence} was given twice", file.path());
+                if fence < highest {
+                    locks.late.push(id.to_owned());
+                }
             }
-            held += holders.len();
+            locks.held += holders.len();
         }
-        held
+        locks
     }
+}
+
+/// What the books say of locks.
+#[derive(Debug, Default)]
+pub struct Locks {
+    /// How often one was held.
+    pub held: usize,
+    /// Who took a step under a fence after a higher one was given: an execution for each such step.
+    pub late: Vec<String>,
 }
 
 /// What became of an execution, by the books and by the server.

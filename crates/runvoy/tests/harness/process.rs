@@ -33,6 +33,11 @@ pub fn memory(pid: u32, field: &str) -> u64 {
     kib * 1024
 }
 
+/// Forgets the largest size that a process had: `VmHWM` counts from here on.
+pub fn reset_peak(pid: u32) {
+    fs::write(format!("/proc/{pid}/clear_refs"), "5").expect("the process is ours");
+}
+
 /// The CPU time that a process has taken, in seconds.
 pub fn cpu_seconds(pid: u32) -> f64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
