@@ -20,8 +20,10 @@ impl PrivateFile {
     pub(crate) fn prepare(path: &Path) -> io::Result<Self> {
         // A link keeps pointing where it points.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        if path.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
+        match fs::metadata(&path) {
+            Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+            Ok(there) if !there.is_file() => return Err(io::Error::other("it is no regular file")),
+            _ => {}
         }
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // Nobody else can read it, not even for a moment.
@@ -31,11 +33,22 @@ impl PrivateFile {
 
     /// Writes the file in place of the one before.
     pub(crate) fn write(mut self, text: &str) -> io::Result<()> {
+        self.fill(text)?;
+        self.file.persist(&self.path)?;
+        Ok(())
+    }
+
+    /// Writes the file where there is none, also not one that came since.
+    pub(crate) fn write_new(mut self, text: &str) -> io::Result<()> {
+        self.fill(text)?;
+        self.file.persist_noclobber(&self.path)?;
+        Ok(())
+    }
+
+    fn fill(&mut self, text: &str) -> io::Result<()> {
         self.file.write_all(text.as_bytes())?;
         self.file.as_file().set_permissions(Permissions::from_mode(0o600))?;
-        self.file.as_file().sync_all()?;
-        self.file.persist(&self.path).map_err(|error| error.error)?;
-        Ok(())
+        self.file.as_file().sync_all()
     }
 }
 
@@ -49,7 +62,9 @@ mod tests {
         let path = dir.path().join("worker.key");
         let prepared = PrivateFile::prepare(&path).expect("it can be written");
         assert!(!path.exists());
-        prepared.write("key\n").expect("written");
+        let other = PrivateFile::prepare(&path).expect("it is not there yet");
+        prepared.write_new("key\n").expect("written");
+        other.write_new("another\n").expect_err("somebody was faster");
         assert_eq!(fs::read_to_string(&path).expect("a file"), "key\n");
         assert_eq!(fs::metadata(&path).expect("a file").permissions().mode() & 0o777, 0o600);
         drop(PrivateFile::prepare(&path).expect("it can be replaced"));
@@ -62,5 +77,6 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         PrivateFile::prepare(&dir.path().join("missing/worker.key")).expect_err("there is no such directory");
         PrivateFile::prepare(dir.path()).expect_err("it is a directory");
+        PrivateFile::prepare(Path::new("/dev/null")).expect_err("it is a device");
     }
 }

@@ -21,7 +21,8 @@ Examples:
   runvoy workers create gpu-1 --queue gpu,default --key-file gpu-1.key
   RUNVOY_API_KEY_FILE=gpu-1.key runvoy worker --endpoint URL --queue gpu --run-as-uids 70000-70999
   runvoy workers rotate gpu-1                          # another key; the old one ends
-  runvoy workers revoke gpu-1";
+  runvoy workers revoke gpu-1
+  runvoy workers rotate-signing-key                    # what proves leases; held ones go on";
 
 /// The largest file with a public key that is read.
 const MOST_KEY_BYTES: u64 = 16 << 10;
@@ -71,6 +72,9 @@ enum WorkersCommand {
         #[arg(long, value_name = "FILE")]
         key_file: Option<PathBuf>,
     },
+    /// Sign the task tokens of new leases with a new key; leases that are held go on
+    #[command(before_help = "Examples:\n  runvoy workers rotate-signing-key")]
+    RotateSigningKey,
     /// Make an account for whoever has the private key to a public one
     #[command(
         before_help = "Examples:\n  runvoy workers import worker.pub\n  runvoy workers import worker.pub --name ci --queue gpu\n  runvoy workers import ci.pub --name ci --role developer"
@@ -124,6 +128,10 @@ impl WorkersArgs {
                 let key_file = key_file.as_deref().map(KeyFile::at).transpose()?;
                 let made = session.connect().await?.rotate_worker(&account.name).await?;
                 hand_over(session, made, key_file)
+            }
+            WorkersCommand::RotateSigningKey => {
+                let answer = session.connect().await?.rotate_signing_key().await?;
+                session.report(&answer, &answer.key_id, &answer.message)
             }
             WorkersCommand::Revoke { account } => {
                 session.confirm(&format!("end the key of worker {}", account.name))?;
@@ -205,6 +213,8 @@ struct KeyFile {
     /// As it was named.
     name: String,
     file: PrivateFile,
+    /// There must not be one.
+    is_new: bool,
 }
 
 impl KeyFile {
@@ -212,7 +222,7 @@ impl KeyFile {
     fn at(path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
         match PrivateFile::prepare(path) {
-            Ok(file) => Ok(Self { name, file }),
+            Ok(file) => Ok(Self { name, file, is_new: false }),
             Err(error) => Err(Failure::other(format!("cannot write {name}")).why(error.to_string())),
         }
     }
@@ -222,13 +232,14 @@ impl KeyFile {
         if path.symlink_metadata().is_ok() {
             return Err(Failure::usage(format!("{} exists", path.display())).next("name another file with --key-file, or remove it first"));
         }
-        Self::at(path)
+        Ok(Self { is_new: true, ..Self::at(path)? })
     }
 
     /// Keeps the key, and returns the name of the file.
     fn keep(self, key: &str, account: &str) -> Result<String, Failure> {
-        let Self { name, file } = self;
-        match file.write(&format!("{key}\n")) {
+        let Self { name, file, is_new } = self;
+        let text = format!("{key}\n");
+        match if is_new { file.write_new(&text) } else { file.write(&text) } {
             Ok(()) => Ok(name),
             Err(error) => Err(Failure::other(format!("the account {account} has a key that could not be written to {name}"))
                 .why(error.to_string())
