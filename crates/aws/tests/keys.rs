@@ -7,10 +7,13 @@ use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use emulator::{Emulator, clients};
-use runvoy_aws::{Clients, Config, Fault, ServerKeys, SsmSealKeys, set_up};
+use runvoy_aws::{Clients, Config, Fault, ServerKeys, SsmSealKeys, SsmSigningKeys, set_up};
 use runvoy_model::chain::ChainHead;
 use runvoy_model::seal::SealKey;
+use runvoy_model::signing::SigningKey;
+use runvoy_model::time::UnixMs;
 use runvoy_ports::seal::{SealKeys, SealKeysError};
+use runvoy_ports::signing::SigningKeys as _;
 
 async fn installation() -> (Clients, Config) {
     let (clients, config) = (clients(Emulator::ministack()).await, Emulator::ministack().config());
@@ -82,4 +85,28 @@ async fn a_rotation_by_one_server_reaches_the_others() {
     let retiring = Arc::clone(&one);
     tokio::task::spawn_blocking(move || retiring.retire_all_but(&[])).await.expect("no panic").expect("nothing is in the way");
     assert_eq!(open().await.by_id(before.id()).expect("it is kept").bytes(), before.bytes());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_task_tokens_is_made_once_and_seen_by_every_server() {
+    let (clients, config) = installation().await;
+    let signing = ServerKeys::load_or_make(&clients, &config).await.expect("keys").signing;
+    let (one, two) = (SsmSigningKeys::new(&clients, &config), SsmSigningKeys::new(&clients, &config));
+    assert!(one.all().await.expect("no ring is no failure").is_empty(), "the store's own key is none of them");
+    let (here, there) = tokio::join!(one.make(UnixMs(5)), two.make(UnixMs(5)));
+    let (here, there) = (here.expect("a key"), there.expect("a key"));
+    assert_eq!(here.bytes(), there.bytes(), "one of them made it");
+    let mut made = vec![here];
+    // More than SSM lists at once.
+    for at in 6..20 {
+        made.push(two.make(UnixMs(at)).await.expect("a key"));
+    }
+    let mut found = one.all().await.expect("keys");
+    found.sort_by_key(SigningKey::made_at);
+    let both = |keys: &[SigningKey]| keys.iter().map(|key| (key.made_at(), *key.bytes())).collect::<Vec<_>>();
+    assert_eq!(both(&found), both(&made));
+    let path = format!("/{}/keys/signing/5", config.prefix);
+    let kept = clients.ssm.get_parameter().name(path).send().await.expect("it is there").parameter.expect("one");
+    assert_eq!(kept.r#type, Some(aws_sdk_ssm::types::ParameterType::SecureString));
+    assert_eq!(ServerKeys::load_or_make(&clients, &config).await.expect("keys").signing, signing, "which stays");
 }

@@ -1,7 +1,7 @@
 //! Calls about workers and the accounts whose keys they show.
 
 use http::Method;
-use runvoy_wire::{CreateWorkerRequest, CreateWorkerResponse, RevokeWorkerResponse, Worker, WorkerAccount};
+use runvoy_wire::{CreateWorkerRequest, CreateWorkerResponse, RevokeWorkerResponse, RotateSigningKeyResponse, Worker, WorkerAccount};
 
 use crate::call::{Call, fresh_id};
 use crate::client::Client;
@@ -27,6 +27,11 @@ impl Client {
     /// Gives an account another key, which is given once; the one before ends in the same step.
     pub async fn rotate_worker(&self, name: &str) -> Result<CreateWorkerResponse, ClientError> {
         self.fetch(&Call::new(Method::POST, Target::new(&["workers", "accounts", name, "rotate"])).keyed(fresh_id())).await
+    }
+
+    /// Makes a new key that signs the task tokens of new leases; only for admins. Not repeated: a second try would make one more key.
+    pub async fn rotate_signing_key(&self) -> Result<RotateSigningKeyResponse, ClientError> {
+        self.fetch(&Call::new(Method::POST, Target::new(&["signing-key", "rotate"])).once()).await
     }
 
     /// Ends the key of an account.

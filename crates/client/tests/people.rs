@@ -80,6 +80,14 @@ async fn keys_are_listed_made_rotated_and_revoked() {
 }
 
 #[tokio::test]
+async fn a_new_key_for_task_tokens_is_asked_for_and_not_twice() {
+    let fake = answering(json!({"key_id": "1767450139640", "message": ""}));
+    let client = client(&fake).await;
+    assert_eq!(client.rotate_signing_key().await.expect("rotated").key_id, "1767450139640");
+    assert_eq!(last(&fake), ("POST /api/v1/signing-key/rotate".to_owned(), Value::Null, false));
+}
+
+#[tokio::test]
 async fn a_new_key_is_used_over_the_same_connections() {
     let fake = answering(json!({"keys": []}));
     let old = client(&fake).await;

@@ -28,6 +28,7 @@ fn presence(number: u8, text: &str, seen_ms: i64) -> Presence {
         draining: false,
         since: BEGINNING,
         seen_at: BEGINNING.plus_ms(seen_ms),
+        busy_until: None,
     }
 }
 

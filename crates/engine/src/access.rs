@@ -77,7 +77,6 @@ impl Caller {
         match reach {
             Reach::All => true,
             Reach::Own => execution.created_by == self.email || execution.owned_by.contains(&self.email),
-            Reach::Served => self.may_serve(&execution.spec.queue),
             Reach::None => false,
         }
     }
@@ -198,6 +197,7 @@ impl Engine {
         let audiences: Vec<&str> = self.config.worker_audience.iter().chain(addresses).map(String::as_str).collect();
         let ends_at = token.verify(key, &audiences, self.now()).map_err(|bad| match bad {
             BadToken::Invalid => EngineError::InvalidKey,
+            BadToken::OtherAudience => EngineError::OtherAudience,
             BadToken::Expired => EngineError::RevokedKey,
         })?;
         self.note_use(token.fingerprint);

@@ -1,6 +1,7 @@
-//! Who works here, as the roster says and as was last looked at. It answers what people ask (which workers are there, does anybody serve a queue) and decides
-//! nothing: a lease is given to whoever asks for it.
+//! Who works here, as the roster and the open leases say and as was last looked at. It answers what people ask (which workers are there, does anybody serve a
+//! queue) and decides nothing: a lease is given to whoever asks for it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,15 +14,18 @@ use runvoy_model::role::Action;
 use runvoy_model::spec::{LOCAL_IMAGE, Needs, Spec};
 use runvoy_model::status::{WaitCode, WaitingFor};
 use runvoy_model::time::UnixMs;
-use runvoy_model::worker::{LIVE_WITHIN_MS, Presence};
+use runvoy_model::worker::Presence;
+use runvoy_ports::store::OpenLease;
 
 use crate::Engine;
 use crate::access::Caller;
 use crate::error::EngineError;
+use crate::holding::Holdings;
+use crate::overrun::FOREIGN_RUNNER;
 
 /// How often a worker says that it is there.
 const EVERY: Duration = Duration::from_secs(5);
-/// Whoever asks for leases and says nothing else is noted no more often than that.
+/// Whoever asks for leases or holds some and says nothing else is noted no more often than that.
 const ASKER_EVERY_MS: i64 = 5_000;
 /// Whoever was not heard of for so long is forgotten.
 const FORGOTTEN_AFTER_MS: i64 = 24 * 3600 * 1_000;
@@ -41,72 +45,104 @@ enum Taker {
     Somebody,
 }
 
-/// What is known of the workers: `None` until it was looked at.
+/// What is known of the workers.
 #[derive(Default)]
-pub(crate) struct Attendance {
-    present: Mutex<Option<Vec<Presence>>>,
+pub(crate) struct Attendance(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    /// `None` until the roster was looked at.
+    present: Option<HashMap<WorkerId, Presence>>,
+    holdings: Holdings,
 }
 
 impl Attendance {
-    fn set(&self, present: Vec<Presence>) {
-        *self.present.lock() = Some(present);
+    /// Takes in what the roster says; returns it with what the leases say.
+    fn set(&self, mut present: Vec<Presence>, now: UnixMs) -> Vec<Presence> {
+        let mut known = self.0.lock();
+        present.iter_mut().for_each(|presence| known.holdings.tell(presence, now));
+        known.present = Some(present.iter().map(|presence| (presence.worker, presence.clone())).collect());
+        present
     }
 
-    fn add(&self, presence: &Presence) {
-        if let Some(present) = self.present.lock().as_mut() {
-            present.retain(|known| known.worker != presence.worker);
-            present.push(presence.clone());
+    /// Whether the leases were looked at just before.
+    fn has_looked_at_leases(&self, now: UnixMs) -> bool {
+        self.0.lock().holdings.are_fresh(now)
+    }
+
+    /// Takes in which leases are open.
+    pub(crate) fn hold(&self, leases: &[OpenLease], now: UnixMs) {
+        let holdings = Holdings::of(leases, now);
+        let mut known = self.0.lock();
+        known.present.iter_mut().flat_map(HashMap::values_mut).for_each(|presence| holdings.tell(presence, now));
+        known.holdings = holdings;
+    }
+
+    fn add(&self, mut presence: Presence, now: UnixMs) {
+        let mut known = self.0.lock();
+        known.holdings.tell(&mut presence, now);
+        if let Some(present) = known.present.as_mut() {
+            present.insert(presence.worker, presence);
         }
     }
 
-    /// Since when this worker is there, and when it was last heard of.
-    fn known(&self, worker: WorkerId) -> Option<(UnixMs, UnixMs)> {
-        let present = self.present.lock();
-        let known = present.as_ref()?.iter().find(|known| known.worker == worker)?;
-        Some((known.since, known.seen_at))
+    /// Since when a worker that asks is there; `None` where it was noted just before.
+    fn since(&self, asker: &Presence) -> Option<UnixMs> {
+        let known = self.0.lock();
+        match known.present.as_ref().and_then(|present| present.get(&asker.worker)) {
+            Some(known) if asker.seen_at.ms_since(known.seen_at) < ASKER_EVERY_MS => None,
+            Some(known) if known.is_live(asker.seen_at) => Some(known.since),
+            _ => Some(asker.since),
+        }
+    }
+
+    /// A worker that says nothing of itself is heard of now; what there is to note, where that was not done just before.
+    fn heard(&self, worker: WorkerId, now: UnixMs) -> Option<Presence> {
+        let mut known = self.0.lock();
+        let presence = known.present.as_mut()?.get_mut(&worker)?;
+        if presence.runner != FOREIGN_RUNNER || now.ms_since(presence.seen_at) < ASKER_EVERY_MS {
+            return None;
+        }
+        presence.seen_at = now;
+        Some(presence.clone())
     }
 
     fn remove(&self, worker: WorkerId) {
-        if let Some(present) = self.present.lock().as_mut() {
-            present.retain(|known| known.worker != worker);
+        if let Some(present) = self.0.lock().present.as_mut() {
+            present.remove(&worker);
         }
     }
 
     fn is_known(&self) -> bool {
-        self.present.lock().is_some()
+        self.0.lock().present.is_some()
     }
 
     /// Whether anybody on the roster names this queue, heard of lately or not.
     fn names(&self, queue: &Name) -> bool {
-        self.present.lock().as_ref().is_some_and(|present| present.iter().any(|worker| worker.queues.contains(queue)))
+        self.0.lock().present.as_ref().is_some_and(|present| present.values().any(|worker| worker.queues.contains(queue)))
     }
 
     /// Whether this worker is there and somebody else's.
     fn is_others(&self, worker: WorkerId, account: Option<&Name>) -> bool {
-        let is_others = |known: &Presence| known.worker == worker && (known.in_process || known.account.as_ref() != account);
-        self.present.lock().as_ref().is_some_and(|present| present.iter().any(is_others))
+        let is_others = |known: &Presence| known.in_process || known.account.as_ref() != account;
+        self.0.lock().present.as_ref().and_then(|present| present.get(&worker)).is_some_and(is_others)
     }
 
     /// Whose place a newcomer takes, where its account has as many workers as it may have; an error where all of those are there.
     fn displaced(&self, newcomer: &Presence, now: UnixMs) -> Result<Option<WorkerId>, EngineError> {
-        let present = self.present.lock();
-        let Some(present) = present.as_ref() else { return Ok(None) };
-        if present.iter().any(|known| known.worker == newcomer.worker) {
-            return Ok(None);
-        }
-        let of_account = || present.iter().filter(|known| !known.in_process && known.account == newcomer.account);
+        let known = self.0.lock();
+        let Some(present) = known.present.as_ref().filter(|present| !present.contains_key(&newcomer.worker)) else { return Ok(None) };
+        let of_account = || present.values().filter(|known| !known.in_process && known.account == newcomer.account);
         if of_account().count() < MOST_OF_ACCOUNT {
             return Ok(None);
         }
-        match of_account().min_by_key(|known| known.seen_at) {
-            Some(oldest) if !oldest.is_live(now) => Ok(Some(oldest.worker)),
-            _ => Err(EngineError::Overloaded),
-        }
+        let gone = of_account().filter(|known| !known.is_live(now)).min_by_key(|known| known.seen_at);
+        gone.map(|oldest| Some(oldest.worker)).ok_or(EngineError::Overloaded)
     }
 
     /// Whether anybody who is there is like this; `None` where nobody looked yet.
     fn any(&self, now: UnixMs, fits: impl Fn(&Presence) -> bool) -> Option<bool> {
-        self.present.lock().as_ref().map(|present| present.iter().any(|worker| worker.is_live(now) && fits(worker)))
+        self.0.lock().present.as_ref().map(|present| present.values().any(|worker| worker.is_live(now) && fits(worker)))
     }
 }
 
@@ -122,8 +158,22 @@ impl Engine {
 
     pub(crate) async fn look_at_workers_once(&self) -> Result<(), EngineError> {
         if !self.attendance.is_known() {
-            let present = self.ports.roster.present().await?;
-            self.attendance.set(present);
+            self.look_at_workers().await?;
+        }
+        Ok(())
+    }
+
+    async fn look_at_workers(&self) -> Result<Vec<Presence>, EngineError> {
+        self.look_at_leases().await?;
+        let present = self.ports.roster.present().await?;
+        Ok(self.attendance.set(present, self.now()))
+    }
+
+    /// Looks at who holds what, unless the reaper has just done so.
+    async fn look_at_leases(&self) -> Result<(), EngineError> {
+        if !self.attendance.has_looked_at_leases(self.now()) {
+            let leases = self.ports.store.open_leases().await?;
+            self.attendance.hold(&leases, self.now());
         }
         Ok(())
     }
@@ -136,21 +186,41 @@ impl Engine {
                 self.worker_left(displaced).await?;
             }
         }
-        self.attendance.add(&presence);
+        self.attendance.add(presence.clone(), self.now());
         Ok(self.ports.roster.note(presence).await?)
     }
 
     /// Notes a worker that asks for leases and says nothing else of itself, however often it asks. It never says that it goes: it is there until it was not
-    /// heard of for a while.
+    /// heard of for a while and holds nothing.
     pub async fn note_asker(&self, presence: Presence) -> Result<(), EngineError> {
         self.look_at_workers_once().await?;
-        let known = self.attendance.known(presence.worker);
-        let since = match known.map(|(since, seen_at)| (since, presence.seen_at.ms_since(seen_at))) {
-            Some((_, 0..ASKER_EVERY_MS)) => return Ok(()),
-            Some((since, ..LIVE_WITHIN_MS)) => since,
-            _ => presence.since,
+        match self.attendance.since(&presence) {
+            Some(since) => self.note_worker(Presence { since, ..presence }).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Notes that such a worker said something of a lease. Most of the time that is a look into memory: whoever ends an attempt waits for no more.
+    pub async fn note_holder(&self, worker: WorkerId) -> Result<(), EngineError> {
+        match self.attendance.heard(worker, self.now()) {
+            Some(presence) => Ok(self.ports.roster.note(presence).await?),
+            None => Ok(()),
+        }
+    }
+
+    /// The key of an account works no more. Workers that say nothing of themselves go with it: what they hold would keep them here.
+    pub(crate) async fn account_ended(&self, account: &Name) {
+        let leaving = async {
+            for worker in self.ports.roster.present().await? {
+                if worker.runner == FOREIGN_RUNNER && worker.account.as_ref() == Some(account) {
+                    self.worker_left(worker.worker).await?;
+                }
+            }
+            Ok::<_, EngineError>(())
         };
-        self.note_worker(Presence { since, ..presence }).await
+        if let Err(error) = leaving.await {
+            tracing::warn!(%error, %account, "workers of an account whose key has ended are shown until their leases lapse");
+        }
     }
 
     /// A worker says that it goes.
@@ -162,9 +232,7 @@ impl Engine {
     /// Every worker that was heard of within a day and has not left, by name.
     pub async fn workers(&self, caller: &Caller) -> Result<Vec<Presence>, EngineError> {
         caller.may(Action::ReadQueues)?;
-        let present = self.ports.roster.present().await?;
-        self.attendance.set(present.clone());
-        Ok(present)
+        self.look_at_workers().await
     }
 
     /// Whether anybody has heard of a queue: the worker of this server, an admin, an account of workers or a worker that is on the roster. One that is silent
@@ -181,7 +249,7 @@ impl Engine {
             return Ok(true);
         }
         let present = self.ports.roster.present().await?;
-        self.attendance.set(present);
+        self.attendance.set(present, self.now());
         Ok(self.attendance.names(queue))
     }
 
@@ -252,6 +320,7 @@ impl Engine {
             draining: slots.is_draining(),
             since,
             seen_at: self.now(),
+            busy_until: None,
         })
     }
 }
@@ -290,8 +359,9 @@ impl RollCall {
         if forget {
             engine.ports.roster.forget(engine.now().plus_ms(-FORGOTTEN_AFTER_MS)).await?;
         }
+        engine.look_at_leases().await?;
         let (gone, present): (Vec<_>, Vec<_>) = engine.ports.roster.present().await?.into_iter().partition(|worker| engine.is_gone(worker));
-        engine.attendance.set(present);
+        engine.attendance.set(present, engine.now());
         for worker in gone {
             engine.ports.roster.leave(worker.worker).await?;
         }

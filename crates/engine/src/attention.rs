@@ -27,14 +27,15 @@ impl Attention {
     /// So much is kept for a worker that does not listen; it hears of the rest when it asks.
     const MOST_TOLD: usize = 10_000;
 
-    /// A worker should look at an execution.
-    pub(crate) fn call(&self, worker: WorkerId, execution: ExecutionId) {
-        if let Some(listening) = self.0.lock().get_mut(&worker)
-            && listening.told.len() < Self::MOST_TOLD
-        {
+    /// A worker should look at an execution; whether it listens.
+    pub(crate) fn call(&self, worker: WorkerId, execution: ExecutionId) -> bool {
+        let mut workers = self.0.lock();
+        let Some(listening) = workers.get_mut(&worker) else { return false };
+        if listening.told.len() < Self::MOST_TOLD {
             listening.told.insert(execution);
             listening.changed.notify_one();
         }
+        true
     }
 
     fn listen(&self, worker: WorkerId) -> Ear {
@@ -106,11 +107,10 @@ mod tests {
     async fn a_worker_hears_of_its_own_once_and_leaves_nothing_behind() {
         let attention = Attention::default();
         let (worker, execution) = (WorkerId::from_bytes([1; 16]), ExecutionId::from_bytes([2; 16]));
-        attention.call(worker, execution);
+        assert!(!attention.call(worker, execution));
         let ear = attention.listen(worker);
-        attention.call(WorkerId::from_bytes([3; 16]), execution);
-        attention.call(worker, execution);
-        attention.call(worker, execution);
+        assert!(!attention.call(WorkerId::from_bytes([3; 16]), execution));
+        assert!(attention.call(worker, execution) && attention.call(worker, execution));
         assert_eq!(ear.hear().await, [execution], "nobody listened the first time");
         drop(ear);
         assert!(attention.0.lock().is_empty());

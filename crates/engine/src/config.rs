@@ -44,6 +44,8 @@ pub struct Config {
     pub alert_every: Duration,
     /// What may be forgotten, and when.
     pub retention: RetentionConfig,
+    /// Days after which another key signs task tokens; 0 is never.
+    pub token_key_days: u32,
     /// What local runs cost.
     pub rates: Rates,
     /// What the in-process worker holds a run to.
@@ -154,6 +156,7 @@ impl Default for Config {
             health: HealthConfig::default(),
             alert_every: Duration::from_secs(60),
             retention: RetentionConfig { log_days: 30, heartbeat_days: 7 },
+            token_key_days: 30,
             rates: Rates::default(),
             limits: RunLimits::default(),
             events: EventScope::default(),

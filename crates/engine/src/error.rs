@@ -7,6 +7,7 @@ use runvoy_model::record::Kind;
 use runvoy_model::status::Status;
 use runvoy_ports::log::LogError;
 use runvoy_ports::seal::SealKeysError;
+use runvoy_ports::signing::SigningKeysError;
 use runvoy_ports::store::StoreError;
 
 /// Why something could not be done.
@@ -42,6 +43,9 @@ pub enum EngineError {
     /// Not a key of ours.
     #[error("the API key is not valid")]
     InvalidKey,
+    /// A token that its worker signed for somebody else.
+    #[error("the token is not for this server")]
+    OtherAudience,
     /// A key that was good once.
     #[error("the API key was revoked or has expired")]
     RevokedKey,
@@ -151,6 +155,12 @@ impl From<Refusal> for EngineError {
 
 impl From<SealKeysError> for EngineError {
     fn from(error: SealKeysError) -> Self {
+        Self::Unavailable(Box::new(error))
+    }
+}
+
+impl From<SigningKeysError> for EngineError {
+    fn from(error: SigningKeysError) -> Self {
         Self::Unavailable(Box::new(error))
     }
 }

@@ -168,11 +168,6 @@ impl Engine {
         self.reachable(caller, Action::Read, id).await
     }
 
-    /// One execution that the caller may see as a program: also what a worker may lease.
-    pub async fn job_seen(&self, caller: &Caller, id: &str) -> Result<Execution, EngineError> {
-        self.reachable(caller, Action::ReadJobs, id).await
-    }
-
     /// Notes that the caller made a link to an execution's log.
     ///
     /// The answer is when the link was made: now, or when the same key was first shown. `until` says how long one of then is good. A link ends with
@@ -231,27 +226,8 @@ impl Engine {
 
     /// A page of executions that the caller may see, newest first.
     pub async fn list(&self, caller: &Caller, filter: ListFilter) -> Result<ListPage, EngineError> {
-        let reach = caller.may(Action::Read)?;
-        self.list_within(caller, reach, filter).await
-    }
-
-    /// A page of executions that the caller may see as a program. A worker sees those of one queue that it may serve.
-    pub async fn jobs_seen(&self, caller: &Caller, mut filter: ListFilter) -> Result<ListPage, EngineError> {
-        let reach = caller.may(Action::ReadJobs)?;
-        if let (Reach::Served, Some(own)) = (reach, &caller.queues) {
-            let queue = filter.queue.take().or_else(|| if let [only] = &own[..] { Some(only.clone()) } else { None });
-            let queue = queue.ok_or_else(|| EngineError::invalid("queue", "name one of the queues that this key is for"))?;
-            if !caller.may_serve(&queue) {
-                return Ok(ListPage::default());
-            }
-            filter.queue = Some(queue);
-        }
-        self.list_within(caller, reach, filter).await
-    }
-
-    async fn list_within(&self, caller: &Caller, reach: Reach, filter: ListFilter) -> Result<ListPage, EngineError> {
-        let owner = match reach {
-            Reach::All | Reach::Served => None,
+        let owner = match caller.may(Action::Read)? {
+            Reach::All => None,
             Reach::Own | Reach::None => Some(caller.email.clone()),
         };
         let mut query = ListQuery {

@@ -109,7 +109,6 @@ impl Engine {
         let why = match reach {
             Reach::None => return Ok(say(Effect::Deny, format!("role {} may not do this", role.as_str()))),
             Reach::Own => format!("role {} may do this with what is their own", role.as_str()),
-            Reach::Served => format!("role {} may do this with what is in its queues", role.as_str()),
             Reach::All => format!("role {} may do this", role.as_str()),
         };
         if let Some(text) = query.execution.as_deref().filter(|_| is_about_executions(action)) {
@@ -190,7 +189,7 @@ fn without_commands(rules: &mut Vec<Rule>) {
 }
 
 const fn is_about_executions(action: Action) -> bool {
-    matches!(action, Action::Read | Action::ReadJobs | Action::Kill | Action::ShareLog)
+    matches!(action, Action::Read | Action::Kill | Action::ShareLog)
 }
 
 const fn secret_use(action: Action) -> Option<SecretUse> {
@@ -207,10 +206,9 @@ fn name(field: &str, text: &str) -> Result<Name, EngineError> {
 }
 
 /// Every action that can be asked about.
-const ACTIONS: [Action; 29] = [
+const ACTIONS: [Action; 28] = [
     Action::Run,
     Action::Read,
-    Action::ReadJobs,
     Action::Kill,
     Action::Redrive,
     Action::ShareLog,
@@ -246,7 +244,6 @@ pub const fn action_word(action: Action) -> &'static str {
         Action::KnowSelf => "know_self",
         Action::Run => "run",
         Action::Read => "read",
-        Action::ReadJobs => "read_jobs",
         Action::Kill => "kill",
         Action::Redrive => "redrive",
         Action::ManageQueues => "manage_queues",

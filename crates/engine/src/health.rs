@@ -33,7 +33,7 @@ impl Engine {
     pub async fn task_health(&self, caller: &Caller) -> Result<Check, EngineError> {
         let owner = match caller.may(Action::Read)? {
             Reach::All => None,
-            Reach::Own | Reach::Served | Reach::None => Some(caller.email.clone()),
+            Reach::Own | Reach::None => Some(caller.email.clone()),
         };
         let mut tasks = Vec::new();
         self.look_at_running(owner, |_, health| tasks.push(health)).await?;

@@ -224,10 +224,10 @@ impl Engine {
     pub async fn jobs(&self, caller: &Caller, filter: JobFilter) -> Result<(Vec<Job>, Option<JobId>), EngineError> {
         let owner = match caller.may(Action::Read)? {
             Reach::All => filter.user,
-            Reach::Own | Reach::Served | Reach::None if filter.user.as_ref().is_some_and(|user| *user != caller.email) => {
+            Reach::Own | Reach::None if filter.user.as_ref().is_some_and(|user| *user != caller.email) => {
                 return Ok((Vec::new(), None));
             }
-            Reach::Own | Reach::Served | Reach::None => Some(caller.email.clone()),
+            Reach::Own | Reach::None => Some(caller.email.clone()),
         };
         let query = JobQuery { owner, statuses: filter.statuses, after: filter.after, limit: filter.limit + 1 };
         let mut jobs = self.ports.jobs.jobs(query).await?;

@@ -19,12 +19,14 @@ mod explain;
 mod follow;
 mod group;
 mod health;
+mod holding;
 mod hub;
 mod image;
 mod incident;
 mod job;
 mod job_event;
 mod key;
+mod keymaker;
 mod lease;
 mod line;
 mod log;
@@ -44,6 +46,7 @@ mod repeat;
 mod request;
 mod rule;
 mod secret;
+mod signing;
 mod terms;
 mod token;
 mod trace;
@@ -64,6 +67,7 @@ use runvoy_ports::log::LogStore;
 use runvoy_ports::record::RecordStore;
 use runvoy_ports::roster::Roster;
 use runvoy_ports::seal::SealKeys;
+use runvoy_ports::signing::SigningKeys;
 use runvoy_ports::store::ExecutionStore;
 use runvoy_ports::trail::AuditTrail;
 
@@ -87,6 +91,7 @@ pub use crate::image::{ImageRequest, KnownImage, RegisteredImage};
 pub use crate::job::{JobFilter, JobRequest, SubmittedJob, TaskRequest};
 pub use crate::job_event::{Derived, DerivedEvent, Effect, JobEventFilter, JobEventFollower, PublishedEvent, StreamedEvent};
 pub use crate::key::{KeyRequest, MadeKey};
+pub use crate::keymaker::Keymaker;
 pub use crate::lease::{Holder, LeaseAsk, LocalLeases};
 pub use crate::line::{Line, LineKey, Turn};
 pub use crate::overrun::FOREIGN_RUNNER;
@@ -101,7 +106,7 @@ pub use crate::reconcile::{Area, Finding, Reconciliation, Remedy};
 pub use crate::repeat::DigestKey;
 pub use crate::request::RunRequest;
 pub use crate::secret::{Rotation, SecretChange, SecretRequest};
-pub use crate::terms::QueueState;
+pub use crate::terms::{Bars, QueueState};
 pub use crate::trace::Trace;
 pub use crate::worker::{KnownWorker, MadeWorker, WorkerRequest};
 
@@ -122,6 +127,8 @@ pub struct Ports {
     pub trail: Arc<dyn AuditTrail>,
     /// The keys of secrets.
     pub seal_keys: Arc<dyn SealKeys>,
+    /// The keys of task tokens.
+    pub signing_keys: Arc<dyn SigningKeys>,
     /// What digests of values are made with.
     pub digest_key: DigestKey,
     /// Logs.
@@ -140,6 +147,7 @@ pub struct Engine {
     admission: admission::Admission,
     directory: directory::Directory,
     key_uses: access::KeyUses,
+    keyring: signing::Keyring,
     attendance: attendance::Attendance,
     denials: denial::Denials,
     alerts: alerts::AlertDesk,
@@ -165,6 +173,7 @@ impl Engine {
             admission,
             directory: directory::Directory::default(),
             key_uses: access::KeyUses::default(),
+            keyring: signing::Keyring::default(),
             attendance: attendance::Attendance::default(),
             denials,
             alerts: alerts::AlertDesk::default(),

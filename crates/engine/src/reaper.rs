@@ -25,7 +25,7 @@ pub struct Reaper {
     engine: Arc<Engine>,
     watch: Watch,
     overruns: Overruns,
-    /// Kills that the worker in this process was reminded of.
+    /// Kills that the workers that are at this server were reminded of.
     reminded: HashSet<ExecutionId>,
 }
 
@@ -69,6 +69,7 @@ impl Reaper {
                 return Err(error.into());
             }
         };
+        engine.attendance.hold(&leases, engine.now());
         if engine.config.shares_store() {
             self.remind(&leases);
         }
@@ -110,17 +111,26 @@ impl Reaper {
         first_error.map_or(Ok(()), Err)
     }
 
-    /// A kill that another server took is known to nobody here: the worker would hear of it with its next extend only.
+    /// A kill that another server took is known to nobody here: the worker would hear of it with its next report or extend only.
     fn remind(&mut self, leases: &[OpenLease]) {
-        let Some(slots) = self.engine.slots.get() else { return };
-        let killed = leases.iter().filter(|open| open.status == Status::Terminating && self.engine.runs_here(open));
-        let killed: HashSet<ExecutionId> = killed.map(|open| open.execution).collect();
-        killed.difference(&self.reminded).for_each(|id| slots.nudge(*id));
-        self.reminded = killed;
+        let killed = leases.iter().filter(|open| open.status == Status::Terminating);
+        let told = killed.filter(|open| self.reminded.contains(&open.execution) || self.engine.remind(open));
+        self.reminded = told.map(|open| open.execution).collect();
     }
 }
 
 impl Engine {
+    /// Tells the worker of a lease to look at it; whether that one is at this server.
+    fn remind(&self, open: &OpenLease) -> bool {
+        match self.slots.get().filter(|_| self.runs_here(open)) {
+            Some(slots) => {
+                slots.nudge(open.execution);
+                true
+            }
+            None => self.hub.attention.call(open.lease.worker, open.execution),
+        }
+    }
+
     fn runs_here(&self, open: &OpenLease) -> bool {
         open.lease.worker == self.worker.id && self.slots.get().is_some_and(|slots| slots.runs(open.execution))
     }

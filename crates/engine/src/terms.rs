@@ -6,7 +6,7 @@ use runvoy_model::name::Name;
 use runvoy_model::queue::{MOST_PERMITS, MOST_REASON_BYTES, Permit, QueueTerms, QueueUpdate};
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::role::Action;
-use runvoy_model::status::{WaitCode, WaitingFor};
+use runvoy_model::status::{Status, WaitCode, WaitingFor};
 use serde_json::json;
 
 use crate::Engine;
@@ -23,6 +23,17 @@ pub struct QueueState {
     pub terms: QueueTerms,
     /// What is with workers under its limit.
     pub permits: Vec<Permit>,
+}
+
+/// The terms of some queues and what is under way in them, as it was looked at.
+#[derive(Debug, Default)]
+pub struct Bars(Vec<(QueueTerms, Vec<Permit>)>);
+
+impl Bars {
+    fn waiting_for(&self, execution: &Execution) -> Option<WaitingFor> {
+        let (terms, permits) = self.0.iter().find(|(terms, _)| terms.name == execution.spec.queue)?;
+        terms.waiting_for(permits, &execution.created_by)
+    }
 }
 
 impl Engine {
@@ -75,27 +86,42 @@ impl Engine {
         Ok(())
     }
 
-    /// What an execution waits for, also where that is the terms of its queue. Where these cannot be read, what else is known is told.
+    /// What an execution waits for, also where that is the terms of its queue.
     pub async fn waits_for(&self, execution: &Execution) -> Option<WaitingFor> {
-        let waiting = self.waiting_for(execution)?;
-        if matches!(waiting.code, WaitCode::Lock | WaitCode::Backoff) {
-            return Some(waiting);
-        }
-        match self.waits_by_terms(execution).await {
-            Ok(by_terms) => by_terms.or(Some(waiting)),
-            Err(error) => {
-                tracing::warn!(execution = %execution.id, %error, "the terms of a queue cannot be read");
-                Some(waiting)
-            }
-        }
+        let bars = self.bars(std::slice::from_ref(execution)).await;
+        self.waits_behind(&bars, execution)
     }
 
-    async fn waits_by_terms(&self, execution: &Execution) -> Result<Option<WaitingFor>, EngineError> {
-        let queues = self.all(Kind::Queue).await?;
-        match queues.iter().filter_map(Record::queue).find(|terms| terms.name == execution.spec.queue) {
-            Some(terms) => Ok(terms.waiting_for(&self.permits(terms).await?, &execution.created_by)),
-            None => Ok(None),
+    /// The same, behind what was looked at before.
+    pub fn waits_behind(&self, bars: &Bars, execution: &Execution) -> Option<WaitingFor> {
+        let waiting = self.waiting_for(execution)?;
+        let by_terms = match waiting.code {
+            WaitCode::Lock | WaitCode::Backoff => None,
+            _ => bars.waiting_for(execution),
+        };
+        by_terms.or(Some(waiting))
+    }
+
+    /// The terms that these wait under, each looked at once. Where they cannot be read, what else is known is told.
+    pub async fn bars(&self, executions: &[Execution]) -> Bars {
+        self.read_bars(executions).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the terms of queues cannot be read");
+            Bars::default()
+        })
+    }
+
+    async fn read_bars(&self, executions: &[Execution]) -> Result<Bars, EngineError> {
+        let waits = |execution: &&Execution| execution.status == Status::Pending;
+        let mut bars = Bars::default();
+        if !executions.iter().any(|execution| waits(&execution)) {
+            return Ok(bars);
         }
+        for terms in self.all(Kind::Queue).await?.iter().filter_map(Record::queue) {
+            if executions.iter().filter(waits).any(|execution| execution.spec.queue == terms.name) {
+                bars.0.push((terms.clone(), self.permits(terms).await?));
+            }
+        }
+        Ok(bars)
     }
 
     async fn permits(&self, terms: &QueueTerms) -> Result<Vec<Permit>, EngineError> {

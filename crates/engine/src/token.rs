@@ -51,8 +51,10 @@ enum Audience {
 /// Why a token proves nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BadToken {
-    /// It is none, or another key signed it, or it is for somebody else.
+    /// It is none, or another key signed it.
     Invalid,
+    /// Its owner signed it for somebody else.
+    OtherAudience,
     /// It was good once.
     Expired,
 }
@@ -90,7 +92,10 @@ impl<'t> Token<'t> {
         let ours = |given: &String| audiences.iter().any(|ours| same_address(ours, given));
         #[expect(clippy::cast_precision_loss, reason = "milliseconds of our time have far fewer than 52 bits")]
         let now = now.0 as f64 / 1_000.0;
-        if !given.iter().any(ours) || !claims.exp.is_finite() || claims.nbf.is_some_and(|from| from - LEEWAY_SECONDS > now) {
+        if !given.iter().any(ours) {
+            return Err(BadToken::OtherAudience);
+        }
+        if !claims.exp.is_finite() || claims.nbf.is_some_and(|from| from - LEEWAY_SECONDS > now) {
             return Err(BadToken::Invalid);
         }
         if claims.exp + LEEWAY_SECONDS <= now {
@@ -174,9 +179,9 @@ mod tests {
         let claims = |aud: Value, exp: i64| json!({"aud": aud, "exp": exp});
         for (claims, why) in [
             (claims(json!("runvoy"), 1_799_999_940), BadToken::Expired),
-            (claims(json!("another"), 1_800_000_600), BadToken::Invalid),
-            (claims(json!([]), 1_800_000_600), BadToken::Invalid),
-            (claims(json!(""), 1_800_000_600), BadToken::Invalid),
+            (claims(json!("another"), 1_800_000_600), BadToken::OtherAudience),
+            (claims(json!([]), 1_800_000_600), BadToken::OtherAudience),
+            (claims(json!(""), 1_800_000_600), BadToken::OtherAudience),
             (json!({"aud": "runvoy"}), BadToken::Invalid),
             (json!({"exp": 1_800_000_600}), BadToken::Invalid),
             (json!({"aud": "runvoy", "exp": "1800000600"}), BadToken::Invalid),

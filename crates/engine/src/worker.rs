@@ -98,6 +98,7 @@ impl Engine {
         let change = Change::RotateWorker(name.clone(), Box::new(key));
         let (record, repeated) = self.ports.store.change(self.user_step(caller, "workers.rotate"), change, submit).await?;
         shown_once(&name, repeated)?;
+        self.account_ended(&name).await;
         Ok(MadeWorker { account: account_in(&record)?, api_key: Some(api_key) })
     }
 
@@ -105,8 +106,9 @@ impl Engine {
     pub async fn revoke_worker(&self, caller: &Caller, name: &str) -> Result<WorkerAccount, EngineError> {
         caller.may(Action::ManageWorkers)?;
         let name = Name::new(name).map_err(|_| no_account(name))?;
-        let change = Change::RevokeWorker(name);
+        let change = Change::RevokeWorker(name.clone());
         let (record, _) = self.ports.store.change(self.user_step(caller, "workers.revoke"), change, None).await?;
+        self.account_ended(&name).await;
         account_in(&record)
     }
 

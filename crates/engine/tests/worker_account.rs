@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
-use runvoy_engine::{Caller, Config, Credential, EngineError, RollCall, WorkerRequest};
+use runvoy_engine::{Caller, Config, Credential, Engine, EngineError, FOREIGN_RUNNER, Reaper, RollCall, WorkerRequest};
 use runvoy_model::base58;
 use runvoy_model::credential::PublicKey;
 use runvoy_model::hex::unhex;
@@ -22,7 +22,7 @@ use runvoy_ports::lease::{Slot, Slots};
 use runvoy_ports::roster::Roster as _;
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, command};
+use crate::stage::{Stage, command, worker};
 
 fn request(name: &str, queues: &[&str]) -> WorkerRequest {
     WorkerRequest { name: name.into(), queues: queues.iter().map(|queue| (*queue).to_owned()).collect(), ..WorkerRequest::default() }
@@ -208,6 +208,7 @@ fn presence(stage: &Stage, number: u8, queue: &str) -> Presence {
         draining: false,
         since: stage.clock.now(),
         seen_at: stage.clock.now(),
+        busy_until: None,
     }
 }
 
@@ -269,6 +270,79 @@ async fn whoever_asks_again_and_again_is_noted_as_often_as_a_worker_that_reports
     assert_eq!(noted().await, (first, stage.clock.now()), "it is the same as before");
     stage.clock.pass(31_000);
     assert_eq!(noted().await, (stage.clock.now(), stage.clock.now()), "it was gone");
+}
+
+/// A worker that says nothing of itself, and works on one execution for ten minutes at most.
+async fn working(stage: &Stage) -> Presence {
+    let foreign = Presence { runner: FOREIGN_RUNNER.into(), ..presence(stage, 9, "default") };
+    stage.engine.note_asker(foreign.clone()).await.expect("noted");
+    stage.run(command("sleep 900")).await;
+    stage.lease(&worker(9, false), 600_000).await.expect("a lease");
+    foreign
+}
+
+#[tokio::test]
+async fn whoever_says_nothing_of_itself_is_noted_when_it_says_something_of_a_lease() {
+    let stage = Stage::new(Config::default());
+    let foreign = working(&stage).await;
+    let heard = async |number: u8| {
+        stage.engine.note_holder(WorkerId::from_bytes([number; 16])).await.expect("noted");
+        stage.store.present().await.expect("a roster").into_iter().map(|seen| (seen.since, seen.seen_at)).collect::<Vec<_>>()
+    };
+    let first = stage.clock.now();
+    stage.clock.pass(4_999);
+    assert_eq!(heard(9).await, [(first, first)], "not again so soon");
+    stage.clock.pass(1);
+    assert_eq!(heard(9).await, [(first, stage.clock.now())]);
+    stage.clock.pass(120_000);
+    Reaper::new(Arc::clone(&stage.engine)).look().await.expect("a look");
+    let again = Presence { since: stage.clock.now(), seen_at: stage.clock.now(), ..foreign };
+    stage.engine.note_asker(again).await.expect("noted");
+    let noted = [(first, stage.clock.now())];
+    assert_eq!(heard(9).await, noted, "it was there all the while");
+    assert_eq!(heard(8).await, noted, "who was never seen is not made up");
+    let own = presence(&stage, 7, "gpu");
+    stage.engine.note_worker(own.clone()).await.expect("noted");
+    stage.clock.pass(10_000);
+    assert!(heard(7).await.contains(&(own.since, own.seen_at)), "one that reports says by itself that it is there");
+}
+
+#[tokio::test]
+async fn whoever_works_and_says_nothing_is_there_after_a_restart_and_for_every_server() {
+    let mut stage = Stage::new(Config { concurrency: 0, shares_uid: false, ..Config::default() });
+    let viewer = stage.admitted("v@x", Role::Viewer).await;
+    let foreign = working(&stage).await;
+    stage.clock.pass(300_000);
+    let waiting = stage.run(command("true")).await;
+    stage.restart(2);
+    for engine in [Arc::clone(&stage.engine), stage.beside(3, &[], |_| ())] {
+        let seen = async |engine: &Engine| {
+            let workers = engine.workers(&viewer).await.expect("workers");
+            let seen = workers.iter().find(|seen| seen.worker == foreign.worker).expect("it is known");
+            (seen.is_live(stage.clock.now()), seen.running, seen.since)
+        };
+        RollCall::new(Arc::clone(&engine)).call(true).await.expect("a look");
+        let message = engine.waiting_for(&waiting).expect("it waits").message;
+        assert_eq!(message, "a free worker of queue default");
+        assert_eq!(seen(&engine).await, (true, 1, foreign.since));
+    }
+}
+
+#[tokio::test]
+async fn whoever_works_and_says_nothing_goes_with_its_key() {
+    let stage = Stage::new(Config { shares_uid: false, ..Config::default() });
+    let admin = stage.admitted("root@x", Role::Admin).await;
+    stage.engine.create_worker(&admin, &request("one", &[])).await.expect("made");
+    for end in ["rotated", "revoked"] {
+        working(&stage).await;
+        stage.engine.note_worker(presence(&stage, 7, "gpu")).await.expect("noted");
+        match end {
+            "rotated" => drop(stage.engine.rotate_worker(&admin, "one", None).await.expect("another key")),
+            _ => drop(stage.engine.revoke_worker(&admin, "one").await.expect("revoked")),
+        }
+        let there = stage.engine.workers(&admin).await.expect("workers").into_iter().map(|seen| seen.name).collect::<Vec<_>>();
+        assert_eq!(there, ["w7"], "{end}: one that reports is gone when it is not heard of");
+    }
 }
 
 #[tokio::test]

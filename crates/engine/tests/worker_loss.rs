@@ -238,6 +238,25 @@ async fn a_kill_that_another_server_took_reaches_the_worker_at_the_next_look() {
 }
 
 #[tokio::test]
+async fn a_kill_that_another_server_took_reaches_a_worker_that_listens_here_at_the_next_look() {
+    let stage = Stage::new(config());
+    let here = stage.beside(2, &[], |_| {});
+    let elsewhere = worker(9, false);
+    let ear = here.listen(elsewhere.id);
+    let mut reaper = Reaper::new(Arc::clone(&here));
+    let (killed, goes_on) = (stage.run(command("a")).await.id, stage.run(command("b")).await.id);
+    for id in [killed, goes_on] {
+        assert_eq!(stage.lease(&elsewhere, TTL_MS).await.expect("it can be leased").id, id);
+    }
+    let ada = stage.admitted("ada@example.com", Role::Admin).await;
+    stage.beside(3, &[], |_| {}).kill(&ada, &killed.to_string(), false).await.expect("it is taken");
+    watch(&stage, &mut reaper, 1).await;
+    assert_eq!(ear.hear().await, [killed]);
+    watch(&stage, &mut reaper, 3).await;
+    assert!(futures_util::FutureExt::now_or_never(ear.hear()).is_none(), "once, and of no other");
+}
+
+#[tokio::test]
 async fn a_wait_for_a_lock_ends_when_it_took_too_long() {
     let stage = Stage::new(config());
     let mut reaper = Reaper::new(stage.engine.clone());

@@ -89,6 +89,8 @@ pub enum Change {
     NoteRevealed(Name),
     /// This user has a new sealing key made.
     NoteRotated(String),
+    /// This user has a new key made that signs task tokens.
+    NoteSigningKey(String),
 }
 
 impl Change {
@@ -100,6 +102,7 @@ impl Change {
                 | Self::NoteCall(_)
                 | Self::NoteRevealed(_)
                 | Self::NoteRotated(_)
+                | Self::NoteSigningKey(_)
                 | Self::NoteHealth(_)
                 | Self::MoveIncidents(_)
                 | Self::Checkpoint(_)

@@ -41,6 +41,7 @@ pub mod rpc;
 pub mod rule;
 pub mod seal;
 pub mod secret;
+pub mod signing;
 pub mod spec;
 pub mod status;
 pub mod step;

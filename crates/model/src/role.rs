@@ -56,8 +56,6 @@ pub enum Action {
     Run,
     /// Read executions and their logs.
     Read,
-    /// Read executions as a program does: what one may read anyway, and a worker what it may lease.
-    ReadJobs,
     /// End an execution.
     Kill,
     /// Run what was given up again, whosever it is.
@@ -117,20 +115,17 @@ pub enum Reach {
     None,
     /// What one submitted or co-owns.
     Own,
-    /// What is in the queues that one may serve.
-    Served,
     /// Everything.
     All,
 }
 
 /// The table. Every role stands in every row, so that a new action does not compile before all are decided.
 pub const fn reach(role: Role, action: Action) -> Reach {
-    use Reach::{All, None, Own, Served};
+    use Reach::{All, None, Own};
     let [admin, operator, developer, viewer, worker] = match action {
         Action::Public | Action::KnowSelf => [All, All, All, All, All],
         Action::Run => [All, All, All, None, None],
         Action::Read | Action::ShareLog => [All, All, Own, All, None],
-        Action::ReadJobs => [All, All, Own, All, Served],
         Action::Kill => [All, All, Own, None, None],
         Action::ReadLocks | Action::ReadImages | Action::ReadPlaybooks | Action::ReadSecrets | Action::ReadQueues => {
             [All, All, All, All, None]
@@ -177,14 +172,6 @@ mod tests {
     fn a_key_is_never_an_admin_and_a_worker_unless_somebody_says_otherwise() {
         assert!(!Role::OF_KEYS.contains(&Role::Admin));
         assert_eq!(Role::OF_KEYS[0], Role::Worker);
-    }
-
-    #[test]
-    fn a_program_reads_what_its_role_reads_and_a_worker_what_it_may_lease() {
-        for role in Role::OF_PEOPLE {
-            assert_eq!(reach(role, Action::ReadJobs), reach(role, Action::Read), "{role:?}");
-        }
-        assert_eq!(reach(Role::Worker, Action::ReadJobs), Reach::Served);
     }
 
     #[test]

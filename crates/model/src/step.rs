@@ -48,7 +48,14 @@ impl Step {
     pub fn context(&self) -> Value {
         match &self.actor {
             Actor::User { email } => json!({"source": "user", "origin": "api", "user": email}),
-            Actor::Worker(worker) => json!({"source": "system", "origin": "worker", "workerId": worker}),
+            Actor::Worker(worker) => {
+                let mut context = json!({"source": "system", "origin": "worker", "workerId": worker});
+                // A worker names itself; whose key it showed, it cannot choose.
+                if let Some(authority) = &self.authority {
+                    context["account"] = authority.email.as_str().into();
+                }
+                context
+            }
             Actor::System(part) => json!({"source": "system", "origin": part}),
         }
     }

@@ -147,12 +147,15 @@ pub struct Presence {
     pub since: UnixMs,
     /// When it was last heard of.
     pub seen_at: UnixMs,
+    /// Until when it holds a lease, where it says nothing else of itself. It is not kept with the rest: the leases say it.
+    #[serde(skip)]
+    pub busy_until: Option<UnixMs>,
 }
 
 impl Presence {
-    /// Whether it was heard of lately.
+    /// Whether it was heard of lately, or is busy with what it was given.
     pub fn is_live(&self, now: UnixMs) -> bool {
-        now.ms_since(self.seen_at) < LIVE_WITHIN_MS
+        now.ms_since(self.seen_at) < LIVE_WITHIN_MS || self.busy_until.is_some_and(|until| now < until)
     }
 
     /// Whether it takes executions of this queue.
@@ -225,9 +228,12 @@ mod tests {
             draining: false,
             since: UnixMs(0),
             seen_at: UnixMs(1_000),
+            busy_until: None,
         };
         assert!(worker.is_live(UnixMs(30_999)) && !worker.is_live(UnixMs(31_000)));
         assert!(worker.is_live(UnixMs(0)), "a clock that was set back makes nobody gone");
+        worker.busy_until = Some(UnixMs(90_000));
+        assert!(worker.is_live(UnixMs(89_999)) && !worker.is_live(UnixMs(90_000)), "nor is one that holds a lease");
         assert!(worker.serves(&queue) && !worker.serves(&Name::new("gpu").expect("a name")));
         worker.draining = true;
         assert!(!worker.serves(&queue));

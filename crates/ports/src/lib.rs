@@ -13,5 +13,6 @@ pub mod roster;
 pub mod runner;
 pub mod seal;
 pub mod search;
+pub mod signing;
 pub mod store;
 pub mod trail;

@@ -24,6 +24,7 @@ mod seal_keys;
 mod serve;
 mod settings;
 mod signal;
+mod signing_keys;
 mod stack;
 mod worker;
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use runvoy_engine::{
-    Alerts, Auditor, Config as EngineConfig, DigestKey, Dispatcher, Engine, HealthConfig, HealthWatch, LocalLeases, Ports, Predecessors,
-    Pruner, Reaper, RetentionConfig, RollCall, RunLimits,
+    Alerts, Auditor, Config as EngineConfig, DigestKey, Dispatcher, Engine, HealthConfig, HealthWatch, Keymaker, LocalLeases, Ports,
+    Predecessors, Pruner, Reaper, RetentionConfig, RollCall, RunLimits,
 };
 use runvoy_model::command::Worker as WorkerIdentity;
 use runvoy_model::cost::Rates;
@@ -84,6 +84,7 @@ impl Stack {
         if let Some(alerter) = settings.alerter()? {
             engine.attach_alerter(Arc::new(alerter));
         }
+        engine.signing_ring().await.context("cannot have the keys of task tokens")?;
         let reaped = engine.recover().await.context("cannot recover what an earlier start left")?;
         if reaped > 0 {
             tracing::warn!(reaped, "executions of an earlier start were recorded as lost");
@@ -120,6 +121,7 @@ impl Stack {
         self.agents.push(tokio::spawn(Dispatcher::new(Arc::clone(&self.engine)).run()));
         self.agents.push(tokio::spawn(HealthWatch::new(Arc::clone(&self.engine)).run()));
         self.agents.extend(Alerts::new(Arc::clone(&self.engine)).map(|alerts| tokio::spawn(alerts.run())));
+        self.agents.push(tokio::spawn(Keymaker::new(Arc::clone(&self.engine)).run()));
         self.agents.push(tokio::spawn(Pruner::new(Arc::clone(&self.engine)).run()));
         self.agents.push(tokio::spawn(Arc::clone(&self.auditor).run()));
     }
@@ -185,6 +187,7 @@ pub fn ports(backend: &Backend, clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>) -
         roster: Arc::clone(&backend.roster),
         trail: Arc::clone(&backend.trail),
         seal_keys: Arc::clone(&backend.seal_keys),
+        signing_keys: Arc::clone(&backend.signing_keys),
         digest_key: DigestKey::new(&backend.keys.signing),
         logs: Arc::clone(&backend.logs),
         clock,
@@ -211,6 +214,7 @@ fn engine_config(settings: &Settings, url: Option<&str>) -> EngineConfig {
         lease_ttl_ms: u64::try_from(LEASE.as_millis()).expect("a small constant"),
         health: health_config(settings),
         alert_every: settings.alerts_interval,
+        token_key_days: settings.token_key_days,
         retention: RetentionConfig { log_days: settings.retention_log_days, heartbeat_days: settings.retention_heartbeat_days },
         rates: Rates { vcpu_hour_usd: settings.cost_vcpu_hour_usd, gb_hour_usd: settings.cost_gb_hour_usd },
         limits: RunLimits {

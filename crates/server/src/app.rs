@@ -35,7 +35,8 @@ pub struct ServerConfig {
     pub cors_origins: Vec<String>,
     /// Anyone may read the metrics; else who may is the role's matter.
     pub metrics_public: bool,
-    /// What signs the tickets of log streams. It outlives a restart, so that a follower can resume.
+    /// What signs the tickets of log streams and links to logs, and signed task tokens before there was a ring of keys for them. It outlives a restart, so
+    /// that a follower can resume.
     pub ticket_key: [u8; 32],
     /// A user may follow this many logs at once.
     pub max_streams_per_user: usize,

@@ -120,6 +120,7 @@ impl Fault {
             | EngineError::Ambiguous { .. }
             | EngineError::NoKey
             | EngineError::InvalidKey
+            | EngineError::OtherAudience
             | EngineError::Denied { .. }
             | EngineError::ShownOnce(_)
             | EngineError::LockHeld(_)
@@ -190,6 +191,10 @@ fn engine_response(error: &EngineError, state: &State, reached: &Reached, reques
         EngineError::Ambiguous { candidates, .. } => plain(Code::Conflict, &candidates.join(", ")),
         EngineError::NoKey => challenged(plain(Code::Unauthorized, "send the key in the header X-API-Key; `runvoy configure` stores one")),
         EngineError::InvalidKey => challenged(plain(Code::InvalidApiKey, "check the key, or ask an admin for a new one")),
+        EngineError::OtherAudience => challenged(plain(
+            Code::InvalidApiKey,
+            "its `aud` must be the address of this server as the server knows it, its public_url or one of its worker_audience",
+        )),
         EngineError::RevokedKey => challenged(plain(Code::ApiKeyRevoked, "ask an admin for a new key")),
         EngineError::Forbidden { .. } => plain(Code::Forbidden, "ask an admin for a role that may"),
         EngineError::RoleChanged { .. } => {

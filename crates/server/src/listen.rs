@@ -19,6 +19,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -85,6 +86,9 @@ const PING_EVERY: Duration = Duration::from_secs(20);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// Streams on one HTTP/2 connection. Many workers may share one.
 const MOST_STREAMS: u32 = 2_000;
+/// A client that says nothing is asked below HTTP whether its machine is still there, first after the one, then after the other, so many times: one that
+/// waits for a lease over HTTP/1.1 and is gone must not be sent one.
+const PROBES: TcpKeepalive = TcpKeepalive::new().with_time(Duration::from_secs(15)).with_interval(Duration::from_secs(5)).with_retries(4);
 /// So many may wait to be accepted: a thousand followers come back at once when a server is there again.
 const BACKLOG: u32 = 4_096;
 /// How long to wait where the system has no more connections to give.
@@ -175,7 +179,10 @@ fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
-        socket.listen(BACKLOG)
+        let listener = socket.listen(BACKLOG)?;
+        // What comes from it is like it.
+        SockRef::from(&listener).set_tcp_keepalive(&PROBES)?;
+        Ok(listener)
     };
     open().map_err(|source| ListenError::Bind { address: address.to_string(), source })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use runvoy_engine::Engine;
+use runvoy_engine::{Bars, Engine};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::{ExecutionId, JobId, WorkerId};
 use runvoy_model::name::Name;
@@ -67,14 +67,6 @@ pub(crate) struct Shown<'a> {
     redriven_as: Option<ExecutionId>,
 }
 
-impl Shown<'_> {
-    /// The same, waiting for this.
-    pub(crate) fn because(mut self, waiting: Option<WaitingFor>) -> Self {
-        self.waiting_for = waiting.map(reason);
-        self
-    }
-}
-
 #[derive(Serialize)]
 struct ShownReason<'a> {
     code: &'static str,
@@ -82,8 +74,8 @@ struct ShownReason<'a> {
 }
 
 /// The whole record.
-pub(crate) fn execution<'a>(engine: &Engine, execution: &'a Execution, cloud: &'a str) -> Shown<'a> {
-    shown(execution, cloud, waiting_for(engine, execution), execution.worker_unreachable(engine.now()).is_some())
+pub(crate) fn execution<'a>(engine: &Engine, bars: &Bars, execution: &'a Execution, cloud: &'a str) -> Shown<'a> {
+    shown(execution, cloud, engine.waits_behind(bars, execution).map(reason), execution.worker_unreachable(engine.now()).is_some())
 }
 
 fn shown<'a>(execution: &'a Execution, cloud: &'a str, waiting_for: Option<wire::Reason>, worker_unreachable: bool) -> Shown<'a> {
@@ -193,10 +185,6 @@ pub(crate) fn ended(execution: &Execution) -> Option<&EndReason> {
 
 pub(crate) fn end_reason(execution: &Execution) -> Option<wire::Reason> {
     ended(execution).map(|reason| wire::Reason { code: reason.code.as_str().to_owned(), message: reason.message.clone() })
-}
-
-pub(crate) fn waiting_for(engine: &Engine, execution: &Execution) -> Option<wire::Reason> {
-    engine.waiting_for(execution).map(reason)
 }
 
 pub(crate) fn reason(waiting: WaitingFor) -> wire::Reason {

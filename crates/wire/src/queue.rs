@@ -23,7 +23,7 @@ pub struct Queue {
     /// How many were given up and have not been run again.
     #[serde(default)]
     pub dead: u64,
-    /// How many workers that were heard of lately serve it.
+    /// How many workers that are live serve it.
     #[serde(default)]
     pub workers: u64,
     /// Somebody has stopped it: it hands nothing out, what runs goes on.

@@ -37,7 +37,7 @@ pub struct Worker {
     /// How many it runs at once.
     #[serde(default)]
     pub concurrency: u32,
-    /// It was heard of within the last 30 seconds.
+    /// It was heard of within the last 30 seconds, or holds a lease and says nothing else of itself.
     #[serde(default)]
     pub live: bool,
     /// It takes nothing new, and goes when what it runs has ended.
@@ -119,6 +119,17 @@ pub struct CreateWorkerResponse {
     /// The key. Nobody can ask for it again. Absent where a public key was brought.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key: Option<Sensitive>,
+    /// What happened, for a person.
+    #[serde(default)]
+    pub message: String,
+}
+
+/// Answer to `POST /signing-key/rotate`: a new key signs the task tokens of new leases.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RotateSigningKeyResponse {
+    /// The name of the key: when it was made, in milliseconds since 1970.
+    pub key_id: String,
     /// What happened, for a person.
     #[serde(default)]
     pub message: String,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { adminKey, enqueue, refusal, speak, take, ways } from '../lib/world.js';
+import { adminKey, enqueue, refusal, speak, take, url, ways } from '../lib/world.js';
 
 const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 
@@ -43,7 +43,7 @@ for (const way of ways) {
       const made = await admin.credentials.importCredential({ blob });
       assert.deepEqual([made.fingerprint, made.name], [own.fingerprint, name]);
 
-      const worker = speak(way, own.token());
+      const worker = speak(way, own.token({ aud: url }));
       const { jobId } = await enqueue(admin, queue);
       const [{ job, taskToken }] = await take(worker, queue);
       assert.equal(job.jobId, jobId);

@@ -18,10 +18,9 @@ Examples:
   runvoy access explain ana@example.com run --playbook deploy --json";
 
 /// Every action that can be asked about, in the words of the server.
-pub const ACTIONS: [&str; 29] = [
+pub const ACTIONS: [&str; 28] = [
     "run",
     "read",
-    "read_jobs",
     "kill",
     "redrive",
     "share_log",
@@ -75,7 +74,7 @@ struct ExplainArgs {
     /// E-mail of the user, or `me`
     #[arg(add = ArgValueCompleter::new(complete::users))]
     user: String,
-    /// What they would do: run, read, read_jobs, kill, redrive, share_log, read_locks, release_lock, read_images, manage_images, read_secrets,
+    /// What they would do: run, read, kill, redrive, share_log, read_locks, release_lock, read_images, manage_images, read_secrets,
     /// write_secrets, rotate_sealing_key, read_playbooks, manage_playbooks, manage_users, manage_keys, explain_access, read_audit, trace, reconcile,
     /// read_queues, manage_queues, manage_workers, lease, diagnose, metrics, backup or know_self
     #[arg(add = ArgValueCompleter::new(complete::actions))]

@@ -44,8 +44,7 @@ impl Engine {
         let reaches = |job: &Job| match reach {
             Reach::All => true,
             Reach::Own => job.created_by == caller.email,
-            // Jobs are of no queue: their tasks are.
-            Reach::Served | Reach::None => false,
+            Reach::None => false,
         };
         Ok(self.ports.jobs.job(id).await?.filter(|job| job.status != JobStatus::Staged && reaches(job)))
     }

@@ -82,7 +82,7 @@ impl Engine {
         id: &str,
         filter: JobEventFilter,
     ) -> Result<JobEventFollower, EngineError> {
-        let execution = self.job_seen(caller, id).await?;
+        let execution = self.execution(caller, id).await?;
         if self.log_is_removed(&execution).await? {
             let days = self.config.retention.log_days;
             return Err(EngineError::NotFound {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use runvoy_engine::{Caller, Config, DigestKey, Engine, Ports, Predecessors, RunRequest, Seen};
-use runvoy_memory::{MemoryBlobStore, MemoryLogStore, MemorySealKeys, MemoryStore};
+use runvoy_memory::{MemoryBlobStore, MemoryLogStore, MemorySealKeys, MemorySigningKeys, MemoryStore};
 use runvoy_model::chain::AuditKey;
 use runvoy_model::change::{Change, Invitation, InvitedBy, NewKey};
 use runvoy_model::command::{EndAttempt, Fence, LeaseRequest, Outcome, Worker};
@@ -96,6 +96,7 @@ impl Stage {
             roster: Arc::clone(&store) as _,
             trail: Arc::clone(&store) as _,
             seal_keys: Arc::new(MemorySealKeys::new([6; 32])),
+            signing_keys: Arc::new(MemorySigningKeys::new([4; 32])),
             digest_key: DigestKey::new(&[5; 32]),
             logs: Arc::new(MemoryLogStore::default()),
             clock: Arc::clone(&clock) as _,

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::lease::{Fenced, fenced, return_to_line, too_late};
+use super::lease::{Fenced, fenced, keeps_late, return_to_line, too_late};
 use super::{Decision, gate, incident, job, lock, properties, refuse};
 use crate::bound::{self, clipped};
 use crate::command::{Answer, EndAttempt, ErrorMark, Outcome, Reap, Refusal};
@@ -69,9 +69,12 @@ pub(super) fn end_attempt<V: View>(view: &mut V, step: &Step, ended: &EndAttempt
     }
 }
 
-/// A finish under a lapsed lease is kept as a late event and changes nothing.
+/// A finish under a lapsed lease is kept as a late event, while there is room for one, and changes nothing.
 fn keep_late(step: &Step, execution: Execution, ended: &EndAttempt) -> (Writes, Answer) {
     let mut writes = Writes::default();
+    if !keeps_late(&execution, step.at) {
+        return (writes, Answer::Refused(too_late(&execution)));
+    }
     let verdict = judge(&ended.outcome, None);
     let late = json!({
         "attempt": ended.fence.attempt,

@@ -77,6 +77,7 @@ fn decide<V: View>(view: &mut V, step: &Step, change: &Change) -> Decision<V::Er
         Change::NoteCall(owner) => note_only(view, step, owner_record(owner), &json!({})),
         Change::NoteRevealed(name) => note_only(view, step, (Kind::Secret, name.as_str()), &json!({"revealed": true})),
         Change::NoteRotated(email) => note_only(view, step, (Kind::User, email), &json!({"sealingKey": "rotated"})),
+        Change::NoteSigningKey(email) => note_only(view, step, (Kind::User, email), &json!({"signingKey": "rotated"})),
     }
 }
 

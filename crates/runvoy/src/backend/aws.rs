@@ -9,7 +9,8 @@ use anyhow::{Context, Result, bail};
 use futures_util::future::{BoxFuture, join};
 use runvoy_aws::{
     BucketWitnesses, Clients, Config, Dependencies, Dependency, DynamoLogStore, DynamoStore, EventLayout, Listener, LogConfig, Mirror,
-    MirrorConfig, Publisher, Queues, S3BlobStore, ServerKeys, SsmSealKeys, Sweep, Wakes, check_queue, choose_bucket, claim_bucket, set_up,
+    MirrorConfig, Publisher, Queues, S3BlobStore, ServerKeys, SsmSealKeys, SsmSigningKeys, Sweep, Wakes, check_queue, choose_bucket,
+    claim_bucket, set_up,
 };
 use runvoy_model::chain::AuditKey;
 use runvoy_model::event::EventScope;
@@ -59,6 +60,7 @@ pub async fn open(settings: &Settings, clock: Arc<dyn Clock>, name: String) -> R
         trail: store.trail(witnesses()),
         witnesses: Arc::new(witnesses()),
         seal_keys: Arc::new(seal_keys),
+        signing_keys: Arc::new(SsmSigningKeys::new(&clients, &config)),
         is_shared: true,
         place: ("aws", clients.region()),
         agents: agents(settings, queues.clone(), Arc::clone(&publisher), store, clock),

@@ -21,6 +21,7 @@ use crate::machine::mib;
 use crate::open_files::OpenFiles;
 use crate::seal_keys::FileSealKeys;
 use crate::settings::Settings;
+use crate::signing_keys::FileSigningKeys;
 
 /// Opens the files of a data directory; an empty one gets its keys first.
 pub async fn open(data: &DataDir, settings: &Settings, open_files: OpenFiles) -> Result<Backend> {
@@ -46,6 +47,7 @@ pub async fn open(data: &DataDir, settings: &Settings, open_files: OpenFiles) ->
         trail: Arc::new(StoreTrail::new(data, keys.audit.clone())),
         witnesses: Arc::new(WitnessFile::new(data.checkpoints(), keys.audit.clone())),
         seal_keys: Arc::clone(&seal_keys) as _,
+        signing_keys: Arc::new(FileSigningKeys::new(data)),
         keys,
         is_shared: false,
         place: ("local", None),

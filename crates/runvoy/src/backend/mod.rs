@@ -18,6 +18,7 @@ use runvoy_ports::log::LogStore;
 use runvoy_ports::record::RecordStore;
 use runvoy_ports::roster::Roster;
 use runvoy_ports::seal::SealKeys;
+use runvoy_ports::signing::SigningKeys;
 use runvoy_ports::store::{EventQuery, ExecutionStore, StoreError};
 use runvoy_ports::trail::{AuditTrail, Witnesses};
 use runvoy_server::BackupFault;
@@ -39,6 +40,7 @@ pub struct Backend {
     pub trail: Arc<dyn AuditTrail>,
     pub witnesses: Arc<dyn Witnesses>,
     pub seal_keys: Arc<dyn SealKeys>,
+    pub signing_keys: Arc<dyn SigningKeys>,
     pub keys: Keys,
     /// Other servers may work on the same store.
     pub is_shared: bool,

@@ -124,6 +124,7 @@ pub const KEYS: &[Key] = &[
     ),
     key!(retention_log_days, "30", "Days that logs are kept.", number),
     key!(retention_heartbeat_days, "7", "Days that heartbeat events are kept.", number),
+    key!(token_key_days, "30", "Days after which another key signs task tokens; 0 is only at `workers rotate-signing-key`.", number),
     key!(
         log_max_bytes,
         "2GiB",

@@ -111,6 +111,8 @@ pub struct Settings {
     pub retention_log_days: u32,
     /// Days that heartbeats are kept.
     pub retention_heartbeat_days: u32,
+    /// Days after which another key signs task tokens.
+    pub token_key_days: u32,
     /// The most one log may hold.
     pub log_max_bytes: u64,
     /// Space on the disk that only the store may use.

@@ -33,8 +33,8 @@ pub(super) fn add(routes: &mut Routes) {
 
 async fn record(call: Call) -> Result<Response<Body>, Fault> {
     let execution = call.execution().await?;
-    let waiting = call.engine().waits_for(&execution).await;
-    Ok(answer::json(StatusCode::OK, &view::execution(call.engine(), &execution, &cloud(&call.state)).because(waiting)))
+    let bars = call.engine().bars(std::slice::from_ref(&execution)).await;
+    Ok(answer::json(StatusCode::OK, &view::execution(call.engine(), &bars, &execution, &cloud(&call.state))))
 }
 
 async fn status(call: Call) -> Result<Response<Body>, Fault> {

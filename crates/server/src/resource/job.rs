@@ -227,6 +227,10 @@ async fn task(engine: &Engine, node: &Node) -> Result<Task, EngineError> {
         Some(id) => engine.ports().store.get(id).await?,
         None => None,
     };
+    let waiting = match &execution {
+        Some(execution) => engine.waits_for(execution).await,
+        None => None,
+    };
     let inline = |payload: &Option<Payload>| match payload {
         Some(Payload::Inline(value)) => Some(value.clone()),
         _ => None,
@@ -249,7 +253,7 @@ async fn task(engine: &Engine, node: &Node) -> Result<Task, EngineError> {
         },
         attempt: execution.as_ref().map_or(0, |execution| execution.attempt),
         end_reason: execution.as_ref().and_then(view::end_reason),
-        waiting_for: execution.as_ref().and_then(|execution| view::waiting_for(engine, execution)),
+        waiting_for: waiting.map(view::reason),
         started_at: execution.as_ref().and_then(|execution| execution.started_at).map(Into::into),
         completed_at: execution.as_ref().and_then(|execution| execution.completed_at).map(Into::into),
     })

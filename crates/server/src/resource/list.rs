@@ -82,9 +82,9 @@ async fn page(state: &State, caller: &Caller, mut filter: ListFilter, limit: usi
         // For a text so many are looked through and no more, and the page says so: a read that finds too few has done that.
         let is_tired = looks_through && (page.executions.len() < filter.limit || looked_at >= MOST_LOOKED_AT);
         filter.after = page.next;
-        let mut unseen = page.executions.len();
+        let (bars, mut unseen) = (state.engine.bars(&page.executions).await, page.executions.len());
         for execution in &page.executions {
-            array.push(&mut out, &view::execution(&state.engine, execution, &cloud));
+            array.push(&mut out, &view::execution(&state.engine, &bars, execution, &cloud));
             (left, unseen) = (left - 1, unseen - 1);
             if out.len() >= MOST_PAGE_BYTES {
                 filter.after = if unseen > 0 { Some(execution.id) } else { page.next };
@@ -151,9 +151,9 @@ impl Pieces for All {
             return Ok(None);
         }
         let page = self.state.engine.list(&self.caller, self.filter.clone()).await?;
-        let (mut out, cloud) = (Vec::new(), cloud(&self.state));
+        let (mut out, cloud, bars) = (Vec::new(), cloud(&self.state), self.state.engine.bars(&page.executions).await);
         for execution in &page.executions {
-            self.array.push(&mut out, &view::execution(&self.state.engine, execution, &cloud));
+            self.array.push(&mut out, &view::execution(&self.state.engine, &bars, execution, &cloud));
         }
         self.filter.after = page.next;
         if page.next.is_none() {

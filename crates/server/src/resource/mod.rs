@@ -32,6 +32,7 @@ mod run;
 mod sealing_key;
 mod search;
 mod secret;
+mod signing_key;
 mod socket;
 mod task_health;
 mod trace;
@@ -62,6 +63,7 @@ pub(crate) fn all() -> Routes {
     image::add(&mut routes);
     secret::add(&mut routes);
     sealing_key::add(&mut routes);
+    signing_key::add(&mut routes);
     whoami::add(&mut routes);
     claim::add(&mut routes);
     user::add(&mut routes);

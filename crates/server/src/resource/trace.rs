@@ -51,7 +51,8 @@ async fn related(call: &Call, trace: &Trace) -> Result<RelatedResources, Fault> 
     let mut related = RelatedResources::default();
     for id in ids(EntityType::Task) {
         let execution = engine.execution(caller, id).await?;
-        let shown = serde_json::to_value(view::execution(engine, &execution, &super::list::cloud(&call.state)));
+        let bars = engine.bars(std::slice::from_ref(&execution)).await;
+        let shown = serde_json::to_value(view::execution(engine, &bars, &execution, &super::list::cloud(&call.state)));
         let shown = shown.and_then(serde_json::from_value).expect("what is shown of an execution is one");
         related.executions.push(shown);
     }

@@ -68,7 +68,8 @@ fn worker(presence: Presence, now: UnixMs) -> Worker {
         labels: presence.labels,
         runner: presence.runner,
         running: presence.running,
-        concurrency: presence.concurrency,
+        // Of those that say nothing of themselves several with one key are seen as one, which then runs more than any of them asked for.
+        concurrency: presence.concurrency.max(presence.running),
         draining: presence.draining,
         in_process: presence.in_process,
         version: presence.version,

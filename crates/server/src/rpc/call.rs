@@ -12,7 +12,7 @@ use runvoy_rpc::connectrpc::{ConnectError, RequestContext, Response, ServiceResu
 use super::error::RpcFault;
 use super::refusal::{self, ItemRefusals};
 use super::rule::RpcRule;
-use super::token::Task;
+use super::token::{BadToken, Task};
 use super::upload::Upload;
 use crate::app::{OpenStream, State};
 use crate::fault::Fault;
@@ -51,8 +51,13 @@ impl Call {
     }
 
     /// The lease that a token proves, if the caller may serve its queue.
-    pub(super) fn task(&self, token: &str) -> Result<Task, RpcFault> {
-        let task = self.state.tokens.read(token)?;
+    pub(super) async fn task(&self, token: &str) -> Result<Task, RpcFault> {
+        let read = match self.state.tokens.read(&*self.engine().signing_ring().await?, token) {
+            // Another server may have made its key.
+            Err(BadToken::UnknownKey) => self.state.tokens.read(&*self.engine().fresh_signing_ring().await?, token),
+            read => read,
+        };
+        let task = read?;
         self.may_serve(&task.queue)?;
         Ok(task)
     }

@@ -2,7 +2,7 @@
 
 use futures_util::{StreamExt as _, stream};
 use runvoy_model::command::{EndAttempt, ErrorMark, Outcome};
-use runvoy_model::retry::Category;
+use runvoy_model::retry::classify;
 use runvoy_model::time::UnixMs;
 use runvoy_rpc::job::v1::{CompleteJobRequest, CompleteJobResponse, CompleteJobsRequest, CompleteJobsResponse, CompletedJob, JobResult};
 
@@ -37,14 +37,16 @@ pub(super) async fn complete_many(call: Call, request: CompleteJobsRequest) -> R
 }
 
 async fn end(call: &Call, request: CompleteJobRequest) -> Result<CompleteJobResponse, RpcFault> {
-    let task = call.task(&request.task_token)?;
+    let task = call.task(&request.task_token).await?;
     let is_own = !request.end.is_empty();
     let ended = if is_own {
         told(&task, &request.end)?
     } else {
         let result = request.job_result.into_option().ok_or_else(|| RpcFault::invalid("job_result", "must be there"))?;
         let known = Known::of(call, &task, &result).await?;
-        judged(call, &task, &result, &known)?
+        let ended = judged(call, &task, &result, &known)?;
+        call.note_holder(&task).await;
+        ended
     };
     let execution = call.under(&task, call.engine().finish(&call.holder(task.worker), ended).await).await?;
     let execution = if is_own { json(&execution) } else { bytes::Bytes::new() };
@@ -92,7 +94,7 @@ fn judged(call: &Call, task: &Task, result: &JobResult, known: &Known) -> Result
         (_, code) => Outcome::Exited { code, after_kill: known.is_killed && code != 0 },
     };
     let is_said = matches!(outcome, Outcome::Exited { code, .. } if code != 0) && !message.is_empty();
-    let said = is_said.then(|| ErrorMark { category: Category::ServerError, message: message.to_owned(), retry_after_ms: None });
+    let said = is_said.then(|| ErrorMark { category: classify(&outcome), message: message.to_owned(), retry_after_ms: None });
     let now = call.engine().now();
     let began = result.started_at.as_option().map(job::unix_ms).or(known.attempt_started_at).unwrap_or(now);
     let over = result.completed_at.as_option().map_or(now, job::unix_ms);

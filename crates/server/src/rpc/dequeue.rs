@@ -13,6 +13,7 @@ use runvoy_model::execution::Execution;
 use runvoy_model::name::Name;
 use runvoy_model::retry::Category;
 use runvoy_model::role::Action;
+use runvoy_model::signing::SigningRing;
 use runvoy_model::spec::DEFAULT_QUEUE;
 use runvoy_model::worker::Presence;
 use runvoy_ports::lease::LeaseError;
@@ -23,7 +24,7 @@ use tokio::time::Instant;
 use super::call::Call;
 use super::error::RpcFault;
 use super::lease::{json, ttl_ms};
-use super::token::Task;
+use super::token::{self, Task};
 use super::{enqueue, job, worker};
 use crate::app::OpenStream;
 use crate::credential::Standing;
@@ -79,10 +80,12 @@ impl Dequeue {
             Ok(_) => return Err(RpcFault::invalid("max_jobs", format!("at most {MOST_JOBS}"))),
         };
         let info = request.worker.as_option();
-        let worker = worker::identity(&call, info, request.two_step)?;
         let queues = queues(&call, &request)?;
-        if info.is_none() {
+        let worker = worker::identity(&call, info, &queues, request.two_step)?;
+        if info.is_some() {
             // A worker that says who it is makes its queues known by that.
+            worker::speak_for(&call, worker.id).await?;
+        } else {
             for queue in &queues {
                 enqueue::known(&call, queue).await?;
             }
@@ -210,19 +213,19 @@ impl Dequeue {
             // Before it counts as sent: one that cannot be told goes back.
             let Some(execution) = one.leased.front() else { continue };
             let job = job::job(self.call.engine(), execution).await?;
-            return Ok(one.sent().map(|execution| self.response(&execution, job)));
+            let ring = self.call.engine().signing_ring().await?;
+            return Ok(one.sent().map(|execution| self.response(&execution, job, &ring)));
         }
     }
 
-    fn response(&self, execution: &Execution, mut job: Job) -> DequeueJobResponse {
-        let engine = self.call.engine();
+    fn response(&self, execution: &Execution, mut job: Job, ring: &SigningRing) -> DequeueJobResponse {
         let task = Task::of(execution).expect("it was leased");
         if let Some(params) = job.job_params.as_option_mut() {
             params.environment = execution.spec.env.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
         }
         let mut response = DequeueJobResponse {
             job: job.into(),
-            task_token: self.call.state.tokens.issue(&task, engine.now()),
+            task_token: token::issue(ring, &task),
             attempt: task.fence.attempt,
             lease_ttl_ms: self.ask.ttl_ms,
             ..DequeueJobResponse::default()

@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue, header};
 use runvoy_engine::EngineError;
 use runvoy_ports::lease::LeaseError;
+use runvoy_ports::log::LogError;
 use runvoy_ports::store::StoreError;
 use runvoy_rpc::connectrpc::{ConnectError, ErrorCode};
 use runvoy_wire::Code;
@@ -74,7 +75,7 @@ impl RpcFault {
         match self {
             Self::Edge(fault @ Fault::Engine(error)) => Some((fault.to_be_noted()?, error.to_string())),
             Self::Lease(error) => ended_right(error).and_then(of_engine),
-            Self::Token(BadToken::Forged) => Some((Code::Forbidden, FORGED.to_owned())),
+            Self::Token(BadToken::Forged | BadToken::UnknownKey) => Some((Code::Forbidden, FORGED.to_owned())),
             Self::NoJob(id) => Some((Code::NotFound, no_job(id))),
             Self::OtherQueue(queue) => Some((Code::Forbidden, other_queue(queue))),
             Self::OtherWorker(why) => Some((Code::Forbidden, why.clone())),
@@ -88,7 +89,7 @@ impl RpcFault {
             Self::Edge(fault) => fault_status(fault, request_id),
             Self::Lease(error) => lease_status(error, request_id),
             Self::Token(BadToken::Unreadable) => ConnectError::invalid_argument("task_token: cannot be read"),
-            Self::Token(BadToken::Forged) => ConnectError::permission_denied(FORGED),
+            Self::Token(BadToken::Forged | BadToken::UnknownKey) => ConnectError::permission_denied(FORGED),
             Self::NoJob(id) => ConnectError::not_found(no_job(&id)),
             Self::OtherQueue(queue) => ConnectError::permission_denied(other_queue(&queue)),
             Self::OtherWorker(why) => ConnectError::permission_denied(why),
@@ -115,11 +116,20 @@ fn ended_right(error: &LeaseError) -> Option<EngineError> {
     Some(refusal.clone().into())
 }
 
+/// What was written before cannot be read again: whoever brings more is told so, because another try will not help.
+fn is_damaged(source: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    matches!(source.downcast_ref::<LogError>(), Some(LogError::Damaged { .. }))
+}
+
 fn lease_status(error: LeaseError, request_id: &str) -> ConnectError {
     if let Some(refusal) = ended_right(&error) {
         return engine_status(&refusal, request_id);
     }
     match error {
+        LeaseError::Unavailable(source) if is_damaged(source.as_ref()) => {
+            tracing::error!(request_id, error = %chain(source.as_ref()), "a log is damaged");
+            ConnectError::new(ErrorCode::DataLoss, source.to_string())
+        }
         LeaseError::Unavailable(source) => {
             tracing::error!(request_id, error = %chain(source.as_ref()), "the store failed");
             ConnectError::unavailable("the store is not available; try again")
@@ -161,7 +171,9 @@ fn engine_status(error: &EngineError, request_id: &str) -> ConnectError {
     match error {
         EngineError::Invalid { .. } | EngineError::Ambiguous { .. } => plain(ErrorCode::InvalidArgument),
         EngineError::NotFound { .. } | EngineError::NoSecret(_) => plain(ErrorCode::NotFound),
-        EngineError::NoKey | EngineError::InvalidKey | EngineError::RevokedKey => plain(ErrorCode::Unauthenticated),
+        EngineError::NoKey | EngineError::InvalidKey | EngineError::OtherAudience | EngineError::RevokedKey => {
+            plain(ErrorCode::Unauthenticated)
+        }
         EngineError::Forbidden { .. } | EngineError::RoleChanged { .. } | EngineError::Denied { .. } => plain(ErrorCode::PermissionDenied),
         EngineError::SecretExists(_) | EngineError::ShownOnce(_) => plain(ErrorCode::AlreadyExists),
         EngineError::LockHeld(_) | EngineError::Ended(_) | EngineError::Conflict(_) => plain(ErrorCode::FailedPrecondition),
@@ -190,4 +202,17 @@ fn later(status: ConnectError, wait: Duration) -> ConnectError {
     let mut headers = HeaderMap::new();
     headers.insert(header::RETRY_AFTER, HeaderValue::from(wait.as_secs().saturating_add(1)));
     status.with_headers(headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_log_is_told_apart_from_one_that_cannot_be_reached_now() {
+        let status = |error: LogError| lease_status(LeaseError::Unavailable(Box::new(error)), "r1");
+        let damaged = status(LogError::Damaged { after_line: 7 });
+        assert_eq!((damaged.code, damaged.message.as_deref()), (ErrorCode::DataLoss, Some("the log is damaged after line 7")));
+        assert_eq!(status(LogError::NoSpace).code, ErrorCode::Unavailable);
+    }
 }

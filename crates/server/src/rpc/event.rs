@@ -45,9 +45,10 @@ pub(super) async fn publish(
         let task = match &lease {
             Some((known, task)) if token.is_empty() || token == *known => task.clone(),
             Some(_) => return Err(RpcFault::invalid("task_token", "one stream is for one lease")),
-            None => call.task(&token)?,
+            None => call.task(&token).await?,
         };
         lease.get_or_insert_with(|| (token, task.clone()));
+        call.note_holder(&task).await;
         let now = call.engine().now();
         let mut events = Vec::with_capacity(request.events.len());
         for event in request.events {
@@ -113,7 +114,7 @@ impl Reader {
     async fn next(&mut self) -> Result<Option<StreamJobEventsResponse>, RpcFault> {
         loop {
             if Instant::now() >= self.look_at {
-                self.standing.still_stands(&self.call.state, Action::ReadJobs).await?;
+                self.standing.still_stands(&self.call.state, Action::Read).await?;
                 self.look_at = Instant::now() + LOOK_AT_CALLER;
             }
             let next = tokio::select! {

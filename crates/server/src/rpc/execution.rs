@@ -9,7 +9,7 @@ use super::job;
 use crate::fault::shortened;
 
 pub(super) async fn get(call: Call, request: GetJobRequest) -> Result<GetJobResponse, RpcFault> {
-    let execution = call.engine().job_seen(&call.caller, &id(&request.job_id)?).await?;
+    let execution = call.engine().execution(&call.caller, &id(&request.job_id)?).await?;
     Ok(GetJobResponse { job: job::job(call.engine(), &execution).await?.into(), ..GetJobResponse::default() })
 }
 

@@ -20,7 +20,8 @@ pub(super) async fn job(engine: &Engine, execution: &Execution) -> Result<Job, R
 /// The same of several.
 pub(super) async fn jobs(engine: &Engine, executions: &[Execution]) -> Result<Vec<Job>, RpcFault> {
     let references = References::of(engine, executions).await?;
-    Ok(executions.iter().map(|execution| shown(execution, &references, engine.waiting_for(execution))).collect())
+    let bars = engine.bars(executions).await;
+    Ok(executions.iter().map(|execution| shown(execution, &references, engine.waits_behind(&bars, execution))).collect())
 }
 
 fn shown(execution: &Execution, references: &References, waiting: Option<WaitingFor>) -> Job {

@@ -34,13 +34,13 @@ pub(super) fn ttl_ms(seconds: i32, ms: i64) -> Result<u64, RpcFault> {
 }
 
 pub(super) async fn begin(call: Call, request: BeginJobRequest) -> Result<BeginJobResponse, RpcFault> {
-    let task = call.task(&request.task_token)?;
+    let task = call.task(&request.task_token).await?;
     let execution = call.under(&task, call.engine().begin(&call.holder(task.worker), task.fence).await).await?;
     Ok(BeginJobResponse { execution: json(&execution), ..BeginJobResponse::default() })
 }
 
 pub(super) async fn update(call: Call, request: UpdateJobRequest) -> Result<UpdateJobResponse, RpcFault> {
-    let task = call.task(&request.task_token)?;
+    let task = call.task(&request.task_token).await?;
     if !request.queue.is_empty() && request.queue != task.queue.as_str() {
         return Err(RpcFault::invalid("queue", "the token is for another one"));
     }
@@ -53,19 +53,21 @@ pub(super) async fn update(call: Call, request: UpdateJobRequest) -> Result<Upda
         last_output_at: request.last_output_at_ms.map(UnixMs),
         activity: activity.transpose().map_err(|error| RpcFault::invalid("activity_json", error.to_string()))?,
     };
+    call.note_holder(&task).await;
     let extended = call.under(&task, call.engine().extend(&call.holder(task.worker), extend).await).await?;
     let kill = extended.kill.map(|KillRequest { by, at, force }| KillOrder { by, at_ms: at.0, force, ..KillOrder::default() });
     Ok(UpdateJobResponse { kill: kill.into(), lease_ttl_ms: extended.ttl_ms, ..UpdateJobResponse::default() })
 }
 
 pub(super) async fn release(call: Call, request: ReleaseJobRequest) -> Result<ReleaseJobResponse, RpcFault> {
-    let task = call.task(&request.task_token)?;
+    let task = call.task(&request.task_token).await?;
+    call.note_holder(&task).await;
     call.under(&task, call.engine().release(&call.holder(task.worker), task.fence).await).await?;
     Ok(ReleaseJobResponse::default())
 }
 
 pub(super) async fn materials(call: Call, request: FetchMaterialsRequest) -> Result<FetchMaterialsResponse, RpcFault> {
-    let task = call.task(&request.task_token)?;
+    let task = call.task(&request.task_token).await?;
     match call.engine().materials(task.fence).await {
         Err(LeaseError::Refused(why)) => Ok(FetchMaterialsResponse { refused: Some(why), ..FetchMaterialsResponse::default() }),
         answered => {
@@ -85,7 +87,7 @@ fn material(Opened { name, key_name, value }: Opened) -> Material {
 }
 
 pub(super) async fn store_blob(call: Call, request: StoreBlobRequest) -> Result<StoreBlobResponse, RpcFault> {
-    let task = call.task(&request.task_token)?;
+    let task = call.task(&request.task_token).await?;
     match call.engine().keep_output(task.fence, request.data.to_vec()).await {
         Err(LeaseError::Refused(why)) => Ok(StoreBlobResponse { refused: Some(why), ..StoreBlobResponse::default() }),
         answered => {
@@ -96,7 +98,7 @@ pub(super) async fn store_blob(call: Call, request: StoreBlobRequest) -> Result<
 }
 
 pub(super) async fn append(call: Call, request: AppendOutputRequest) -> Result<AppendOutputResponse, RpcFault> {
-    let task = call.task(&request.task_token)?;
+    let task = call.task(&request.task_token).await?;
     if request.first_sequence == 0 {
         return Err(RpcFault::invalid("first_sequence", "must be 1 or more"));
     }
@@ -110,7 +112,10 @@ pub(super) async fn append(call: Call, request: AppendOutputRequest) -> Result<A
             Ok(AppendOutputResponse { stored_through, expected: Some(expected), ..AppendOutputResponse::default() })
         }
         Err(LeaseError::LogFull { limit_bytes }) => {
-            Ok(AppendOutputResponse { full_at_bytes: Some(limit_bytes), ..AppendOutputResponse::default() })
+            // Some of it may be there since an answer was lost. No records are always taken, and tell how far it goes.
+            let stand = call.engine().append(task.fence, 1, BlockBuilder::default().take(), late).await;
+            let stored_through = call.under(&task, stand).await?.saturating_sub(1);
+            Ok(AppendOutputResponse { stored_through, full_at_bytes: Some(limit_bytes), ..AppendOutputResponse::default() })
         }
         answered => {
             let next = call.under(&task, answered).await?;

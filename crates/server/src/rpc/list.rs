@@ -109,7 +109,7 @@ impl<'a> Reading<'a> {
     /// The next few.
     async fn read(&mut self, most: usize) -> Result<Vec<Execution>, RpcFault> {
         let filter = ListFilter { limit: most.min(AT_ONCE), ..self.filter.clone() };
-        let page = self.call.engine().jobs_seen(&self.call.caller, filter).await?;
+        let page = self.call.engine().list(&self.call.caller, filter).await?;
         self.is_more = page.next.is_some();
         self.filter.after = page.executions.last().map(|execution| execution.id).or(self.filter.after);
         Ok(page.executions)

@@ -20,6 +20,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::call::Call;
 use super::error::RpcFault;
+use super::token::Task;
 use crate::credential::Standing;
 
 /// A worker that listens hears something at least so often, so that either side notices when the other is gone.
@@ -27,13 +28,13 @@ const STILL_THERE: Duration = Duration::from_secs(15);
 const MOST_TEXT: usize = 256;
 const MOST_HELD: usize = 10_000;
 
-/// A worker as a lease knows it; whoever says nothing of itself is known by its key, and takes anything. Our own takes leases in two steps and reads the spec;
-/// whoever does not reads the parameters of the job itself.
-pub(super) fn identity(call: &Call, info: Option<&WorkerInfo>, two_step: bool) -> Result<Worker, RpcFault> {
+/// A worker as a lease knows it; whoever says nothing of itself is known by its key and its queues, and takes anything. Our own takes leases in two steps and
+/// reads the spec; whoever does not reads the parameters of the job itself.
+pub(super) fn identity(call: &Call, info: Option<&WorkerInfo>, queues: &[Name], two_step: bool) -> Result<Worker, RpcFault> {
     let mut worker = match info {
         Some(info) => described(info)?,
         None => Worker {
-            id: id_of(call),
+            id: id_of(call, queues),
             host: call.caller.from.clone(),
             runner: FOREIGN_RUNNER.into(),
             in_process: false,
@@ -69,28 +70,25 @@ fn described(info: &WorkerInfo) -> Result<Worker, RpcFault> {
     Ok(Worker { id, host: info.host.clone(), runner: info.runner.clone(), in_process: false, serves, labels })
 }
 
-/// Who shows the same key is the same worker.
-fn id_of(call: &Call) -> WorkerId {
+/// Who shows the same key and serves the same queues is the same worker. Clients with one key that serve other queues are seen beside each other.
+fn id_of(call: &Call, queues: &[Name]) -> WorkerId {
     let mut digest = Sha256::new();
     digest.update(b"runvoy rpc worker\0");
     digest.update(call.caller.key_hash.unwrap_or_default());
     digest.update(call.caller.email.as_bytes());
+    for queue in queues {
+        digest.update(b"\0");
+        digest.update(queue.as_str());
+    }
     let digest: [u8; 32] = digest.finalize().into();
     WorkerId::from_bytes(*digest.first_chunk().expect("a digest is longer"))
 }
 
-/// What is known of whoever asks for leases without saying who it is. Clients with one key that serve other queues are seen beside each other.
+/// What is known of whoever asks for leases without saying who it is. What it runs is what it holds, which its leases say.
 pub(super) fn asker(call: &Call, worker: &Worker, queues: &[Name], wanted: usize) -> Presence {
-    let mut digest = Sha256::new();
-    digest.update(worker.id.as_bytes());
-    for queue in queues {
-        digest.update(queue.as_str());
-        digest.update(b"\0");
-    }
-    let digest: [u8; 32] = digest.finalize().into();
     let now = call.engine().now();
     Presence {
-        worker: WorkerId::from_bytes(*digest.first_chunk().expect("a digest is longer")),
+        worker: worker.id,
         account: account(call),
         name: call.caller.worker_account().unwrap_or(&call.caller.email).to_owned(),
         host: worker.host.clone(),
@@ -104,6 +102,16 @@ pub(super) fn asker(call: &Call, worker: &Worker, queues: &[Name], wanted: usize
         draining: false,
         since: now,
         seen_at: now,
+        busy_until: None,
+    }
+}
+
+impl Call {
+    /// Tells that the holder of a lease is there, which may tell nothing else of itself. It is a hint: that it is not kept costs nobody their lease.
+    pub(super) async fn note_holder(&self, task: &Task) {
+        if let Err(error) = self.engine().note_holder(task.worker).await {
+            tracing::debug!(%error, "whoever holds a lease was not noted");
+        }
     }
 }
 
@@ -133,8 +141,8 @@ fn account(call: &Call) -> Option<Name> {
 }
 
 /// Refuses who speaks for a worker of somebody else.
-async fn speak_for(call: &Call, worker: WorkerId, account: Option<&Name>) -> Result<(), RpcFault> {
-    call.engine().may_speak_for(worker, account).await.map_err(|error| match error {
+pub(super) async fn speak_for(call: &Call, worker: WorkerId) -> Result<(), RpcFault> {
+    call.engine().may_speak_for(worker, account(call).as_ref()).await.map_err(|error| match error {
         EngineError::Denied { .. } => RpcFault::OtherWorker(error.to_string()),
         error => error.into(),
     })
@@ -144,7 +152,7 @@ pub(super) async fn report(call: Call, request: ReportWorkerRequest) -> Result<R
     let info = request.worker.as_option().ok_or_else(|| RpcFault::invalid("worker", "must be there"))?;
     let worker = described(info)?;
     let account = account(&call);
-    speak_for(&call, worker.id, account.as_ref()).await?;
+    speak_for(&call, worker.id).await?;
     if request.leaving {
         call.engine().worker_left(worker.id).await?;
         return Ok(ReportWorkerResponse::default());
@@ -169,6 +177,7 @@ pub(super) async fn report(call: Call, request: ReportWorkerRequest) -> Result<R
         draining: request.draining,
         since: UnixMs(request.since_ms),
         seen_at: call.engine().now(),
+        busy_until: None,
     };
     call.engine().note_worker(presence).await?;
     let look_at = call.engine().to_look_at(worker.id, &held).await?;
@@ -177,7 +186,7 @@ pub(super) async fn report(call: Call, request: ReportWorkerRequest) -> Result<R
 
 pub(super) async fn attend(call: Call, request: AttendWorkerRequest) -> Result<ServiceStream<AttendWorkerResponse>, RpcFault> {
     let worker = worker_id("worker_id", &request.worker_id)?;
-    speak_for(&call, worker, account(&call).as_ref()).await?;
+    speak_for(&call, worker).await?;
     let ear = call.engine().listen(worker);
     let (standing, open) = (Standing::of(&call.caller), call.open_stream()?);
     let calls = stream::try_unfold((call, ear, standing, open), |(call, ear, standing, open)| async move {

@@ -96,7 +96,7 @@ async fn case<'a>(app: &'a TestApp, method: &Method, path: &str) -> Option<Ask<'
             app.delete("/api/v1/secrets/db").admin()
         }
         // Without a secret there is nothing to seal anew, which would be a step and an event of its own for each.
-        ("POST", "/api/v1/sealing-key/rotate") => app.post(path).admin(),
+        ("POST", "/api/v1/sealing-key/rotate" | "/api/v1/signing-key/rotate") => app.post(path).admin(),
         ("PUT", "/api/v1/playbooks/{name}") => app.ask(Method::PUT, "/api/v1/playbooks/deploy").admin().json(&playbook()),
         ("DELETE", "/api/v1/playbooks/{name}") => {
             ok(app.ask(Method::PUT, "/api/v1/playbooks/deploy").admin().json(&playbook())).await;

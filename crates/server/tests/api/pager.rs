@@ -42,6 +42,7 @@ fn presence(number: u8) -> Presence {
         draining: false,
         since: UnixMs(NOW),
         seen_at: UnixMs(NOW),
+        busy_until: None,
     }
 }
 

@@ -10,7 +10,7 @@ use runvoy_model::time::UnixMs;
 use runvoy_model::worker::Presence;
 use serde_json::{Value, json};
 
-use crate::app::{NOW, ROLES, TestApp};
+use crate::app::{NOW, ROLES, TestApp, Trouble};
 
 const ACCOUNTS: &str = "/api/v1/workers/accounts";
 const PUBLIC_KEY: &str = "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEaxfR8uEsQkf4vOblY6RA8ncDfYEt\n6zOg9KE5RdiYwpZP40Li/hp/m47n60p8D54WK84zV2sxXs7LtkBoN79R9Q==\n-----END PUBLIC KEY-----\n";
@@ -126,6 +126,7 @@ async fn workers_that_are_there_are_seen_by_everybody_but_workers() {
         draining: false,
         since: UnixMs(NOW),
         seen_at: UnixMs(NOW),
+        busy_until: None,
     };
     app.engine.note_worker(presence).await.expect("noted");
     for role in ROLES {
@@ -152,4 +153,37 @@ async fn the_status_of_what_waits_names_the_queue_that_nobody_serves() {
     let id = app.submit_as(Role::Developer, json!({"command": "true", "queue": "gpu"})).await;
     let status = app.get(&format!("/api/v1/executions/{id}/status")).role(Role::Developer).send().await.json();
     assert_eq!(status["waiting_for"], json!({"code": "worker", "message": "a worker: no worker serves queue gpu"}));
+}
+
+#[tokio::test]
+async fn a_new_key_for_task_tokens_is_an_admin_s_to_make_and_on_record_first() {
+    const ROTATE: &str = "/api/v1/signing-key/rotate";
+    let app = TestApp::new().await;
+    let keys = async || app.engine.ports().signing_keys.all().await.expect("a ring").len();
+    app.engine.signing_ring().await.expect("a ring");
+    assert_eq!(keys().await, 1);
+    for role in ROLES.into_iter().filter(|role| *role != Role::Admin) {
+        assert_eq!(app.post(ROTATE).role(role).send().await.code(), (403, "FORBIDDEN".into()));
+    }
+    app.store.set(Some(Trouble::Away));
+    assert_eq!(app.post(ROTATE).admin().send().await.code(), (503, "DATABASE_ERROR".into()));
+    app.store.set(None);
+    assert_eq!(keys().await, 1, "what cannot be on record does not happen");
+    for n in 1..=2 {
+        let answer = app.post(ROTATE).admin().send().await;
+        assert_eq!(
+            (answer.status, &answer.json()["key_id"]),
+            (StatusCode::OK, &json!((NOW + n).to_string())),
+            "each is later than the last"
+        );
+    }
+    assert_eq!(keys().await, 3);
+    let events = app.get("/api/v1/audit?action=workers").admin().send().await.json();
+    let made: Vec<&Value> =
+        events.as_array().expect("events").iter().filter(|event| event["action"] == "workers.rotate-signing-key").collect();
+    assert!(made.len() == 2 && made.iter().all(|event| event["entity"] == "USER:admin@example.com"), "{events}");
+    app.clock.advance(-2 * 3_600_000);
+    let refused = app.post(ROTATE).admin().send().await;
+    assert_eq!(refused.code(), (409, "CONFLICT".into()));
+    assert!(refused.text().contains("set the clock"), "{}", refused.text());
 }

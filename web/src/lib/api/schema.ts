@@ -966,6 +966,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/signing-key/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a new key that signs the task tokens of new leases */
+        post: operations["rotateSigningKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/trace/{request_id}": {
         parameters: {
             query?: never;
@@ -2397,7 +2414,7 @@ export interface components {
             places_taken?: number | null;
             /**
              * Format: int64
-             * @description How many workers that were heard of lately serve it.
+             * @description How many workers that are live serve it.
              */
             workers?: number;
         };
@@ -2646,6 +2663,13 @@ export interface components {
              * @description How many secrets were sealed anew.
              */
             resealed: number;
+        };
+        /** @description Answer to `POST /signing-key/rotate`: a new key signs the task tokens of new leases. */
+        RotateSigningKeyResponse: {
+            /** @description The name of the key: when it was made, in milliseconds since 1970. */
+            key_id: string;
+            /** @description What happened, for a person. */
+            message?: string;
         };
         /** @description A rule. It is also the body of `POST /rules`: the rule as it is to be, new or instead of what it was. */
         Rule: {
@@ -3272,7 +3296,7 @@ export interface components {
             labels?: {
                 [key: string]: string;
             };
-            /** @description It was heard of within the last 30 seconds. */
+            /** @description It was heard of within the last 30 seconds, or holds a lease and says nothing else of itself. */
             live?: boolean;
             /** @description What it calls itself. */
             name: string;
@@ -5213,6 +5237,26 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DeleteSecretResponse"];
+                };
+            };
+        };
+    };
+    rotateSigningKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It signs for leases made in a minute and later; leases that are held go on */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RotateSigningKeyResponse"];
                 };
             };
         };

@@ -15,7 +15,7 @@ use futures_util::future::BoxFuture;
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use runvoy_engine::{Config, DigestKey, Engine, Ports};
-use runvoy_memory::{MemoryBlobStore, MemoryLogStore, MemorySealKeys, MemoryStore};
+use runvoy_memory::{MemoryBlobStore, MemoryLogStore, MemorySealKeys, MemorySigningKeys, MemoryStore};
 use runvoy_model::chain::AuditKey;
 use runvoy_model::change::{Change, Invitation, InvitedBy, NewKey, NewUser, NewWorker};
 use runvoy_model::command::Worker;
@@ -165,6 +165,8 @@ impl TestApp {
         }
         let mut config = Config { shares_uid: false, ..Config::default() };
         change(&mut config);
+        let mut server = ServerConfig::new("http://127.0.0.1:56212", [5; 32]);
+        change_server(&mut server);
         let ports = Ports {
             store: Arc::clone(&store) as _,
             jobs: Arc::new(memory.clone()),
@@ -173,13 +175,12 @@ impl TestApp {
             roster: Arc::new(memory.clone()),
             trail: Arc::new(memory),
             seal_keys: Arc::new(MemorySealKeys::new([6; 32])),
+            signing_keys: Arc::new(MemorySigningKeys::new(server.ticket_key)),
             digest_key: DigestKey::new(&[5; 32]),
             logs: Arc::new(logs.clone()),
             clock: Arc::clone(&clock) as _,
             ids: Arc::clone(&ids) as _,
         };
-        let mut server = ServerConfig::new("http://127.0.0.1:56212", [5; 32]);
-        change_server(&mut server);
         let (engine, app) = edge(ports, config, server);
         Self { app, engine, clock, store, logs }
     }
@@ -215,6 +216,14 @@ impl TestApp {
     /// The same records over other blobs.
     pub fn with_blobs(&self, blobs: Arc<dyn BlobStore>) -> Self {
         let ports = Ports { blobs, ..self.engine.ports().clone() };
+        let (engine, app) = edge(ports, self.engine.config().clone(), ServerConfig::new("http://127.0.0.1:56212", [5; 32]));
+        Self { app, engine, clock: Arc::clone(&self.clock), store: Arc::clone(&self.store), logs: self.logs.clone() }
+    }
+
+    /// The same stores, with something else in the place of others.
+    pub fn rewired(&self, change: impl FnOnce(&mut Ports)) -> Self {
+        let mut ports = self.engine.ports().clone();
+        change(&mut ports);
         let (engine, app) = edge(ports, self.engine.config().clone(), ServerConfig::new("http://127.0.0.1:56212", [5; 32]));
         Self { app, engine, clock: Arc::clone(&self.clock), store: Arc::clone(&self.store), logs: self.logs.clone() }
     }

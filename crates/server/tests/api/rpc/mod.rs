@@ -5,9 +5,11 @@ mod event;
 mod flow;
 mod lease;
 mod list;
+mod log;
 mod params;
 mod refusal;
 mod signer;
+mod token;
 mod worker;
 
 use std::future::Future;

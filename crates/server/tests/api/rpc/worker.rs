@@ -1,12 +1,19 @@
 //! Workers elsewhere: that they are there, and what they are told.
 
-use runvoy_model::id::WorkerId;
-use runvoy_rpc::connectrpc::{ErrorCode, Protocol};
-use runvoy_rpc::job::v1::{AttendWorkerRequest, CancelJobRequest, DequeueJobRequest, EnqueueJobRequest, ReportWorkerRequest};
-use serde_json::json;
+use std::sync::Arc;
 
+use runvoy_engine::Reaper;
+use runvoy_model::id::WorkerId;
+use runvoy_rpc::connectrpc::{ErrorCode, Protocol, stream_iter};
+use runvoy_rpc::job::v1::{
+    AttendWorkerRequest, CancelJobRequest, CompleteJobRequest, DequeueJobRequest, EnqueueJobRequest, JobResult, PublishJobEventsRequest,
+    ReportWorkerRequest, UpdateJobRequest,
+};
+use serde_json::{Value, json};
+
+use super::event::events;
 use super::lease::info;
-use super::{admin, caller, enqueue, job, jobs, lease, over_both, refusal, worker_key};
+use super::{admin, caller, enqueue, job, jobs, lease, over_both, refusal, stream_refusal, worker_key};
 use crate::app::TestApp;
 use crate::people::audited;
 
@@ -46,6 +53,8 @@ async fn nobody_speaks_for_a_worker_of_another_account() {
     assert_eq!(refusal(other.report_worker(report(vec![])).await).0, ErrorCode::PermissionDenied);
     let leaving = || ReportWorkerRequest { leaving: true, ..report(vec![]) };
     assert_eq!(refusal(other.report_worker(leaving()).await).0, ErrorCode::PermissionDenied);
+    let as_it = DequeueJobRequest { worker: report(vec![]).worker, ..DequeueJobRequest::default() };
+    assert_eq!(stream_refusal(&other, as_it).await.0, ErrorCode::PermissionDenied);
     let kept = audited(&app).await;
     let theirs = kept.iter().filter(|(user, action, _)| user == "worker:other" && action == "POST /job.v1.JobService/ReportWorker");
     assert_eq!(theirs.map(|(.., result)| result.as_str()).collect::<Vec<_>>(), ["denied: FORBIDDEN"; 2]);
@@ -121,7 +130,7 @@ async fn a_user_has_so_many_streams_of_every_kind_together() {
 }
 
 #[tokio::test]
-async fn a_worker_that_says_nothing_of_itself_is_seen_while_it_waits_and_gone_by_itself() {
+async fn a_worker_that_says_nothing_of_itself_is_seen_while_it_waits_and_gone_where_it_took_nothing() {
     let app = TestApp::new().await;
     let served = app.listen().await;
     let worker = jobs(&served, Protocol::Grpc, &worker_key(&app, "one", &["gpu"]).await);
@@ -138,4 +147,90 @@ async fn a_worker_that_says_nothing_of_itself_is_seen_while_it_waits_and_gone_by
     drop(waiting);
     app.clock.advance(31_000);
     assert_eq!(workers().await[0]["live"], false);
+}
+
+/// Whether the only worker is shown as live, and how many executions it runs of how many.
+async fn shown(app: &TestApp) -> (Value, Value, Value) {
+    let workers = app.get("/api/v1/workers").admin().send().await.json();
+    assert_eq!(workers.as_array().map(Vec::len), Some(1), "{workers}");
+    (workers[0]["live"].clone(), workers[0]["running"].clone(), workers[0]["concurrency"].clone())
+}
+
+async fn workers_of(app: &TestApp, queue: &str) -> Value {
+    let queues = app.get("/api/v1/queues").admin().send().await.json();
+    let found = queues.as_array().and_then(|queues| queues.iter().find(|found| found["name"] == queue)).cloned();
+    found.expect("it is listed")["workers"].clone()
+}
+
+#[tokio::test]
+async fn a_worker_that_says_nothing_of_itself_is_there_while_it_works() {
+    over_both(|app, protocol| async move {
+        let served = app.listen().await;
+        let (client, worker) = (admin(&served, protocol), jobs(&served, protocol, &worker_key(&app, "one", &["gpu"]).await));
+        let mut reaper = Reaper::new(Arc::clone(&app.engine));
+        let in_queue = || EnqueueJobRequest { queue: "gpu".into(), ..job("sleep 900") };
+        enqueue(&client, in_queue()).await;
+        let leased = lease(&worker, DequeueJobRequest::default()).await;
+        let next = enqueue(&client, in_queue()).await;
+        let waits_for = async || app.get(&format!("/api/v1/executions/{next}/status")).admin().send().await.json()["waiting_for"].clone();
+        reaper.look().await.expect("the store answers");
+        app.clock.advance(200_000);
+        assert_eq!(
+            waits_for().await,
+            json!({"code": "worker", "message": "a free worker of queue gpu"}),
+            "before anybody asks for workers"
+        );
+        assert_eq!(shown(&app).await, (json!(true), json!(1), json!(1)));
+        assert_eq!(workers_of(&app, "gpu").await, 1);
+
+        let kept = UpdateJobRequest { task_token: leased.task_token.clone(), ..UpdateJobRequest::default() };
+        worker.update_job(kept).await.expect("it is held");
+        app.clock.advance(200_000);
+        assert_eq!(shown(&app).await, (json!(true), json!(1), json!(1)), "until the end of what it has kept");
+        assert_eq!(waits_for().await["message"], "a free worker of queue gpu");
+
+        let result = JobResult { success: true, ..JobResult::default() };
+        let over = CompleteJobRequest { task_token: leased.task_token, job_result: result.into(), ..CompleteJobRequest::default() };
+        worker.complete_job(over).await.expect("it is held");
+        app.clock.advance(29_000);
+        assert_eq!(shown(&app).await, (json!(true), json!(0), json!(1)), "it was just heard of");
+        app.clock.advance(2_000);
+        assert_eq!(shown(&app).await, (json!(false), json!(0), json!(1)));
+        assert_eq!(
+            (workers_of(&app, "gpu").await, &waits_for().await["message"]),
+            (json!(0), &json!("a worker: no worker serves queue gpu"))
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_worker_that_says_nothing_of_itself_is_heard_of_with_what_it_publishes() {
+    let app = TestApp::new().await;
+    let served = app.listen().await;
+    let key = worker_key(&app, "one", &[]).await;
+    enqueue(&admin(&served, Protocol::Grpc), job("sleep 900")).await;
+    let leased = lease(&jobs(&served, Protocol::Grpc, &key), DequeueJobRequest::default()).await;
+    app.clock.advance(60_000);
+    let nothing = PublishJobEventsRequest { task_token: leased.task_token, ..PublishJobEventsRequest::default() };
+    events(&served, Protocol::Grpc, &key).publish_job_events(stream_iter(vec![nothing])).await.expect("it is held");
+    let seen = app.engine.workers(&caller(&app).await).await.expect("a list").remove(0);
+    assert_eq!(seen.seen_at, app.engine.now());
+}
+
+#[tokio::test]
+async fn what_a_worker_that_says_nothing_of_itself_holds_lapses() {
+    let app = TestApp::new().await;
+    let served = app.listen().await;
+    let (client, worker) = (admin(&served, Protocol::Grpc), jobs(&served, Protocol::Grpc, &worker_key(&app, "one", &[]).await));
+    for _ in 0..2 {
+        enqueue(&client, job("sleep 900")).await;
+        lease(&worker, DequeueJobRequest { visibility_timeout_seconds: 60, ..DequeueJobRequest::default() }).await;
+    }
+    Reaper::new(Arc::clone(&app.engine)).look().await.expect("the store answers");
+    assert_eq!(shown(&app).await, (json!(true), json!(2), json!(2)), "several with one key are seen as one");
+    app.clock.advance(59_999);
+    assert_eq!(shown(&app).await, (json!(true), json!(2), json!(2)));
+    app.clock.advance(1);
+    assert_eq!(shown(&app).await, (json!(false), json!(0), json!(1)));
 }
