@@ -9,6 +9,7 @@ use parking_lot::RwLock;
 use runvoy_model::change::Change;
 use runvoy_model::role::Action;
 use runvoy_model::signing::{SigningKey, SigningRing};
+use runvoy_model::time::UnixMs;
 use tokio::sync::Mutex;
 
 use crate::Engine;
@@ -77,8 +78,19 @@ impl Engine {
         if ring.is_due(self.now(), self.config.token_key_days) {
             let made = self.add_key(&ring).await?;
             tracing::info!(key = made.made_at().0, "task tokens of new leases are signed with a new key");
+        } else if ring.next_name(self.newest_id_at()).is_none() {
+            tracing::warn!(
+                newest = ring.newest().made_at().0,
+                "the newest key of task tokens is from a time to come: until then no other takes its place"
+            );
         }
         Ok(())
+    }
+
+    /// The latest time that an id of this server says. Ids never go back, so after a clock that was set back they are ahead of it; a key is of the time of the
+    /// leases that it signs.
+    fn newest_id_at(&self) -> UnixMs {
+        self.now().max(UnixMs(self.ports.ids.next_id().unix_ms()))
     }
 
     fn known_ring(&self) -> Option<Arc<SigningRing>> {
@@ -97,8 +109,11 @@ impl Engine {
         let ring = match SigningRing::new(self.ports.signing_keys.all().await?) {
             Some(ring) => ring,
             None => {
-                let first = self.ports.signing_keys.make(self.now()).await?;
-                SigningRing::new(vec![first]).expect("it has a key")
+                let first = self.ports.signing_keys.make(self.newest_id_at()).await?;
+                // Another server may have made one at the same time.
+                let mut keys = self.ports.signing_keys.all().await?;
+                keys.push(first);
+                SigningRing::new(keys).expect("it has a key")
             }
         };
         *look = Some(Look { at: self.ports.clock.monotonic(), failed: false });
@@ -107,10 +122,12 @@ impl Engine {
 
     /// Only for whoever holds the look: one key is made at a time.
     async fn add_key(&self, ring: &SigningRing) -> Result<SigningKey, EngineError> {
-        let name = ring.next_name(self.now()).ok_or_else(|| {
+        let name = ring.next_name(self.newest_id_at()).ok_or_else(|| {
             let newest = ring.newest().made_at().0;
             let what = format!("the newest key of task tokens, {newest}, is from a time to come and no other can take its place");
-            EngineError::Conflict(format!("{what}: set the clock right, or take that key out of the ring and start the server again"))
+            EngineError::Conflict(format!(
+                "{what}: set the clock right, or take that key out of the ring and start the server again, which ends the leases it signed"
+            ))
         })?;
         let made = self.ports.signing_keys.make(name).await?;
         self.remember_ring(ring.with(made.clone()));

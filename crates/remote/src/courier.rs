@@ -150,6 +150,7 @@ impl<D: Desk> Courier<D> {
             match read {
                 Err(error) => return Err(Stuck::Broken(format!("the write-ahead log cannot be read: {error}"))),
                 Ok(None) if has_ended || is_left => return Ok(()),
+                Ok(None) if self.is_worth_forgetting() => self.forget().await?,
                 Ok(None) => self.outbox.news.notified().await,
                 Ok(Some(batch)) if self.takes_nothing() => {
                     self.at = batch.next;
@@ -236,32 +237,41 @@ impl<D: Desk> Courier<D> {
         } else {
             self.go_to(through + 1).await?;
         }
-        let (at, may_forget) = (self.at, self.may_forget().await);
-        let settled = self.outbox.with_wal(move |wal| {
-            if at != wal.next() {
-                return Ok((at, None));
+        {
+            let wal = self.outbox.wal.lock();
+            if self.at == wal.next() {
+                // What was sent again was counted twice, and what was dropped never: where everything is sent, the number is known.
+                self.frames = wal.frames();
             }
-            if may_forget {
-                wal.forget()?;
-            }
-            Ok((wal.next(), Some(wal.frames())))
-        });
-        let settled: std::io::Result<_> = settled.await;
-        let (at, frames) = settled.map_err(|error| Stuck::Broken(format!("the write-ahead log cannot be written: {error}")))?;
-        self.at = at;
-        // What was sent again was counted twice, and what was dropped never: where everything is sent, the number is known.
-        self.frames = frames.unwrap_or(self.frames);
+        }
         self.note_progress(false);
         Ok(())
     }
 
-    /// Whether the log is large and the server has all of it for good: what it could still lose with its power is not forgotten here.
-    async fn may_forget(&self) -> bool {
-        let is_worth_it = {
-            let wal = self.outbox.wal.lock();
-            self.at == wal.next() && Outbox::is_large(&wal) && wal.end().is_none()
-        };
-        is_worth_it && self.desk.settle(&self.token).await.is_ok_and(|through| through + 1 >= self.at.seq)
+    /// Whether the log is large and all of it was sent.
+    fn is_worth_forgetting(&self) -> bool {
+        let wal = self.outbox.wal.lock();
+        self.at == wal.next() && Outbox::is_large(&wal) && wal.end().is_none()
+    }
+
+    /// Makes the log small again, once the server has all of it for good: what it could still lose with its power is not forgotten here. Tried until it is
+    /// done, for a command may wait for the room.
+    async fn forget(&mut self) -> Result<(), Stuck> {
+        if !self.takes_nothing() {
+            match self.desk.settle(&self.token).await {
+                Ok(through) if through + 1 < self.at.seq => return self.go_to(through + 1).await,
+                Ok(_) => {
+                    self.backoff.reset();
+                    self.unheeded_since = None;
+                }
+                Err(fault) => return self.heed(fault).await,
+            }
+        }
+        let at = self.at;
+        let forgot = self.outbox.with_wal(move |wal| if at == wal.next() { wal.forget().map(|()| wal.next()) } else { Ok(at) });
+        self.at = forgot.await.map_err(|error| Stuck::Broken(format!("the write-ahead log cannot be written: {error}")))?;
+        self.note_progress(false);
+        Ok(())
     }
 
     /// Goes on from the record that the server waits for. It may have more than the log: then the log lost its tail, and all is well.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::lease::{Fenced, fenced, keeps_late, return_to_line, too_late};
+use super::lease::{Fenced, fenced, return_to_line, too_late};
 use super::{Decision, gate, incident, job, lock, properties, refuse};
 use crate::bound::{self, clipped};
 use crate::command::{Answer, EndAttempt, ErrorMark, Outcome, Reap, Refusal};
@@ -69,10 +69,15 @@ pub(super) fn end_attempt<V: View>(view: &mut V, step: &Step, ended: &EndAttempt
     }
 }
 
+/// A task token does not expire, and whoever has an old one could tell ends without end: their events are kept while the chain is no longer than this, and
+/// so much for each attempt.
+const CHAIN_ROOM: u64 = 1_000;
+const CHAINED_BY_ATTEMPT: u64 = 10;
+
 /// A finish under a lapsed lease is kept as a late event, while there is room for one, and changes nothing.
 fn keep_late(step: &Step, execution: Execution, ended: &EndAttempt) -> (Writes, Answer) {
     let mut writes = Writes::default();
-    if !keeps_late(&execution, step.at) {
+    if execution.chain.count >= CHAIN_ROOM.saturating_add(u64::from(execution.attempt).saturating_mul(CHAINED_BY_ATTEMPT)) {
         return (writes, Answer::Refused(too_late(&execution)));
     }
     let verdict = judge(&ended.outcome, None);

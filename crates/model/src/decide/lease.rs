@@ -294,8 +294,8 @@ pub(super) fn extend<V: View>(view: &mut V, step: &Step, extend: &Extend) -> Dec
     }
 }
 
-/// Whether there is room for one more late word.
-pub(super) fn keeps_late(execution: &Execution, now: UnixMs) -> bool {
+/// Whether there is room for one more late heartbeat.
+fn keeps_late(execution: &Execution, now: UnixMs) -> bool {
     let until = execution.completed_at.map_or(now, |ended| now.min(ended.plus_ms(LATE_FOR_MS)));
     let minutes = until.ms_since(execution.submitted_at) / HEARTBEAT_EVERY_MS;
     execution.version < LATE_ROOM.saturating_add(minutes.unsigned_abs().saturating_mul(CHANGES_A_MINUTE))

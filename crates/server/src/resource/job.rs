@@ -7,9 +7,11 @@ use axum::body::Body;
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode};
 use runvoy_engine::{Engine, EngineError, JobFilter, JobRequest, TaskRequest as EngineTask};
+use runvoy_model::execution::Execution;
 use runvoy_model::id::JobId;
 use runvoy_model::job::{self as model, MOST_TASKS, Node, Payload, Phase};
 use runvoy_model::role::Action;
+use runvoy_model::status::WaitingFor;
 use runvoy_wire::{
     AddTasksRequest, AddTasksResponse, Code, CreateJobRequest, CreateJobResponse, Job, JobResponse, JobStatus, Rfc3339, RunRequest, Task,
     TaskCounts, TaskDefaults, TaskRequest, TaskStatus, check_shape,
@@ -205,11 +207,18 @@ impl Pieces for Whole {
             out.extend_from_slice(b",\"tasks\":[");
         }
         let page = self.engine.job_tasks(self.id, self.after).await?;
+        let mut executions = Vec::with_capacity(page.len());
+        for id in page.iter().filter_map(|node| node.execution) {
+            executions.extend(self.engine.ports().store.get(id).await?);
+        }
+        let bars = self.engine.bars(&executions).await;
         for node in &page {
             if std::mem::replace(&mut self.begun, true) {
                 out.push(b',');
             }
-            serde_json::to_writer(&mut out, &task(&self.engine, node).await?).expect("wire types are plain data");
+            let execution = executions.iter().find(|execution| Some(execution.id) == node.execution);
+            let waiting = execution.and_then(|execution| self.engine.waits_behind(&bars, execution));
+            serde_json::to_writer(&mut out, &task(node, execution, waiting)).expect("wire types are plain data");
         }
         match page.last() {
             Some(last) => self.after = Some(last.place),
@@ -222,24 +231,16 @@ impl Pieces for Whole {
     }
 }
 
-async fn task(engine: &Engine, node: &Node) -> Result<Task, EngineError> {
-    let execution = match node.execution {
-        Some(id) => engine.ports().store.get(id).await?,
-        None => None,
-    };
-    let waiting = match &execution {
-        Some(execution) => engine.waits_for(execution).await,
-        None => None,
-    };
+fn task(node: &Node, execution: Option<&Execution>, waiting: Option<WaitingFor>) -> Task {
     let inline = |payload: &Option<Payload>| match payload {
         Some(Payload::Inline(value)) => Some(value.clone()),
         _ => None,
     };
-    let status = match (&execution, node.phase) {
+    let status = match (execution, node.phase) {
         (Some(execution), Phase::Active | Phase::Completed | Phase::Failed) => TaskStatus::Execution(view::status_word(execution.status)),
         _ => TaskStatus::Waiting,
     };
-    Ok(Task {
+    Task {
         task_id: node.task.to_string(),
         name: node.name.clone(),
         status,
@@ -251,12 +252,12 @@ async fn task(engine: &Engine, node: &Node) -> Result<Task, EngineError> {
             Some(Payload::Blob { bytes, .. }) => Some(*bytes),
             _ => None,
         },
-        attempt: execution.as_ref().map_or(0, |execution| execution.attempt),
-        end_reason: execution.as_ref().and_then(view::end_reason),
+        attempt: execution.map_or(0, |execution| execution.attempt),
+        end_reason: execution.and_then(view::end_reason),
         waiting_for: waiting.map(view::reason),
-        started_at: execution.as_ref().and_then(|execution| execution.started_at).map(Into::into),
-        completed_at: execution.as_ref().and_then(|execution| execution.completed_at).map(Into::into),
-    })
+        started_at: execution.and_then(|execution| execution.started_at).map(Into::into),
+        completed_at: execution.and_then(|execution| execution.completed_at).map(Into::into),
+    }
 }
 
 fn shown(job: &model::Job) -> Job {

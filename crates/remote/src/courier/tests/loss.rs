@@ -19,6 +19,8 @@ struct Store {
     most: Option<usize>,
     /// The next answer to records is lost.
     loses_answer: AtomicBool,
+    /// So often it cannot say what is on stable storage.
+    unsettled: AtomicUsize,
     told: Mutex<Vec<String>>,
 }
 
@@ -55,6 +57,9 @@ impl Desk for Store {
     }
 
     async fn settle(&self, _: &str) -> Result<u64, Fault> {
+        if self.unsettled.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
+            return Err(Fault::Away("the disk is slow".to_owned()));
+        }
         let have = self.lines.lock().len();
         self.settled.store(have, Ordering::SeqCst);
         Ok(have as u64)
@@ -230,8 +235,8 @@ async fn an_end_that_a_server_does_not_take_is_put_aside_and_the_lease_is_left()
 }
 
 #[tokio::test]
-async fn what_the_server_could_still_lose_is_not_forgotten() {
-    let (stage, store) = scene(Store::default());
+async fn what_the_server_could_still_lose_is_not_forgotten_until_it_cannot() {
+    let (stage, store) = scene(Store { unsettled: AtomicUsize::new(2), ..Store::default() });
     let text = "x".repeat(60_000);
     let mut seq = 1;
     while !Outbox::is_large(&stage.outbox.wal.lock()) {
