@@ -266,6 +266,9 @@ impl Core {
         let bytes: u64 = entries.iter().map(|entry| entry.header.stored_len()).sum();
         let records = entries.iter().any(|entry| entry.header.count > 0);
         if records && state.big.is_none() && (state.end_unknown || state.summary.stored_bytes + bytes > self.config.spill_bytes) {
+            if state.end_unknown {
+                tracing::warn!(log = %state.id, "log goes on without what a damaged pack may hold of it");
+            }
             self.spill(state)?;
         }
         match &mut state.big {

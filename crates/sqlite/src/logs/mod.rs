@@ -25,15 +25,17 @@
 //! the journal still holds the original (a journal is removed only after everything copied out of it was flushed), and loading
 //! the log copies what the directory lacks ("healing").
 //!
-//! A beginning is packed once, and copied into the pack of its whole log when that has ended. A pack of beginnings goes before any pack that may
-//! hold an end of one of its logs: a log that has lost its end would look as if it went on.
+//! A beginning is packed once, and copied into the pack of its whole log when that has ended. So an ended log is whole in one pack, but for what came
+//! late. Before retention takes a log, it takes its beginning out of the pack with that: a log that has lost its end would look as if it went on. What is
+//! left replaces the pack under its own name, in one step.
 //!
 //! # What a crash may cost
 //!
 //! Records appended after the last [`sync`](runvoy_ports::log::LogStore::sync) may be lost with the power, never with the process.
 //! A torn tail is cut at the last good record when its file is opened, and said so through `tracing`. Damage in the middle of a
 //! file keeps what is good before and after it; the reader stops with `Damaged { after_line }` at the hole. A
-//! record whose checksum fails is never served. A failed flush poisons the store: nothing is acknowledged after it, and the
+//! record whose checksum fails is never served. A damaged pack concerns the logs that may be in it and nobody else: it goes when it is old, and a log that still
+//! runs goes on without what cannot be read of it, in files of its own. A failed flush poisons the store: nothing is acknowledged after it, and the
 //! flush is never tried again, for the kernel may have dropped the dirty pages while reporting the error once.
 //!
 //! # What is in memory
