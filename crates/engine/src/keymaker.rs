@@ -1,6 +1,7 @@
 //! Looks after the keys that sign task tokens: learns of those that other servers made, well within the time that a token of the key before is still believed,
 //! and makes another when the newest is old.
 
+use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +25,8 @@ impl Keymaker {
     pub async fn run(self) {
         loop {
             if let Err(error) = self.turn().await {
-                tracing::warn!(error = %error, source = ?std::error::Error::source(&error), "the keys of task tokens were not looked after");
+                let cause = error.source().map_or(String::new(), |cause| format!(": {cause}"));
+                tracing::warn!(%error, cause, "the keys of task tokens were not looked after");
             }
             tokio::time::sleep(EVERY).await;
         }

@@ -149,10 +149,9 @@ fn a_queue_is_stopped_limited_shown_and_goes_on() {
     eventually("it says why it waits", || {
         server.status(&id)["waiting_for"]["message"].as_str().is_some_and(|why| why.contains("a new driver"))
     });
-    eventually("its log says so too", || {
-        let log = server.get(&format!("/api/v1/executions/{id}/logs")).text();
-        log.contains("queued, waiting for queue default, which admin@localhost has paused: a new driver")
-    });
+    let log = server.cli(&["logs", &id]);
+    let why = "queued, waiting for queue default, which admin@localhost has paused: a new driver";
+    assert!(text(&log.stderr).contains(why), "{}", text(&log.stderr));
     done(&server.cli(&["queues", "set", "default", "--concurrency", "2", "--per-user", "1"]));
     let shown = done(&server.cli(&["queues", "show", "default"]));
     assert!(shown.contains("a new driver") && shown.contains("of each user  1"), "{shown}");
