@@ -142,6 +142,22 @@ fn tree(worker: u32) -> Vec<u32> {
     tree
 }
 
+/// Processes that are frozen until this is dropped: nobody could end them else, also where a test fails.
+struct Ice(Vec<u32>);
+
+impl Ice {
+    fn over(pids: Vec<u32>) -> Self {
+        pids.iter().for_each(|pid| process::signal(*pid, libc::SIGSTOP));
+        Self(pids)
+    }
+}
+
+impl Drop for Ice {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|pid| process::signal(*pid, libc::SIGCONT));
+    }
+}
+
 /// So many steps, which take a tenth of a second each, may be taken after a whole machine woke: its worker has to see how late it is, and what it ends has 0.2 s
 /// to go by itself.
 const MOST_WHILE_WAKING: usize = 10;
@@ -157,12 +173,11 @@ fn freeze(server: &Server, setup: &WorkerSetup, ledger: &Ledger, round: usize, f
     eventually("it holds the lock", || ledger.steps(&first).len() > 3);
     let other = setup.start();
     let second = submit(ledger, server, &format!("second-{round}"), Kind::Locked(round as u64), 5);
-    let stopped = if frozen == Frozen::Whole { tree(holder.id()) } else { vec![holder.id()] };
-    stopped.iter().for_each(|pid| process::signal(*pid, libc::SIGSTOP));
+    let ice = Ice::over(if frozen == Frozen::Whole { tree(holder.id()) } else { vec![holder.id()] });
     eventually_within(TAKEN_OVER_WITHIN, "the next one holds the lock", || ledger.steps(&second).len() >= 2);
     assert_eq!(ledger.check_locks(), 2, "the next one holds it, and nobody else acts");
     let steps = ledger.steps(&first).len();
-    stopped.iter().for_each(|pid| process::signal(*pid, libc::SIGCONT));
+    drop(ice);
     assert_eq!(server.wait(&second.id)["status"], "SUCCEEDED");
     let mark = format!("RUNVOY_EXECUTION_ID={}", first.id);
     eventually("what lost its lock is gone", || process::with_env(&mark).is_empty());

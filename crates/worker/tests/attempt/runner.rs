@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
@@ -14,10 +15,13 @@ use runvoy_model::id::ExecutionId;
 use runvoy_ports::runner::{Containment, Control, Exit, ExitStatus, Runner, Start, StartError, Started, Unread, WorkDir};
 use tokio::sync::oneshot;
 
+#[derive(Default)]
 pub struct GroupRunner {
     pub root: PathBuf,
     /// How many commands were started.
     pub starts: AtomicUsize,
+    /// Of how many it has said how they ended.
+    pub exits: Arc<AtomicUsize>,
     /// How many of them were to have a terminal; they get pipes all the same.
     pub terminals: AtomicUsize,
     /// It says of every command that something in it went over the memory limit.
@@ -70,6 +74,7 @@ impl Runner for GroupRunner {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(fail)?;
         let (stdout, stderr) = (child.stdout.take().expect("asked for"), child.stderr.take().expect("asked for"));
         let (pid, oom_killed, (sender, exit)) = (child.id(), self.oom_kills, oneshot::channel());
+        let exits = Arc::clone(&self.exits);
         std::thread::spawn(move || {
             let status = child
                 .wait()
@@ -77,6 +82,7 @@ impl Runner for GroupRunner {
                 .and_then(|status| status.code().map(ExitStatus::Code).or_else(|| status.signal().map(ExitStatus::Signal)));
             // Whoever does not wait for the end does not want it.
             let _ = sender.send(Exit { status: status.unwrap_or(ExitStatus::Lost), oom_killed, cpu_ms: 0, max_rss_bytes: 0 });
+            exits.fetch_add(1, Ordering::SeqCst);
         });
         let (stdout, stderr) = (OwnedFd::from(stdout), OwnedFd::from(stderr));
         Ok(Started { handle: String::new(), pid: Some(pid), work_dir, stdout, stderr, exit, control: Box::new(Group(pid)) })

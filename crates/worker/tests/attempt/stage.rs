@@ -96,8 +96,8 @@ pub struct Stage {
     pub holds: Option<(&'static str, usize, PathBuf)>,
     /// The first so many ends hang until the server was told so often that the lease lives on.
     pub extends_before_end: usize,
-    /// After this time the worker is told to end everything.
-    pub stops_after: Option<Duration>,
+    /// As soon as the command has ended, the worker is told to end everything.
+    pub is_stopped: bool,
 }
 
 impl Stage {
@@ -143,7 +143,7 @@ impl Stage {
             own_key: None,
             holds: None,
             extends_before_end: 0,
-            stops_after: None,
+            is_stopped: false,
         }
     }
 
@@ -193,8 +193,7 @@ impl Stage {
     /// Plays it to its end, which may be one that nobody is told of.
     pub async fn play_out(self) -> Option<Played> {
         let root = TempDir::new().expect("a directory");
-        let runner =
-            Arc::new(GroupRunner { root: root.path().to_owned(), starts: 0.into(), terminals: 0.into(), oom_kills: self.oom_kills });
+        let runner = Arc::new(GroupRunner { root: root.path().to_owned(), oom_kills: self.oom_kills, ..GroupRunner::default() });
         let (done, ended) = oneshot::channel();
         let mut execution = execution(self.spec);
         let lost_after = self.lost_after.filter(|_| execution.spec.lock.is_none() && execution.spec.retries == 0);
@@ -240,8 +239,11 @@ impl Stage {
         let worker = Worker::new(Arc::clone(&leases) as Arc<dyn Leases>, Arc::clone(&runner) as _, Arc::new(clock), config);
         worker.slots().reserve().expect("a free slot").start(execution);
         let gone = async {
-            if let Some(time) = self.stops_after {
-                worker.stop(time).await;
+            while self.is_stopped && runner.exits.load(Ordering::SeqCst) == 0 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            if self.is_stopped {
+                worker.stop(Duration::ZERO).await;
             }
             while worker.running() > 0 {
                 tokio::time::sleep(Duration::from_millis(10)).await;

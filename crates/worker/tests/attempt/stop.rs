@@ -77,7 +77,7 @@ async fn a_wait_for_work_ends_with_the_worker() {
         git: Git { reach: Reach::Private, ca_file: None },
         own_key: None,
     };
-    let runner = GroupRunner { root: "/nowhere".into(), starts: 0.into(), terminals: 0.into(), oom_kills: false };
+    let runner = GroupRunner { root: "/nowhere".into(), ..GroupRunner::default() };
     let worker = Worker::new(Arc::clone(&leases) as _, Arc::new(runner), Arc::new(Still::default()), config);
     let running = tokio::spawn(Arc::clone(&worker).run());
     leases.asked.notified().await;
@@ -88,10 +88,10 @@ async fn a_wait_for_work_ends_with_the_worker() {
     running.await.expect("it has come back");
 }
 
-/// A worker elsewhere that is told to end everything when its command has long ended.
+/// A worker elsewhere that is told to end everything when its command has ended.
 fn elsewhere(command: &str) -> Stage {
     let mut stage = Stage::new(command);
-    (stage.lost_after, stage.stops_after) = (Some(Duration::from_secs(600)), Some(Duration::from_secs(1)));
+    (stage.lost_after, stage.is_stopped) = (Some(Duration::from_secs(600)), true);
     stage
 }
 
