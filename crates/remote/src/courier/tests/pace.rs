@@ -164,7 +164,9 @@ async fn an_end_lets_nothing_wait() {
 async fn fifty_pieces_are_fifty_also_after_the_server_lost_some() {
     // The third request finds that all but the first line is gone, and what is gone is sent again.
     let mut run = Run::with(Shelf { takes: Duration::from_secs(1), forgets: Some((2, 1)), ..Shelf::default() });
-    run.write(40).await;
+    run.write(1).await;
+    run.until(1).await;
+    run.write(39).await;
     run.until(6_500).await;
     run.write(1).await;
     run.until(8_600).await;
