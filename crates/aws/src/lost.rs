@@ -124,6 +124,7 @@ pub(crate) fn waiting(item: &Item) -> Result<Execution, Fault> {
         cost_micro_usd: None,
         dead: false,
         error_category: None,
+        server_deaths: 0,
         redriven: None,
         chain: ChainHead::default(),
         version: item.number("version")?,

@@ -136,6 +136,7 @@ impl<'a> Screen<'a> {
     fn new(attach: &Attach<'_>, sink: &'a Sink) -> Self {
         let (terminal, quiet) = (attach.session.terminal, attach.session.global.quiet > 0);
         let layout = Layout {
+            execution_id: attach.id.clone(),
             split: true,
             no_platform: quiet,
             json: attach.session.format() == Format::Json,

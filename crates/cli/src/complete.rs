@@ -217,14 +217,14 @@ where
 /// A client of the server that the line names or that is configured, or of a local one that already runs.
 fn client() -> Option<Client> {
     let (flags, environment) = (typed_flags(std::env::args()), Environment::from_process());
-    let user = UserFile::load(&environment.runvoy_directory()?.join("config.yaml")).ok()?;
+    let user = UserFile::load(&environment.user_file()).ok()?;
     let project = ProjectFile::find(&environment.directory).ok()?;
     let settings = Sources { flags: &flags, environment: &environment, project: &project, user: &user }.resolve().ok()?;
     let endpoint = match &settings.endpoint.value {
         // A profile that is not there would be answered by whatever server stands at the top of the file.
         _ if settings.profile_missing => return None,
         Some(text) => text.parse().ok()?,
-        None => Endpoint::Unix(settings.data_dir.value.join("sock")),
+        None => Endpoint::Unix(settings.data_dir.value.as_ref()?.join("sock")),
     };
     let api_key = settings.api_key.value.filter(|_| settings.endpoint.value.is_some());
     Client::new(Options { api_key, ca_file: settings.ca_file.value, retry: Retry::NONE, ..Options::new(endpoint) }).ok()

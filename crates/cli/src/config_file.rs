@@ -72,6 +72,9 @@ impl UserFile {
 
     /// Writes the file: complete or not at all.
     pub(crate) fn save(&self) -> Result<(), Failure> {
+        if self.path.as_os_str().is_empty() {
+            return Err(Failure::usage("HOME is not set, so there is no configuration file to write").next("set HOME"));
+        }
         self.write().map_err(|error| Failure::other(format!("cannot write {}", self.path.display())).why(error.to_string()))
     }
 

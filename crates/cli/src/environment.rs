@@ -35,6 +35,11 @@ impl Environment {
         self.variables.get(name).map(String::as_str)
     }
 
+    /// The path of the user's configuration file; empty without a home.
+    pub fn user_file(&self) -> PathBuf {
+        self.runvoy_directory().map_or_else(PathBuf::new, |directory| directory.join("config.yaml"))
+    }
+
     /// `~/.runvoy`.
     pub fn runvoy_directory(&self) -> Option<PathBuf> {
         self.get("HOME").map(|home| Path::new(home).join(".runvoy"))

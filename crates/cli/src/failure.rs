@@ -183,6 +183,8 @@ impl From<ClientError> for Failure {
             ClientError::Tls { .. } => {
                 Self::other(error.to_string()).next("trust its certificate with --ca-file FILE, or check the address")
             }
+            ClientError::ForeignServer { peer, .. } => Self::other(error.to_string())
+                .next(format!("run this as the server's user (sudo -u '#{peer}' runvoy …), or name another server")),
             ClientError::Unauthorized(_) => Self::new(Kind::Authentication, error.to_string())
                 .next("give a valid key: `runvoy configure`, or the variable RUNVOY_API_KEY"),
             ClientError::LockHeld { held, .. } => Self::other(format!("lock {} is held by {}", held.lock_name, held.held_by))
@@ -211,6 +213,7 @@ impl From<ClientError> for Failure {
                 failure.told.request_id = Some(refusal.request_id.clone());
             }
             (ClientError::Unreachable { .. }, _) => failure.told.code = Some("UNREACHABLE".to_owned()),
+            (ClientError::ForeignServer { .. }, _) => failure.told.code = Some("FOREIGN_SERVER".to_owned()),
             (ClientError::Tls { .. }, _) => failure.told.code = Some("TLS".to_owned()),
             (ClientError::Protocol { request_id, .. }, _) => {
                 failure.told.code = Some("PROTOCOL".to_owned());

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use runvoy_wire::{Batch, LogEvent, Record, Rfc3339, Stream};
+use runvoy_wire::{Batch, LogEvent, LogPosition, Record, Rfc3339, Stream};
 
 use crate::jq::Jq;
 use crate::sanitize::Filter;
@@ -23,6 +23,8 @@ pub(crate) struct Layout {
     pub(crate) since: Option<i64>,
     pub(crate) timestamps: bool,
     pub(crate) numbers: bool,
+    /// The execution whose log it is, for JSON.
+    pub(crate) execution_id: String,
     /// One JSON object per record, on stdout.
     pub(crate) json: bool,
     /// What each of those goes through.
@@ -64,7 +66,10 @@ impl Printer {
             }
             let (_, out) = pieces.last_mut().expect("just pushed");
             if self.layout.json {
-                let event = LogEvent::from_record(line, batch.attempt, batch.late, &record);
+                let event = LogEvent::from_record(
+                    LogPosition { execution_id: &self.layout.execution_id, line, attempt: batch.attempt, late: batch.late },
+                    &record,
+                );
                 let json = serde_json::to_vec(&event).expect("wire types are plain data");
                 match &self.layout.jq {
                     // A record that a filter does not fit is none that it asks for.

@@ -41,8 +41,7 @@ impl Session {
         terminal: Terminal,
         local: &'static dyn LocalServer,
     ) -> Result<Self, Failure> {
-        let user_path = environment.runvoy_directory().map_or_else(PathBuf::new, |directory| directory.join("config.yaml"));
-        let files = (UserFile::load(&user_path)?, ProjectFile::find(&environment.directory)?);
+        let files = (UserFile::load(&environment.user_file())?, ProjectFile::find(&environment.directory)?);
         Self::with_files(files, global, environment, (terminal, local))
     }
 
@@ -105,7 +104,12 @@ impl Session {
     pub(crate) async fn endpoint(&self) -> Result<Endpoint, Failure> {
         if self.settings.profile_missing {
             let name = self.settings.profile.value.as_deref().unwrap_or_default();
-            return Err(Failure::usage(format!("there is no profile `{name}` in {}", self.user_file.path.display()))
+            let file = &self.user_file.path;
+            if file.as_os_str().is_empty() {
+                return Err(Failure::usage(format!("there is no profile `{name}`: HOME is not set, so there is no configuration file"))
+                    .next("set HOME, or name the server with --endpoint URL"));
+            }
+            return Err(Failure::usage(format!("there is no profile `{name}` in {}", file.display()))
                 .why(format!("it was named by: {}", self.settings.profile.origin))
                 .next(format!("add it: runvoy configure --profile {name}")));
         }
@@ -117,16 +121,25 @@ impl Session {
 
     /// The socket of the local server, which is started if need be.
     pub(crate) async fn local_socket(&self) -> Result<PathBuf, Failure> {
-        self.local.ensure(&self.settings.data_dir.value).await.map_err(|why| {
+        self.local.ensure(self.data_dir()?).await.map_err(|why| {
             Failure::other("cannot reach or start the local server")
                 .why(why)
                 .next("look at its data directory, or name a server with --endpoint URL")
         })
     }
 
+    /// The data directory of the local server.
+    fn data_dir(&self) -> Result<&Path, Failure> {
+        self.settings.data_dir.value.as_deref().ok_or_else(|| {
+            Failure::usage("no server is named, and HOME is not set, which is where a server of your own would keep its data")
+                .next("name the server with --endpoint URL or RUNVOY_API_ENDPOINT, and give its key with RUNVOY_API_KEY")
+                .next("or set HOME, to run commands on this machine")
+        })
+    }
+
     /// The socket of the local server, which must run: none is started.
     pub(crate) async fn running_socket(&self) -> Result<PathBuf, Failure> {
-        let data_dir = &self.settings.data_dir.value;
+        let data_dir = self.data_dir()?;
         self.local.running(data_dir).await.ok_or_else(|| {
             Failure::other(format!("no server runs in the data directory {}", data_dir.display()))
                 .next("name that of a running server with --data-dir DIR; without a server, copy the directory itself")
@@ -178,17 +191,18 @@ impl Session {
             }
             return Err(failure.next("give one: `runvoy configure`, --api-key-file FILE, or the variable RUNVOY_API_KEY"));
         }
-        let (ca_file, trace, revive) = (self.settings.ca_file.value.clone(), self.trace(), local.then(|| self.revive()));
+        let (ca_file, trace, revive) = (self.settings.ca_file.value.clone(), self.trace(), self.revive());
         Ok(Client::new(Options { api_key, ca_file, retry, trace, revive, ..Options::new(endpoint) })?)
     }
 
     /// A local server may leave between being found and being asked: then it is found, or started, once more.
-    fn revive(&self) -> Revive {
-        let (server, data_dir) = (self.local, self.settings.data_dir.value.clone());
-        Arc::new(move || {
+    fn revive(&self) -> Option<Revive> {
+        let server = self.local;
+        let data_dir = self.settings.data_dir.value.clone().filter(|_| self.settings.endpoint.value.is_none())?;
+        Some(Arc::new(move || {
             let data_dir = data_dir.clone();
             Box::pin(async move { server.ensure(&data_dir).await.map(drop) })
-        })
+        }))
     }
 
     fn trace(&self) -> Option<runvoy_client::Trace> {

@@ -65,7 +65,8 @@ pub(crate) struct Settings {
     pub(crate) api_key: Setting<Option<String>>,
     pub(crate) web_url: Setting<Option<String>>,
     pub(crate) ca_file: Setting<Option<PathBuf>>,
-    pub(crate) data_dir: Setting<PathBuf>,
+    /// Absent where nothing names one and there is no home: only commands of a local server need it.
+    pub(crate) data_dir: Setting<Option<PathBuf>>,
     /// Why a key that is configured is not used.
     pub(crate) withheld: Option<String>,
     /// The profile that was named is not in the user file.
@@ -90,8 +91,8 @@ impl Sources<'_> {
         let (api_key, withheld) = self.api_key(name, endpoint.value.as_deref())?;
         let ca_file = self.path(("--ca-file", self.flags.ca_file.as_deref()), "RUNVOY_CA_FILE", Some("ca_file"), name);
         let data_dir = match data_dir.value {
-            Some(value) => Setting { value, origin: data_dir.origin },
-            None => Setting { value: self.default_data_dir()?, origin: Origin::Default },
+            Some(_) => data_dir,
+            None => Setting { value: self.environment.runvoy_directory().map(|home| home.join("data")), origin: Origin::Default },
         };
         // Where the data directory says which server is meant, no profile does.
         let by_data_dir = endpoint.value.is_none() && endpoint.origin != Origin::Default;
@@ -113,12 +114,6 @@ impl Sources<'_> {
             true => Setting { value: None, origin: data_dir.origin.clone() },
             false => endpoint,
         }
-    }
-
-    fn default_data_dir(&self) -> Result<PathBuf, Failure> {
-        let home =
-            self.environment.runvoy_directory().ok_or_else(|| Failure::usage("HOME is not set").next("set it, or give --data-dir DIR"))?;
-        Ok(home.join("data"))
     }
 
     fn profile(&self) -> Setting<Option<String>> {
@@ -295,7 +290,7 @@ mod tests {
     fn nothing_configured_means_the_local_server() {
         let settings = resolve(&Case { flags: GlobalArgs::default(), variables: vec![], project: None, user: vec![] });
         assert_eq!((settings.endpoint.value, settings.endpoint.origin), (None, Origin::Default));
-        assert_eq!(settings.data_dir.value, Path::new("/home/ana/.runvoy/data"));
+        assert_eq!(settings.data_dir.value.as_deref(), Some(Path::new("/home/ana/.runvoy/data")));
     }
 
     #[test]

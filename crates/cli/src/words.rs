@@ -1,9 +1,10 @@
 //! From the words of a command line to what they mean. `run` is the one command whose words are partly another program's: its own options end
 //! at the program's name. One text with a space in it is a whole shell command: there is no program after it that an option could be meant for.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use clap::error::ErrorKind;
+use clap::parser::ValueSource;
 use clap::{ArgMatches, Parser};
 
 const RUN: &str = "run";
@@ -14,7 +15,29 @@ const COMMAND: &str = "command";
 pub fn parse<P: Parser>(words: Vec<OsString>) -> Result<P, clap::Error> {
     let strict = P::command().try_get_matches_from(&words)?;
     let matches = if has_options_after_text(&words, &strict) { loose::<P>(&words)? } else { strict };
+    refuse_empty(&P::command(), &matches)?;
     P::from_arg_matches(&matches).map_err(|error| error.format(&mut P::command()))
+}
+
+/// Options whose empty value says something: no description, no filter.
+const MAY_BE_EMPTY: [&str; 3] = ["description", "reason", "text"];
+
+/// Refuses an option whose value is empty. `--lock "$NAME"` with an unset variable must not run without the lock.
+fn refuse_empty(command: &clap::Command, matches: &ArgMatches) -> Result<(), clap::Error> {
+    for option in command.get_opts().filter(|option| !MAY_BE_EMPTY.contains(&option.get_id().as_str())) {
+        let id = option.get_id().as_str();
+        // A default and the environment are not the words of this command line.
+        let is_given = matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine);
+        if is_given && matches.get_raw(id).is_some_and(|mut values| values.any(OsStr::is_empty)) {
+            let flag = option.get_long().map_or_else(|| format!("-{}", option.get_short().unwrap_or('?')), |long| format!("--{long}"));
+            let message = format!("{flag} is empty: is a variable unset?\n\n  give it a value, or leave {flag} out");
+            return Err(command.clone().error(ErrorKind::InvalidValue, message));
+        }
+    }
+    match matches.subcommand() {
+        Some((name, matches)) => command.find_subcommand(name).map_or(Ok(()), |command| refuse_empty(command, matches)),
+        None => Ok(()),
+    }
 }
 
 /// Whether a shell command stands before words that are options of ours. What stands after `--` never is one.

@@ -21,6 +21,8 @@ pub struct AuditQuery {
     pub user: Option<String>,
     /// Only this action.
     pub action: Option<String>,
+    /// Only those with this text.
+    pub text: Option<String>,
     /// Only at or after this RFC 3339 time.
     pub since: Option<String>,
     /// Only before this RFC 3339 time.
@@ -59,6 +61,7 @@ fn target(path: &[&str], query: &AuditQuery) -> Target {
     Target::new(path)
         .with_some("user", query.user.as_ref())
         .with_some("action", query.action.as_ref())
+        .with_some("text", query.text.as_ref())
         .with_some("since", query.since.as_ref())
         .with_some("until", query.until.as_ref())
         .with_some("limit", query.limit)

@@ -78,6 +78,7 @@ impl Connector {
         let (host, port) = match &self.endpoint {
             Endpoint::Unix(path) => {
                 let stream = UnixStream::connect(path).await.map_err(|error| self.unreachable(false, error))?;
+                self.check_peer(&stream)?;
                 return Ok(Box::new(stream));
             }
             Endpoint::Tcp { host, port, .. } => (host, *port),
@@ -94,13 +95,46 @@ impl Connector {
         Ok(Box::new(stream))
     }
 
+    /// Refuses a server of another user before anything is sent to it. Root can read and change what this user has, so its servers are trusted.
+    fn check_peer(&self, stream: &UnixStream) -> Result<(), ClientError> {
+        let peer = stream.peer_cred().map_err(|error| self.unreachable(false, error))?.uid();
+        let own = own_uid();
+        match is_trusted(peer, own) {
+            true => Ok(()),
+            false => Err(ClientError::ForeignServer { endpoint: self.endpoint.to_string(), peer, own }),
+        }
+    }
+
     pub(crate) fn unreachable(&self, connected: bool, source: impl Into<BoxError>) -> ClientError {
         ClientError::Unreachable { endpoint: self.endpoint.to_string(), connected, source: source.into() }
     }
+}
+
+/// Whether a server with this uid may be sent what the user with the other uid has to say.
+const fn is_trusted(peer: u32, own: u32) -> bool {
+    peer == own || peer == 0
+}
+
+#[expect(unsafe_code, reason = "geteuid has no safe form in std")]
+fn own_uid() -> u32 {
+    // SAFETY: it takes nothing, touches nothing and cannot fail.
+    unsafe { libc::geteuid() }
 }
 
 fn nobody_listens(error: &ClientError) -> bool {
     let ClientError::Unreachable { source, .. } = error else { return false };
     let kind = source.downcast_ref::<io::Error>().map(io::Error::kind);
     matches!(kind, Some(io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_servers_of_the_same_user_and_of_root_are_trusted() {
+        for (peer, own, trusted) in [(7, 7, true), (0, 0, true), (0, 7, true), (8, 7, false), (7, 0, false)] {
+            assert_eq!(is_trusted(peer, own), trusted, "peer {peer}, own {own}");
+        }
+    }
 }

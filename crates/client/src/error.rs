@@ -30,6 +30,16 @@ pub enum ClientError {
         #[source]
         source: BoxError,
     },
+    /// The server behind a Unix socket belongs to another user. Nothing was sent to it.
+    #[error("the server at {endpoint} runs as the user with id {peer}, not as yours ({own}): nothing was sent to it")]
+    ForeignServer {
+        /// Where.
+        endpoint: String,
+        /// The server's uid.
+        peer: u32,
+        /// The caller's uid.
+        own: u32,
+    },
     /// There is no key, or it is not accepted.
     #[error("{}", .0.message)]
     Unauthorized(Box<Refusal>),
@@ -108,7 +118,7 @@ impl ClientError {
             Self::Unauthorized(refusal) | Self::NotFound(refusal) | Self::Refused(refusal) | Self::LockHeld { refusal, .. } => {
                 Some(refusal)
             }
-            Self::Unreachable { .. } | Self::Tls { .. } | Self::Protocol { .. } | Self::Invalid { .. } => None,
+            Self::Unreachable { .. } | Self::Tls { .. } | Self::ForeignServer { .. } | Self::Protocol { .. } | Self::Invalid { .. } => None,
         }
     }
 

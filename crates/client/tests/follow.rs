@@ -158,7 +158,7 @@ async fn a_hole_is_filled_from_the_store_and_told_only_where_the_store_has_it_to
                 Reply::WebSocket(batches.iter().map(|batch| Message::Binary(batch.encode())).chain([end]).collect())
             }
             Some("logs") if seen.parameter("format").is_some() => {
-                let events = shown.events(3).into_iter().filter(|event| store_has_it || event.line > 5);
+                let events = shown.events("e", 3).into_iter().filter(|event| store_has_it || event.line > 5);
                 let lines = events.map(|event| serde_json::to_string(&event).expect("plain data") + "\n").collect::<String>();
                 Reply::Answer(200, Vec::new(), lines.into_bytes())
             }
@@ -176,7 +176,7 @@ async fn frames_of_public_clients_are_understood_too() {
     let fake = Fake::new(move |seen| match seen.path().rsplit('/').next() {
         Some("stream") => {
             let mut frames: Vec<Message> =
-                shown.events(1).iter().map(|event| Message::Text(serde_json::to_string(event).expect("plain data").into())).collect();
+                shown.events("e", 1).iter().map(|event| Message::Text(serde_json::to_string(event).expect("plain data").into())).collect();
             frames.extend(shown.frames(seen, 100).pop());
             Reply::WebSocket(frames)
         }

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use runvoy_model::command::{Answer, Command, Fence, Kill, LeaseRequest, OpenJob, OpenTasks, Outcome, Reap, StageTasks};
+use runvoy_model::digest;
 use runvoy_model::event::EventType;
 use runvoy_model::execution::Execution;
 use runvoy_model::id::{JobId, LeaseId};
@@ -130,7 +131,7 @@ impl<'h> Play<'h> {
     }
 
     /// The tasks of the next batch; many or some of them are written before it is opened.
-    async fn batch(&mut self, begins: Option<&Job>, batch: u64) -> Vec<Node> {
+    async fn batch(&mut self, begins: Option<&Job>, batch: u64) -> (Vec<Node>, Option<[u8; 32]>) {
         let from = self.opened.checked_sub(1).map_or(0, |before| self.shape.batches[before]);
         let nodes = (from..self.shape.batches[self.opened]).map(|number| {
             let part = &self.shape.parts[number];
@@ -141,6 +142,7 @@ impl<'h> Play<'h> {
             node
         });
         let mut nodes: Vec<_> = nodes.collect();
+        let digest = Some(digest::of_tasks(nodes.iter().map(digest::of_task).collect()));
         let most = self.yard.store().step_limits().tasks;
         let staged = nodes.len().saturating_sub(most).max(self.chance.below(nodes.len() + 1));
         let mut begins = begins.map(|job| Box::new(job.clone()));
@@ -149,25 +151,25 @@ impl<'h> Play<'h> {
             assert_eq!(self.yard.play(Command::StageTasks(stage)).await, Answer::Unchanged);
             self.maybe_crash(5).await;
         }
-        nodes
+        (nodes, digest)
     }
 
     async fn open(&mut self) {
         let mut job = new_job(self.id, self.shape.batches[0], self.yard.now);
         job.concurrency = self.chance.percent(30).then(|| 1 + u32::try_from(self.chance.below(6)).expect("small"));
         let batch = job.opening.expect("a job opens with a batch");
-        let nodes = self.batch(Some(&job), batch).await;
+        let (nodes, digest) = self.batch(Some(&job), batch).await;
         let told = Payload::Inline(told(&self.shape, 0, self.shape.batches[0]));
-        job_of(self.yard.play(Command::OpenJob(Box::new(OpenJob { job, nodes, told, key: None }))).await);
+        job_of(self.yard.play(Command::OpenJob(Box::new(OpenJob { job, nodes, told, digest, key: None }))).await);
         self.opened = 1;
     }
 
     async fn add(&mut self) {
         let (from, to) = (self.shape.batches[self.opened - 1], self.shape.batches[self.opened]);
         let batch = self.chance.number();
-        let nodes = self.batch(None, batch).await;
+        let (nodes, digest) = self.batch(None, batch).await;
         let (tasks, told) = (u32::try_from(to - from).expect("few"), Payload::Inline(told(&self.shape, from, to)));
-        let open = OpenTasks { job: self.id, batch, tasks, nodes, told, key: None };
+        let open = OpenTasks { job: self.id, batch, tasks, nodes, told, digest, key: None };
         job_of(self.yard.play(Command::OpenTasks(open)).await);
         self.opened += 1;
     }
@@ -208,7 +210,7 @@ impl<'h> Play<'h> {
             for open in self.yard.store().open_leases().await.expect("leases") {
                 let (lease, extensions) = (open.lease.id, open.lease.extensions);
                 let message = "its worker was lost".into();
-                let reap = Reap { execution: open.execution, lease, extensions, message, log_end: 0 };
+                let reap = Reap { execution: open.execution, lease, extensions, message, log_end: 0, with_server: false };
                 self.yard.play(Command::Reap(reap)).await;
             }
         }

@@ -52,7 +52,7 @@ fn open(chance: &mut Chance, id: JobId, spec: &Spec, now: UnixMs) -> Command {
         key: format!("key-{}", chance.below(3)),
         fingerprint: [u8::from(chance.percent(20)); 32],
     });
-    Command::OpenJob(Box::new(OpenJob { job, nodes, told: Payload::Inline(json!(["told"])), key }))
+    Command::OpenJob(Box::new(OpenJob { job, nodes, told: Payload::Inline(json!(["told"])), digest: None, key }))
 }
 
 fn stage(chance: &mut Chance, id: JobId, spec: &Spec, now: UnixMs) -> Command {
@@ -66,5 +66,5 @@ fn add(chance: &mut Chance, job: JobId, spec: &Spec) -> Command {
     let (first, batch) = (chance.below(30), chance.number());
     let nodes = tasks(chance, job, spec, batch, first);
     let tasks = u32::try_from(nodes.len()).expect("few");
-    Command::OpenTasks(OpenTasks { job, batch, tasks, nodes, told: Payload::Inline(json!(["told"])), key: None })
+    Command::OpenTasks(OpenTasks { job, batch, tasks, nodes, told: Payload::Inline(json!(["told"])), digest: None, key: None })
 }

@@ -69,6 +69,7 @@ async fn agree(seed: u64, steps: usize, reference: &dyn TransactionalStore, harn
             Next::Clock(ms) => history.now = history.now.plus_ms(ms),
             Next::Play(_, command) if way.leaves_out(&command) => {}
             Next::Play(step, command) => {
+                let step = *step;
                 let expected = answered(reference.apply(step.clone(), (*command).clone()).await);
                 let got = answered(harness.store().apply(step.clone(), (*command).clone()).await);
                 let (got, wanted) = (way.compared(got), way.compared(expected.clone()));
@@ -93,7 +94,7 @@ async fn agree(seed: u64, steps: usize, reference: &dyn TransactionalStore, harn
 }
 
 enum Next {
-    Play(Step, Box<Command>),
+    Play(Box<Step>, Box<Command>),
     Reopen,
     Clock(i64),
 }
@@ -159,7 +160,7 @@ impl History {
             _ => return Next::Clock(self.jump()),
         };
         match command {
-            Some(command) => Next::Play(self.step(), Box::new(command)),
+            Some(command) => Next::Play(Box::new(self.step()), Box::new(command)),
             None => Next::Clock(1_000),
         }
     }
@@ -202,7 +203,10 @@ impl History {
         let (actor, audit) = match self.chance.below(3) {
             0 => (Actor::System("reaper"), None),
             1 => (Actor::Worker(worker_of(1).id), None),
-            _ => (Actor::User { email: user.into() }, Some(Audit { action: "executions.run".into(), from: "127.0.0.1".into() })),
+            _ => (
+                Actor::User { email: user.into() },
+                Some(Audit { action: "executions.run".into(), from: "127.0.0.1".into(), ..Audit::default() }),
+            ),
         };
         Step { id, at: self.now, actor, request_id: id.to_string(), audit, authority: None }
     }
@@ -341,14 +345,14 @@ impl History {
         let fence = self.fence()?;
         let extensions = [0, 1, 1, 2][self.chance.below(4)];
         let message = "its worker was lost".into();
-        Some(Command::Reap(Reap { execution: fence.execution, lease: fence.lease, extensions, message, log_end: 3 }))
+        Some(Command::Reap(Reap { execution: fence.execution, lease: fence.lease, extensions, message, log_end: 3, with_server: false }))
     }
 
     fn repeat(&mut self) -> Next {
         let recent = self.played.len().saturating_sub(4);
         let from = if self.chance.percent(50) { &self.played[recent..] } else { &self.played };
         match self.chance.pick(from).cloned() {
-            Some((step, command)) => Next::Play(step, Box::new(command)),
+            Some((step, command)) => Next::Play(Box::new(step), Box::new(command)),
             None => Next::Clock(1_000),
         }
     }

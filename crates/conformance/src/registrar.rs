@@ -55,7 +55,7 @@ fn of_people(chance: &mut Chance, now: UnixMs) -> Change {
         20 => Change::RotateKey(who, new_key(chance, now).prefix, new_key(chance, now)),
         21 => Change::RecoverAdmin(NewUser { email: who, role: Role::Admin, key: new_key(chance, now) }),
         22 => Change::ForgetUnclaimed(who),
-        _ => Change::NoteDenied(Denied { email: who, code: "FORBIDDEN".into(), why: "é: rule \"no-prod\"".into() }),
+        _ => Change::NoteDenied(Denied { email: who, code: "FORBIDDEN".into(), why: "é: rule \"no-prod\"".into(), ..Denied::default() }),
     }
 }
 
@@ -124,6 +124,7 @@ fn of_workers(chance: &mut Chance, now: UnixMs) -> Change {
                 role: Role::Worker,
                 queues,
                 key,
+                description: None,
             }))
         }
         2 => Change::RotateWorker(name, Box::new(key)),

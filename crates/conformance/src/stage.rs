@@ -54,7 +54,7 @@ impl<'h> Stage<'h> {
 
     pub fn step(&mut self) -> Step {
         let id = StepId::from_bytes(self.fresh());
-        let audit = Some(Audit { action: "executions.test".into(), from: "127.0.0.1".into() });
+        let audit = Some(Audit { action: "executions.test".into(), from: "127.0.0.1".into(), ..Audit::default() });
         Step { id, at: self.now, actor: Actor::User { email: "ann@x".into() }, request_id: id.to_string(), audit, authority: None }
     }
 
@@ -251,7 +251,14 @@ pub(crate) fn ended(fence: Fence, outcome: Outcome) -> EndAttempt {
 }
 
 pub(crate) fn reap(fence: Fence, extensions: u64) -> Reap {
-    Reap { execution: fence.execution, lease: fence.lease, extensions, message: "its worker was lost".into(), log_end: 9 }
+    Reap {
+        execution: fence.execution,
+        lease: fence.lease,
+        extensions,
+        message: "its worker was lost".into(),
+        log_end: 9,
+        with_server: false,
+    }
 }
 
 pub(crate) fn worker_of(number: u8) -> Worker {

@@ -1,10 +1,11 @@
 //! The trail of what was done: read by admins, proved on demand. Who did what is kept with every step; nothing is added here.
 
-use runvoy_model::event::EventType;
+use runvoy_model::digest;
+use runvoy_model::event::{Event, EventType};
 use runvoy_model::fold::{Comparison, Mismatch};
 use runvoy_model::role::Action;
 use runvoy_model::time::UnixMs;
-use runvoy_model::verify::Verdict;
+use runvoy_model::verify::{Verdict, label};
 use runvoy_ports::store::{EventQuery, StoredEvent};
 use serde_json::Value;
 
@@ -24,6 +25,8 @@ pub struct AuditFilter {
     pub user: Option<String>,
     /// Only this action, or every action of this resource: `executions.kill`, or `executions`.
     pub action: Option<String>,
+    /// Only those with this text in who did what to what, from where and in which request, or in the command; in any case of letters.
+    pub text: Option<String>,
     /// Only at this time or later.
     pub since: Option<UnixMs>,
     /// Only before this time.
@@ -52,7 +55,27 @@ impl AuditFilter {
             let done = property("action");
             done.strip_prefix(action.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
-        self.user.as_ref().is_none_or(|user| property("user") == user) && self.action.as_ref().is_none_or(is_of)
+        self.user.as_ref().is_none_or(|user| property("user") == user)
+            && self.action.as_ref().is_none_or(is_of)
+            && self.text.as_ref().is_none_or(|text| holds(&event.event, &text.to_lowercase()))
+    }
+}
+
+/// Whether an event has this text, in small letters, in something that is shown of it.
+fn holds(event: &Event, text: &str) -> bool {
+    let has = |shown: &str| shown.to_lowercase().contains(text);
+    let Value::Object(properties) = &event.properties else { return false };
+    let shown = properties.iter().filter(|(name, _)| name.as_str() != digest::BODY && name.as_str() != digest::BODIES);
+    has(&label(&event.entity)) || shown.map(|(_, value)| value).any(|value| in_value(value, &has))
+}
+
+fn in_value(value: &Value, has: &impl Fn(&str) -> bool) -> bool {
+    match value {
+        Value::String(text) => has(text),
+        Value::Number(number) => has(&number.to_string()),
+        Value::Array(items) => items.iter().any(|item| in_value(item, has)),
+        Value::Object(members) => members.values().any(|member| in_value(member, has)),
+        Value::Null | Value::Bool(_) => false,
     }
 }
 

@@ -41,7 +41,7 @@ impl Engine {
             at: self.now(),
             actor: Actor::User { email: claim.email.clone() },
             request_id: origin.request_id,
-            audit: Some(Audit { action: "users.claim".into(), from: origin.from }),
+            audit: Some(Audit { action: "users.claim".into(), from: origin.from, ..Audit::default() }),
             authority: None,
         };
         match self.ports.store.change(step, Change::ClaimKey(change), None).await.map_err(EngineError::from) {

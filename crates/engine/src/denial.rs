@@ -10,6 +10,7 @@ use runvoy_model::change::{Change, Denied};
 use crate::Engine;
 use crate::access::Caller;
 use crate::error::EngineError;
+use crate::subject::Subject;
 
 const WINDOW: Duration = Duration::from_secs(60);
 /// More buckets than this are first freed of what has been forgotten.
@@ -49,15 +50,22 @@ impl Denials {
 
 impl Engine {
     /// Keeps that somebody wanted what they may not. An error means that it could not be kept, or not once more, and then that is the answer.
-    pub async fn note_denied(&self, caller: &Caller, action: &str, why: &str) -> Result<(), EngineError> {
-        self.note_refused(caller, action, "FORBIDDEN", why).await
+    pub async fn note_denied(&self, caller: &Caller, action: &str, why: &str, subject: &Subject) -> Result<(), EngineError> {
+        self.note_refused(caller, action, ("FORBIDDEN", why), subject).await
     }
 
     /// Keeps that somebody was refused what would have changed something, with the code they are told. An error means the same as of
     /// [`Engine::note_denied`].
-    pub async fn note_refused(&self, caller: &Caller, action: &str, code: &str, why: &str) -> Result<(), EngineError> {
+    pub async fn note_refused(
+        &self,
+        caller: &Caller,
+        action: &str,
+        (code, why): (&str, &str),
+        subject: &Subject,
+    ) -> Result<(), EngineError> {
         self.denials.count(&caller.email, self.ports.clock.monotonic())?;
-        let denied = Denied { email: caller.email.clone(), code: code.to_owned(), why: why.to_owned() };
+        let (command, target) = (self.masked_command(subject).await?, subject.target.clone());
+        let denied = Denied { email: caller.email.clone(), code: code.to_owned(), why: why.to_owned(), command, target };
         self.ports.store.change(self.user_step(caller, action), Change::NoteDenied(denied), None).await?;
         Ok(())
     }

@@ -202,15 +202,21 @@ impl Engine {
 
     /// Whether more than one can run commands here: people, and registered keys with a role that runs.
     pub async fn has_many_users(&self) -> Result<bool, EngineError> {
+        Ok(self.active_users().await?.len() > 1)
+    }
+
+    /// The names of those who can run commands here, as executions have them in `created_by`: two of them at most.
+    pub(crate) async fn active_users(&self) -> Result<Vec<String>, EngineError> {
         let now = self.now();
         let users = self.all(Kind::User).await?;
         let active = |user: &&User| user.revoked_at.is_none() && user.exists(now);
-        let people = users.iter().filter_map(Record::user).filter(active).take(2).count();
-        if people > 1 {
-            return Ok(true);
+        let mut names: Vec<String> = users.iter().filter_map(Record::user).filter(active).take(2).map(|user| user.email.clone()).collect();
+        if names.len() < 2 {
+            let accounts = self.all(Kind::Worker).await?;
+            let runs = |account: &&WorkerAccount| account.revoked_at.is_none() && reach(account.role, Action::Run) != Reach::None;
+            let keys = accounts.iter().filter_map(Record::worker).filter(runs).map(WorkerAccount::owner);
+            names.extend(keys.take(2 - names.len()));
         }
-        let accounts = self.all(Kind::Worker).await?;
-        let runs = |account: &&WorkerAccount| account.revoked_at.is_none() && reach(account.role, Action::Run) != Reach::None;
-        Ok(people + accounts.iter().filter_map(Record::worker).filter(runs).take(2).count() > 1)
+        Ok(names)
     }
 }

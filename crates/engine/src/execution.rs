@@ -23,6 +23,7 @@ use crate::error::EngineError;
 use crate::plan::Plan;
 use crate::repeat::submit_key;
 use crate::request::RunRequest;
+use crate::subject::Subject;
 
 /// The shortest part of an id that may stand for it.
 pub(crate) const MIN_ID_DIGITS: usize = 6;
@@ -82,7 +83,7 @@ impl Engine {
             return Ok(execution);
         }
         let plan = self.plan(caller, request).await?;
-        self.submit_plan(caller, plan, key, "executions.run").await
+        self.submit_plan(caller, plan, key, ("executions.run", None)).await
     }
 
     /// The execution that an earlier request made of this one, with the same key.
@@ -104,27 +105,34 @@ impl Engine {
             return Err(EngineError::Conflict("what it ran cannot be read any more: submit it again".into()));
         }
         let plan = self.plan_again(caller, earlier.spec).await?;
-        self.submit_plan(caller, plan, key, "executions.rerun").await
+        self.submit_plan(caller, plan, key, ("executions.rerun", Some(earlier.id.to_string()))).await
     }
 
-    /// Submits what was planned, unless a rule forbids it; that somebody tried is kept.
+    /// Submits what was planned, unless a rule forbids it; that somebody tried is kept, with the action and what it was asked of.
     pub(crate) async fn submit_plan(
         &self,
         caller: &Caller,
         plan: Plan,
         key: Option<SubmitKey>,
-        action: &str,
+        (action, target): (&str, Option<String>),
     ) -> Result<Execution, EngineError> {
+        let subject = Subject::of(&plan.spec, target);
         if plan.verdict.allowed {
-            return self.submit(caller, plan.spec, key, action).await;
+            return self.submit(caller, plan.spec, key, (action, &subject)).await;
         }
         let decision = plan.verdict.decisions.into_iter().next();
         let (rule, why) = decision.map_or((None, "no rule allows it".to_owned()), |decision| (decision.rule, decision.why));
-        self.note_denied(caller, action, &why).await?;
+        self.note_denied(caller, action, &why, &subject).await?;
         Err(EngineError::Denied { rule, why })
     }
 
-    async fn submit(&self, caller: &Caller, spec: Spec, key: Option<SubmitKey>, action: &str) -> Result<Execution, EngineError> {
+    async fn submit(
+        &self,
+        caller: &Caller,
+        spec: Spec,
+        key: Option<SubmitKey>,
+        (action, subject): (&str, &Subject),
+    ) -> Result<Execution, EngineError> {
         let _admitted = self.admission.enter()?;
         self.refuse_shared_uid().await?;
         let slot = if self.config.queues.contains(&spec.queue) { self.slots.get().and_then(|slots| slots.reserve()) } else { None };
@@ -132,7 +140,8 @@ impl Engine {
             slot.as_ref().map(|_| LeaseTo { lease: self.lease_id(), worker: self.worker.clone(), ttl_ms: self.config.lease_ttl_ms });
         let id = ExecutionId(self.ports.ids.next_id());
         let submit = Submit { id, spec, created_by: caller.email.clone(), key, lease_to };
-        let submitted = self.ports.store.submit(self.user_step(caller, action), submit).await;
+        let step = self.about(self.user_step(caller, action), subject).await?;
+        let submitted = self.ports.store.submit(step, submit).await;
         let (execution, repeated) = submitted.inspect_err(|error| {
             if let Some(Refusal::LockHeld(_)) = error.refusal() {
                 metrics::counter!("runvoy_lock_conflicts_total").increment(1);
@@ -150,17 +159,6 @@ impl Engine {
             }
         }
         Ok(execution)
-    }
-
-    /// A command that runs as the server's own user can read the store: that is for one user only.
-    pub(crate) async fn refuse_shared_uid(&self) -> Result<(), EngineError> {
-        if !self.config.shares_uid || self.config.allow_shared_uid || !self.has_many_users().await? {
-            return Ok(());
-        }
-        let message = "commands would run as the server's own user, which can read every user's data: \
-                       start the server with --run-as-uids FIRST-LAST (a user for each execution), \
-                       with --run-as USER (one for all, whose commands see each other's secrets), or with --allow-shared-uid to accept that";
-        Err(EngineError::Conflict(message.into()))
     }
 
     /// One execution that the caller may see, by its id or a part of it.
@@ -289,6 +287,7 @@ impl Engine {
         if !execution.status.is_terminal() {
             self.note(id, &format!("{} asks to kill it", step.actor.name())).await;
         }
+        let step = self.about(step, &Subject::of(&execution.spec, None)).await?;
         let execution = self.ports.store.kill(step, Kill { execution: id, force }).await?;
         if execution.status.is_terminal() {
             self.ended(&execution).await;

@@ -10,9 +10,11 @@ use std::collections::HashSet;
 
 use runvoy_model::chain::ChainHead;
 use runvoy_model::command::{OpenJob, OpenTasks, Refusal, StageTasks};
+use runvoy_model::digest;
 use runvoy_model::event::{Entity, EventType};
 use runvoy_model::id::{ExecutionId, JobId};
-use runvoy_model::job::{Counts, Job, JobStatus, MOST_INLINE_BYTES, MOST_TASKS, Node, Payload};
+use runvoy_model::job::{Counts, Job, JobStatus, MOST_TASKS, Node, Payload, fits_inline};
+use runvoy_model::json;
 use runvoy_model::role::{Action, Reach};
 use runvoy_model::step::{Actor, Step};
 use runvoy_model::time::UnixMs;
@@ -24,6 +26,7 @@ use crate::Engine;
 use crate::access::Caller;
 use crate::error::EngineError;
 use crate::repeat::submit_key;
+use crate::subject::Subject;
 
 /// So many tasks of a cancelled job are killed before the next job has its turn, and so many of them at once.
 const KILLS_IN_TURN: usize = 256;
@@ -70,11 +73,13 @@ impl Engine {
         let (id, batch) = (JobId(self.ports.ids.next_id()), self.batch());
         let nodes = self.planned(caller, ACTION, std::mem::take(&mut request.tasks), (id, batch)).await?;
         let roots = nodes.iter().filter(|node| node.depends_on.is_empty()).count();
-        let told = self.told(&nodes).await?;
+        let (told, digest) = (self.told(&nodes).await?, digest_of(&nodes));
+        let subject = Subject::of_tasks(&nodes, None);
         let job = self.new_job(caller, request, id, batch, nodes.len());
         let rest = self.stage(caller, id, Some(&job), nodes).await?;
-        let open = OpenJob { job, nodes: rest, told, key };
-        let (job, repeated) = self.ports.store.open_job(self.user_step(caller, ACTION), open).await?;
+        let open = OpenJob { job, nodes: rest, told, digest, key };
+        let step = self.about(self.user_step(caller, ACTION), &subject).await?;
+        let (job, repeated) = self.ports.store.open_job(step, open).await?;
         if repeated {
             // Two came at once. What was staged under this id is forgotten by the dispatcher.
             return Ok(SubmittedJob { roots: self.count_roots(job.id).await?, job });
@@ -136,11 +141,13 @@ impl Engine {
         let batch = self.batch();
         let nodes = self.planned(caller, ACTION, request.tasks, (job.id, batch)).await?;
         let tasks = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
-        let told = self.told(&nodes).await?;
+        let (told, digest) = (self.told(&nodes).await?, digest_of(&nodes));
+        let subject = Subject::of_tasks(&nodes, None);
         let opened = async {
             let rest = self.stage(caller, job.id, None, nodes).await?;
-            let open = OpenTasks { job: job.id, batch, tasks, nodes: rest, told, key: key.clone() };
-            Ok(self.ports.store.open_tasks(self.user_step(caller, ACTION), open).await?)
+            let open = OpenTasks { job: job.id, batch, tasks, nodes: rest, told, digest, key: key.clone() };
+            let step = self.about(self.user_step(caller, ACTION), &subject).await?;
+            Ok(self.ports.store.open_tasks(step, open).await?)
         };
         match opened.await {
             // The same request may have come twice at once: then this one is its repeat.
@@ -283,7 +290,7 @@ impl Engine {
                 let decision = plan.verdict.decisions.into_iter().next();
                 let (rule, why) = decision.map_or((None, "no rule allows it".to_owned()), |decision| (decision.rule, decision.why));
                 let why = format!("task {}: {why}", task.task_id);
-                self.note_denied(caller, action, &why).await?;
+                self.note_denied(caller, action, &why, &Subject::of(&plan.spec, Some(place.0.to_string()))).await?;
                 return Err(EngineError::Denied { rule, why });
             }
             let input = match &task.input {
@@ -323,7 +330,8 @@ impl Engine {
             serde_json::to_writer(&mut text, &data::told(node)).expect("a JSON value can be written");
         }
         text.push(b']');
-        if text.len() <= MOST_INLINE_BYTES {
+        let opened_bytes = json::check(&text, None).map_or(usize::MAX, |checked| checked.opened_bytes);
+        if fits_inline(text.len(), opened_bytes) {
             return Ok(Payload::Inline(serde_json::from_slice(&text).expect("it was just written")));
         }
         self.put_blob(text).await
@@ -340,6 +348,11 @@ impl Engine {
         self.hub.work();
         self.dispatcher.notify_one();
     }
+}
+
+/// What binds tasks to the event that opens them.
+fn digest_of(nodes: &[Node]) -> Option<[u8; 32]> {
+    Some(digest::of_tasks(nodes.iter().map(digest::of_task).collect()))
 }
 
 /// Tasks that were opened join the graph part by part; until all have, others must wait.

@@ -21,6 +21,7 @@ use crate::Engine;
 use crate::access::Caller;
 use crate::error::EngineError;
 use crate::line::{Line, LineKey};
+use crate::uid_guard::UidGuard;
 
 /// How often a lease is asked for again after a lost answer.
 const REPEATS: usize = 3;
@@ -260,12 +261,16 @@ impl Leases for LocalLeases {
     async fn lease(&self, max: usize) -> Result<Vec<Execution>, LeaseError> {
         let (worker, config) = (self.engine.worker.clone(), &self.engine.config);
         let (queues, ttl_ms) = (config.queues.clone(), config.lease_ttl_ms);
+        if self.engine.uid_guard().await.map_err(|error| LeaseError::Unavailable(Box::new(error)))? == UidGuard::Nobody {
+            self.empty_handed.store(true, Ordering::Relaxed);
+            return Ok(Vec::new());
+        }
         let leased = self.engine.lease(&self.holder, LeaseAsk { worker, queues, max, ttl_ms, begin: true, lost_after_ms: None }).await?;
         self.empty_handed.store(leased.is_empty(), Ordering::Relaxed);
         if leased.len() == max {
             self.line.pass_on();
         }
-        Ok(leased)
+        self.engine.only_permitted(&self.holder, leased).await
     }
 
     async fn materials(&self, fence: Fence) -> Result<Materials, LeaseError> {

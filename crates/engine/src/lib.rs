@@ -47,9 +47,11 @@ mod request;
 mod rule;
 mod secret;
 mod signing;
+mod subject;
 mod terms;
 mod token;
 mod trace;
+mod uid_guard;
 mod wait;
 mod worker;
 
@@ -64,6 +66,7 @@ use runvoy_ports::clock::{Clock, IdSource};
 use runvoy_ports::job::JobStore;
 use runvoy_ports::lease::Slots;
 use runvoy_ports::log::LogStore;
+use runvoy_ports::memory::MemoryBudget;
 use runvoy_ports::record::RecordStore;
 use runvoy_ports::roster::Roster;
 use runvoy_ports::seal::SealKeys;
@@ -106,6 +109,7 @@ pub use crate::reconcile::{Area, Finding, Reconciliation, Remedy};
 pub use crate::repeat::DigestKey;
 pub use crate::request::RunRequest;
 pub use crate::secret::{Rotation, SecretChange, SecretRequest};
+pub use crate::subject::{Subject, command_line};
 pub use crate::terms::{Bars, QueueState};
 pub use crate::trace::Trace;
 pub use crate::worker::{KnownWorker, MadeWorker, WorkerRequest};
@@ -156,6 +160,8 @@ pub struct Engine {
     dispatcher: tokio::sync::Notify,
     /// Held by whoever changes a secret or the keys that secrets are sealed with.
     secret_writes: tokio::sync::Mutex<()>,
+    /// What inputs of tasks take on their way to workers, and outputs on their way from the worker inside the server.
+    memory: MemoryBudget,
     slots: OnceLock<Arc<dyn Slots>>,
     worker: runvoy_model::command::Worker,
 }
@@ -180,6 +186,7 @@ impl Engine {
             desk,
             dispatcher: tokio::sync::Notify::new(),
             secret_writes: tokio::sync::Mutex::default(),
+            memory: MemoryBudget::default(),
             slots: OnceLock::new(),
             worker,
         })
@@ -189,6 +196,11 @@ impl Engine {
     pub fn attach_worker(&self, slots: Arc<dyn Slots>) {
         let attached = self.slots.set(slots);
         debug_assert!(attached.is_ok(), "one worker lives in a server");
+    }
+
+    /// The memory budget of inputs and outputs, for the worker that lives in the same process.
+    pub const fn memory(&self) -> &MemoryBudget {
+        &self.memory
     }
 
     /// Another process may have left work: a hint, like every wake-up.
@@ -241,7 +253,7 @@ impl Engine {
             at: self.now(),
             actor: Actor::User { email: caller.email.clone() },
             request_id: caller.request_id.clone(),
-            audit: Some(Audit { action: action.to_owned(), from: caller.from.clone() }),
+            audit: Some(Audit { action: action.to_owned(), from: caller.from.clone(), ..Audit::default() }),
             authority: Some(Authority { email: caller.email.clone(), key_hash: caller.key_hash, role: caller.role }),
         }
     }

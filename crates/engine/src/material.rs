@@ -1,5 +1,7 @@
 //! What an attempt is given: the values of secrets, for the one that may have them, and what other tasks gave. The values leave this file only towards a worker that holds the lease.
 
+use std::sync::Arc;
+
 use runvoy_model::command::Fence;
 use runvoy_model::execution::Execution;
 use runvoy_model::name::Name;
@@ -26,11 +28,12 @@ impl Engine {
         if let Some(token) = execution.spec.git.as_ref().and_then(|git| git.token.as_ref()) {
             materials.git_token = Some(self.material(&execution, token).await?);
         }
-        materials.input = match self.task_input(&execution).await {
-            Ok(input) => input,
+        match self.task_input(&execution).await {
+            Ok(None) => {}
+            Ok(Some((input, reserved))) => (materials.input, materials.reserved) = (Some(input), reserved.map(Arc::new)),
             Err(EngineError::Unavailable(source)) => return Err(LeaseError::Unavailable(source)),
             Err(error) => return Err(LeaseError::Refused(format!("its input could not be put together: {error}"))),
-        };
+        }
         Ok(materials)
     }
 

@@ -5,7 +5,7 @@ use runvoy_model::command::Refusal;
 use runvoy_model::hex::hex;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::job::JobStatus;
-use runvoy_model::key::{check_key, key_hash, key_text};
+use runvoy_model::key::{check_new_key, key_hash, key_text};
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::role::{Action, Role};
 use runvoy_model::status::Status;
@@ -57,6 +57,8 @@ pub struct InviteRequest {
     pub role: String,
     /// A key that they have already; else they claim one.
     pub api_key: Option<String>,
+    /// They are invited although this server then runs no more commands.
+    pub confirm: bool,
     /// The client's own key for the request.
     pub idempotency_key: Option<String>,
 }
@@ -112,7 +114,7 @@ impl Engine {
         let role = role("role", &request.role)?;
         let brought = request.api_key.as_deref().filter(|key| !key.is_empty());
         if let Some(key) = brought {
-            check_key(key).map_err(|error| EngineError::invalid("api_key", format!("{error}; leave it out, and they claim one")))?;
+            check_new_key(key).map_err(|error| EngineError::invalid("api_key", format!("{error}; leave it out, and they claim one")))?;
             if Token::looks_like(key) {
                 return Err(EngineError::invalid("api_key", "looks like a token that somebody signed"));
             }
@@ -126,6 +128,7 @@ impl Engine {
                 (InvitedBy::Token(key_hash(&token), self.now().plus_ms(CLAIM_LIVES_MS)), Some(token))
             }
         };
+        self.refuse_second_user(request.confirm).await?;
         let change = Change::InviteUser(Invitation { email: email.clone(), role, by });
         let (record, repeated) = self.ports.store.change(self.user_step(caller, "users.create"), change, key).await?;
         if repeated && token.is_some() {

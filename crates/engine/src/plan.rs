@@ -1,13 +1,14 @@
 //! What a request would do, before it does anything: the image, the secrets, what the rules say. A run and a dry run ask the same.
 
 use runvoy_model::command::LockHeld;
+use runvoy_model::env_guard::is_guarded;
 use runvoy_model::git;
 use runvoy_model::image::{Image, Reference};
 use runvoy_model::name::Name;
 use runvoy_model::playbook::Playbook;
 use runvoy_model::record::{Body, Kind, Record};
 use runvoy_model::role::Action;
-use runvoy_model::rule::{Asked, Verdict, judge};
+use runvoy_model::rule::{Asked, Rule, Verdict, judge};
 use runvoy_model::secret::SecretUse;
 use runvoy_model::spec::{LOCAL_IMAGE, Spec};
 use runvoy_model::status::WaitingFor;
@@ -16,7 +17,7 @@ use crate::Engine;
 use crate::access::Caller;
 use crate::config::RunLimits;
 use crate::error::EngineError;
-use crate::request::{RunRequest, check_env};
+use crate::request::{RunRequest, check_env, not_empty};
 
 const MS_PER_HOUR: u64 = 3_600_000;
 /// No id of an image is longer: its reference, and a digest.
@@ -85,7 +86,7 @@ impl Engine {
         caller.may(Action::Run)?;
         let image = self.image_for(caller, request.image.as_deref()).await?;
         let image_id = image.as_ref().map_or(LOCAL_IMAGE, |image| image.image_id.as_str());
-        let spec = request.check(caller.role, image_id, self.git_reach())?;
+        let spec = request.check(image_id, self.git_reach())?;
         self.plan_spec(caller, spec, image, None).await
     }
 
@@ -100,9 +101,8 @@ impl Engine {
         let playbook = match &spec.playbook {
             // A playbook that was removed is not to be run any more.
             Some(playbook) => Some(self.playbook(caller, playbook.name.as_str(), Some(playbook.version)).await?),
-            // What an admin may set, whoever runs it again may not.
             None => {
-                check_env(&spec.env, caller.role)?;
+                check_env(&spec.env)?;
                 None
             }
         };
@@ -122,8 +122,13 @@ impl Engine {
         image: Option<Image>,
         playbook: Option<&Playbook>,
     ) -> Result<Plan, EngineError> {
-        let secret_keys = self.secret_keys(caller, &spec, playbook).await?;
         let rules = self.rules_seen_by(caller).await?;
+        // A playbook's environment is its author's.
+        let is_limited = playbook.is_none() && limits_commands(&rules, caller);
+        if is_limited && let Some(key) = spec.env.keys().find(|key| is_guarded(key)) {
+            return Err(EngineError::invalid(format!("env.{}", key.escape_default()), GUARDED));
+        }
+        let secret_keys = self.secret_keys(caller, &spec, playbook, is_limited).await?;
         // A token is given away as well, to whoever serves the repository.
         let token = spec.git.as_ref().and_then(|git| git.token.as_ref());
         let secrets: Vec<Name> = spec.secrets.iter().chain(token).cloned().collect();
@@ -143,7 +148,14 @@ impl Engine {
     }
 
     /// The variables of the secrets that an execution asks for. What a playbook asks for was granted by whoever pushed it.
-    async fn secret_keys(&self, caller: &Caller, spec: &Spec, playbook: Option<&Playbook>) -> Result<Vec<String>, EngineError> {
+    /// Whoever is limited sets no guarded variable with a secret of their own either.
+    async fn secret_keys(
+        &self,
+        caller: &Caller,
+        spec: &Spec,
+        playbook: Option<&Playbook>,
+        is_limited: bool,
+    ) -> Result<Vec<String>, EngineError> {
         let token = spec.git.as_ref().and_then(|git| git.token.as_ref());
         let mut keys: Vec<String> = Vec::with_capacity(spec.secrets.len());
         for (place, name) in spec.secrets.iter().chain(token).enumerate() {
@@ -168,6 +180,9 @@ impl Engine {
                 let message = format!("secret {name} becomes {}, which is set by something else too", secret.key_name);
                 return Err(EngineError::invalid("secrets", message));
             }
+            if is_limited && is_guarded(&secret.key_name) && secret.allows(caller.secret_user(), SecretUse::Change) {
+                return Err(EngineError::invalid("secrets", format!("secret {name} becomes {}, which {GUARDED}", secret.key_name)));
+            }
             keys.push(secret.key_name.clone());
         }
         Ok(keys)
@@ -175,7 +190,8 @@ impl Engine {
 
     /// The image that a text names: an id, a reference, or nothing for the default. `None` is the worker's own environment.
     pub(crate) async fn image_for(&self, caller: &Caller, text: Option<&str>) -> Result<Option<Image>, EngineError> {
-        let text = match text.filter(|text| !text.is_empty()) {
+        not_empty("image", text)?;
+        let text = match text {
             Some(text) => text.to_owned(),
             None => match self.default_image_for(caller).await? {
                 Some(id) => id,
@@ -229,6 +245,15 @@ impl Engine {
         let fits = images.iter().filter_map(Record::image).filter(|image| image.reference == reference);
         Ok(fits.max_by_key(|image| (default.as_ref() == Some(&image.image_id), image.created_at)).cloned())
     }
+}
+
+/// Why a variable is refused.
+pub(crate) const GUARDED: &str =
+    "changes what programs load or run, and rules limit your commands: leave it out, or ask an admin for a playbook that sets it";
+
+/// Whether rules limit which commands this caller runs.
+pub(crate) fn limits_commands(rules: &[Rule], caller: &Caller) -> bool {
+    rules.iter().any(|rule| rule.limits_commands() && rule.applies_to(&caller.subject()))
 }
 
 fn default_image(pointer: &[Record]) -> Option<String> {

@@ -105,8 +105,7 @@ impl Engine {
         request.lock_wait = run.lock_wait.or(request.lock_wait);
         let image = self.image_for(caller, request.image.as_deref()).await?;
         let image_id = image.as_ref().map_or(runvoy_model::spec::LOCAL_IMAGE, |image| image.image_id.as_str());
-        // Whoever pushed it was an admin: what it sets was theirs to set.
-        let mut spec = request.check(Role::Admin, image_id, self.git_reach())?;
+        let mut spec = request.check(image_id, self.git_reach())?;
         spec.env.extend(bound.env);
         spec.playbook = Some(PlaybookRef { name: playbook.name.clone(), version: playbook.version });
         let mut plan = self.plan_spec(caller, spec, image, Some(&playbook)).await?;
@@ -125,7 +124,7 @@ impl Engine {
             return Ok(execution);
         }
         let plan = self.plan_playbook(caller, name, run).await?;
-        self.submit_plan(caller, plan, key, "playbooks.run").await
+        self.submit_plan(caller, plan, key, ("playbooks.run", Some(name.to_owned()))).await
     }
 
     /// Whoever may neither run a playbook nor manage any does not hear of it; whoever only reads, reads all.

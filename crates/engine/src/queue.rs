@@ -18,6 +18,7 @@ use crate::Engine;
 use crate::access::Caller;
 use crate::error::EngineError;
 use crate::repeat::submit_key;
+use crate::subject::Subject;
 
 /// A request that names none looks no further after so many that may not run again: each is named in its answer.
 const MOST_REFUSED: usize = 100;
@@ -114,7 +115,7 @@ impl Engine {
             Wanted::Oldest(_) => self.oldest(caller, rest.clone()).await?,
         };
         if let Some(why) = &round.denied {
-            self.note_denied(caller, REDRIVE, why).await?;
+            self.note_denied(caller, REDRIVE, why, &Subject::default()).await?;
         }
         let letters = self.run_again(caller, round, key).await?;
         self.report(wanted, rest, letters).await

@@ -283,6 +283,7 @@ impl Watch {
                 extensions: seen.extensions,
                 message: "its worker has not been heard of; the command may have run in part or in full".into(),
                 log_end: 0,
+                with_server: false,
             }));
         }
         let unconfirmed = seen.terminating_since.is_some_and(|since| monotonic.saturating_sub(since) > self.kill_confirm);

@@ -99,7 +99,14 @@ impl Engine {
                 continue;
             }
             let message = "no process runs it any more".to_owned();
-            let reap = Reap { execution: id, lease: lease.id, extensions: lease.extensions, message: message.clone(), log_end: 0 };
+            let reap = Reap {
+                execution: id,
+                lease: lease.id,
+                extensions: lease.extensions,
+                message: message.clone(),
+                log_end: 0,
+                with_server: false,
+            };
             self.reap(reap).await?;
             seen.add(Area::Compute, "execution", id, message, Remedy::Repaired);
         }

@@ -19,7 +19,7 @@ impl Engine {
             }
             let message = "the server stopped while the command ran; the command was ended with it".into();
             let (lease, extensions) = (open.lease.id, open.lease.extensions);
-            self.reap(Reap { execution: open.execution, lease, extensions, message, log_end: 0 }).await?;
+            self.reap(Reap { execution: open.execution, lease, extensions, message, log_end: 0, with_server: true }).await?;
             reaped += 1;
         }
         Ok(reaped)

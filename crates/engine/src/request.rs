@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use runvoy_model::git::{self, GitSource};
-use runvoy_model::name::{ENV_NAME_PATTERN, Name, is_env_name, is_guarded_env_name, is_reserved_env_name};
-use runvoy_model::role::Role;
+use runvoy_model::name::{ENV_NAME_PATTERN, Name, is_env_name, is_reserved_env_name};
 use runvoy_model::rpc::{JOB_V1, PROTOCOL_LABEL, RpcParams};
 use runvoy_model::spec::{DEFAULT_PRIORITY, DEFAULT_QUEUE, LOCAL_IMAGE, Labels, MOST_LABELS, Spec, is_label_value};
 use serde::Serialize;
@@ -70,9 +69,10 @@ const MAX_KEY_CHARS: usize = 255;
 
 impl RunRequest {
     /// The spec, or the first field that is wrong.
-    pub(crate) fn check(&self, role: Role, image_id: &str, git: git::Reach) -> Result<Spec, EngineError> {
+    pub(crate) fn check(&self, image_id: &str, git: git::Reach) -> Result<Spec, EngineError> {
         self.check_command()?;
-        check_env(&self.env, role)?;
+        self.refuse_empty()?;
+        check_env(&self.env)?;
         self.check_size()?;
         let lock = self.lock.as_deref().map(|lock| name("lock", lock)).transpose()?;
         let lock_wait = seconds("lock_wait", self.lock_wait, 0)?;
@@ -117,6 +117,21 @@ impl RunRequest {
             }
         }
         Ok(())
+    }
+
+    /// Refuses a field that is there and empty: it comes from an unset variable, and must not run without its lock or repository.
+    fn refuse_empty(&self) -> Result<(), EngineError> {
+        let Self { image, lock, queue, git_repo, git_ref, git_path, git_token, .. } = self;
+        let fields = [
+            ("image", image),
+            ("lock", lock),
+            ("queue", queue),
+            ("git_repo", git_repo),
+            ("git_ref", git_ref),
+            ("git_path", git_path),
+            ("git_token", git_token),
+        ];
+        fields.into_iter().try_for_each(|(field, text)| not_empty(field, text.as_deref()))
     }
 
     /// Counted as the system counts: each text with its end and a pointer to it.
@@ -171,16 +186,15 @@ impl RunRequest {
     }
 
     fn checked_git(&self, reach: git::Reach) -> Result<Option<GitSource>, EngineError> {
-        let given = |field: &Option<String>| field.clone().filter(|text| !text.is_empty());
-        let Some(repo) = given(&self.git_repo) else {
+        let Some(repo) = self.git_repo.clone() else {
             let details = [("git_ref", &self.git_ref), ("git_path", &self.git_path), ("git_token", &self.git_token)];
-            return match details.into_iter().find(|(_, field)| given(field).is_some()) {
+            return match details.into_iter().find(|(_, field)| field.is_some()) {
                 Some((field, _)) => Err(EngineError::invalid(field, "means nothing without git_repo")),
                 None => Ok(None),
             };
         };
-        let token = given(&self.git_token).map(|token| name("git_token", &token)).transpose()?;
-        let source = GitSource { repo, reference: given(&self.git_ref), path: given(&self.git_path), token };
+        let token = self.git_token.as_deref().map(|token| name("git_token", token)).transpose()?;
+        let source = GitSource { repo, reference: self.git_ref.clone(), path: self.git_path.clone(), token };
         source.check(reach).map_err(|error| EngineError::invalid(error.field(), error.to_string()))?;
         Ok(Some(source))
     }
@@ -210,8 +224,8 @@ pub(crate) fn checked_key(key: Option<String>) -> Result<Option<String>, EngineE
     }
 }
 
-/// Whether a caller of this role may set this environment.
-pub(crate) fn check_env(env: &BTreeMap<String, String>, role: Role) -> Result<(), EngineError> {
+/// Whether this can be an environment. What its variables change is judged by the rules, in the plan.
+pub(crate) fn check_env(env: &BTreeMap<String, String>) -> Result<(), EngineError> {
     for (key, value) in env {
         let field = format!("env.{}", key.escape_default());
         if !is_env_name(key) {
@@ -219,9 +233,6 @@ pub(crate) fn check_env(env: &BTreeMap<String, String>, role: Role) -> Result<()
         }
         if is_reserved_env_name(key) {
             return Err(EngineError::invalid(field, "names beginning RUNVOY_ are the platform's own"));
-        }
-        if is_guarded_env_name(key) && role != Role::Admin {
-            return Err(EngineError::invalid(field, "changes what programs load; only an admin may set it"));
         }
         if value.contains('\0') {
             return Err(EngineError::invalid(field, "must not contain NUL"));
@@ -231,6 +242,14 @@ pub(crate) fn check_env(env: &BTreeMap<String, String>, role: Role) -> Result<()
         }
     }
     Ok(())
+}
+
+/// Refuses a text that is given and empty.
+pub(crate) fn not_empty(field: &str, text: Option<&str>) -> Result<(), EngineError> {
+    match text {
+        Some("") => Err(EngineError::invalid(field, "is empty: is a variable unset? Give it a value, or leave it out")),
+        _ => Ok(()),
+    }
 }
 
 fn name(field: &str, text: &str) -> Result<Name, EngineError> {
@@ -255,7 +274,7 @@ mod tests {
     fn refused(change: impl FnOnce(&mut RunRequest)) -> String {
         let mut request = RunRequest { command: "true".into(), ..RunRequest::default() };
         change(&mut request);
-        match request.check(Role::Developer, "local", git::Reach::Public) {
+        match request.check("local", git::Reach::Public) {
             Err(EngineError::Invalid { field, .. }) => field,
             other => panic!("expected a refusal, got {other:?}"),
         }
@@ -281,15 +300,36 @@ mod tests {
         assert_eq!(refused(|r| r.git_repo = Some("ext::sh -c id".into())), "git_repo");
         assert_eq!(refused(|r| r.git_ref = Some("main".into())), "git_ref");
         assert_eq!(refused(|r| drop(r.env.insert("1A".into(), "x".into()))), "env.1A");
-        assert_eq!(refused(|r| drop(r.env.insert("LD_PRELOAD".into(), "x".into()))), "env.LD_PRELOAD");
         assert_eq!(refused(|r| drop(r.env.insert("RUNVOY_USER".into(), "x".into()))), "env.RUNVOY_USER");
+    }
+
+    #[test]
+    fn a_field_that_is_given_and_empty_is_refused() {
+        let empty = || Some(String::new());
+        assert_eq!(refused(|r| r.lock = empty()), "lock");
+        assert_eq!(refused(|r| r.image = empty()), "image");
+        assert_eq!(refused(|r| r.queue = empty()), "queue");
+        assert_eq!(refused(|r| r.git_repo = empty()), "git_repo");
+        assert_eq!(refused(|r| r.secrets = vec![String::new()]), "secrets");
+        assert_eq!(refused(|r| drop(r.labels.insert(String::new(), "x".into()))), "labels.");
+        for field in ["git_ref", "git_path", "git_token"] {
+            let told = refused(|r| {
+                r.git_repo = Some("https://example.com/a.git".into());
+                match field {
+                    "git_ref" => r.git_ref = empty(),
+                    "git_path" => r.git_path = empty(),
+                    _ => r.git_token = empty(),
+                }
+            });
+            assert_eq!(told, field);
+        }
     }
 
     #[test]
     fn a_terminal_is_for_the_worker_s_own_environment_alone() {
         let request = RunRequest { command: "true".into(), terminal: true, ..RunRequest::default() };
-        assert!(request.check(Role::Developer, LOCAL_IMAGE, git::Reach::Public).expect("a spec").terminal);
-        let Err(EngineError::Invalid { field, message }) = request.check(Role::Developer, "tools-1", git::Reach::Public) else {
+        assert!(request.check(LOCAL_IMAGE, git::Reach::Public).expect("a spec").terminal);
+        let Err(EngineError::Invalid { field, message }) = request.check("tools-1", git::Reach::Public) else {
             panic!("an image has a terminal")
         };
         assert!(field == "terminal" && message.contains("tools-1"), "{field}: {message}");
@@ -312,7 +352,7 @@ mod tests {
         assert_eq!(refused(|r| r.args = Some(vec!["x".repeat(100_000); 11])), "args");
         assert_eq!(refused(|r| (r.args, r.env) = (Some(vec!["x".repeat(100_000); 5]), filled(6, 100_000))), "env");
         let request = RunRequest { command: "true".into(), env: filled(10, 100_000), ..RunRequest::default() };
-        assert!(request.check(Role::Developer, "local", git::Reach::Public).is_ok());
+        assert!(request.check("local", git::Reach::Public).is_ok());
     }
 
     #[test]
@@ -320,7 +360,7 @@ mod tests {
         let labels = |directory: &str| {
             let rpc = RpcParams { working_directory: Some(directory.to_owned()), ..RpcParams::default() };
             let request = RunRequest { command: "true".into(), rpc: Some(Box::new(rpc)), ..RunRequest::default() };
-            let spec = request.check(Role::Developer, "local", git::Reach::Public).expect("a spec");
+            let spec = request.check("local", git::Reach::Public).expect("a spec");
             assert_eq!(spec.rpc, request.rpc);
             spec.worker_labels
         };
@@ -333,12 +373,5 @@ mod tests {
         let plain = RunRequest { command: "true".into(), ..RunRequest::default() };
         let text = serde_json::to_string(&plain).expect("JSON");
         assert!(!text.contains("rpc") && !text.contains("terminal"), "{text}");
-    }
-
-    #[test]
-    fn an_admin_may_set_what_programs_load() {
-        let env = BTreeMap::from([("LD_PRELOAD".to_owned(), "x".to_owned())]);
-        let request = RunRequest { command: "true".into(), env, ..RunRequest::default() };
-        assert!(request.check(Role::Admin, "local", git::Reach::Public).is_ok());
     }
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use runvoy_model::change::{Change, NewSecret, SecretUpdate};
 use runvoy_model::command::Refusal;
-use runvoy_model::name::{ENV_NAME_PATTERN, Name, is_env_name, is_guarded_env_name, is_reserved_env_name};
+use runvoy_model::env_guard::is_guarded;
+use runvoy_model::name::{ENV_NAME_PATTERN, Name, is_env_name, is_reserved_env_name};
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::role::{Action, Role};
 use runvoy_model::seal::SealKey;
@@ -23,6 +24,7 @@ use crate::Engine;
 use crate::access::Caller;
 use crate::error::EngineError;
 use crate::repeat::submit_key;
+use crate::subject::Subject;
 
 const MAX_VALUE_BYTES: usize = 64 * 1024;
 const MAX_KEY_NAME_CHARS: usize = 128;
@@ -210,7 +212,8 @@ impl Engine {
             return Ok(secret);
         }
         let why = format!("secret {} is yours to use and not to change: ask {}, or an operator", secret.name, secret.created_by);
-        self.note_denied(caller, action, &why).await?;
+        let subject = Subject { target: Some(secret.name.to_string()), ..Subject::default() };
+        self.note_denied(caller, action, &why, &subject).await?;
         Err(EngineError::Denied { rule: None, why })
     }
 
@@ -258,7 +261,7 @@ fn check_key_name(key_name: &str, role: Role) -> Result<(), EngineError> {
     if is_reserved_env_name(key_name) {
         return wrong("names beginning RUNVOY_ are the platform's own".into());
     }
-    if is_guarded_env_name(key_name) && role != Role::Admin {
+    if is_guarded(key_name) && role != Role::Admin {
         return wrong(format!("{key_name} changes what programs load; only an admin may set it"));
     }
     Ok(())

@@ -26,9 +26,13 @@ pub struct WorkerRequest {
     pub role: Option<String>,
     /// The queues it may serve; empty means every queue.
     pub queues: Vec<String>,
+    /// What it is for; empty means nothing is said.
+    pub description: Option<String>,
     /// The client's own key for the request.
     pub idempotency_key: Option<String>,
 }
+
+const MAX_DESCRIPTION_CHARS: usize = 256;
 
 /// An account that was made or given another key.
 #[derive(Clone, PartialEq, Eq)]
@@ -133,14 +137,18 @@ impl Engine {
         if role != Role::Worker && !queues.is_empty() {
             return Err(EngineError::invalid("queues", "are for workers: who runs or reads is limited by rules"));
         }
+        let description = account_description(request)?;
         let public = api_key.is_none().then(|| key.shown());
         let mut asked = json!({"name": name, "queues": queues, "publicKey": public});
         if let Some(role) = &request.role {
             asked["role"] = json!(role);
         }
+        if let Some(description) = &description {
+            asked["description"] = json!(description);
+        }
         let submit = submit_key(caller, request.idempotency_key.as_deref(), action, &asked)?;
         let id = WorkerAccountId(self.ports.ids.next_id());
-        let change = Change::CreateWorker(Box::new(NewWorker { name: name.clone(), id, role, queues, key }));
+        let change = Change::CreateWorker(Box::new(NewWorker { name: name.clone(), id, role, queues, key, description }));
         let (record, repeated) = self.ports.store.change(self.user_step(caller, action), change, submit).await?;
         if api_key.is_some() {
             shown_once(&name, repeated)?;
@@ -165,6 +173,15 @@ fn account_role(request: &WorkerRequest) -> Result<Role, EngineError> {
         let words = Role::OF_KEYS.map(Role::as_str);
         EngineError::invalid("role", format!("must be one of {}", words.join(", ")))
     })
+}
+
+fn account_description(request: &WorkerRequest) -> Result<Option<String>, EngineError> {
+    let Some(text) = request.description.as_deref().map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
+    if text.chars().count() > MAX_DESCRIPTION_CHARS || text.chars().any(char::is_control) {
+        let message = format!("must have at most {MAX_DESCRIPTION_CHARS} characters on one line, without control characters");
+        return Err(EngineError::invalid("description", message));
+    }
+    Ok(Some(text.to_owned()))
 }
 
 fn account_queues(texts: &[String]) -> Result<Vec<Name>, EngineError> {

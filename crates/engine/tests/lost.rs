@@ -127,6 +127,8 @@ async fn what_is_lost_is_not_run_again() {
 async fn a_task_is_judged_by_what_its_job_would_run_again() {
     let play = Play::new();
     let (ada, bob) = (play.stage.admitted(ADA, Role::Admin).await, play.stage.admitted("bob@example.com", Role::Operator).await);
+    let rule = serde_json::json!({"name": "guarded", "effect": "deny", "commands": ["rm *"]});
+    play.engine.put_rule(&ada, serde_json::from_value(rule).expect("a rule"), None).await.expect("it is put");
     let env = [("LD_PRELOAD".to_owned(), "/lib/x.so".to_owned())].into();
     let run = RunRequest { env, retries: Some(1), ..command("false") };
     let tasks = vec![TaskRequest { task_id: "a".into(), run, ..TaskRequest::default() }];

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use runvoy_model::chain::ChainHead;
 use runvoy_model::event::{Entity, EntityType};
 use runvoy_model::execution::Execution;
-use runvoy_model::fold::{Comparison, ExecutionFold, Impossible, JobCheck, Mismatch, compare_lock};
+use runvoy_model::fold::{Comparison, ExecutionFold, Impossible, JobCheck, Mismatch, RecordCheck, compare_lock};
 use runvoy_model::job::{Job, Node, Phase};
 use runvoy_model::verify::{ChainCheck, TreeCheck, Verdict};
 use runvoy_model::witness::Witness;
@@ -76,6 +76,14 @@ impl AuditTrail for MemoryStore {
         for lock in state.locks.values().filter(|lock| lock.holder.is_some()) {
             let holder = whole.iter().find(|(execution, _)| lock.is_held_by(execution.id));
             found.add(compare_lock(lock, holder.map(|(execution, fold)| (*execution, fold))));
+        }
+        let mut records = RecordCheck::default();
+        state.events.iter().for_each(|(place, event)| records.event(*place, event));
+        for record in state.records.values() {
+            found.add(records.record(record).map_err(|bad| Mismatch::from(*bad)));
+        }
+        if let Some(bad) = records.finish() {
+            found.add(Err(bad.into()));
         }
         Ok(found)
     }

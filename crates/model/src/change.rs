@@ -178,6 +178,8 @@ pub struct NewWorker {
     pub queues: Vec<Name>,
     /// What proves it.
     pub key: WorkerKey,
+    /// What it is for.
+    pub description: Option<String>,
 }
 
 /// An image that commands may run in.
@@ -239,7 +241,7 @@ pub struct Checkpoint {
 }
 
 /// Somebody wanted what they may not.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Denied {
     /// Who.
     pub email: String,
@@ -247,6 +249,10 @@ pub struct Denied {
     pub code: String,
     /// Why not.
     pub why: String,
+    /// What they wanted to run or to end, masked.
+    pub command: Option<String>,
+    /// What they wanted it of: an execution, a job, a playbook.
+    pub target: Option<String>,
 }
 
 /// What an idempotency key was used to make.

@@ -126,6 +126,8 @@ pub struct OpenJob {
     pub nodes: Vec<Node>,
     /// What `Job Created` tells: the tasks, or where they lie.
     pub told: Payload,
+    /// [`crate::digest::of_tasks`] of all of its tasks, also of those that were staged before.
+    pub digest: Option<[u8; 32]>,
     /// The client's own key for it.
     pub key: Option<SubmitKey>,
 }
@@ -143,6 +145,8 @@ pub struct OpenTasks {
     pub nodes: Vec<Node>,
     /// What `Job Tasks Added` tells: the tasks, or where they lie.
     pub told: Payload,
+    /// [`crate::digest::of_tasks`] of all of its tasks, also of those that were staged before.
+    pub digest: Option<[u8; 32]>,
     /// The client's own key for it.
     pub key: Option<SubmitKey>,
 }
@@ -349,6 +353,8 @@ pub struct Reap {
     pub message: String,
     /// The number of the last log record found.
     pub log_end: u64,
+    /// The attempt ended together with the server that ran it.
+    pub with_server: bool,
 }
 
 impl EndAttempt {

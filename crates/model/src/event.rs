@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::chain::canonical_json;
+use crate::digest;
 use crate::id::{ExecutionId, Id, JobId};
 use crate::time::UnixMs;
 
@@ -269,6 +270,8 @@ impl Event {
             context.clone_from(own);
         }
         context.insert("environment".into(), Value::String(scope.environment.clone()));
+        let mut properties = self.properties.clone();
+        digest::strip(&mut properties);
         json!({
             "PK": tenant,
             "SK": format!("{time}#EVENT#{}", hyphenated(self.id)),
@@ -294,7 +297,7 @@ impl Event {
             "receivedAt": at,
             "number": self.number,
             "context": context,
-            "properties": self.properties,
+            "properties": properties,
         })
     }
 }

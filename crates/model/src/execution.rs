@@ -75,6 +75,9 @@ pub struct Execution {
     /// What kind of failure its last one was, where it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_category: Option<Category>,
+    /// How many attempts in a row ended together with the server that ran them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub server_deaths: u32,
     /// Where its work goes on, where it was a dead letter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redriven: Option<RedrivenAs>,
@@ -82,6 +85,11 @@ pub struct Execution {
     pub chain: ChainHead,
     /// Rises by one with every change.
     pub version: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 fn missing_spec() -> Spec {

@@ -1,15 +1,17 @@
 //! State derived from events alone, and its comparison with the state that is kept beside them: of an execution ([`ExecutionFold`]), of a job
-//! and its tasks ([`JobCheck`]), of locks. Pending and starting count as one, for no event tells them apart. Fed one by one by whoever reads a
+//! and its tasks ([`JobCheck`]), of locks, of records ([`RecordCheck`]). Pending and starting count as one, for no event tells them apart. Fed one by one by whoever reads a
 //! store; never reads one itself, and remembers one execution or one job at a time.
 
 mod execution;
 mod job;
 mod mismatch;
+mod record;
 mod task;
 
 pub use execution::{ExecutionFold, compare_lock};
 pub use job::JobCheck;
 pub use mismatch::{Comparison, Mismatch};
+pub use record::RecordCheck;
 
 use crate::event::{Event, EventType};
 use crate::status::Status;

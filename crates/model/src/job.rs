@@ -18,6 +18,14 @@ pub const DEFAULT_TASK_RETRIES: u32 = 2;
 /// What is larger goes to the blob store and is passed by reference.
 pub const MOST_INLINE_BYTES: usize = 200 * 1024;
 
+/// What would take more memory than this as a tree of values goes to the blob store too: pages of tasks and events hold many of them.
+pub const MAX_INLINE_OPENED_BYTES: usize = 2 << 20;
+
+/// Whether JSON of this many bytes, which takes so many as a tree of values, is kept inline.
+pub const fn fits_inline(text_bytes: usize, opened_bytes: usize) -> bool {
+    text_bytes <= MOST_INLINE_BYTES && opened_bytes <= MAX_INLINE_OPENED_BYTES
+}
+
 /// Where a job stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]

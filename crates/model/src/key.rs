@@ -12,6 +12,9 @@ const SHOWN_CHARS: usize = 11;
 /// A key of somebody's own making has so many characters.
 const BROUGHT_CHARS: std::ops::RangeInclusive<usize> = 32..=256;
 
+/// A key of somebody's own making must take so many bits to guess, by estimate. The estimate is low: 32 random hexadecimal digits, 128 bits, come to 60 to 110.
+const MIN_BITS: f64 = 54.0;
+
 /// A text that nobody can have for a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidKey {
@@ -21,6 +24,9 @@ pub enum InvalidKey {
     /// It is too short, too long, or no plain text.
     #[error("must have {} to {} printable ASCII characters without spaces", BROUGHT_CHARS.start(), BROUGHT_CHARS.end())]
     Unfit,
+    /// It could be guessed.
+    #[error("is too easy to guess: use random characters, such as those of `openssl rand -hex 32`")]
+    Guessable,
 }
 
 /// The text of a key, from 256 random bits.
@@ -48,6 +54,50 @@ pub fn check_key(text: &str) -> Result<(), InvalidKey> {
         false if BROUGHT_CHARS.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(()),
         false => Err(InvalidKey::Unfit),
     }
+}
+
+/// Whether a text may become somebody's key: as [`check_key`], and a key of their own making must look random. Keys that exist already are not judged so.
+pub fn check_new_key(text: &str) -> Result<(), InvalidKey> {
+    check_key(text)?;
+    if text.starts_with(PREFIX) || estimated_bits(text.as_bytes()) >= MIN_BITS { Ok(()) } else { Err(InvalidKey::Guessable) }
+}
+
+/// About how many bits it takes to guess a text: the lesser of what its single characters and its steps from one character to the next tell. A repeated
+/// part counts once, a run such as `abcd` or `4321` as one character, and plain words as words.
+fn estimated_bits(text: &[u8]) -> f64 {
+    let unrepeated = unrepeated(text);
+    let runs = unrepeated.windows(2).filter(|pair| matches!(i16::from(pair[1]) - i16::from(pair[0]), -1..=1)).count();
+    let surprising = (unrepeated.len() - runs) as f64;
+    // Letters alone, in words: English has little more than one bit a letter.
+    let is_wordy = has_word(unrepeated);
+    let per_char = shannon_bits(unrepeated).min(if is_wordy { 1.5 } else { 8.0 });
+    surprising * per_char
+}
+
+/// Bits a character, by how often each occurs.
+fn shannon_bits(text: &[u8]) -> f64 {
+    let mut counts = [0_u32; 256];
+    text.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
+    let length = text.len() as f64;
+    let share = |count: &u32| f64::from(*count) / length;
+    counts.iter().filter(|count| **count > 0).map(|count| -share(count) * share(count).log2()).sum()
+}
+
+/// The shortest beginning of which the whole is a repetition.
+fn unrepeated(text: &[u8]) -> &[u8] {
+    let is_period = |period: &usize| text.iter().skip(*period).zip(text).all(|(later, earlier)| later == earlier);
+    let period = (1..=text.len() / 2).find(is_period).unwrap_or(text.len());
+    &text[..period]
+}
+
+/// Whether it is made of words: long stretches of letters of one case in which vowels and consonants take turns as in words.
+fn has_word(text: &[u8]) -> bool {
+    let is_vowel = |byte: &u8| b"aeiouy".contains(&byte.to_ascii_lowercase());
+    let letters = text.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+    let vowels = text.iter().filter(|byte| is_vowel(byte)).count();
+    let digits = text.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let upper = text.iter().filter(|byte| byte.is_ascii_uppercase()).count();
+    upper.min(letters - upper) * 5 <= letters && letters * 4 >= text.len() * 3 && digits * 12 < text.len() && vowels * 10 >= letters * 3
 }
 
 /// What is stored of a key.
@@ -103,6 +153,30 @@ mod tests {
             assert_eq!(check_key(&unfit), Err(InvalidKey::Unfit), "{unfit}");
         }
         assert_eq!(check_key(&format!("rv_{}", "x".repeat(49))), Err(InvalidKey::Damaged), "a slip in one of ours is told at once");
+    }
+
+    #[test]
+    fn security_01_a_brought_key_must_not_be_easy_to_guess() {
+        let guessable = [
+            "x".repeat(32),
+            "!~".repeat(128),
+            "0123456789abcdef0123456789abcdef".into(),
+            "abcdefghijklmnopqrstuvwxyz0123456789".into(),
+            "password".repeat(4),
+            "correct-horse-battery-staple-and-so".into(),
+            "11111111111111111111111111111112".into(),
+        ];
+        for key in guessable {
+            assert_eq!(check_new_key(&key), Err(InvalidKey::Guessable), "{key}");
+        }
+        for n in 0..1_000_u32 {
+            let random: [u8; 32] = Sha256::digest(n.to_be_bytes()).into();
+            let hex: String = random[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+            for good in [hex, base64url(&random[..24]), base64url(&random)] {
+                assert_eq!(check_new_key(&good), Ok(()), "{good}: {}", estimated_bits(good.as_bytes()));
+            }
+        }
+        assert_eq!(check_new_key(&key_text(&[1; 32])), Ok(()), "keys of ours are random");
     }
 
     #[test]

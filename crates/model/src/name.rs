@@ -53,35 +53,6 @@ pub fn is_env_name(text: &str) -> bool {
     bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_') && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// Variables that change what a program loads or runs. Only an admin may set them.
-pub fn is_guarded_env_name(name: &str) -> bool {
-    const EXACT: [&str; 22] = [
-        "BASHOPTS",
-        "BASH_ENV",
-        "ENV",
-        "GCONV_PATH",
-        "GLIBC_TUNABLES",
-        "IFS",
-        "JAVA_TOOL_OPTIONS",
-        "JDK_JAVA_OPTIONS",
-        "NODE_OPTIONS",
-        "NODE_PATH",
-        "PATH",
-        "PERL5LIB",
-        "PERL5OPT",
-        "PROMPT_COMMAND",
-        "PS4",
-        "PYTHONHOME",
-        "PYTHONPATH",
-        "PYTHONSTARTUP",
-        "RUBYLIB",
-        "RUBYOPT",
-        "SHELLOPTS",
-        "_JAVA_OPTIONS",
-    ];
-    EXACT.contains(&name) || ["LD_", "DYLD_", "GIT_", "BASH_FUNC_"].iter().any(|prefix| name.starts_with(prefix))
-}
-
 /// Variables that the platform itself sets; nobody may set them in a request.
 pub fn is_reserved_env_name(name: &str) -> bool {
     name.starts_with("RUNVOY_") && !name.starts_with("RUNVOY_USER_")
@@ -98,16 +69,6 @@ mod tests {
         }
         for bad in ["", "-a", ".a", "a b", "a\n", "ü", "a:b", &"a".repeat(129)] {
             assert!(Name::new(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn variables_that_load_code_are_guarded() {
-        for name in ["LD_PRELOAD", "PATH", "BASH_ENV", "GIT_SSH_COMMAND", "NODE_OPTIONS"] {
-            assert!(is_guarded_env_name(name), "{name}");
-        }
-        for name in ["HOME", "TF_VAR_region", "LANG"] {
-            assert!(!is_guarded_env_name(name), "{name}");
         }
     }
 

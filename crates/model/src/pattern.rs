@@ -52,6 +52,17 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     p[i..].iter().all(|byte| *byte == b'*')
 }
 
+/// A regular expression that fits the whole text or not at all. Its matching time is linear in the text.
+pub fn whole_regex(pattern: &str) -> Result<regex::Regex, String> {
+    check(pattern).map_err(|error| error.to_string())?;
+    let build = |text: &str| regex::RegexBuilder::new(text).size_limit(MAX_REGEX_BYTES).build();
+    // On its own first: `a)|(b` is none, but would be one inside the group.
+    build(pattern).and_then(|_| build(&format!(r"\A(?:{pattern})\z"))).map_err(|error| format!("is no regular expression: {error}"))
+}
+
+/// What a compiled regular expression takes at most.
+const MAX_REGEX_BYTES: usize = 1 << 20;
+
 /// Bytes of the character that begins with this byte.
 const fn width(first: u8) -> usize {
     match first {

@@ -1,6 +1,8 @@
 //! Playbooks on the server: commands that somebody trusted wrote down, with parameters that are checked and passed as data. Whoever is limited to
 //! named ones can run those and nothing else.
 
+mod template;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +13,8 @@ use crate::name::Name;
 use crate::pattern;
 use crate::secret::Secret;
 use crate::time::UnixMs;
+
+use self::template::Part;
 
 /// One version of a playbook.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -77,7 +81,7 @@ pub struct PlaybookBody {
     pub description: Option<String>,
     /// A shell command; or, where there are `args`, a program.
     pub command: String,
-    /// Arguments; one that is just `{{name}}` is that parameter's value, whole.
+    /// Arguments. `{{name}}` in one is that parameter's value; each stays one argument, whatever the value is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Vec<String>>,
     /// The image; absent means the default.
@@ -152,6 +156,22 @@ pub struct Parameter {
     /// For choices: which.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
+    /// For texts: a regular expression that the whole text must match.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regex: Option<String>,
+    /// What a value may hold that is refused otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<Allowance>,
+}
+
+/// What a value holds only where its parameter allows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Allowance {
+    /// A `-` at its beginning: a program would read the value as an option.
+    LeadingDash,
+    /// Control characters, line breaks and tabs among them.
+    Control,
 }
 
 /// What a parameter may be.
@@ -212,10 +232,12 @@ impl PlaybookBody {
             parameter.check(&field)?;
         }
         for arg in self.args.iter().flatten() {
-            if let Some(name) = placeholder(arg)
-                && !self.parameters.contains_key(name)
-            {
-                return Err(invalid("args", format!("there is no parameter {}", name.escape_default())));
+            for part in template::parts(arg) {
+                if let Part::Parameter(name) = part
+                    && !self.parameters.contains_key(name)
+                {
+                    return Err(invalid("args", format!("there is no parameter {}", name.escape_default())));
+                }
             }
         }
         Ok(())
@@ -237,10 +259,7 @@ impl PlaybookBody {
             };
             values.insert(name.as_str(), value);
         }
-        let fill = |arg: &String| match placeholder(arg) {
-            Some(name) => values.get(name).unwrap_or(arg).clone(),
-            None => arg.clone(),
-        };
+        let fill = |arg: &String| template::fill(arg, &values);
         let args = self.args.as_ref().map(|args| args.iter().map(fill).collect());
         let env = values.iter().map(|(name, value)| (format!("{ENV_PREFIX}{}", name.to_ascii_uppercase()), value.clone())).collect();
         Ok(Bound { args, env })
@@ -249,13 +268,13 @@ impl PlaybookBody {
 
 impl Parameter {
     fn check(&self, field: &str) -> Result<(), InvalidPlaybook> {
-        let texts = self.pattern.is_some() || self.max_length.is_some();
+        let texts = self.pattern.is_some() || self.max_length.is_some() || self.regex.is_some();
         let numbers = self.min.is_some() || self.max.is_some();
         let misplaced = match self.kind {
             ParameterKind::String if numbers => Some("min and max are for integers"),
-            ParameterKind::Integer if texts => Some("pattern and max_length are for strings"),
+            ParameterKind::Integer if texts => Some("pattern, regex and max_length are for strings"),
             ParameterKind::Boolean | ParameterKind::Choice if texts || numbers => {
-                Some("pattern, max_length, min and max mean nothing here")
+                Some("pattern, regex, max_length, min and max mean nothing here")
             }
             _ if self.kind != ParameterKind::Choice && !self.choices.is_empty() => Some("choices are for the type choice"),
             ParameterKind::Choice if self.choices.is_empty() || self.choices.len() > 256 => Some("1 to 256 choices are needed"),
@@ -267,6 +286,9 @@ impl Parameter {
         }
         if let Some(text) = &self.pattern {
             pattern::check(text).map_err(|error| invalid(field, error.to_string()))?;
+        }
+        if let Some(text) = &self.regex {
+            pattern::whole_regex(text).map_err(|why| invalid(&format!("{field}.regex"), why))?;
         }
         if let Some(default) = &self.default {
             self.text_of(&format!("{field}.default"), default)?;
@@ -291,6 +313,10 @@ impl Parameter {
                     let bound = |bound: Option<i64>, open: &str| bound.map_or_else(|| open.to_owned(), |bound| bound.to_string());
                     return Err(invalid(field, format!("must be from {} to {}", bound(self.min, "any"), bound(self.max, "any"))));
                 }
+                // A negative number looks like an option: the author says that one is meant.
+                if number < 0 && self.min.is_none_or(|min| min >= 0) && !self.allow.contains(&Allowance::LeadingDash) {
+                    return Err(wrong("must not be negative: the playbook allows it with a negative min, or with allow: [leading_dash]"));
+                }
                 Ok(number.to_string())
             }
             (ParameterKind::String, _) => Err(wrong("must be a text")),
@@ -301,11 +327,29 @@ impl Parameter {
         if text.contains('\0') || text.len() > MOST_VALUE_BYTES {
             return Err(invalid(field, format!("must not contain NUL and be at most {MOST_VALUE_BYTES} bytes")));
         }
+        if text.starts_with('-') && !self.allow.contains(&Allowance::LeadingDash) {
+            return Err(invalid(
+                field,
+                "must not begin with '-', which programs read as an option: the playbook allows it with allow: [leading_dash]",
+            ));
+        }
+        if text.chars().any(char::is_control) && !self.allow.contains(&Allowance::Control) {
+            return Err(invalid(
+                field,
+                "must not contain control characters or line breaks: the playbook allows them with allow: [control]",
+            ));
+        }
         if let Some(most) = self.max_length.filter(|most| text.chars().count() > *most as usize) {
             return Err(invalid(field, format!("at most {most} characters")));
         }
         if let Some(wanted) = self.pattern.as_deref().filter(|wanted| !pattern::matches(wanted, text)) {
             return Err(invalid(field, format!("must match {wanted}")));
+        }
+        if let Some(wanted) = &self.regex {
+            let regex = pattern::whole_regex(wanted).map_err(|why| invalid(&format!("{field}.regex"), why))?;
+            if !regex.is_match(text) {
+                return Err(invalid(field, format!("must match the regular expression {wanted}")));
+            }
         }
         Ok(text.to_owned())
     }
@@ -313,11 +357,6 @@ impl Parameter {
 
 fn invalid(field: &str, message: impl Into<String>) -> InvalidPlaybook {
     InvalidPlaybook { field: field.to_owned(), message: message.into() }
-}
-
-/// The parameter that an argument stands for.
-fn placeholder(arg: &str) -> Option<&str> {
-    arg.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")).map(str::trim)
 }
 
 fn is_parameter_name(text: &str) -> bool {
@@ -328,73 +367,4 @@ fn is_parameter_name(text: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn playbook(parameters: Value) -> PlaybookBody {
-        let args = json!(["deploy", "{{ region }}", "x{{region}}"]);
-        serde_json::from_value(json!({"command": "tool", "args": args, "parameters": parameters})).expect("a playbook")
-    }
-
-    fn given(values: Value) -> BTreeMap<String, Value> {
-        serde_json::from_value(values).expect("a map")
-    }
-
-    #[test]
-    fn a_value_is_one_whole_argument_and_a_variable_and_never_part_of_a_text() {
-        let body = playbook(json!({"region": {"type": "string"}, "count": {"type": "integer", "default": 2}}));
-        body.check().expect("it makes sense");
-        let hostile = "eu; rm -rf / $(id) `id` \n\"'";
-        let bound = body.bind(&given(json!({"region": hostile}))).expect("any text");
-        assert_eq!(bound.args, Some(vec!["deploy".into(), hostile.into(), "x{{region}}".into()]));
-        assert_eq!(bound.env["RUNVOY_PARAM_REGION"], hostile);
-        assert_eq!(bound.env["RUNVOY_PARAM_COUNT"], "2");
-    }
-
-    #[test]
-    fn values_are_what_their_parameter_says() {
-        let body = playbook(json!({
-            "region": {"type": "choice", "choices": ["eu", "us"], "default": "eu"},
-            "n": {"type": "integer", "min": 1, "max": 5, "default": 1},
-            "sure": {"type": "boolean", "default": false},
-            "tag": {"type": "string", "pattern": "v*", "max_length": 4, "default": "v1"},
-        }));
-        body.check().expect("it makes sense");
-        for good in [json!({}), json!({"region": "us", "n": "5", "sure": "true", "tag": "v123"}), json!({"n": 3, "sure": true})] {
-            body.bind(&given(good)).expect("good values");
-        }
-        let refused = [
-            (json!({"region": "asia"}), "parameters.region"),
-            (json!({"n": 6}), "parameters.n"),
-            (json!({"n": "2x"}), "parameters.n"),
-            (json!({"n": 1.5}), "parameters.n"),
-            (json!({"sure": "yes"}), "parameters.sure"),
-            (json!({"tag": "1"}), "parameters.tag"),
-            (json!({"tag": "v1234"}), "parameters.tag"),
-            (json!({"tag": 1}), "parameters.tag"),
-            (json!({"other": 1}), "parameters.other"),
-        ];
-        for (values, field) in refused {
-            assert_eq!(body.bind(&given(values.clone())).expect_err("a bad value").field, field, "{values}");
-        }
-        let needed = playbook(json!({"region": {"type": "string"}}));
-        assert_eq!(needed.bind(&given(json!({}))).expect_err("it must be given").field, "parameters.region");
-    }
-
-    #[test]
-    fn a_playbook_that_makes_no_sense_is_refused() {
-        for parameters in [
-            json!({}),
-            json!({"Region": {"type": "string"}}),
-            json!({"region": {"type": "choice"}}),
-            json!({"region": {"type": "string", "min": 1}}),
-            json!({"region": {"type": "integer", "min": 2, "max": 1}}),
-            json!({"region": {"type": "integer", "default": "x"}}),
-            json!({"region": {"type": "boolean", "choices": ["a"]}}),
-        ] {
-            assert!(playbook(parameters.clone()).check().is_err(), "{parameters}");
-        }
-    }
-}
+mod tests;

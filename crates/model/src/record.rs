@@ -140,6 +140,12 @@ impl Kind {
         !matches!(self, Self::Incident)
     }
 
+    /// Whether the digest of its body enters the event that writes it. Counters are told by the number of their events; incidents and permits
+    /// come and go without an event, and nobody's right rests on them.
+    pub const fn is_bound(self) -> bool {
+        !matches!(self, Self::Ledger | Self::Health | Self::Incident | Self::Permits)
+    }
+
     /// The kind whose events have this entity.
     pub fn of(entity: EntityType) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.entity() == Some(entity))

@@ -95,6 +95,9 @@ const fn of_signal(signal: i32) -> Category {
     }
 }
 
+/// So many attempts in a row may end together with the server that ran them. Then the execution is not retried: its command may be what ends the server.
+pub const MAX_SERVER_DEATHS: u32 = 3;
+
 const FIRST_BACKOFF_MS: u64 = 1_000;
 /// No wait before an attempt is longer than this.
 pub const LONGEST_BACKOFF_MS: u64 = 5 * 60 * 1_000;

@@ -194,6 +194,12 @@ impl Rule {
         names_them || subject.role != Role::Admin && (!self.has_subject() || lists_them())
     }
 
+    /// Whether it limits which commands its subjects run. An allow of everything limits nothing.
+    pub fn limits_commands(&self) -> bool {
+        let allows_all = self.effect == Effect::Allow && self.commands.iter().any(|pattern| pattern == "*");
+        self.lists(Dimension::Playbooks) || self.lists(Dimension::Commands) && !allows_all
+    }
+
     /// Whether it says to whom it applies.
     fn has_subject(&self) -> bool {
         !(self.users.is_empty() && self.groups.is_empty() && self.roles.is_empty())

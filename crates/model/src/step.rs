@@ -98,10 +98,16 @@ pub struct Authority {
 }
 
 /// What is kept about a call through an API.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Audit {
     /// What was called: `executions.run`, `executions.kill`, `locks.release`.
     pub action: String,
     /// The address it came from.
     pub from: String,
+    /// What is run or ended by it, masked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// What it was asked of, where that is not what the event is about: the execution that is run again, the playbook that is run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
 }

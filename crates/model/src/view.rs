@@ -5,6 +5,7 @@ use crate::bound;
 use crate::chain::AuditKey;
 use crate::change::Made;
 use crate::command::{Answer, Receipt, SubmitKey};
+use crate::digest;
 use crate::event::{Entity, Event, EventType};
 use crate::execution::Execution;
 use crate::id::{ExecutionId, JobId};
@@ -214,14 +215,23 @@ impl Writes {
 
     /// Numbers the events, holds each to its size and depth ([`bound`]), links them to their entities' chains and makes the receipt; the answer shows what is written. Called once, last.
     pub fn seal(&mut self, key: &AuditKey, answer: &mut Answer) {
+        self.bind_records();
         for event in &mut self.events {
             let execution = self.executions.iter_mut().find(|execution| event.entity == Entity::task(execution.id));
             let record = self.records.iter_mut().find(|record| record.entity().as_ref() == Some(&event.entity));
             let job = self.jobs.iter_mut().find(|job| event.entity == Entity::job(job.id));
+            let body = match (event.kind, &execution, &job) {
+                (EventType::TaskPending, Some(execution), _) if execution.version == 1 => Some(digest::of_execution(execution)),
+                (EventType::JobCreated, _, Some(job)) => Some(digest::of_job(job)),
+                _ => None,
+            };
             let chain = execution.map(|execution| &mut execution.chain).or(record.map(|record| &mut record.chain));
             let chain = chain.or(job.map(|job| &mut job.chain));
             let chain = chain.expect("an event is written together with what it is about");
             bound::level(&mut event.properties, bound::MOST_EVENT_DEPTH);
+            if let Some(body) = body {
+                event.properties[digest::BODY] = body.into();
+            }
             let mut canonical = event.canonical();
             if canonical.len() > bound::MOST_EVENT_BYTES {
                 bound::cut(&mut event.properties, MOST_INLINE_BYTES);
@@ -249,6 +259,18 @@ impl Writes {
             }
         }
         self.receipt = self.receipt_for(answer);
+    }
+
+    /// Puts the digest of every record into the event that is about it; of one that has no events of its own, into the first of the step.
+    fn bind_records(&mut self) {
+        for record in self.records.iter().filter(|record| record.kind.is_bound()) {
+            let own = record.entity().and_then(|own| self.events.iter().position(|event| event.entity == own));
+            let event = own.or_else(|| self.events.iter().position(|event| event.kind.is_chained()));
+            debug_assert!(event.is_some(), "{} {} is written without an event", record.kind.as_str(), record.name);
+            if let Some(event) = event {
+                digest::add(&mut self.events[event].properties, digest::key(record), digest::of_record(record));
+            }
+        }
     }
 
     fn receipt_for(&self, answer: &Answer) -> Option<Receipt> {

@@ -36,6 +36,9 @@ pub struct WorkerAccount {
     pub queues: Vec<Name>,
     /// What proves it.
     pub key: WorkerKey,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// Since when it has this key.
     pub keyed_at: UnixMs,
     /// Who made it.
@@ -175,6 +178,7 @@ mod tests {
             role: Role::Worker,
             queues: Vec::new(),
             key: WorkerKey::Secret { hash: [7; 32], prefix: "rv_12345678".into() },
+            description: None,
             keyed_at: UnixMs(5),
             created_by: "ana@x".into(),
             created_at: UnixMs(5),

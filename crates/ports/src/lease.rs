@@ -1,5 +1,6 @@
 //! The seam between a worker and whoever hands out work: in-process inside the server, RPC elsewhere.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
@@ -9,6 +10,8 @@ use runvoy_model::id::ExecutionId;
 use runvoy_model::job::Payload;
 use runvoy_model::log::Block;
 use runvoy_model::name::Name;
+
+use crate::memory::Reservation;
 
 /// Why a worker's call was not answered as it hoped.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +55,8 @@ pub struct Materials {
     pub git_token: Option<Material>,
     /// The JSON that a task finds in the file that `RUNVOY_INPUT` names.
     pub input: Option<Vec<u8>>,
+    /// The memory that was reserved for the input: held until the input is in its file, or on its way elsewhere.
+    pub reserved: Option<Arc<Reservation>>,
 }
 
 /// One secret, opened.

@@ -7,6 +7,7 @@ pub mod event;
 pub mod job;
 pub mod lease;
 pub mod log;
+pub mod memory;
 pub mod queue;
 pub mod record;
 pub mod roster;

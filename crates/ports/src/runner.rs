@@ -178,6 +178,26 @@ pub enum Containment {
     Weak,
 }
 
+/// One thing that keeps commands apart, and whether it is in force.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Protection {
+    /// Its name, such as `seccomp`.
+    pub name: String,
+    /// Whether it is in force.
+    pub state: ProtectionState,
+}
+
+/// Whether a protection is in force.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum ProtectionState {
+    /// It is.
+    On,
+    /// A setting turned it off.
+    Off,
+    /// It does not work here, and why.
+    Unsupported(String),
+}
+
 /// The runner port.
 #[async_trait]
 pub trait Runner: Send + Sync {
@@ -186,6 +206,9 @@ pub trait Runner: Send + Sync {
 
     /// How surely a kill reaches every descendant.
     fn containment(&self) -> Containment;
+
+    /// What keeps commands apart beyond their users; empty where they have no users of their own.
+    fn protections(&self) -> Vec<Protection>;
 
     /// Starts a command. Nothing is left behind when this fails.
     async fn start(&self, start: Start) -> Result<Started, StartError>;

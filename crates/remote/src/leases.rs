@@ -349,7 +349,7 @@ impl Leases for RemoteLeases {
         }
         let git_token = answer.git_token.into_option().map(material).transpose()?;
         let secrets = answer.secrets.into_iter().map(material).collect::<Result<_, _>>()?;
-        Ok(Materials { secrets, git_token, input: answer.input.map(|input| input.to_vec()) })
+        Ok(Materials { secrets, git_token, input: answer.input.map(|input| input.to_vec()), reserved: None })
     }
 
     async fn extend(&self, extend: Extend) -> Result<Extended, LeaseError> {

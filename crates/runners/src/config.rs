@@ -20,8 +20,37 @@ pub struct Config {
     pub instance: String,
     /// Who commands run as.
     pub user: User,
+    /// How far commands are kept apart where each has a user of its own; otherwise it is not used.
+    pub isolation: Isolation,
     /// Use this containment and no other; `None` takes the surest that works here.
     pub containment: Option<Containment>,
+}
+
+/// How far commands with users of their own are kept apart from each other and from the machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Isolation {
+    /// What is asked for; what the kernel lacks is left out and reported.
+    pub level: IsolationLevel,
+    /// Directories that commands see empty, but for their work directory.
+    pub hidden: Vec<PathBuf>,
+    /// Directories outside of their own that commands may write to.
+    pub writable: Vec<PathBuf>,
+    /// Memory of a command that has no other limit.
+    pub memory_bytes: Option<u64>,
+    /// Processes of a command that has no other limit.
+    pub pids: Option<u64>,
+}
+
+/// How much of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum IsolationLevel {
+    /// Namespaces, a system call filter and Landlock.
+    #[default]
+    Strict,
+    /// Namespaces only: a private `/tmp`, `/dev/shm`, `/proc` and IPC.
+    Basic,
+    /// A user for each execution and nothing else.
+    Off,
 }
 
 /// Who commands run as.

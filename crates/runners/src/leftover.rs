@@ -29,8 +29,10 @@ fn read_now(directory: &Path, name: &str, limit: usize) -> Result<Vec<u8>, Unrea
     check(&seen, &owner)?;
     let file = openat(&directory, name, flags | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty()).map_err(unread)?;
     // And looked at again: it may be another one by now.
-    check(&fstat(&file).map_err(unread)?, &owner)?;
-    bounded(file, limit)
+    let opened = fstat(&file).map_err(unread)?;
+    check(&opened, &owner)?;
+    let size = usize::try_from(opened.st_size).unwrap_or(usize::MAX);
+    if size > limit { Err(Unread::TooLarge { limit }) } else { bounded(file, size, limit) }
 }
 
 /// A file of the owner's own, on the directory's own disk, that has no second name: with one it could be a file from elsewhere that the
@@ -41,8 +43,9 @@ fn check(file: &Stat, directory: &Stat) -> Result<(), Unread> {
     if ordinary && own { Ok(()) } else { Err(Unread::NotAFile) }
 }
 
-fn bounded(file: OwnedFd, limit: usize) -> Result<Vec<u8>, Unread> {
-    let mut bytes = Vec::new();
+/// Reads a file of this size. It may have become larger since.
+fn bounded(file: OwnedFd, size: usize, limit: usize) -> Result<Vec<u8>, Unread> {
+    let mut bytes = Vec::with_capacity(size.saturating_add(1));
     let more = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
     File::from(file).take(more).read_to_end(&mut bytes).map_err(|error| Unread::Failed(error.to_string()))?;
     if bytes.len() > limit { Err(Unread::TooLarge { limit }) } else { Ok(bytes) }

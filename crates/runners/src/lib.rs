@@ -14,7 +14,7 @@ mod linux;
 #[cfg(any(not(target_os = "linux"), test))]
 mod portable;
 
-pub use config::{Config, RunAs, User};
+pub use config::{Config, Isolation, IsolationLevel, RunAs, User};
 pub use uid::{UidRange, UnfitUids};
 pub use user::{UnknownUser, lookup_user};
 

@@ -12,7 +12,9 @@ use std::process::{Child, Command, ExitCode, Stdio};
 
 use async_trait::async_trait;
 use runvoy_model::id::ExecutionId;
-use runvoy_ports::runner::{Containment, Control, Exit, ExitStatus, Limits, Runner, Start, StartError, Started, Unread, WorkDir, WorkFile};
+use runvoy_ports::runner::{
+    Containment, Control, Exit, ExitStatus, Limits, Protection, Runner, Start, StartError, Started, Unread, WorkDir, WorkFile,
+};
 use tokio::sync::oneshot;
 
 use crate::command::{attempt_name, check, is_attempt_name};
@@ -79,6 +81,10 @@ impl Runner for ProcessRunner {
 
     fn containment(&self) -> Containment {
         Containment::Weak
+    }
+
+    fn protections(&self) -> Vec<Protection> {
+        Vec::new()
     }
 
     async fn start(&self, start: Start) -> Result<Started, StartError> {
@@ -183,6 +189,7 @@ mod tests {
             work_root: root.join("work"),
             instance: "test".to_owned(),
             user: User::Worker,
+            isolation: crate::config::Isolation::default(),
             containment: None,
         };
         ProcessRunner::new(config).await.unwrap()

@@ -212,6 +212,9 @@ pub struct ServeArgs {
     /// text, json or auto [default: auto]
     #[arg(long, value_name = "FORMAT")]
     pub log_format: Option<String>,
+    /// Forget which backend, worker and users of commands earlier starts of this data directory had
+    #[arg(long)]
+    pub reset_start: bool,
     /// Serve the socket only, and leave after the last client and the last execution
     #[arg(long, hide = true)]
     pub ephemeral: bool,

@@ -13,6 +13,8 @@ use runvoy_sqlite::SqliteStore;
 use runvoy_sqlite::logs::FileLogStore;
 
 use crate::data_dir::{DataDir, UNFINISHED, write_private};
+use crate::keys::audit_key;
+use crate::manifest;
 use crate::restore::{copy_file, copy_tree};
 use crate::seal_keys::{CURRENT, FileSealKeys};
 
@@ -64,6 +66,12 @@ async fn fill(Source { data, store, logs, seal_keys }: Source<'_>, directory: &P
     tokio::task::spawn_blocking(move || logs.backup_to(&target)).await?.context("cannot copy the logs")?;
     let (blobs, target) = (data.blobs(), copy.blobs());
     tokio::task::spawn_blocking(move || copy_tree(&blobs, &target)).await?.context("cannot copy the blobs")?;
+    // What the server was started with binds the starts of a restored directory too.
+    if data.start_record().exists() {
+        copy_file(&data.start_record(), &copy.start_record())?;
+    }
+    let (key, listed) = (audit_key(data)?, directory.to_owned());
+    tokio::task::spawn_blocking(move || manifest::write(&listed, &key)).await?.context("cannot list the backup")?;
     sync(directory)
 }
 

@@ -35,7 +35,7 @@ mod tests {
 
     fn settings(flags: &[(&'static str, &str)]) -> Settings {
         let flags = flags.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-        Settings::load(&Sources { file: None, env: Vec::new(), flags }).expect("settings")
+        Settings::load(&Sources { stored: Vec::new(), file: None, env: Vec::new(), flags }).expect("settings")
     }
 
     #[test]

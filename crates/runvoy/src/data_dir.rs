@@ -17,7 +17,7 @@ const LOCK_TRY_EVERY: Duration = Duration::from_millis(10);
 const LONGEST_PATH: usize = size_of::<libc::sockaddr_un>() - offset_of!(libc::sockaddr_un, sun_path) - "/sock.new".len() - 1;
 
 /// What a server keeps in its directory. Anything else in it is somebody else's.
-const OWN_FILES: [&str; 25] = [
+pub const OWN_FILES: [&str; 27] = [
     "admin.key",
     "admin.new",
     "checkpoints.ndjson",
@@ -38,6 +38,8 @@ const OWN_FILES: [&str; 25] = [
     "server.yaml",
     "sock",
     "sock.new",
+    "start.json",
+    "start.new",
     "wal",
     "wanted",
     "work",
@@ -118,6 +120,11 @@ impl DataDir {
     /// The server's own settings.
     pub fn settings(&self) -> PathBuf {
         self.0.join("server.yaml")
+    }
+
+    /// What the last start by `runvoy serve` was told; absent where only the command line has started servers.
+    pub fn start_record(&self) -> PathBuf {
+        self.0.join("start.json")
     }
 
     /// What a server started by the command line writes.

@@ -2,11 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use runvoy_model::chain::AuditKey;
 
+use crate::backup::sync;
 use crate::data_dir::{DataDir, write_private};
+use crate::restore::remains;
 
 /// The keys of a store.
 pub struct Keys {
@@ -22,7 +25,9 @@ impl Keys {
     /// Reads the keys, or makes them where there is no store yet.
     pub fn load_or_make(data: &DataDir) -> Result<Self> {
         if !data.store().exists() {
+            refuse_lost_store(data)?;
             fs::DirBuilder::new().recursive(true).mode(0o700).create(data.keys()).context("cannot make the key directory")?;
+            write_private(&unused(data), b"")?;
             for name in NAMES {
                 if !data.keys().join(name).exists() {
                     write_private(&data.keys().join(name), &random()?)?;
@@ -31,6 +36,40 @@ impl Keys {
         }
         Ok(Self { audit: AuditKey::new(read(data, NAMES[0])?), signing: read(data, NAMES[1])? })
     }
+}
+
+impl Keys {
+    /// Notes that there is a store that needs these keys: from now on they are not made, and the store is not made again.
+    pub fn note_store(data: &DataDir) -> Result<()> {
+        match fs::remove_file(unused(data)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).context("cannot note that the store was made"),
+            Ok(()) => sync(&data.keys()),
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+/// Is there while keys were made and no store was made with them yet: a start that was cut off between the two is repeated.
+fn unused(data: &DataDir) -> PathBuf {
+    data.keys().join("unused")
+}
+
+/// Refuses to make a new store where there are remains of another: its database is lost, not absent.
+fn refuse_lost_store(data: &DataDir) -> Result<()> {
+    if unused(data).exists() {
+        return Ok(());
+    }
+    let keys = NAMES.map(|name| data.keys().join(name));
+    if let Some(there) = keys.into_iter().chain(remains(data)).find(|path| path.symlink_metadata().is_ok()) {
+        bail!(
+            "the database {} is missing, although {} of its store is there: put it back, or restore a backup into another directory; \
+             to begin with an empty store, move {} elsewhere first",
+            data.store().display(),
+            there.display(),
+            data.path().display()
+        );
+    }
+    Ok(())
 }
 
 /// The key of the events' chains, where there is a store.

@@ -13,8 +13,10 @@ use runvoy_cli::LocalServer;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep};
 
+use crate::data_check::check_owner;
 use crate::data_dir::DataDir;
 use crate::detach::detach;
+use crate::serve::not_by_itself;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -47,6 +49,9 @@ impl LocalServer for OwnBinary {
                     }
                     Some(End::NotYet) => {}
                     None | Some(End::Left) => {
+                        if data.start_record().exists() {
+                            return Err(not_by_itself(&data));
+                        }
                         let again = start(&data).map_err(|error| format!("the local server could not be started: {error:#}"))?;
                         started = Some(again);
                     }
@@ -93,6 +98,7 @@ impl Started {
 
 fn start(data: &DataDir) -> Result<Started> {
     data.create()?;
+    check_owner(data)?;
     let (log, log_from) = open_log(&data.server_log()).with_context(|| format!("cannot write {}", data.server_log().display()))?;
     let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
     command

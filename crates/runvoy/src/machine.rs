@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use runvoy_ports::runner::{Containment, Runner};
+use runvoy_ports::runner::{Containment, Protection, ProtectionState, Runner};
 use runvoy_server::{BackupFault, Host};
 use runvoy_wire::{Probe, ProbeStatus};
 
@@ -24,6 +24,7 @@ impl Host for Machine {
         Box::pin(async move {
             let mut probes = self.upkeep.probes().await;
             probes.extend([self.disk(), self.containment()]);
+            probes.extend(self.protections());
             probes
         })
     }
@@ -52,6 +53,20 @@ impl Machine {
             ProbeStatus::Ok
         };
         probe("disk", status, &detail)
+    }
+
+    /// What keeps commands with users of their own apart.
+    fn protections(&self) -> Vec<Probe> {
+        let found = self.runner.as_ref().map(|runner| runner.protections()).unwrap_or_default();
+        let one = |protection: Protection| {
+            let (status, detail) = match protection.state {
+                ProtectionState::On => (ProbeStatus::Ok, "on".to_owned()),
+                ProtectionState::Off => (ProbeStatus::Warn, "off by setting".to_owned()),
+                ProtectionState::Unsupported(why) => (ProbeStatus::Warn, format!("not supported on this machine: {why}")),
+            };
+            probe(&format!("isolation: {}", protection.name), status, &detail)
+        };
+        found.into_iter().map(one).collect()
     }
 
     fn containment(&self) -> Probe {

@@ -21,6 +21,7 @@ use runvoy_sqlite::SqliteStore;
 use serde_json::json;
 
 use crate::clock::{SystemClock, UuidSource};
+use crate::data_check::own_uid;
 use crate::data_dir::{DataDir, write_private_for};
 use crate::keys::{audit_key, random};
 
@@ -45,7 +46,7 @@ pub async fn recover(data: &DataDir, email: Option<&str>, format: Format) -> Res
     // The step comes first: a file that cannot be written costs one more recovery, a key that opens nothing would cost trust in the file.
     let directory = std::fs::metadata(data.path())?;
     // Root writes it for the server's user.
-    let owner = (user_id() == 0).then(|| (directory.uid(), directory.gid()));
+    let owner = (own_uid() == 0).then(|| (directory.uid(), directory.gid()));
     write_private_for(&data.admin_key(), format!("{api_key}\n").as_bytes(), owner)
         .context("the admin has a new key, which could not be written: repeat this")?;
     let key_file = data.admin_key();
@@ -72,7 +73,7 @@ async fn through_the_server(data: &DataDir, email: Option<String>) -> Result<(St
 
 async fn in_the_store(data: &DataDir, email: Option<String>) -> Result<(String, String)> {
     let _lock = data.lock()?;
-    let (owner, own) = (std::fs::metadata(data.store())?.uid(), user_id());
+    let (owner, own) = (std::fs::metadata(data.store())?.uid(), own_uid());
     if owner != own {
         // What this user writes beside the store, the server's user could not open.
         bail!("the store belongs to the user with id {owner}: run this as that user");
@@ -96,7 +97,7 @@ async fn change(store: &SqliteStore, email: Option<String>, own: u32) -> Result<
         at: SystemClock::new().now(),
         actor: Actor::System("recovery"),
         request_id: id.to_string(),
-        audit: Some(Audit { action: "admin.recover".into(), from: format!("unix:uid={own}") }),
+        audit: Some(Audit { action: "admin.recover".into(), from: format!("unix:uid={own}"), ..Audit::default() }),
         authority: None,
     };
     store.change(step, Change::RecoverAdmin(NewUser { email: email.clone(), role: Role::Admin, key }), None).await?;
@@ -109,10 +110,4 @@ async fn first_admin(store: &SqliteStore) -> Result<Option<String>> {
         Some(Body::Admins(admins)) => admins.into_iter().next(),
         _ => None,
     })
-}
-
-#[expect(unsafe_code, reason = "geteuid has no safe form in std")]
-fn user_id() -> u32 {
-    // SAFETY: it takes nothing, touches nothing and cannot fail.
-    unsafe { libc::geteuid() }
 }

@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::backup::{PARTIAL, copy_keys, sync};
+use crate::data_check::{check_below, check_owner};
 use crate::data_dir::{DataDir, write_private};
+use crate::keys::audit_key;
+use crate::manifest;
 
 /// Makes a data directory from a backup. It must hold nothing of another store.
 pub fn restore(source: &Path, data: &DataDir) -> Result<()> {
@@ -19,7 +22,9 @@ pub fn restore(source: &Path, data: &DataDir) -> Result<()> {
     if !backup.store().is_file() {
         bail!("{} is not a backup: it has no {}", source.display(), backup.store().display());
     }
+    verify(&backup).with_context(|| format!("{} is not restored: it was tampered with, or is damaged", source.display()))?;
     data.create()?;
+    check_owner(data)?;
     let _lock = data.lock()?;
     if !data.restoring().exists() {
         if let Some(there) = remains(data).into_iter().find(|path| path.exists()) {
@@ -32,9 +37,17 @@ pub fn restore(source: &Path, data: &DataDir) -> Result<()> {
     sync(data.path())
 }
 
+/// Nothing of a backup is used before all of it is known to be as the server made it.
+fn verify(backup: &DataDir) -> Result<()> {
+    check_owner(backup)?;
+    check_below(backup.path(), true)?;
+    check_below(&backup.keys(), false)?;
+    manifest::verify(backup.path(), &audit_key(backup)?)
+}
+
 /// What a store leaves. Its write-ahead log without it would be taken for that of the restored one, and its checkpoints would tell that this was put
 /// back to an earlier state.
-fn remains(data: &DataDir) -> [PathBuf; 6] {
+pub fn remains(data: &DataDir) -> [PathBuf; 6] {
     let beside = |name| data.path().join(name);
     [data.store(), beside("runvoy.db-wal"), beside("runvoy.db-shm"), data.logs(), data.blobs(), data.checkpoints()]
 }
@@ -49,6 +62,9 @@ fn copy(backup: &DataDir, data: &DataDir) -> Result<()> {
     copy_keys(backup, data)?;
     if backup.checkpoints().exists() {
         copy_file(&backup.checkpoints(), &data.checkpoints())?;
+    }
+    if backup.start_record().exists() {
+        copy_file(&backup.start_record(), &data.start_record())?;
     }
     if backup.logs().exists() {
         copy_tree(&backup.logs(), &new_logs)?;

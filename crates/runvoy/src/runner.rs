@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use runvoy_model::git;
+use runvoy_ports::memory::MemoryBudget;
 use runvoy_ports::runner::{Limits, Runner};
-use runvoy_runners::{ProcessRunner, User};
+use runvoy_runners::{Isolation, ProcessRunner, User};
 
 use crate::data_dir::DataDir;
 use crate::open_files::OpenFiles;
@@ -21,6 +22,9 @@ pub const YIELD_BEFORE: Duration = Duration::from_secs(5);
 /// Output that cannot be stored for so long ends its command: on a full disk soon, behind a network when that had time to come back.
 const PATIENT_WITH_DISK: Duration = Duration::from_secs(10);
 pub const PATIENT_WITH_NETWORK: Duration = Duration::from_secs(120);
+
+/// Processes of one command with a user of its own.
+const DEFAULT_PIDS: u64 = 4096;
 
 /// Fills in how much runs at once where nobody says.
 pub fn settle_concurrency(settings: &mut Settings) {
@@ -42,6 +46,7 @@ pub fn worker_config(settings: &Settings, lease_ttl: Duration, host: String) -> 
         host,
         git: runvoy_worker::Git { reach: git_reach(settings), ca_file: settings.git_ca_file.clone() },
         own_key: None,
+        memory: MemoryBudget::default(),
         limits: Limits {
             memory_bytes: settings.limit_memory_bytes,
             pids: settings.limit_pids,
@@ -66,6 +71,7 @@ pub async fn start(data: &DataDir, settings: &Settings, open_files: OpenFiles) -
         work_root,
         instance: instance(data),
         user,
+        isolation: isolation(data, settings),
         containment: None,
     };
     let runner = ProcessRunner::new(config).await.context("cannot start the process runner")?;
@@ -97,6 +103,25 @@ fn refuse_closed(place: &Path) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// How far commands with users of their own are kept apart. A limit that is set elsewhere goes before the default one.
+fn isolation(data: &DataDir, settings: &Settings) -> Isolation {
+    let hidden = std::fs::canonicalize(data.path()).unwrap_or_else(|_| data.path().to_owned());
+    Isolation {
+        level: settings.isolation,
+        hidden: vec![hidden],
+        writable: settings.isolation_writable.iter().map(Into::into).collect(),
+        memory_bytes: machine_memory().map(|bytes| bytes / 2).filter(|_| settings.default_limits),
+        pids: Some(DEFAULT_PIDS).filter(|_| settings.default_limits),
+    }
+}
+
+/// The memory of this machine in bytes.
+fn machine_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// Who commands run as.

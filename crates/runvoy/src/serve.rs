@@ -13,8 +13,9 @@ use crate::listen::{Listeners, Serving};
 use crate::settings::{self, BackendName, Settings};
 use crate::signal::Stops;
 use crate::stack::Stack;
+use crate::start_record::StartRecord;
 use crate::worker::Failure;
-use crate::{bind, idle, logging, runner};
+use crate::{bind, data_check, idle, logging, runner};
 
 /// Requests that are under way when a stop begins have this long.
 const REQUESTS_END_WITHIN: Duration = Duration::from_secs(5);
@@ -43,6 +44,7 @@ pub async fn run(args: &ServeArgs, data: DataDir) -> Result<(), Failure> {
     let settings = load_settings(args, &data).map_err(Failure::usage)?;
     runner::refuse_unreachable(&data, &settings).map_err(Failure::usage)?;
     data.create()?;
+    data_check::check_owner(&data)?;
     let address = if args.ephemeral { None } else { Some(bind::address(&settings).map_err(Failure::usage)?) };
     serve(args, data, settings, address).await.map_err(Failure::from)
 }
@@ -66,7 +68,10 @@ async fn serve(args: &ServeArgs, data: DataDir, settings: Settings, address: Opt
         tracing::warn!("{concern}");
     }
     let listeners = Listeners::bind(&data, &settings, address).await?;
-    let stack = Stack::open(&data, settings, listeners.url()).await?;
+    if !args.ephemeral {
+        StartRecord::of(&settings).write(&data)?;
+    }
+    let stack = Stack::open(&data, settings, listeners.url(), args.ephemeral).await?;
     let mut serving = listeners.serve(&stack.app, REQUESTS_END_WITHIN)?;
     announce(&data, serving.url())?;
     let end = until_the_end(&stack, &data, &mut serving, &mut stops, args.ephemeral).await?;
@@ -103,8 +108,20 @@ async fn take(data: &DataDir, ephemeral: bool) -> Result<Option<DirLock>> {
     if data.restoring().exists() {
         bail!("a restore into {} was cut off: repeat it (runvoy restore BACKUP --data-dir {0})", data.path().display());
     }
+    if ephemeral && data.start_record().exists() {
+        bail!("{}", not_by_itself(data));
+    }
     data.close_to_others()?;
+    data_check::check_all(data)?;
     Ok(Some(lock))
+}
+
+/// Why no command starts the server of this directory by the way.
+pub fn not_by_itself(data: &DataDir) -> String {
+    let path = data.path().display();
+    format!(
+        "the server of {path} is not running, and one that was started with `runvoy serve` is only started that way: runvoy serve --data-dir {path}"
+    )
 }
 
 /// Says that somebody waits for the directory, until it is dropped.
@@ -178,7 +195,9 @@ fn load_settings(args: &ServeArgs, data: &DataDir) -> Result<Settings> {
     let usual = data.settings();
     // What is there and cannot be read is told when it is read.
     let usual = Some(usual.as_path()).filter(|path| path.try_exists().unwrap_or(true));
-    settings::gather(args.config.as_deref().or(usual), args.flags())
+    let stored = if args.reset_start { None } else { StartRecord::read(data)? };
+    let stored = stored.map(|record| record.values()).unwrap_or_default();
+    settings::gather(stored, args.config.as_deref().or(usual), args.flags())
 }
 
 /// Says where the server is: to whoever started it, and in a file for everybody on this machine.

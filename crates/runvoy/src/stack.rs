@@ -6,8 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use metrics_exporter_prometheus::PrometheusBuilder;
+use anyhow::{Context, Result, bail};
 use runvoy_engine::{
     Alerts, Auditor, Config as EngineConfig, DigestKey, Dispatcher, Engine, HealthConfig, HealthWatch, Keymaker, LocalLeases, Ports,
     Predecessors, Pruner, Reaper, RetentionConfig, RollCall, RunLimits,
@@ -29,13 +28,12 @@ use crate::backend::{Backend, Opening, Upkeep};
 use crate::clock::{SystemClock, UuidSource};
 use crate::data_dir::DataDir;
 use crate::machine::Machine;
+use crate::metrics;
 use crate::open_files::OpenFiles;
 use crate::predecessor::Line;
 use crate::runner::{self, LEASE, PATIENT_WITH_NETWORK, YIELD_BEFORE};
 use crate::settings::Settings;
 
-/// The buckets of every histogram, in seconds.
-const SECONDS: [f64; 14] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0, 3600.0];
 /// How often the backend is asked whether it still works.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The last checkpoint of the audit trail has this long.
@@ -53,8 +51,9 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Opens the backend and starts everything over it. `url` is where the server will be reached.
-    pub async fn open(data: &DataDir, mut settings: Settings, url: Option<&str>) -> Result<Self> {
+    /// Opens the backend and starts everything over it. `url` is where the server will be reached. A server that the command line started
+    /// (`ephemeral`) serves one user only: it was told nothing of how to keep several apart.
+    pub async fn open(data: &DataDir, mut settings: Settings, url: Option<&str>, ephemeral: bool) -> Result<Self> {
         runner::settle_concurrency(&mut settings);
         let open_files = OpenFiles::raise();
         let (clock, ids): (Arc<dyn Clock>, Arc<dyn IdSource>) = (Arc::new(SystemClock::new()), Arc::new(UuidSource));
@@ -65,8 +64,6 @@ impl Stack {
             tracing::warn!(path = %data.store().display(), "the data directory holds an embedded store, which this server does not use");
         }
         ensure_admin(data, &settings.admin_email, &backend, &*clock, &*ids).await?;
-        // Also without a worker: what an earlier start left running is ended before it is recorded as ended.
-        let runner = Some(runner::start(data, &settings, open_files).await?).filter(|_| settings.worker);
         let identity = WorkerIdentity {
             id: worker_id,
             host: runner::host(),
@@ -81,6 +78,11 @@ impl Stack {
             config.predecessors = Predecessors::These(line.gone().to_vec());
         }
         let engine = Engine::new(ports(&backend, Arc::clone(&clock), ids), config, identity.clone());
+        if ephemeral && engine.has_many_users().await.context("cannot read the users")? {
+            bail!(several_users(data));
+        }
+        // Also without a worker: what an earlier start left running is ended before it is recorded as ended.
+        let runner = Some(runner::start(data, &settings, open_files).await?).filter(|_| settings.worker);
         if let Some(alerter) = settings.alerter()? {
             engine.attach_alerter(Arc::new(alerter));
         }
@@ -90,10 +92,12 @@ impl Stack {
             tracing::warn!(reaped, "executions of an earlier start were recorded as lost");
         }
         line.map_or(Ok(()), Line::settle)?;
+        let metrics = metrics::install()?;
+        let rendered = metrics.clone();
         let app = App::new(ServerParts {
             engine: Arc::clone(&engine),
             config: server_config(&settings, &backend, url),
-            metrics: metrics()?,
+            metrics: Arc::new(move || rendered.render()),
             host: Arc::new(Machine {
                 data: data.clone(),
                 disk_reserve_bytes: settings.disk_reserve_bytes,
@@ -106,7 +110,8 @@ impl Stack {
             tracing::error!(error = format!("{:#}", anyhow::Error::new(error)), "checkpoints of the audit trail cannot be exported");
         }
         let woken = Arc::clone(&engine);
-        let agents = (backend.agents)(Arc::new(move || woken.wake_worker())).into_iter().map(tokio::spawn).collect();
+        let mut agents: Vec<_> = (backend.agents)(Arc::new(move || woken.wake_worker())).into_iter().map(tokio::spawn).collect();
+        agents.push(tokio::spawn(metrics::keep_up(move || metrics.run_upkeep())));
         let mut stack = Self { settings, engine, app, worker: None, upkeep: backend.upkeep, auditor, agents };
         if let Some(runner) = runner {
             stack.start_worker(runner, clock, identity.host);
@@ -134,6 +139,7 @@ impl Stack {
             config.yields_before = Some(YIELD_BEFORE);
             config.output_patience = PATIENT_WITH_NETWORK;
         }
+        config.memory = self.engine.memory().clone();
         let leases = Arc::new(LocalLeases::new(Arc::clone(&self.engine)));
         let worker = Worker::new(leases, runner, clock, config);
         self.engine.attach_worker(worker.slots());
@@ -195,6 +201,14 @@ pub fn ports(backend: &Backend, clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>) -
     }
 }
 
+fn several_users(data: &DataDir) -> String {
+    let path = data.path().display();
+    format!(
+        "{path} has several users, so no command starts its server by the way: runvoy serve --data-dir {path} --run-as-uids FIRST-LAST \
+         (or --run-as USER, or --no-worker)"
+    )
+}
+
 /// Where others find the server, if it listens at an address and not at all of them.
 fn own_url(url: Option<&str>) -> Option<&str> {
     let url = url?;
@@ -224,7 +238,7 @@ fn engine_config(settings: &Settings, url: Option<&str>) -> EngineConfig {
             log_bytes: Some(settings.log_max_bytes),
         },
         events: EventScope { tenant: settings.tenant.clone(), app: settings.app.clone(), environment: settings.environment.clone() },
-        shares_uid: settings.run_as.is_none() && settings.run_as_uids.is_none(),
+        shares_uid: settings.worker && settings.run_as.is_none() && settings.run_as_uids.is_none(),
         uid_per_execution: settings.run_as_uids.is_some(),
         allow_shared_uid: settings.allow_shared_uid,
         git_private: settings.git_allow_private,
@@ -255,14 +269,6 @@ fn server_config(settings: &Settings, backend: &Backend, url: Option<&str>) -> S
     config.failed_claims_per_minute = settings.failed_claims_per_minute;
     config.trusted_proxies.clone_from(&settings.trusted_proxies);
     config
-}
-
-fn metrics() -> Result<runvoy_server::MetricsText> {
-    let handle = PrometheusBuilder::new()
-        .set_buckets(&SECONDS)
-        .and_then(PrometheusBuilder::install_recorder)
-        .map_err(|error| anyhow::anyhow!("cannot start the metrics: {error}"))?;
-    Ok(Arc::new(move || handle.render()))
 }
 
 #[cfg(test)]

@@ -110,7 +110,7 @@ fn what_cannot_start_says_why() {
 fn commands_are_refused_the_servers_own_user_once_there_is_a_second_one() {
     let mut server = Server::start();
     server.run("true");
-    let invited = server.http().post("/api/v1/users/create", &json!({"email": "eve@example.com", "role": "developer"}));
+    let invited = server.http().post("/api/v1/users/create", &json!({"email": "eve@example.com", "role": "developer", "confirm": true}));
     assert_eq!(invited.status, 201, "{}", invited.text());
     let answer = server.http().post("/api/v1/run", &json!({"command": "true"}));
     assert_eq!(answer.status, 409, "{}", answer.text());

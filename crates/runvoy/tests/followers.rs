@@ -17,7 +17,9 @@ const LINES: usize = 50;
 
 /// The key of another operator.
 fn operator(server: &Server, number: usize) -> String {
-    let invited = server.http().post("/api/v1/users/create", &json!({"email": format!("o{number}@example.com"), "role": "operator"}));
+    let invited = server
+        .http()
+        .post("/api/v1/users/create", &json!({"email": format!("o{number}@example.com"), "role": "operator", "confirm": true}));
     let token = invited.json()["claim_token"].as_str().unwrap_or_else(|| panic!("no token: {}", invited.text())).to_owned();
     let claimed = Http::new(&server.url, None).post(&format!("/api/v1/claim/{token}"), &json!({}));
     claimed.json()["api_key"].as_str().expect("a key").to_owned()

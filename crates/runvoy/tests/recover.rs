@@ -74,7 +74,7 @@ fn security_01_no_key_or_token_is_on_the_disk_or_in_a_backup() {
     let mut shown = Vec::new();
     for n in 0..count(10, 100) {
         let email = format!("user{n}@example.com");
-        let invited = http.post("/api/v1/users/create", &json!({"email": email, "role": "viewer"})).json();
+        let invited = http.post("/api/v1/users/create", &json!({"email": email, "role": "viewer", "confirm": true})).json();
         let token = invited["claim_token"].as_str().expect("a token").to_owned();
         let claimed = Http::new(&server.url, None).post(&format!("/api/v1/claim/{token}"), &json!({})).json();
         let key = claimed["api_key"].as_str().expect("a key").to_owned();

@@ -156,6 +156,7 @@ fn security_11_a_store_with_secrets_does_not_start_without_their_key() {
     assert!(!ring.exists(), "none was made in its place");
     std::fs::rename(&aside, &ring).expect("moved");
     std::fs::write(&key, &bytes).expect("written");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).expect("private");
     let server = Setup::default().start_in(&data);
     assert_eq!(value(&mut server.http(), "db"), FIRST);
 }

@@ -79,7 +79,7 @@ fn a_log_is_followed_across_servers() {
 #[test]
 fn whoever_is_revoked_on_one_server_is_nobody_on_the_other() {
     let (_dir, one, other) = two();
-    let made = one.http().post("/api/v1/users/create", &json!({"email": "eve@example.com", "role": "developer"}));
+    let made = one.http().post("/api/v1/users/create", &json!({"email": "eve@example.com", "role": "developer", "confirm": true}));
     assert_eq!(made.status, 201, "{}", made.text());
     let token = made.json()["claim_token"].as_str().expect("a token").to_owned();
     let claimed = other.http().post(&format!("/api/v1/claim/{token}"), &json!({}));

@@ -2,6 +2,8 @@
 
 mod harness;
 
+use std::os::unix::fs::MetadataExt as _;
+
 use serde_json::{Value, json};
 
 use self::harness::http::Http;
@@ -31,15 +33,33 @@ fn doctor_on_uid(server: &Server) -> (String, String) {
     (text(&probe["status"]), text(&probe["detail"]))
 }
 
+/// The process of this user that sleeps.
+fn sleeping_as(uid: &str) -> Option<u32> {
+    let uid: u32 = uid.parse().expect("a uid");
+    std::fs::read_dir("/proc").expect("/proc").flatten().find_map(|entry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let is_theirs = std::fs::metadata(entry.path()).is_ok_and(|owner| owner.uid() == uid);
+        let sleeps = std::fs::read(entry.path().join("cmdline")).is_ok_and(|words| words.starts_with(b"sleep\0"));
+        (is_theirs && sleeps).then_some(pid)
+    })
+}
+
 /// The admin's command has a secret and waits; what eve's command finds out about it, and whether the other lives through it.
 fn attack(server: &Server) -> (String, bool) {
     let mut eve = eve(server);
     let secret = json!({"name": "canary", "key_name": "CANARY", "value": CANARY});
     assert_eq!(server.http().post("/api/v1/secrets", &secret).status, 201);
-    let victim = server.run_with(json!({"command": "id -u; pwd; echo $$; exec sleep 1000", "secrets": ["canary"]}));
-    eventually("the command runs", || server.raw(&victim).iter().filter(|byte| **byte == b'\n').count() == 3);
+    let victim = server.run_with(json!({"command": "id -u; pwd; exec sleep 1000", "secrets": ["canary"]}));
+    eventually("the command runs", || server.raw(&victim).iter().filter(|byte| **byte == b'\n').count() == 2);
     let said = String::from_utf8(server.raw(&victim)).expect("text");
-    let [uid, directory, pid] = said.lines().collect::<Vec<_>>()[..] else { panic!("{said}") };
+    let [uid, directory] = said.lines().collect::<Vec<_>>()[..] else { panic!("{said}") };
+    // The pid that this machine knows: in a namespace of its own the command has another one.
+    let mut pid = None;
+    eventually("the command sleeps", || {
+        pid = sleeping_as(uid);
+        pid.is_some()
+    });
+    let pid = pid.expect("a pid");
     let script = format!(
         "exec 2>/dev/null; echo uid $(id -u) not {uid}; test \"$HOME\" = \"$PWD\" && echo at home; \
          cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep -c '^CANARY=' | sed 's/^/seen: /'; \

@@ -8,18 +8,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::body::Body;
 use futures_util::future::BoxFuture;
+use http::request::Parts;
 use http::{Request, Response};
 use parking_lot::Mutex;
-use runvoy_engine::Engine;
+use runvoy_engine::{Caller, Engine};
 use runvoy_wire::Probe;
 use tokio::sync::{Notify, watch};
 
+use crate::address::Reached;
 use crate::cors::Cors;
-use crate::limit::Attempts;
+use crate::limit::{Attempts, network};
 use crate::link::LinkKey;
+use crate::peer::{ConnectionId, Peer};
 use crate::proxy::Network;
 use crate::resource;
-use crate::room::Room;
+use crate::room::{Full, Holder, Load, Room};
 use crate::route::TableRow;
 use crate::rpc::{RpcEntry, RpcRule, TokenKey};
 use crate::ticket::TicketKey;
@@ -151,6 +154,21 @@ impl State {
         *self.stop.borrow()
     }
 
+    /// Whether new work is refused because the server stops. A server that leaves by itself has only clients on its Unix socket, and stays for
+    /// the work that they bring.
+    pub(crate) fn refuses_work(&self, peer: Peer) -> bool {
+        self.is_stopping() && !matches!(peer, Peer::Unix { .. })
+    }
+
+    /// Counts a request against the memory budget: its head now, its body as it comes.
+    pub(crate) fn load(&self, parts: &Parts, reached: &Reached, caller: Option<&Caller>) -> Result<Load, Full> {
+        let connection = parts.extensions.get::<ConnectionId>().map(|id| Holder::Connection(id.0));
+        // All clients of this machine, and those of a proxy on it that is not trusted, share the loopback address.
+        let address = network(reached.connection.peer).filter(|address| !address.is_loopback()).map(Holder::Address);
+        let user = caller.map(|caller| Holder::User(caller.email.clone()));
+        self.room.load([connection, address, user].into_iter().flatten().collect(), head_bytes(parts))
+    }
+
     /// Counts a user's stream until the guard is dropped; `None` where they have as many as they may.
     pub(crate) fn open_stream(self: &Arc<Self>, email: &str) -> Option<OpenStream> {
         let mut streams = self.streams.lock();
@@ -162,6 +180,12 @@ impl State {
         metrics::gauge!("runvoy_streams_active").increment(1);
         Some(OpenStream { state: Arc::clone(self), email: email.to_owned() })
     }
+}
+
+/// What the head of a request takes in memory, about.
+fn head_bytes(parts: &Parts) -> usize {
+    let uri = parts.uri.path().len() + parts.uri.query().map_or(0, str::len);
+    uri + parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>()
 }
 
 /// One open stream.
@@ -248,6 +272,11 @@ impl App {
     /// How many connections there have ever been.
     pub fn visits(&self) -> usize {
         self.state.visits.load(Ordering::Relaxed)
+    }
+
+    /// The proxies whose clients share one address.
+    pub(crate) fn trusted_proxies(&self) -> &[Network] {
+        &self.state.config.trusted_proxies
     }
 
     /// Counts an open connection until the guard is dropped.

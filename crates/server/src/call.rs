@@ -8,14 +8,15 @@ use axum::extract::{FromRequestParts as _, RawPathParams};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderName, header};
-use parking_lot::Mutex;
 use runvoy_engine::{Caller, Engine, EngineError};
 use runvoy_model::execution::Execution;
 use serde::de::DeserializeOwned;
 
 use crate::address::Reached;
 use crate::app::State;
+use crate::attempt::SeenBody;
 use crate::body::{self, BODY_TIMEOUT, MOST_OPENED_BYTES, Unread};
+use crate::drain;
 use crate::fault::Fault;
 use crate::query::Query;
 use crate::room::Load;
@@ -27,7 +28,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const MOST_KEY_CHARS: usize = 255;
 
 /// The parameters of a path, decoded.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Params(Vec<(String, String)>);
 
 impl Params {
@@ -52,8 +53,10 @@ pub(crate) struct Call {
     pub(crate) params: Params,
     pub(crate) reached: Reached,
     pub(crate) request_id: String,
-    /// Taken by the first who reads it. Behind a lock only because a body cannot be shared, and a call is.
-    pub(crate) body: Mutex<Body>,
+    /// Taken by the first who reads it. What is not read of it is drained after the answer.
+    pub(crate) body: drain::Unread,
+    /// The body once it was read, for the audit event of a refused call.
+    pub(crate) seen: SeenBody,
     /// What the body holds, for as long as the call lasts.
     pub(crate) load: Load,
 }
@@ -116,13 +119,21 @@ impl Call {
         self.json_text(most).await?.map(|body| opened(&body)).transpose()
     }
 
+    /// Reads the body of a call that is refused before its handler: the trail says what was wanted. What cannot be read is not said.
+    pub(crate) async fn look_at_body(&self) {
+        let _unread = self.json_text(MOST_BODY_BYTES).await;
+    }
+
     /// The text of the body, which there is room to open.
     async fn json_text(&self, most: usize) -> Result<Option<Bytes>, Fault> {
-        let body = std::mem::replace(&mut *self.body.lock(), Body::empty());
-        let body = self.read(body, most).await?;
+        let mut body = self.body.take();
+        let read = self.read(&mut body, most).await;
+        self.body.put_back(body);
+        let body = read?;
         if body.is_empty() {
             return Ok(None);
         }
+        self.seen.get_or_init(|| body.clone());
         let content_type = self.parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let media_type = content_type.split(';').next().unwrap_or_default().trim();
         // A form or a plain-text body is what a foreign page can send without asking first.
@@ -137,16 +148,16 @@ impl Call {
         Ok(Some(body))
     }
 
-    async fn read(&self, mut body: Body, most: usize) -> Result<Bytes, Fault> {
+    async fn read(&self, body: &mut Body, most: usize) -> Result<Bytes, Fault> {
         let declared = self.parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
         if declared.is_some_and(|length| length > most as u64) {
             return Err(Fault::too_large(most));
         }
-        body::read(&mut body, most, &self.load).await.map_err(|unread| match unread {
+        body::read(body, most, &self.load).await.map_err(|unread| match unread {
             Unread::TooLarge => Fault::too_large(most),
             Unread::BrokeOff => Fault::invalid("body", "broke off before its end"),
             Unread::Late => Fault::invalid("body", format!("did not come in within {} s", BODY_TIMEOUT.as_secs())),
-            Unread::NoRoom => Fault::NoRoom,
+            Unread::NoRoom(full) => Fault::NoRoom(full),
         })
     }
 }

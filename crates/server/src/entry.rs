@@ -8,13 +8,15 @@ use axum::body::Body;
 use futures_util::FutureExt as _;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use parking_lot::Mutex;
-use runvoy_engine::{Caller, Credential, EngineError};
+use runvoy_engine::{Caller, Credential, EngineError, Subject};
+use runvoy_model::role::Action;
 
 use crate::address::Reached;
 use crate::app::State;
+use crate::attempt::{self, SeenBody};
 use crate::call::{Call, Params};
 use crate::credential;
+use crate::drain::Unread;
 use crate::fault::{Fault, shortened};
 use crate::link::looks_like_link;
 use crate::meter::Meter;
@@ -52,14 +54,15 @@ impl Entry {
     /// Answers a request.
     pub(crate) async fn serve(&self, request: Request<Body>) -> Response<Body> {
         let (parts, body) = request.into_parts();
-        let state = &self.state;
+        let (state, version, headers, body) = (&self.state, parts.version, parts.headers.clone(), Unread::new(body));
         let connection = parts.extensions.get::<Connection>().copied().unwrap_or_default();
         let request_id = request_id::of(&parts.headers, &*state.engine.ports().ids);
         let reached = Reached::new(connection, &parts.headers, &state.config.trusted_proxies);
         let origin = parts.headers.get(header::ORIGIN).cloned();
         let mut line = RequestLine::begin(state, &self.meter, &parts.method, reached.connection.peer, request_id);
-        let answered = self.dispatch(parts, body, &reached, &mut line).await;
+        let answered = self.dispatch(parts, body.clone(), &reached, &mut line).await;
         let mut response = answered.unwrap_or_else(|fault| fault.into_response(state, &reached, line.request_id()));
+        body.drain(&headers, version, &mut response);
         secure(&mut response);
         response.headers_mut().insert(request_id::HEADER, request_id::value(line.request_id()));
         if let Some(origin) = origin {
@@ -69,7 +72,7 @@ impl Entry {
         response
     }
 
-    async fn dispatch(&self, parts: Parts, body: Body, reached: &Reached, line: &mut RequestLine<'_>) -> Result<Response<Body>, Fault> {
+    async fn dispatch(&self, parts: Parts, body: Unread, reached: &Reached, line: &mut RequestLine<'_>) -> Result<Response<Body>, Fault> {
         if self.routes.is_empty() {
             return Err(Fault::no_route());
         }
@@ -89,13 +92,23 @@ impl Entry {
         }
         let caller = self.identify(route.rule, &parts, &params, reached, line).await?;
         line.user(caller.as_ref());
-        let asking = caller.clone().filter(|_| is_change);
-        let answered = match permit(route.rule, caller.as_ref(), reached) {
-            Err(fault) => Err(fault),
+        if is_change && matches!(route.rule.action(), Action::Run | Action::Redrive) && state.refuses_work(reached.connection.peer) {
+            return Err(Fault::Stopping);
+        }
+        let asking = caller.clone().filter(|_| is_change).map(|caller| (caller, params.clone()));
+        let (seen, permitted) = (SeenBody::default(), permit(route.rule, caller.as_ref(), reached));
+        let load = state.load(&parts, reached, caller.as_ref())?;
+        let (reached, request_id) = (reached.clone(), line.request_id().to_owned());
+        let call = Call { state, caller, parts, params, reached, request_id, body, seen: seen.clone(), load };
+        let answered = match permitted {
+            Err(fault) => {
+                if attempt::action_of(route.operation.id).is_some() {
+                    call.look_at_body().await;
+                }
+                Err(fault)
+            }
             Ok(()) => {
-                let (reached, request_id) = (reached.clone(), line.request_id().to_owned());
-                let (body, load) = (Mutex::new(body), state.room.load());
-                let answering = (route.handler)(Call { state, caller, parts, params, reached, request_id, body, load });
+                let answering = (route.handler)(call);
                 // A client that goes away must not leave a change half done, so changes run to their end on a task of their own.
                 if is_change {
                     tokio::spawn(answering).await.unwrap_or_else(|_| Err(Fault::Panicked))
@@ -104,17 +117,17 @@ impl Entry {
                 }
             }
         };
-        if let (Err(fault), Some(caller)) = (&answered, &asking) {
-            self.note(route, caller, fault).await?;
+        if let (Err(fault), Some((caller, params))) = (&answered, &asking) {
+            self.note(route, caller, fault, &attempt::subject(params, &seen)).await?;
         }
         answered
     }
 
     /// Keeps a refusal in the trail, if it is one.
-    async fn note(&self, route: &Route, caller: &Caller, fault: &Fault) -> Result<(), Fault> {
+    async fn note(&self, route: &Route, caller: &Caller, fault: &Fault, subject: &Subject) -> Result<(), Fault> {
         let (Some(code), Fault::Engine(error)) = (fault.to_be_noted(), fault) else { return Ok(()) };
-        let (action, why) = (format!("{} {}", route.method, route.path), shortened(&error.to_string()));
-        Ok(self.state.engine.note_refused(caller, &action, code.as_str(), &why).await?)
+        let (action, why) = (attempt::action(route), shortened(&error.to_string()));
+        Ok(self.state.engine.note_refused(caller, &action, (code.as_str(), &why), subject).await?)
     }
 
     /// Tells who calls; nobody, where anyone may. Whoever fails too often at that is told only to wait.
@@ -135,11 +148,14 @@ impl Entry {
             return Ok(None);
         }
         let (peer, clock, attempts) = (reached.connection.peer, &self.state.engine.ports().clock, &self.state.key_attempts);
-        // Looked at before anything is refused: who has a key that works is not kept out by who guesses from the same address.
+        let shown = credential::shown(&parts.headers, peer);
+        let key = if let Credential::Key(key) = &shown { Some(key.as_str()) } else { None };
+        key.map_or(Ok(()), |key| attempts.check_key(peer, key, clock.monotonic()))?;
         let caller = self.recognise(rule, parts, params, reached, line).await;
-        if caller.as_ref().is_err_and(Fault::is_guess) {
-            let shown = credential::shown(&parts.headers, peer);
-            attempts.failed(peer, if let Credential::Key(key) = &shown { Some(key) } else { None }, clock.monotonic())?;
+        match (&caller, key) {
+            (Ok(_), Some(key)) => attempts.worked(key),
+            (Err(fault), key) if fault.is_guess() => attempts.failed(peer, key, clock.monotonic())?,
+            _ => {}
         }
         caller.map(Some)
     }

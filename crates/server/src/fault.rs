@@ -33,8 +33,10 @@ pub(crate) enum Fault {
     RangeNotSatisfiable(u64),
     /// Whoever asks has failed too often to show who they are; they may try again after this time.
     TooManyAttempts(Duration),
-    /// There is no room for the request now.
-    NoRoom,
+    /// The memory budget has no room for the request now.
+    NoRoom(Full),
+    /// The server stops, and takes no new work.
+    Stopping,
     /// The handler panicked.
     Panicked,
 }
@@ -46,8 +48,8 @@ impl From<EngineError> for Fault {
 }
 
 impl From<Full> for Fault {
-    fn from(_: Full) -> Self {
-        Self::NoRoom
+    fn from(full: Full) -> Self {
+        Self::NoRoom(full)
     }
 }
 
@@ -168,9 +170,13 @@ impl Fault {
                 response
             }
             Self::TooManyAttempts(wait) => too_often(wait, "too many failed attempts"),
-            Self::NoRoom => {
-                let body = ErrorBody::new(Code::ServiceUnavailable, Full.to_string(), "nothing was done; try again in a second");
+            Self::NoRoom(full) => {
+                let body = ErrorBody::new(Code::ServiceUnavailable, full.to_string(), "nothing was done; try again in a second");
                 later(respond(Code::ServiceUnavailable, body))
+            }
+            Self::Stopping => {
+                let details = "nothing was done; try again in a second, when it may have started again";
+                later(respond(Code::ServiceUnavailable, ErrorBody::new(Code::ServiceUnavailable, "the server is stopping", details)))
             }
             Self::Panicked => {
                 tracing::error!(request_id, "a handler panicked");

@@ -4,11 +4,14 @@
 mod address;
 mod answer;
 mod app;
+mod attempt;
 mod body;
 mod bundle;
 mod call;
+mod connections;
 mod cors;
 mod credential;
+mod drain;
 mod entry;
 mod fault;
 mod limit;

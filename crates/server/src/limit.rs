@@ -1,11 +1,11 @@
-//! How often somebody may fail to show who they are: per address, and per beginning of a key. Only failures count and only failures are refused, so that
-//! whoever has a key that works never meets this, not even behind an address from which others keep guessing.
+//! How often a client may fail to show who it is: per address, and per beginning of a key. Only failures count. Once there were too many, a key is refused before it is
+//! looked up, unless it has worked on this server before: so that a user is not locked out by others who guess behind the same address, or at the same key.
 //!
 //! A bucket is one time: when the last of its failures will have been forgotten. What has been forgotten takes no memory, and there are never
 //! more than a fixed number of buckets.
 
-use std::collections::HashMap;
-use std::hash::Hash;
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher as _, Hash, RandomState};
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
@@ -27,32 +27,57 @@ pub(crate) struct Attempts {
     cost: Option<Duration>,
     addresses: Mutex<Buckets<IpAddr>>,
     prefixes: Mutex<Buckets<String>>,
+    /// Fingerprints of keys that worked. Two keys with one fingerprint cost a lookup, nothing else.
+    worked: Mutex<HashSet<u64>>,
+    fingerprints: RandomState,
 }
 
 impl Attempts {
     /// So many failures in a minute; 0 is any number.
     pub(crate) fn new(per_minute: u32) -> Self {
         let cost = (per_minute > 0).then(|| WINDOW / per_minute);
-        Self { cost, addresses: Mutex::default(), prefixes: Mutex::default() }
+        Self { cost, addresses: Mutex::default(), prefixes: Mutex::default(), worked: Mutex::default(), fingerprints: RandomState::new() }
     }
 
     /// Refuses whoever has failed too often from this address, before anything is looked at.
     pub(crate) fn check(&self, peer: Peer, now: Duration) -> Result<(), Fault> {
-        let (Some(cost), Some(address)) = (self.cost, address(peer)) else { return Ok(()) };
+        let (Some(cost), Some(address)) = (self.cost, network(peer)) else { return Ok(()) };
         self.addresses.lock().wait(&address, cost, now).map_or(Ok(()), |wait| Err(Fault::TooManyAttempts(wait)))
+    }
+
+    /// Refuses a key before it is looked up, where there were too many failures from its address or at its prefix.
+    pub(crate) fn check_key(&self, peer: Peer, key: &str, now: Duration) -> Result<(), Fault> {
+        let Some(cost) = self.cost.filter(|_| !matches!(peer, Peer::Unix { .. })) else { return Ok(()) };
+        let by_address = network(peer).and_then(|address| self.addresses.lock().wait(&address, cost, now));
+        let by_prefix = self.prefixes.lock().wait(&prefix(key), cost, now);
+        match by_address.max(by_prefix) {
+            Some(wait) if !self.worked.lock().contains(&self.fingerprints.hash_one(key)) => Err(Fault::TooManyAttempts(wait)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Remembers that a key worked.
+    pub(crate) fn worked(&self, key: &str) {
+        let (fingerprint, mut worked) = (self.fingerprints.hash_one(key), self.worked.lock());
+        if worked.len() >= MOST_BUCKETS && !worked.contains(&fingerprint) {
+            // Any other one: it is remembered again with its next request, unless its address is being refused.
+            let other = worked.iter().next().copied();
+            other.map(|other| worked.remove(&other));
+        }
+        worked.insert(fingerprint);
     }
 
     /// Counts a failure; an error where it is one too many.
     pub(crate) fn failed(&self, peer: Peer, key: Option<&str>, now: Duration) -> Result<(), Fault> {
         let Some(cost) = self.cost.filter(|_| !matches!(peer, Peer::Unix { .. })) else { return Ok(()) };
-        let by_address = address(peer).and_then(|address| self.addresses.lock().take(address, cost, now));
+        let by_address = network(peer).and_then(|address| self.addresses.lock().take(address, cost, now));
         let by_prefix = key.and_then(|key| self.prefixes.lock().take(prefix(key), cost, now));
         by_address.max(by_prefix).map_or(Ok(()), |wait| Err(Fault::TooManyAttempts(wait)))
     }
 }
 
 /// What counts as one address. Whoever has one address of IPv6 has the 2^64 beside it; the local socket is nobody's guess.
-fn address(peer: Peer) -> Option<IpAddr> {
+pub(crate) fn network(peer: Peer) -> Option<IpAddr> {
     match peer {
         Peer::Tcp(address) => Some(match address.ip().to_canonical() {
             IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX))),
@@ -145,9 +170,9 @@ mod tests {
 
     #[test]
     fn neighbours_of_one_network_of_ipv6_and_mapped_addresses_are_one() {
-        assert_eq!(address(tcp("2001:db8::1")), address(tcp("2001:db8::ffff:2")));
-        assert_ne!(address(tcp("2001:db8::1")), address(tcp("2001:db8:0:1::1")));
-        assert_eq!(address(tcp("::ffff:10.0.0.1")), address(tcp("10.0.0.1")));
+        assert_eq!(network(tcp("2001:db8::1")), network(tcp("2001:db8::ffff:2")));
+        assert_ne!(network(tcp("2001:db8::1")), network(tcp("2001:db8:0:1::1")));
+        assert_eq!(network(tcp("::ffff:10.0.0.1")), network(tcp("10.0.0.1")));
     }
 
     #[test]

@@ -22,17 +22,17 @@ use hyper_util::server::conn::auto;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use crate::app::App;
-use crate::peer::{Connection, Peer};
+use crate::connections::{Connections, Slot};
+use crate::peer::{Connection, ConnectionId, Peer};
 use crate::preface::Prompt;
 use crate::stall::Unstalled;
 use crate::tls::{self, TlsError};
-use crate::traffic::{Answer, Traffic};
+use crate::traffic::Answer;
 
 /// A place that could not be listened on.
 #[derive(Debug, thiserror::Error)]
@@ -54,8 +54,12 @@ pub enum ListenError {
 /// What connections may do.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// More connections than this wait to be accepted.
+    /// At so many connections an idle one of the address that has the most is closed for a new one; without an idle one, new ones wait to be accepted.
     pub max_connections: usize,
+    /// One address may have so many of them. The Unix socket and trusted proxies are exempt.
+    pub max_connections_per_address: usize,
+    /// The same for the loopback address, which all clients of this machine share.
+    pub max_connections_of_loopback: usize,
     /// A request's head must have come in by then; an idle connection of HTTP/1.1 is closed then, too.
     pub header_timeout: Duration,
     /// A connection on which nothing has been under way for so long is closed.
@@ -68,6 +72,8 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             max_connections: 16_000,
+            max_connections_per_address: 2_000,
+            max_connections_of_loopback: 12_000,
             header_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(300),
             drain: Duration::from_secs(10),
@@ -86,6 +92,11 @@ const PING_EVERY: Duration = Duration::from_secs(20);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// Streams on one HTTP/2 connection. Many workers may share one.
 const MOST_STREAMS: u32 = 2_000;
+/// What a client may send on one stream, and on one connection, before the server has read it: HTTP/2 keeps that in memory.
+const STREAM_WINDOW_BYTES: u32 = 256 << 10;
+const CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
+/// What of an answer waits in memory for a client that reads slowly, on each stream.
+const MAX_SEND_BUFFER_BYTES: usize = 64 << 10;
 /// A client that says nothing is asked below HTTP whether its machine is still there, first after the one, then after the other, so many times: one that
 /// waits for a lease over HTTP/1.1 and is gone must not be sent one.
 const PROBES: TcpKeepalive = TcpKeepalive::new().with_time(Duration::from_secs(15)).with_interval(Duration::from_secs(5)).with_retries(4);
@@ -174,6 +185,15 @@ enum Accepted {
     Unix(UnixStream, Peer),
 }
 
+impl Accepted {
+    const fn peer(&self) -> Peer {
+        match self {
+            Self::Tcp(_, address, _) => Peer::Tcp(*address),
+            Self::Unix(_, peer) => *peer,
+        }
+    }
+}
+
 fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
     let open = || {
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
@@ -208,31 +228,44 @@ fn bind_unix(path: &Path) -> io::Result<(UnixListener, u32)> {
 
 /// Serves connections until `shutdown`, then ends as the file's head says. Returns when the last one is gone.
 pub async fn serve(listener: Listener, app: App, limits: Limits, shutdown: impl Future<Output = ()>) {
-    let permits = Arc::new(Semaphore::new(limits.max_connections));
+    let slots = Connections::new(limits, app.trusted_proxies().to_vec());
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     loop {
         let accepted = tokio::select! {
-            accepted = admit(&listener, &permits) => accepted,
+            accepted = listener.accept() => accepted,
             () = shutdown.as_mut() => break,
             () = app.stopping() => break,
             // Ended connections are collected as they come, so that their number is that of the open ones.
             Some(_) = connections.join_next() => continue,
         };
-        match accepted {
-            Ok((accepted, permit)) => {
-                // Counted before its task has its turn: whoever counts clients misses none that could be answered.
-                let (app, open) = (app.clone(), app.open_connection());
-                connections.spawn(async move {
-                    connect(accepted, app, limits).await;
-                    drop((open, permit));
-                });
-            }
+        let accepted = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection was not accepted");
+                slots.evict();
                 sleep(EXHAUSTED_PAUSE).await;
+                continue;
             }
-        }
+        };
+        let place = tokio::select! {
+            place = slots.place() => place,
+            () = shutdown.as_mut() => break,
+            () = app.stopping() => break,
+        };
+        let Some(slot) = slots.open(accepted.peer(), place) else {
+            tracing::debug!(peer = %accepted.peer(), "an address has as many connections as it may");
+            continue;
+        };
+        // Counted before its task has its turn: whoever counts clients misses none that could be answered.
+        let (app, open) = (app.clone(), app.open_connection());
+        connections.spawn(async move {
+            tokio::select! {
+                () = connect(accepted, app, limits, &slot) => {}
+                () = slot.evicted() => tracing::debug!("an idle connection was closed for a new one"),
+            }
+            drop((open, slot));
+        });
     }
     drop(listener);
     app.stop();
@@ -246,14 +279,11 @@ pub async fn serve(listener: Listener, app: App, limits: Limits, shutdown: impl 
     }
 }
 
-async fn admit(listener: &Listener, permits: &Arc<Semaphore>) -> io::Result<(Accepted, OwnedSemaphorePermit)> {
-    let permit = Arc::clone(permits).acquire_owned().await.expect("the semaphore is never closed");
-    Ok((listener.accept().await?, permit))
-}
-
-async fn connect(accepted: Accepted, app: App, limits: Limits) {
+async fn connect(accepted: Accepted, app: App, limits: Limits, slot: &Slot) {
     match accepted {
-        Accepted::Unix(stream, peer) => speak(Unstalled::new(stream, WRITE_STALL), Connection { peer, tls: false }, app, limits).await,
+        Accepted::Unix(stream, peer) => {
+            speak(Unstalled::new(stream, WRITE_STALL), Connection { peer, tls: false }, app, limits, slot).await
+        }
         Accepted::Tcp(stream, address, acceptor) => {
             if let Err(error) = stream.set_nodelay(true) {
                 tracing::debug!(%error, "small frames may be delayed");
@@ -262,9 +292,9 @@ async fn connect(accepted: Accepted, app: App, limits: Limits) {
             // Below TLS, where every byte that the client takes is seen.
             let stream = Unstalled::new(stream, WRITE_STALL);
             match acceptor {
-                None => speak(stream, Connection { peer, tls: false }, app, limits).await,
+                None => speak(stream, Connection { peer, tls: false }, app, limits, slot).await,
                 Some(acceptor) => match timeout(TLS_HANDSHAKE, acceptor.accept(stream)).await {
-                    Ok(Ok(stream)) => speak(stream, Connection { peer, tls: true }, app, limits).await,
+                    Ok(Ok(stream)) => speak(stream, Connection { peer, tls: true }, app, limits, slot).await,
                     Ok(Err(error)) => tracing::debug!(%error, %peer, "no TLS handshake"),
                     Err(_) => tracing::debug!(%peer, "the TLS handshake took too long"),
                 },
@@ -274,17 +304,18 @@ async fn connect(accepted: Accepted, app: App, limits: Limits) {
 }
 
 /// HTTP on one connection: 1.1, or 2 for whoever begins so, whether TLS agreed on it or not.
-async fn speak<S>(stream: S, connection: Connection, app: App, limits: Limits)
+async fn speak<S>(stream: S, connection: Connection, app: App, limits: Limits, slot: &Slot)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (answering, traffic) = (app.clone(), Traffic::new());
+    let (answering, traffic, id) = (app.clone(), slot.traffic(), ConnectionId(slot.id()));
     let requests = Arc::clone(&traffic);
     let service = service_fn(move |request: Request<Incoming>| {
         let (app, underway) = (answering.clone(), requests.begin());
         async move {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(connection);
+            request.extensions_mut().insert(id);
             name_host(&mut request);
             Ok::<_, Infallible>(app.answer(request).await.map(|body| Answer::new(body, underway)))
         }
@@ -297,6 +328,9 @@ where
         .keep_alive_interval(PING_EVERY)
         .keep_alive_timeout(PING_TIMEOUT)
         .max_concurrent_streams(MOST_STREAMS)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .max_send_buf_size(MAX_SEND_BUFFER_BYTES)
         .max_header_list_size(u32::try_from(MOST_HEAD_BYTES).expect("a constant"));
     let stream = Prompt::new(stream, limits.header_timeout);
     let mut serving = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));

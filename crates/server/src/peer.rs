@@ -53,6 +53,10 @@ pub struct Connection {
     pub tls: bool,
 }
 
+/// The number of a connection. A listener puts it into every request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ConnectionId(pub(crate) u64);
+
 #[cfg(test)]
 mod tests {
     use super::*;

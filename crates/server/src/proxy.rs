@@ -44,7 +44,8 @@ impl fmt::Display for Network {
 }
 
 impl Network {
-    fn holds(self, ip: IpAddr) -> bool {
+    /// Whether an address is in it.
+    pub(crate) fn holds(self, ip: IpAddr) -> bool {
         match (self.base, ip.to_canonical()) {
             (IpAddr::V4(base), IpAddr::V4(ip)) => {
                 let differing = base.to_bits() ^ ip.to_bits();

@@ -27,6 +27,11 @@ impl Traffic {
         Underway(Arc::clone(self))
     }
 
+    /// Whether nothing is under way now.
+    pub(crate) fn is_idle(&self) -> bool {
+        *self.0.borrow() == 0
+    }
+
     /// Comes back when nothing has been under way for `limit`.
     pub(crate) async fn ceased(&self, limit: Duration) {
         let mut open = self.0.subscribe();

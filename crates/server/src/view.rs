@@ -234,6 +234,7 @@ mod tests {
             modified_by_request_id: "r2".into(),
             submitted_at: UnixMs(1_000),
             status: Status::Failed,
+            server_deaths: 0,
             attempt: 2,
             ready_at: UnixMs(0),
             started_at: Some(UnixMs(2_000)),

@@ -46,6 +46,13 @@ pub(crate) fn by_id(conn: &Connection, id: JobId) -> Result<Option<Placed>, Faul
     statement.query_row([id.as_bytes()], |row| Ok(decode(row))).optional()?.transpose()
 }
 
+/// The job at this place.
+pub(crate) fn by_seq(conn: &Connection, seq: i64) -> Result<Option<Job>, Fault> {
+    let mut statement = conn.prepare_cached("SELECT seq, id, status, state FROM jobs WHERE seq = ?1")?;
+    let placed = statement.query_row([seq], |row| Ok(decode(row))).optional()?.transpose()?;
+    Ok(placed.map(|placed| placed.job))
+}
+
 /// The place of the job with this id.
 pub(crate) fn seq_of(conn: &Connection, id: JobId) -> Result<Option<i64>, Fault> {
     let mut statement = conn.prepare_cached("SELECT seq FROM jobs WHERE id = ?1")?;
@@ -180,6 +187,23 @@ pub(crate) fn decode(row: &Row<'_>) -> Result<Placed, Fault> {
         return Err(Fault::Damaged(format!("job {id} is not what its row says")));
     }
     Ok(Placed { seq: row.get(0)?, job })
+}
+
+/// The first column that does not say what the job itself says.
+pub(crate) fn differing_column(conn: &Connection, placed: &Placed) -> Result<Option<&'static str>, Fault> {
+    let mut statement = conn.prepare_cached("SELECT attention, created_at, created_by FROM jobs WHERE seq = ?1")?;
+    let job = &placed.job;
+    Ok(statement
+        .query_row([placed.seq], |row| {
+            Ok([
+                ("attention", row.get::<_, bool>(0)? == job.needs_attention()),
+                ("created_at", row.get::<_, i64>(1)? == job.created_at.0),
+                ("created_by", row.get::<_, String>(2)? == job.created_by),
+            ])
+        })?
+        .into_iter()
+        .find(|(_, is_same)| !is_same)
+        .map(|(name, _)| name))
 }
 
 fn json(job: &Job) -> String {

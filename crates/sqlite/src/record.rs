@@ -148,6 +148,29 @@ pub(crate) fn decode(row: &Row<'_>) -> Result<Record, Fault> {
     Ok(Record { seq: row.get(0)?, execution })
 }
 
+/// The first column that does not say what the execution itself says; `job` is the place of the job that it is a task of.
+pub(crate) fn differing_column(conn: &Connection, record: &Record, job: Option<i64>) -> Result<Option<&'static str>, Fault> {
+    let mut statement = conn.prepare_cached(
+        "SELECT priority, submitted_at, ready_at, waiting_until, queue, created_by, lock, dead_at, job FROM executions WHERE seq = ?1",
+    )?;
+    let (execution, columns) = (&record.execution, Columns::of(&record.execution));
+    let spec = &execution.spec;
+    let compared = statement.query_row([record.seq], |row| {
+        Ok([
+            ("priority", row.get::<_, i64>(0)? == crate::ready::class(spec)),
+            ("submitted_at", row.get::<_, i64>(1)? == execution.submitted_at.0),
+            ("ready_at", row.get::<_, Option<i64>>(2)? == columns.ready_at),
+            ("waiting_until", row.get::<_, Option<i64>>(3)? == columns.waiting_until),
+            ("queue", row.get::<_, String>(4)? == spec.queue.as_str()),
+            ("created_by", row.get::<_, String>(5)? == execution.created_by),
+            ("lock", row.get::<_, Option<String>>(6)?.as_deref() == spec.lock.as_ref().map(Name::as_str)),
+            ("dead_at", row.get::<_, Option<i64>>(7)? == columns.dead_at),
+            ("job", row.get::<_, Option<i64>>(8)? == job),
+        ])
+    })?;
+    Ok(compared.into_iter().find(|(_, is_same)| !is_same).map(|(name, _)| name))
+}
+
 fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("model types can be written as JSON")
 }

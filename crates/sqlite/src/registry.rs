@@ -30,6 +30,17 @@ pub(crate) fn all(conn: &Connection, kind: Kind) -> Result<Vec<Record>, Fault> {
     Ok(records)
 }
 
+/// Every record there is, also those that were removed.
+pub(crate) fn each(conn: &Connection, mut see: impl FnMut(Result<Record, Fault>)) -> Result<(), Fault> {
+    let mut statement =
+        conn.prepare_cached("SELECT seq, kind, name, version, chain_count, chain_mac, body FROM records NOT INDEXED ORDER BY seq")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        see(decode(row).map(|(_, record)| record));
+    }
+    Ok(())
+}
+
 /// Writes a record as it is from now on; returns its place. One that leaves no tombstone is gone when it was removed.
 pub(crate) fn put(conn: &Connection, record: &Record) -> Result<i64, Fault> {
     if record.body.is_none() && !record.kind.leaves_tombstone() {

@@ -1,10 +1,11 @@
-//! Proves a store's events, whether a server has it open or refuses it: chains, heads, checkpoints, exported checkpoints, and last the
-//! pages themselves; and, asked apart, whether all other state follows from those events. It reads without the checks that every other read
+//! Proves a store's events, whether a server has it open or refuses it: chains, heads, the records and specs that they wrote, checkpoints,
+//! exported checkpoints, and last the pages themselves; and, asked apart, whether all other state follows from those events. It reads without the checks that every other read
 //! makes, because its answer must name what was changed and not only that something was. Snapshots are short, so that a server's write-ahead
 //! log does not grow meanwhile. Never writes.
 
 mod chain;
 mod page;
+mod record;
 mod state;
 mod tree;
 
@@ -91,6 +92,10 @@ fn look(path: &Path, key: &AuditKey, exported: Option<tree::Exported<'_>>, verdi
     }
     if verdict.is_whole() && linked != leaves {
         verdict.note(unreadable(&format!("the index knows of {linked} events, and the table of {leaves}")));
+    }
+    // Only where the events are whole do they tell what a record should be.
+    if verdict.is_whole() {
+        record::check(&conn)?.1.into_iter().for_each(|bad| verdict.note(bad));
     }
     Ok(())
 }

@@ -18,8 +18,14 @@ pub struct AuditEvent {
     /// Who: an e-mail, or the part of the platform that acted by itself.
     #[serde(default)]
     pub user: String,
-    /// What they did: `user.invite`, `execution.kill`, …
+    /// What they did: `users.create`, `executions.kill`, …
     pub action: String,
+    /// What was run or ended, or was to be: the values of the secrets that it names are masked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The id of what it was asked of: an execution, a job, a playbook.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
     /// What it was done to: `USER:ana@example.com`, `TASK:0192ab…`.
     pub entity: String,
     /// Its number among the events of that entity.
@@ -58,7 +64,7 @@ pub struct AuditVerification {
     /// log explains, or somebody cut the file at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unexported_from: Option<u64>,
-    /// How many executions, jobs, tasks and locks were compared with what the events say; only where that was asked for.
+    /// How many executions, jobs, tasks, locks and records were compared with what the events say; only where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared: Option<u64>,
     /// The first that does not follow from the events.

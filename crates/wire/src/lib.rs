@@ -63,9 +63,10 @@ pub use key::{CreateKeyRequest, CreateKeyResponse, Key, KeysResponse, RevokeKeyR
 pub use kill::KillResponse;
 pub use link::{LinkResponse, LinkedLog};
 pub use lock::{Lock, LockHeld};
-pub use logs::{LogEvent, LogsResponse};
+pub use logs::{LogEvent, LogPosition, LogsResponse, line_of_event_id};
 pub use playbook::{
-    Parameter, ParameterType, Playbook, PlaybookTerms, PlaybooksResponse, PutPlaybookResponse, RemovePlaybookResponse, RunPlaybookRequest,
+    Parameter, ParameterAllowance, ParameterType, Playbook, PlaybookTerms, PlaybooksResponse, PutPlaybookResponse, RemovePlaybookResponse,
+    RunPlaybookRequest,
 };
 pub use queue::{
     DeadLetter, NotRedriven, PutQueueRequest, Queue, QueuePause, QueueTermsResponse, RedriveRequest, RedriveResponse, Redriven,

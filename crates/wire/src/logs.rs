@@ -30,7 +30,7 @@ pub struct LogsResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LogEvent {
-    /// The line number as text; a client resumes with it.
+    /// `<execution>-<line>`, unique over all executions; a client resumes with it.
     pub event_id: String,
     /// Unix milliseconds.
     pub timestamp: i64,
@@ -60,15 +60,39 @@ pub struct LogEvent {
     pub late: bool,
 }
 
+/// Where a record stands: in which log, at which line, and from which attempt.
+#[derive(Debug, Clone, Copy)]
+pub struct LogPosition<'a> {
+    /// The execution whose log it is.
+    pub execution_id: &'a str,
+    /// The record's number.
+    pub line: u64,
+    /// The attempt that wrote it.
+    pub attempt: u32,
+    /// It came after its attempt had lost its lease.
+    pub late: bool,
+}
+
+/// The line after which a client resumes: an `event_id` of this execution, or a plain line number.
+pub fn line_of_event_id(event_id: &str, execution_id: &str) -> Option<u64> {
+    let line = match event_id.rsplit_once('-') {
+        Some((execution, line)) if execution == execution_id => line,
+        Some(_) => return None,
+        None => event_id,
+    };
+    line.bytes().all(|byte| byte.is_ascii_digit()).then(|| line.parse().ok())?
+}
+
 impl LogEvent {
-    /// The event of a record and its place in the log.
-    pub fn from_record(line: u64, attempt: u32, late: bool, record: &Record<'_>) -> Self {
+    /// The event of a record at its position.
+    pub fn from_record(position: LogPosition<'_>, record: &Record<'_>) -> Self {
+        let LogPosition { execution_id, line, attempt, late } = position;
         let (message, message_b64) = match std::str::from_utf8(record.bytes) {
             Ok(text) => (text.to_owned(), None),
             Err(_) => (String::from_utf8_lossy(record.bytes).into_owned(), Some(BASE64_STANDARD.encode(record.bytes))),
         };
         Self {
-            event_id: line.to_string(),
+            event_id: format!("{execution_id}-{line}"),
             timestamp: record.at.0,
             message,
             line,
@@ -123,7 +147,7 @@ mod tests {
         #[test]
         fn bytes_come_back_exactly(bytes in prop::collection::vec(any::<u8>(), 0..64), cont: bool, eol: bool, late: bool) {
             let record = Record { at: UnixMs(7), stream: Stream::Stderr, cont, eol, bytes: &bytes };
-            let event = LogEvent::from_record(9, 2, late, &record);
+            let event = LogEvent::from_record(LogPosition { execution_id: "e", line: 9, attempt: 2, late }, &record);
             let text = serde_json::to_string(&event).expect("plain data");
             let back: LogEvent = serde_json::from_str(&text).expect("own encoding");
             prop_assert_eq!(&back, &event);
@@ -133,11 +157,25 @@ mod tests {
     }
 
     #[test]
+    fn clients_resume_by_event_id_or_line_number() {
+        let id = "0193-ab-7";
+        for (given, line) in
+            [("0193-ab-7-12", Some(12)), ("12", Some(12)), ("0", Some(0)), ("0193-ab-8-12", None), ("x", None), ("0193-ab-7-", None)]
+        {
+            assert_eq!(line_of_event_id(given, id), line, "{given}");
+        }
+        for bad in ["+1", "-1", "", "0193-ab-7-+1", "18446744073709551616"] {
+            assert_eq!(line_of_event_id(bad, id), None, "{bad}");
+        }
+    }
+
+    #[test]
     fn an_ordinary_line_has_only_ordinary_fields() {
         let record = Record { at: UnixMs(5), stream: Stream::Stdout, cont: false, eol: true, bytes: b"hello" };
-        insta::assert_json_snapshot!(LogEvent::from_record(1, 1, false, &record), @r#"
+        let position = LogPosition { execution_id: "01a0", line: 1, attempt: 1, late: false };
+        insta::assert_json_snapshot!(LogEvent::from_record(position, &record), @r#"
         {
-          "event_id": "1",
+          "event_id": "01a0-1",
           "timestamp": 5,
           "message": "hello",
           "line": 1,

@@ -18,7 +18,7 @@ pub struct PlaybookTerms {
     pub description: Option<String>,
     /// A shell command, or a program where `args` is given.
     pub command: String,
-    /// Arguments of the program, which then runs without a shell, also where the list is empty. One that is just `{{name}}` is that parameter's value, whole.
+    /// Arguments of the program, which then runs without a shell, also where the list is empty. `{{name}}` in one is that parameter's value; each stays one argument.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Vec<String>>,
     /// The image it runs in; absent: the default at the time of the run.
@@ -103,6 +103,23 @@ pub struct Parameter {
     /// The greatest number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<i64>,
+    /// A regular expression that the whole text must match.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regex: Option<String>,
+    /// What a value may hold that is refused otherwise.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<ParameterAllowance>,
+}
+
+/// What a value holds only where its parameter allows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum ParameterAllowance {
+    /// A `-` at its beginning, which programs read as an option.
+    LeadingDash,
+    /// Control characters, line breaks and tabs among them.
+    Control,
 }
 
 /// What a parameter must be.

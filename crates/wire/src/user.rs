@@ -65,6 +65,10 @@ pub struct CreateUserRequest {
     /// A key that they already have: 32 to 256 printable ASCII characters without spaces. Absent: they claim one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key: Option<Sensitive>,
+    /// Invite a second user to a server that runs commands as its own user. It refuses commands from then on, until it is started with
+    /// `--run-as-uids`, `--run-as`, `--no-worker` or `--allow-shared-uid`.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "std::ops::Not::not")]
+    pub confirm: bool,
 }
 
 /// Answer to an invitation. The token is given once.

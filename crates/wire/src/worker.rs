@@ -75,6 +75,9 @@ pub struct WorkerAccount {
     /// The fingerprint of its public key: what `kid` of its tokens says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// Who made it.
     #[serde(default)]
     pub created_by: String,
@@ -108,6 +111,9 @@ pub struct CreateWorkerRequest {
     /// `public_key`. Absent: a key is made, and shown once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub public_key: Option<String>,
+    /// What the account is for: one line of at most 256 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
 }
 
 /// Answer to an account that was made or given another key. A key is given once.

@@ -243,7 +243,10 @@ impl<'a> Attempt<'a> {
         }
         let start = Start { live_for: self.live_for(), ..start };
         // A runner that nobody waits for any more ends what it was asked for.
-        let message = match self.wait_for(timeout(START_WITHIN, self.worker.runner.start(start))).await? {
+        let started = self.wait_for(timeout(START_WITHIN, self.worker.runner.start(start))).await;
+        // The input is in its file by now, or of no use any more.
+        self.materials.reserved = None;
+        let message = match started? {
             Ok(Ok(started)) => return Ok(started),
             Ok(Err(error)) => self.recorder.masked(&error.message),
             Err(_) => format!("the command was not started within {} s", START_WITHIN.as_secs()),

@@ -5,9 +5,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use runvoy_model::bound::{MOST_DEPTH, TOO_DEEP, depth};
 use runvoy_model::command::ErrorMark;
 use runvoy_model::job::TaskRef;
+use runvoy_model::json;
 use runvoy_model::retry::Category;
 use runvoy_ports::lease::Materials;
 use runvoy_ports::runner::WorkFile;
@@ -29,6 +29,8 @@ pub(crate) const OUTPUT_LIMIT: usize = 16 << 20;
 pub(crate) const ERROR_LIMIT: usize = 64 << 10;
 /// The largest word about what is done.
 pub(crate) const ACTIVITY_LIMIT: usize = 4 << 10;
+/// What a small file may take once it is read.
+const MAX_OPENED_BYTES: usize = 1 << 20;
 /// So much of a failure's message is kept.
 const MESSAGE_CHARS: usize = 2_000;
 
@@ -48,63 +50,13 @@ pub(crate) fn variables(task: Option<&TaskRef>, work_dir: &Path) -> Vec<(&'stati
     variables
 }
 
-/// JSON out of a file, masked; or why it is none.
-pub(crate) fn json(bytes: &[u8], mask: Option<&Arc<Mask>>) -> Result<Value, String> {
-    let value: Value = serde_json::from_slice(bytes).map_err(|error| match bytes.is_empty() {
-        true => "it is empty".to_owned(),
-        // What reads JSON says no more of it than this.
-        false if error.to_string().starts_with("recursion limit exceeded") => format!("it is {TOO_DEEP}"),
-        false => format!("it is not JSON: {error}"),
-    })?;
-    if depth(&value) > MOST_DEPTH {
-        return Err(format!("it is {TOO_DEEP}"));
+/// The value of a small file, masked; or why it is not used.
+pub(crate) fn value(bytes: &[u8], mask: Option<&Arc<Mask>>) -> Result<Value, String> {
+    let checked = json::check(bytes, mask)?;
+    if checked.opened_bytes > MAX_OPENED_BYTES {
+        return Err(format!("it holds too many values: they would take more than {MAX_OPENED_BYTES} bytes of memory"));
     }
-    if has_large_integer(bytes) {
-        return Err("it has a number that does not fit: whole numbers go from -9223372036854775808 to 18446744073709551615".to_owned());
-    }
-    Ok(match mask {
-        Some(mask) => masked(value, mask),
-        None => value,
-    })
-}
-
-/// Whether JSON has a whole number that would become another one when it is read.
-fn has_large_integer(json: &[u8]) -> bool {
-    let (mut rest, mut quoted) = (json, false);
-    while let Some((byte, after)) = rest.split_first() {
-        rest = match byte {
-            b'\\' if quoted => after.get(1..).unwrap_or_default(),
-            b'"' => {
-                quoted = !quoted;
-                after
-            }
-            b'-' | b'0'..=b'9' if !quoted => {
-                let end = rest.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'));
-                let (number, after) = rest.split_at(end.unwrap_or(rest.len()));
-                let number = str::from_utf8(number).unwrap_or_default();
-                if !number.contains(['.', 'e', 'E']) && number.parse::<i64>().is_err() && number.parse::<u64>().is_err() {
-                    return true;
-                }
-                after
-            }
-            _ => after,
-        };
-    }
-    false
-}
-
-/// Masks every text in a value, the names too. A number that holds a secret becomes a text.
-fn masked(value: Value, mask: &Arc<Mask>) -> Value {
-    match value {
-        Value::String(text) => Value::String(mask.text(&text)),
-        Value::Array(items) => items.into_iter().map(|item| masked(item, mask)).collect(),
-        Value::Object(members) => members.into_iter().map(|(name, member)| (mask.text(&name), masked(member, mask))).collect(),
-        Value::Number(number) => {
-            let (plain, shown) = (number.to_string(), mask.text(&number.to_string()));
-            if shown == plain { Value::Number(number) } else { Value::String(shown) }
-        }
-        Value::Null | Value::Bool(_) => value,
-    }
+    serde_json::from_slice(&checked.text).map_err(|error| format!("it is not JSON: {error}"))
 }
 
 /// What a command says about its failure; or what is wrong with what it says.
@@ -149,36 +101,11 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_masked_wherever_it_is_in_a_value() {
-        let mask = Mask::new(&["s3cr3t-token", "12345678"]).expect("not too much").expect("a mask");
-        let text = br#"{"a":"x s3cr3t-token y","s3cr3t-token":[1,{"b":"s3cr\u0033t-token"}],"n":12345678,"m":1.5,"t":true}"#;
-        let value = json(text, Some(&mask)).expect("JSON");
-        assert_eq!(value, json!({"a": "x *** y", "***": [1, {"b": "***"}], "n": "***", "m": 1.5, "t": true}));
-        assert!(json(b"{\"a\":", Some(&mask)).is_err() && json(b"", None).is_err());
-    }
-
-    #[test]
-    fn what_could_not_be_read_again_as_it_is_is_refused() {
-        let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
-        assert!(json(nested(64).as_bytes(), None).is_ok());
-        for levels in [65, 127, 100_000] {
-            let told = json(nested(levels).as_bytes(), None).expect_err("too deep");
-            assert!(told.contains("nested deeper than 64 levels"), "{told}");
-        }
-        for fits in [
-            "18446744073709551615",
-            "-9223372036854775808",
-            "-0",
-            "1e300",
-            "36893488147419103232.0",
-            r#"{"36893488147419103232":"\"36893488147419103232"}"#,
-        ] {
-            assert!(json(fits.as_bytes(), None).is_ok(), "{fits}");
-        }
-        for large in ["18446744073709551616", "[1, -9223372036854775809]", r#"{"a\\":123456789012345678901234567890}"#] {
-            let told = json(large.as_bytes(), None).expect_err("it would be another number");
-            assert!(told.contains("a number that does not fit"), "{told}");
-        }
+    fn a_small_file_of_many_values_is_refused() {
+        let many = |count: usize| format!("[{}0]", "{\"\":0},".repeat(count));
+        assert!(value(many(100).as_bytes(), None).is_ok());
+        let told = value(many(ERROR_LIMIT / 8).as_bytes(), None).expect_err("too many");
+        assert!(told.contains("too many values"), "{told}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
 use runvoy_ports::clock::Clock;
 use runvoy_ports::lease::{LeaseError, Leases, Slot, Slots};
+use runvoy_ports::memory::MemoryBudget;
 use runvoy_ports::runner::{Limits, Runner};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 
@@ -44,6 +45,8 @@ pub struct Config {
     pub git: Git,
     /// The key that the worker shows its server; `None` where it shows none.
     pub own_key: Option<OwnKey>,
+    /// What outputs take in memory together. The worker inside a server shares the server's.
+    pub memory: MemoryBudget,
 }
 
 /// How far a worker has been told to stop.

@@ -39,8 +39,9 @@ for (const way of ways) {
       const before = await refusal(take(speak(way, own.token()), queue));
       assert.equal(before.code, 'Unauthenticated');
       const name = `signer-${randomUUID().slice(0, 8)}`;
-      const blob = base58(Buffer.from(JSON.stringify({ name, public_key: own.pem })));
-      const made = await admin.credentials.importCredential({ blob });
+      const request = { name, publicKeyPem: own.pem, description: 'a signer' };
+      const made = await admin.credentials.importCredential(request);
+      assert.equal((await refusal(admin.credentials.importCredential(request))).code, 'AlreadyExists');
       assert.deepEqual([made.fingerprint, made.name], [own.fingerprint, name]);
 
       const worker = speak(way, own.token({ aud: url }));
@@ -69,8 +70,8 @@ for (const way of ways) {
 
     test('only admins register keys', async () => {
       const stranger = speak(way, process.env.RUNVOY_WORKER_KEY);
-      assert.equal((await refusal(stranger.credentials.importCredential({ blob: signer().pem }))).code, 'PermissionDenied');
-      assert.equal((await refusal(speak(way, adminKey).credentials.importCredential({ blob: 'nothing' }))).code, 'InvalidArgument');
+      assert.equal((await refusal(stranger.credentials.importCredential({ publicKeyPem: signer().pem }))).code, 'PermissionDenied');
+      assert.equal((await refusal(speak(way, adminKey).credentials.importCredential({ publicKeyPem: 'nothing' }))).code, 'InvalidArgument');
     });
   });
 }

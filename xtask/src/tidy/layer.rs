@@ -9,7 +9,7 @@ use super::finding::Finding;
 use crate::tool;
 
 /// What each crate may see of the others. `None`: all of them.
-const LAYERS: [(&str, Option<&[&str]>); 21] = [
+const LAYERS: [(&str, Option<&[&str]>); 22] = [
     ("runvoy-model", Some(&[])),
     ("runvoy-ports", Some(&["runvoy-model"])),
     ("runvoy-engine", Some(&["runvoy-model", "runvoy-ports"])),
@@ -30,6 +30,7 @@ const LAYERS: [(&str, Option<&[&str]>); 21] = [
     ("runvoy-lambda", None),
     ("runvoy-admin", None),
     ("runvoy-bench", None),
+    ("runvoy-fuzz", None),
     ("xtask", None),
 ];
 

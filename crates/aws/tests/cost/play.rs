@@ -119,7 +119,7 @@ impl Play {
             at: NOW,
             actor: Actor::User { email: USER.into() },
             request_id: id.to_string(),
-            audit: Some(Audit { action: "executions.run".into(), from: "192.0.2.1".into() }),
+            audit: Some(Audit { action: "executions.run".into(), from: "192.0.2.1".into(), ..Audit::default() }),
             authority: Some(Authority { email: USER.into(), key_hash: Some([7; 32]), role: Role::Admin }),
         };
         self.store.apply(step, command).await.expect("an answer")
@@ -241,7 +241,7 @@ impl Play {
             1..4 => task(id, number, &[0]),
             _ => task(id, number, &[1, 2]),
         });
-        let open = OpenJob { job: job(id), nodes: tasks.collect(), told: Payload::Inline(json!([])), key: None };
+        let open = OpenJob { job: job(id), nodes: tasks.collect(), told: Payload::Inline(json!([])), digest: None, key: None };
         self.begin();
         let answer = self.ask(Command::OpenJob(Box::new(open))).await;
         assert!(matches!(&answer, Answer::Job { job, .. } if !job.attention), "{answer:?}");

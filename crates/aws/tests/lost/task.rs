@@ -64,7 +64,13 @@ fn task(job: JobId, spec: Spec) -> Node {
 /// A job of one large task, and its execution.
 async fn open(server: &Server) -> (JobId, ExecutionId) {
     let job = JobId::from_bytes(fresh());
-    let open = OpenJob { job: new_job(job), nodes: vec![task(job, large())], told: Payload::Inline(serde_json::json!([])), key: None };
+    let open = OpenJob {
+        job: new_job(job),
+        nodes: vec![task(job, large())],
+        told: Payload::Inline(serde_json::json!([])),
+        digest: None,
+        key: None,
+    };
     server.store.open_job(step(), open).await.expect("opened");
     (job, execution(server, job).await)
 }

@@ -21,12 +21,13 @@ use crate::terminal::{Terminal, Tone, paint};
 const EXAMPLES: &str = "\
 Examples:
   runvoy audit list --user ana@example.com --since 7d
+  runvoy audit list --text terraform --since 30d --until 7d
   runvoy audit list --action secrets --json       # or one of them, such as executions.kill
   runvoy audit verify --state                     # exit code 1 if it is not whole, and where
   runvoy audit export --since 30d > audit.ndjson";
 
 /// What events are called. A server may know more.
-pub(crate) const ACTIONS: [&str; 34] = [
+pub(crate) const ACTIONS: [&str; 38] = [
     "admin.recover",
     "backup.create",
     "executions.kill",
@@ -38,6 +39,10 @@ pub(crate) const ACTIONS: [&str; 34] = [
     "health.reconcile",
     "images.register",
     "images.unregister",
+    "jobs.add-tasks",
+    "jobs.cancel",
+    "jobs.create",
+    "jobs.resume",
     "keys.create",
     "keys.revoke",
     "keys.rotate",
@@ -63,6 +68,8 @@ pub(crate) const ACTIONS: [&str; 34] = [
     "workers.rotate",
 ];
 
+/// So many characters of a command are shown in the table.
+const SHOWN_COMMAND: usize = 60;
 /// The largest page that is asked for at once.
 const PAGE: u32 = 500;
 
@@ -80,7 +87,7 @@ enum AuditCommand {
     /// List audit events, newest first
     #[command(
         visible_alias = "ls",
-        before_help = "Examples:\n  runvoy audit list\n  runvoy audit list --user ana@example.com --since 7d --limit 0"
+        before_help = "Examples:\n  runvoy audit list\n  runvoy audit list --user ana@example.com --since 7d --limit 0\n  runvoy audit list --text terraform --since 30d --until 7d"
     )]
     List {
         #[command(flatten)]
@@ -94,7 +101,7 @@ enum AuditCommand {
         before_help = "Examples:\n  runvoy audit verify\n  runvoy audit verify --state --json\n  runvoy audit verify --data-dir /var/lib/runvoy   # also without its server"
     )]
     Verify {
-        /// Also compare every execution, job, task and lock with what the events say
+        /// Also compare every record, execution, job, task and lock with what the events say
         #[arg(long)]
         state: bool,
     },
@@ -118,6 +125,12 @@ struct WhichArgs {
     /// Only what was done in this time before now
     #[arg(long, value_name = "DURATION")]
     since: Option<Seconds>,
+    /// Only what was done longer ago than this
+    #[arg(long, value_name = "DURATION")]
+    until: Option<Seconds>,
+    /// Only events with this text, in any case of letters: in the command, the target, the reason of a refusal, the address, …
+    #[arg(long, value_name = "TEXT")]
+    text: Option<String>,
 }
 
 impl AuditArgs {
@@ -144,7 +157,8 @@ impl AuditArgs {
 impl WhichArgs {
     fn query(self, session: &Session) -> AuditQuery {
         let since = self.since.map(|since| session.ago(since));
-        AuditQuery { user: self.user, action: self.action, since, ..AuditQuery::default() }
+        let until = self.until.map(|until| session.ago(until));
+        AuditQuery { user: self.user, action: self.action, text: self.text, since, until, ..AuditQuery::default() }
     }
 }
 
@@ -182,21 +196,30 @@ fn listed(events: &[AuditEvent], width: Option<usize>, colour: bool) -> String {
     let rows = |with_address| events.iter().map(|event| row(event, with_address)).collect::<Vec<_>>();
     let whole =
         |headings: &[&str], rows: &[Vec<Cell>], colour| if rows.is_empty() { String::new() } else { render(headings, rows, None, colour) };
-    let headings = ["TIME", "USER", "ACTION", "ENTITY", "RESULT", "FROM", "REQUEST"];
+    let headings = ["TIME", "USER", "ACTION", "ENTITY", "RESULT", "FROM", "REQUEST", "COMMAND"];
     let plain = whole(&headings, &rows(true), false);
     let fits = |width: usize| plain.lines().all(|line| line.chars().count() <= width);
     if width.is_none_or(fits) {
         whole(&headings, &rows(true), colour)
     } else {
-        whole(&headings.map(|heading| if heading == "FROM" { "REQUEST" } else { heading })[..6], &rows(false), colour)
+        let narrow: Vec<&str> = headings.into_iter().filter(|heading| *heading != "FROM").collect();
+        whole(&narrow, &rows(false), colour)
     }
+}
+
+/// The beginning of a command; `--json` has all of it.
+fn first_line(command: &str) -> String {
+    let line = command.lines().next().unwrap_or_default();
+    let shown: String = line.chars().take(SHOWN_COMMAND).collect();
+    if shown.len() < command.len() { shown + "…" } else { shown }
 }
 
 fn row(event: &AuditEvent, with_address: bool) -> Vec<Cell> {
     let result = Cell::new(&event.result, if event.result == "ok" { Tone::Good } else { Tone::Bad });
     let address = with_address.then(|| event.address.as_deref().unwrap_or("-").into());
     let before = [event.at.to_string().into(), (&event.user).into(), (&event.action).into(), (&event.entity).into(), result];
-    before.into_iter().chain(address).chain([(&event.request_id).into()]).collect()
+    let command = event.command.as_deref().map_or_else(|| "-".to_owned(), first_line);
+    before.into_iter().chain(address).chain([(&event.request_id).into(), (&command).into()]).collect()
 }
 
 fn verify(session: &Session, answer: &AuditVerification, with_state: bool) -> Result<u8, Failure> {
@@ -272,15 +295,15 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_loses_the_address_and_never_the_request() {
-        let text = r#"[{"event_id":"e","at":"2026-01-03T14:22:19Z","user":"ana@example.com","action":"groups.put","entity":"GROUP:ops","number":1,
+        let text = r#"[{"event_id":"e","at":"2026-01-03T14:22:19Z","user":"ana@example.com","action":"executions.run","entity":"TASK:0192","number":1,"command":"make deploy\nmake test",
             "result":"ok","address":"192.0.2.17","request_id":"0192ab34c56d7e8f9a0b1c2d3e4f5a6b"}]"#;
         let events: Vec<AuditEvent> = serde_json::from_str(text).expect("the contract's fields");
-        let wide = listed(&events, Some(140), false);
+        let wide = listed(&events, Some(160), false);
         assert_eq!(wide, listed(&events, None, false));
         assert!(wide.contains("FROM") && wide.contains("192.0.2.17"), "{wide}");
         insta::assert_snapshot!(listed(&events, Some(80), false), @r"
-        TIME                      USER             ACTION      ENTITY     RESULT  REQUEST
-        2026-01-03T14:22:19.000Z  ana@example.com  groups.put  GROUP:ops  ok      0192ab34c56d7e8f9a0b1c2d3e4f5a6b
+        TIME                      USER             ACTION          ENTITY     RESULT  REQUEST                           COMMAND
+        2026-01-03T14:22:19.000Z  ana@example.com  executions.run  TASK:0192  ok      0192ab34c56d7e8f9a0b1c2d3e4f5a6b  make deploy…
         ");
         assert_eq!(listed(&[], Some(80), false), "");
     }

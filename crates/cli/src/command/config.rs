@@ -73,7 +73,7 @@ fn shown(settings: &Settings, with_origin: bool) -> Vec<(&'static str, Shown)> {
         ("web_url", settings.web_url.value.clone(), &settings.web_url.origin),
         ("profile", settings.profile.value.clone(), &settings.profile.origin),
         ("ca_file", settings.ca_file.value.as_deref().map(path), &settings.ca_file.origin),
-        ("data_dir", Some(path(&settings.data_dir.value)), &settings.data_dir.origin),
+        ("data_dir", settings.data_dir.value.as_deref().map(path), &settings.data_dir.origin),
     ];
     rows.into_iter().map(|(name, value, origin)| (name, Shown { value, origin: with_origin.then(|| origin.to_string()) })).collect()
 }

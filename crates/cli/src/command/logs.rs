@@ -102,9 +102,9 @@ impl LogsArgs {
         }
         let mut interrupts = interrupts()?;
         let start = Start { from_line: self.first_line(&client, &id).await?, websocket_url: None, live: self.follow };
-        let (follow, sink) = (client.follow(&id, start), Sink::start()?);
+        let (follow, printer, sink) = (client.follow(&id, start), Printer::new(self.layout(session, &id)), Sink::start()?);
         let printed = tokio::select! {
-            printed = self.print(session, follow, &sink) => printed,
+            printed = self.print(session, follow, printer, &sink) => printed,
             () = sink.abandoned() => Ok(()),
             _ = interrupts.recv() => return Ok(INTERRUPTED),
         };
@@ -119,8 +119,7 @@ impl LogsArgs {
     }
 
     /// Prints what comes until the last line, or until nobody reads any more.
-    async fn print(&self, session: &Session, mut follow: Follow, sink: &Sink) -> Result<(), Failure> {
-        let mut printer = Printer::new(self.layout(session));
+    async fn print(&self, session: &Session, mut follow: Follow, mut printer: Printer, sink: &Sink) -> Result<(), Failure> {
         while let Some(item) = follow.next().await {
             match item? {
                 Followed::Batch(batch) => {
@@ -156,11 +155,12 @@ impl LogsArgs {
         [Stream::Stdout, Stream::Stderr, Stream::Platform].into_iter().find(|stream| Some(stream.as_str()) == self.stream.as_deref())
     }
 
-    fn layout(&self, session: &Session) -> Layout {
+    fn layout(&self, session: &Session, id: &str) -> Layout {
         let terminal = session.terminal;
         let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| i64::try_from(now.as_millis()).unwrap_or(i64::MAX));
         let since = self.since.map(|since| now_ms.saturating_sub(i64::try_from(since.0.saturating_mul(1_000)).unwrap_or(i64::MAX)));
         Layout {
+            execution_id: id.to_owned(),
             split: false,
             only: self.wanted(),
             no_platform: session.global.quiet > 0,

@@ -224,6 +224,20 @@ mod tests {
     }
 
     #[test]
+    fn an_option_with_an_empty_value_is_refused() {
+        for flag in
+            ["--lock", "--image", "--queue", "--secret", "--git-repo", "--git-ref", "--git-path", "--git-token", "--idempotency-key"]
+        {
+            let told = request(&[flag, "", "true"]).expect_err(flag);
+            assert!(told.contains(&format!("{flag} is empty: is a variable unset?")), "{told}");
+            assert!(request(&[&format!("{flag}="), "true"]).is_err(), "{flag}=");
+        }
+        assert!(request(&["-l", "", "true"]).expect_err("no label").contains("--label is empty"));
+        let program = request(&["--lock", "prod", "--", "tool", "--lock", ""]).expect("the words of a program are its own");
+        assert_eq!(program.args, Some(vec!["--lock".to_owned(), String::new()]));
+    }
+
+    #[test]
     fn a_terminal_is_asked_for() {
         assert!(request(&["--tty", "top"]).expect("parses").terminal);
         assert!(!request(&["top"]).expect("parses").terminal);

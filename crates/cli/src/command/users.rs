@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
-use runvoy_client::Client;
+use runvoy_client::{Client, ClientError};
 use runvoy_wire::{Code, CreateUserRequest, ProbeStatus, Rfc3339, User};
 
 use crate::complete;
@@ -93,8 +93,17 @@ impl UsersArgs {
 
 async fn create(session: &Session, email: String, role: String) -> Result<u8, Failure> {
     let client = session.connect().await?;
-    let request = CreateUserRequest { email, role, api_key: None };
-    let made = client.create_user(&request).await.map_err(|error| exists(error.into(), &request))?;
+    let mut request = CreateUserRequest { email, role, api_key: None, confirm: session.global.yes };
+    let made = match client.create_user(&request).await {
+        Err(error) if stops_commands(&error) => {
+            session.note(Tone::Warning, &one_line(&error.to_string()));
+            session.confirm(&format!("invite {} although this server then runs no more commands", request.email))?;
+            request.confirm = true;
+            client.create_user(&request).await
+        }
+        made => made,
+    };
+    let made = made.map_err(|error| exists(error.into(), &request))?;
     let token = made.claim_token.expose();
     // The token is told this once: whoever wants one word wants that.
     session.show(&made, || vec![token.to_owned()], || format!("{token}\n"))?;
@@ -110,6 +119,11 @@ async fn create(session: &Session, email: String, role: String) -> Result<u8, Fa
         note_shared_uid(session, &client).await;
     }
     Ok(0)
+}
+
+/// Whether the server asks before a second user stops its commands.
+fn stops_commands(error: &ClientError) -> bool {
+    error.refusal().is_some_and(|refusal| refusal.code == Code::Conflict.as_str() && refusal.message.contains("with a second user"))
 }
 
 /// Says what a second user changes, where the server has something to say about it: else the next command is refused out of the blue.

@@ -91,6 +91,9 @@ enum WorkersCommand {
         role: Option<String>,
         #[command(flatten)]
         queues: QueuesOf,
+        /// What the key is for, on one line
+        #[arg(long, value_name = "TEXT")]
+        description: Option<String>,
     },
 }
 
@@ -119,9 +122,10 @@ impl WorkersArgs {
                 let key_file = key_file.as_deref().map(KeyFile::new_at).transpose()?;
                 create(session, CreateWorkerRequest { name, queues: queues.queues, ..CreateWorkerRequest::default() }, key_file).await
             }
-            WorkersCommand::Import { file, name, role, queues } => {
+            WorkersCommand::Import { file, name, role, queues, description } => {
                 let public_key = Some(read_key(&file)?);
-                create(session, CreateWorkerRequest { name: name.unwrap_or_default(), role, queues: queues.queues, public_key }, None).await
+                let name = name.unwrap_or_default();
+                create(session, CreateWorkerRequest { name, role, queues: queues.queues, public_key, description }, None).await
             }
             WorkersCommand::Rotate { account, key_file } => {
                 session.confirm(&format!("end the key of worker {} and make another", account.name))?;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use runvoy_wire::{Parameter, ParameterType, PlaybookTerms, RunRequest};
+use runvoy_wire::{Parameter, ParameterAllowance, ParameterType, PlaybookTerms, RunRequest};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -55,6 +55,9 @@ struct ParameterFile {
     max_length: Option<u32>,
     min: Option<i64>,
     max: Option<i64>,
+    regex: Option<String>,
+    #[serde(default)]
+    allow: Vec<ParameterAllowance>,
 }
 
 impl PlaybookFile {
@@ -109,8 +112,8 @@ impl PlaybookFile {
     /// The same as the server keeps it.
     pub(crate) fn terms(self) -> PlaybookTerms {
         let parameter = |(name, file): (String, ParameterFile)| {
-            let ParameterFile { kind, description, default, choices, pattern, max_length, min, max } = file;
-            (name, Parameter { kind, description, default, choices, pattern, max_length, min, max })
+            let ParameterFile { kind, description, default, choices, pattern, max_length, min, max, regex, allow } = file;
+            (name, Parameter { kind, description, default, choices, pattern, max_length, min, max, regex, allow })
         };
         PlaybookTerms {
             command: self.command(),

@@ -106,7 +106,7 @@ async fn logs_are_data_in_the_shape_that_was_asked_for() {
     assert_eq!(text(&prefixed.stdout), "     3 2026-01-03T14:22:19.640Z oops\n");
     let json = user.run(&["logs", "--json", ID]).await;
     let events: Vec<LogEvent> = text(&json.stdout).lines().map(|line| serde_json::from_str(line).expect("one object a line")).collect();
-    assert_eq!(events, log().events(1));
+    assert_eq!(events, log().events(ID, 1));
 }
 
 #[tokio::test]

@@ -82,7 +82,7 @@ pub fn answer(seen: &Seen, exit_code: i32) -> Reply {
         ("GET", path) if path.ends_with("/wait") || path.ends_with("/status") => Reply::json(200, status(word, Some(exit_code))),
         ("GET", path) if path.ends_with("/logs") && seen.parameter("format") == Some("ndjson") => log().ndjson(seen),
         ("GET", path) if path.ends_with("/logs") && seen.parameter("tail").is_some() => {
-            let events = log().events(3);
+            let events = log().events(ID, 3);
             Reply::json(200, json!({"execution_id": ID, "events": events, "status": word, "next_line": 5}))
         }
         ("GET", path) if path.ends_with("/logs") => log().logs(word),

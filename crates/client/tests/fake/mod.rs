@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use runvoy_wire::frame::Control;
-use runvoy_wire::{Batch, BlockBuilder, LogEvent, Record, Stream, UnixMs};
+use runvoy_wire::{Batch, BlockBuilder, LogEvent, LogPosition, Record, Stream, UnixMs};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio_tungstenite::WebSocketStream;
@@ -223,14 +223,17 @@ impl Log {
         frames
     }
 
-    pub fn events(&self, from: u64) -> Vec<LogEvent> {
+    pub fn events(&self, execution_id: &str, from: u64) -> Vec<LogEvent> {
         let batch = self.batch(from, usize::MAX);
-        batch.records().map(|(line, record)| LogEvent::from_record(line, 1, false, &record)).collect()
+        batch
+            .records()
+            .map(|(line, record)| LogEvent::from_record(LogPosition { execution_id, line, attempt: 1, late: false }, &record))
+            .collect()
     }
 
     pub fn ndjson(&self, seen: &Seen) -> Reply {
         let from = seen.parameter("from_line").map_or(1, |line| line.parse().expect("a number"));
-        let lines = self.events(from).iter().map(|event| serde_json::to_string(event).expect("plain data") + "\n").collect::<String>();
+        let lines = self.events("e", from).iter().map(|event| serde_json::to_string(event).expect("plain data") + "\n").collect::<String>();
         Reply::Answer(200, vec![("content-type", "application/x-ndjson".to_owned())], lines.into_bytes())
     }
 

@@ -161,7 +161,7 @@ pub async fn a_large_job_is_written_in_parts_and_goes_on_after_every_reopen(harn
     assert!(yard.executions_of(begins.id).await.is_empty());
     yard.reopen().await;
     let (id, told) = (begins.id, Payload::Blob { key: "told".into(), bytes: 9 });
-    let open = runvoy_model::command::OpenJob { job: begins, nodes: Vec::new(), told, key: None };
+    let open = runvoy_model::command::OpenJob { job: begins, nodes: Vec::new(), told, digest: None, key: None };
     let mut job = job_of(yard.play(Command::OpenJob(Box::new(open))).await);
     let mut steps = 0;
     while job.attention {

@@ -102,7 +102,7 @@ impl<'h> Yard<'h> {
 
     pub fn step(&mut self) -> Step {
         let id = StepId::from_bytes(self.fresh());
-        let audit = Some(Audit { action: "jobs.test".into(), from: "127.0.0.1".into() });
+        let audit = Some(Audit { action: "jobs.test".into(), from: "127.0.0.1".into(), ..Audit::default() });
         Step { id, at: self.now, actor: Actor::User { email: "ann@x".into() }, request_id: id.to_string(), audit, authority: None }
     }
 
@@ -119,7 +119,7 @@ impl<'h> Yard<'h> {
     pub fn new_open(&mut self, tasks: Tasks<'_>) -> OpenJob {
         let job = new_job(JobId::from_bytes(self.fresh()), tasks.len(), self.now);
         let nodes = tasks.iter().map(|(task, parents)| new_task(job.id, task, parents, BATCH)).collect();
-        OpenJob { job, nodes, told: Payload::Inline(json!([])), key: None }
+        OpenJob { job, nodes, told: Payload::Inline(json!([])), digest: None, key: None }
     }
 
     /// Opens a job, with what is too much for one step written before.
@@ -153,7 +153,7 @@ impl<'h> Yard<'h> {
         let batch = self.made;
         let nodes: Vec<_> = tasks.iter().map(|(task, parents)| new_task(job, task, parents, batch)).collect();
         let (tasks, told) = (u32::try_from(tasks.len()).expect("few"), Payload::Inline(json!([])));
-        self.play(Command::OpenTasks(OpenTasks { job, batch, tasks, nodes, told, key: None })).await
+        self.play(Command::OpenTasks(OpenTasks { job, batch, tasks, nodes, told, digest: None, key: None })).await
     }
 
     /// Writes a job of so many tasks without opening it.

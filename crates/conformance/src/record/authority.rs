@@ -41,7 +41,7 @@ pub async fn a_note_and_a_refusal_leave_the_number(harness: Records<'_>) {
     let mut office = Office::new(harness);
     office.changed(Change::CreateFirstAdmin(admin("root@x", 1))).await;
     let before = office.store().authority();
-    let denied = Denied { email: "root@x".into(), code: "FORBIDDEN".into(), why: "no".into() };
+    let denied = Denied { email: "root@x".into(), code: "FORBIDDEN".into(), why: "no".into(), ..Denied::default() };
     for note in [Change::NoteDenied(denied), Change::NoteCall("root@x".into())] {
         office.changed(note.clone()).await;
         assert_eq!(office.store().authority(), before, "{note:?}");

@@ -23,7 +23,7 @@ async fn mixed(office: &mut Office<'_>) {
         playbook("one", "true"),
         Change::AddKey("bob@x".into(), key(3)),
         Change::RevokeKey("bob@x".into(), prefix(2)),
-        Change::NoteDenied(Denied { email: "bob@x".into(), code: "FORBIDDEN".into(), why: "no".into() }),
+        Change::NoteDenied(Denied { email: "bob@x".into(), code: "FORBIDDEN".into(), why: "no".into(), ..Denied::default() }),
         Change::Checkpoint(Checkpoint { up_to: 9, leaves: 9, root: [7; 32], peaks: vec!["07".into()] }),
         Change::DeleteSecret(name("one")),
         secret("one"),

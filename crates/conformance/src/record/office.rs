@@ -43,7 +43,7 @@ impl<'h> Office<'h> {
     pub fn step(&mut self) -> Step {
         self.made += 1;
         let id = StepId::from_bytes(id_bytes(BEGINNING, self.made));
-        let audit = Some(Audit { action: "test".into(), from: "127.0.0.1".into() });
+        let audit = Some(Audit { action: "test".into(), from: "127.0.0.1".into(), ..Audit::default() });
         Step { id, at: self.now, actor: Actor::User { email: "ann@x".into() }, request_id: id.to_string(), audit, authority: None }
     }
 

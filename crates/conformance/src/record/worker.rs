@@ -20,7 +20,7 @@ fn secret(number: u8) -> WorkerKey {
 
 fn create(text: &str, number: u8) -> Change {
     let (id, queues) = (WorkerAccountId::from_bytes([number; 16]), vec![name("gpu")]);
-    Change::CreateWorker(Box::new(NewWorker { name: name(text), id, role: Role::Worker, queues, key: secret(number) }))
+    Change::CreateWorker(Box::new(NewWorker { name: name(text), id, role: Role::Worker, queues, key: secret(number), description: None }))
 }
 
 async fn works(office: &Office<'_>, number: u8) -> bool {

@@ -1,7 +1,8 @@
 //! What tasks give each other: small data as it is, large data by way of the blob store.
 
 use runvoy_model::hex::hex;
-use runvoy_model::job::{MOST_INLINE_BYTES, Node, Payload};
+use runvoy_model::job::{Node, Payload, fits_inline};
+use runvoy_model::json;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -34,7 +35,7 @@ impl Engine {
     /// Data as it is kept: inline, or in the blob store.
     pub(crate) async fn payload(&self, value: &Value) -> Result<Payload, EngineError> {
         let text = serde_json::to_vec(value).expect("a JSON value can be written");
-        if text.len() <= MOST_INLINE_BYTES {
+        if fits_inline(text.len(), json::opened_bytes(value)) {
             return Ok(Payload::Inline(value.clone()));
         }
         self.put_blob(text).await
@@ -46,16 +47,5 @@ impl Engine {
         let (key, length) = (hex(&digest), bytes.len() as u64);
         self.ports.blobs.put(&key, bytes).await?;
         Ok(Payload::Blob { key, bytes: length })
-    }
-
-    /// Data as it was given.
-    pub async fn open_payload(&self, payload: &Payload) -> Result<Value, EngineError> {
-        match payload {
-            Payload::Inline(value) => Ok(value.clone()),
-            Payload::Blob { key, .. } => {
-                let bytes = self.ports.blobs.get(key).await?.ok_or_else(|| EngineError::Internal(format!("blob {key} is gone")))?;
-                serde_json::from_slice(&bytes).map_err(|error| EngineError::Internal(format!("blob {key} is no JSON: {error}")))
-            }
-        }
     }
 }

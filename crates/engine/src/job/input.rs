@@ -2,8 +2,11 @@
 //! What lies in the blob store is JSON text already: it is checked and copied, never taken apart.
 
 use runvoy_model::execution::Execution;
+use runvoy_model::id::JobId;
 use runvoy_model::job::{Node, Payload};
+use runvoy_model::json;
 use runvoy_model::name::Name;
+use runvoy_ports::memory::Reservation;
 use serde_json::value::RawValue;
 
 use crate::Engine;
@@ -12,7 +15,11 @@ use crate::error::EngineError;
 /// What a task is given is held in memory once, and is not larger than this.
 const MOST_BYTES: usize = 64 << 20;
 /// The outputs of so many parents are held beside the document at a time, as long as they are small.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 16;
+/// A document up to this size needs no reservation: the number of attempts bounds what they take together.
+const SMALL_BYTES: usize = 256 << 10;
+/// How often a document is in memory at most: as it is put together, and as it is sent to the runner or the worker.
+const COPIES: usize = 2;
 
 /// A document that is being written. Whatever takes a while is done off the runtime.
 struct Document {
@@ -70,11 +77,14 @@ impl Document {
 }
 
 impl Engine {
-    /// What a task finds in its file.
-    pub(crate) async fn task_input(&self, execution: &Execution) -> Result<Option<Vec<u8>>, EngineError> {
+    /// What a task finds in its file, with the memory that is reserved for it.
+    pub(crate) async fn task_input(&self, execution: &Execution) -> Result<Option<(Vec<u8>, Option<Reservation>)>, EngineError> {
         let Some(task) = &execution.spec.task else { return Ok(None) };
         let Some(node) = self.ports.jobs.node(task.job, task.task.as_str()).await? else { return Ok(None) };
         let Node { job, depends_on, input, .. } = node;
+        let mut first = self.ports.jobs.outputs(job, first_of(&depends_on)).await?;
+        let bytes = self.input_bytes(job, input.as_ref(), &depends_on, &first).await?;
+        let reserved = if bytes > SMALL_BYTES { Some(self.memory.reserve(bytes.min(MOST_BYTES) * COPIES).await) } else { None };
         let mut document = Document::new(MOST_BYTES);
         let blob = self.blob_of(&document, input.as_ref()).await?;
         document = off_the_runtime(move || {
@@ -84,7 +94,10 @@ impl Engine {
         })
         .await?;
         for parents in depends_on.chunks(AT_ONCE) {
-            let outputs = self.ports.jobs.outputs(job, parents).await?;
+            let outputs = match std::mem::take(&mut first) {
+                first if !first.is_empty() => first,
+                _ => self.ports.jobs.outputs(job, parents).await?,
+            };
             // One blob at a time is beside the document, and the small outputs before it go with it.
             let mut small = Vec::new();
             for (parent, output) in parents.iter().cloned().zip(outputs) {
@@ -97,7 +110,23 @@ impl Engine {
             }
             document = written(document, small, None).await?;
         }
-        Ok(Some(document.finish()))
+        Ok(Some((document.finish(), reserved)))
+    }
+
+    /// About how large the document will be, found out before any of it is held.
+    async fn input_bytes(
+        &self,
+        job: JobId,
+        input: Option<&Payload>,
+        parents: &[Name],
+        first: &[Option<Payload>],
+    ) -> Result<usize, EngineError> {
+        let mut bytes = input.map_or(0, payload_bytes) + first.iter().flatten().map(payload_bytes).sum::<usize>();
+        for parents in parents.chunks(AT_ONCE).skip(1) {
+            let outputs = self.ports.jobs.outputs(job, parents).await?;
+            bytes = bytes.saturating_add(outputs.iter().flatten().map(payload_bytes).sum());
+        }
+        Ok(bytes)
     }
 
     /// The bytes of data that lies in the blob store, if the document has room for them.
@@ -105,6 +134,17 @@ impl Engine {
         let Some(Payload::Blob { key, bytes }) = data else { return Ok(None) };
         document.room_for(*bytes)?;
         Ok(self.ports.blobs.get(key).await?)
+    }
+}
+
+fn first_of(parents: &[Name]) -> &[Name] {
+    &parents[..parents.len().min(AT_ONCE)]
+}
+
+fn payload_bytes(payload: &Payload) -> usize {
+    match payload {
+        Payload::Inline(value) => json::opened_bytes(value),
+        Payload::Blob { bytes, .. } => usize::try_from(*bytes).unwrap_or(usize::MAX),
     }
 }
 

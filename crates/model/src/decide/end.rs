@@ -11,7 +11,7 @@ use crate::execution::{Execution, KillRequest};
 use crate::id::ExecutionId;
 use crate::incident::Incident;
 use crate::job::{Payload, TaskRef};
-use crate::retry::{Category, LONGEST_BACKOFF_MS, backoff_ms, classify};
+use crate::retry::{Category, LONGEST_BACKOFF_MS, MAX_SERVER_DEATHS, backoff_ms, classify};
 use crate::status::{EXIT_KILLED, EXIT_PLATFORM, EXIT_TIMEOUT, EndCode, EndReason, Status};
 use crate::step::Step;
 use crate::view::{View, Writes};
@@ -63,7 +63,8 @@ pub(super) fn end_attempt<V: View>(view: &mut V, step: &Step, ended: &EndAttempt
         Fenced::Unknown => refuse(Refusal::NotFound),
         Fenced::Valid(execution, lease) if lease.begun => {
             let verdict = heard(judge(&ended.outcome, execution.kill.as_ref()), ended.said.as_ref());
-            conclude(view, step, *execution, &ended.outcome, verdict, facts)
+            let execution = Execution { server_deaths: 0, ..*execution };
+            conclude(view, step, execution, &ended.outcome, verdict, facts)
         }
         Fenced::Valid(execution, _) | Fenced::Lapsed(execution) => Ok(keep_late(step, *execution, ended)),
     }
@@ -95,7 +96,7 @@ fn keep_late(step: &Step, execution: Execution, ended: &EndAttempt) -> (Writes, 
 }
 
 pub(super) fn reap<V: View>(view: &mut V, step: &Step, reap: &Reap) -> Decision<V::Error> {
-    let Some(execution) = view.execution(reap.execution)? else { return refuse(Refusal::NotFound) };
+    let Some(mut execution) = view.execution(reap.execution)? else { return refuse(Refusal::NotFound) };
     let lease = execution.lease.clone().filter(|lease| lease.id == reap.lease && lease.extensions == reap.extensions);
     let Some(lease) = lease.filter(|_| !execution.status.is_terminal()) else {
         return Ok((Writes::default(), Answer::Unchanged));
@@ -103,7 +104,19 @@ pub(super) fn reap<V: View>(view: &mut V, step: &Step, reap: &Reap) -> Decision<
     if !lease.begun {
         return return_to_line(view, step, execution);
     }
-    let outcome = Outcome::Lost { message: reap.message.clone() };
+    let mut message = reap.message.clone();
+    if reap.with_server {
+        execution.server_deaths = execution.server_deaths.saturating_add(1);
+        if execution.server_deaths >= MAX_SERVER_DEATHS {
+            message = format!(
+                "{message}; {} attempts in a row ended with the server, so it is not retried: look for the cause in the server's own log, then run it again",
+                execution.server_deaths
+            );
+        }
+    } else {
+        execution.server_deaths = 0;
+    }
+    let outcome = Outcome::Lost { message };
     let verdict = judge(&outcome, execution.kill.as_ref());
     let facts = Facts { log_end: Some(reap.log_end), ..Facts::default() };
     conclude(view, step, execution, &outcome, verdict, facts)
@@ -214,7 +227,8 @@ fn conclude<V: View>(
     let retryable = verdict.category.is_some_and(Category::is_retryable) && execution.kill.is_none();
     // An admin may have taken its lock away while it ran: another attempt would run without it.
     let lost_its_lock = execution.spec.lock.is_some() && execution.lock.is_none();
-    if retryable && !lost_its_lock && execution.attempt <= execution.spec.retries {
+    let may_end_servers = execution.server_deaths >= MAX_SERVER_DEATHS;
+    if retryable && !lost_its_lock && !may_end_servers && execution.attempt <= execution.spec.retries {
         return retry(view, step, execution, &verdict, facts);
     }
     execution.dead = retryable && execution.spec.retries > 0;

@@ -15,8 +15,10 @@ use self::board::Board;
 use super::{Decision, refuse};
 use crate::change::Made;
 use crate::command::{Answer, OpenJob, OpenTasks, Refusal, StageTasks, SubmitKey};
+use crate::digest;
 use crate::event::EventType;
 use crate::execution::Execution;
+use crate::hex::hex;
 use crate::id::JobId;
 use crate::job::{Counts, Job, JobStatus, MOST_TASKS, Node, Payload, Phase};
 use crate::record::Kind;
@@ -90,6 +92,7 @@ pub(super) fn open<V: View>(view: &mut V, step: &Step, open: &OpenJob) -> Decisi
         created["requestId"] = key.clone().into();
     }
     tell(&mut created, "tasks", &open.told);
+    bind(&mut created, job.opening, open.digest);
     writes.key = open.key.clone().map(|key| (key, Made::Job(job.id)));
     let mut board = Board::new(view, step, job, writes);
     board.event(EventType::JobCreated, created);
@@ -138,6 +141,7 @@ pub(super) fn open_tasks<V: View>(view: &mut V, step: &Step, open: &OpenTasks) -
     job.counts.staged += open.tasks;
     let mut added = json!({"jobId": job.id, "previousTotalTasks": before, "totalTasksNow": job.counts.total});
     tell(&mut added, "newTasks", &open.told);
+    bind(&mut added, job.opening, open.digest);
     let mut board = Board::new(view, step, job, writes);
     board.event(EventType::JobTasksAdded, added);
     board.audit(json!({"tasks": open.tasks}));
@@ -159,6 +163,13 @@ fn tell(properties: &mut Value, field: &str, told: &Payload) {
     match told {
         Payload::Inline(tasks) => properties[field] = tasks.clone(),
         Payload::Blob { key, bytes } => properties["_s3Overflow"] = json!({"key": key, "bytes": bytes, "fields": [field]}),
+    }
+}
+
+/// Puts the digest of a batch of tasks into the event that opens it.
+fn bind(properties: &mut Value, batch: Option<u64>, digest: Option<[u8; 32]>) {
+    if let (Some(batch), Some(digest)) = (batch, digest) {
+        digest::add(properties, digest::tasks_key(batch), hex(&digest));
     }
 }
 

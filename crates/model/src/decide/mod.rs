@@ -150,7 +150,11 @@ fn audit_change(writes: &mut Writes, step: &Step, execution: &Execution, change:
             "from": audit.from,
             "result": "ok",
             "apiRequestId": step.request_id,
+            "target": audit.target.clone().unwrap_or_else(|| execution.id.to_string()),
         });
+        if let Some(command) = &audit.command {
+            about["command"] = command.as_str().into();
+        }
         if let Some(change) = change {
             about["change"] = change;
         }

@@ -312,6 +312,13 @@ fn note_denied<V: View>(view: &mut V, step: &Step, denied: &Denied) -> Decision<
     let Some(record) = view.record(kind, name)? else { return refuse(Refusal::Missing(kind, name.to_owned())) };
     let mut writes = Writes::default();
     note(&mut writes, step, &record, &json!({"why": denied.why}), &format!("denied: {}", denied.code));
+    if let Some(event) = writes.events.last_mut() {
+        for (name, value) in [("command", &denied.command), ("target", &denied.target)] {
+            if let Some(value) = value {
+                event.properties[name] = value.as_str().into();
+            }
+        }
+    }
     let record = writes.put_record(record);
     Ok((writes, Answer::Record { record, repeated: false }))
 }

@@ -99,6 +99,7 @@ pub(super) fn new_execution(step: &Step, submit: &Submit) -> Execution {
         cost_micro_usd: None,
         dead: false,
         error_category: None,
+        server_deaths: 0,
         redriven: None,
         chain: ChainHead::default(),
         version: 0,

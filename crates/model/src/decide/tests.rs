@@ -16,6 +16,7 @@ mod property;
 mod redrive;
 mod registry;
 mod secret;
+mod server_death;
 mod state;
 mod worker;
 mod world;

@@ -29,6 +29,7 @@ pub(super) fn create<V: View>(view: &mut V, step: &Step, new: &NewWorker) -> Dec
         role: new.role,
         queues,
         key: new.key.clone(),
+        description: new.description.clone(),
         keyed_at: step.at,
         created_by: step.actor.name(),
         created_at: step.at,

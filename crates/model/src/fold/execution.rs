@@ -7,6 +7,7 @@ use super::mismatch::{Mismatch, same};
 use super::{Impossible, TaskState, expected};
 use crate::bound;
 use crate::chain::canonical_json;
+use crate::digest;
 use crate::event::{Entity, Event, EventType};
 use crate::execution::{Execution, LockClaim};
 use crate::job::Payload;
@@ -26,6 +27,8 @@ pub struct ExecutionFold {
     pub(super) task: Option<String>,
     pub(super) generation: Option<u32>,
     queue: Option<String>,
+    /// The digest of what never changes of it.
+    body: Option<String>,
     submitted_at: Option<UnixMs>,
     attempt: u32,
     started_at: Option<UnixMs>,
@@ -75,7 +78,7 @@ impl ExecutionFold {
     fn submitted(&mut self, place: u64, event: &Event) {
         let text = |name: &str| event.properties.get(name).and_then(Value::as_str).map(str::to_owned);
         (self.released, self.submitted_at) = (Some(place), Some(event.at));
-        (self.job, self.task, self.queue) = (text("jobId"), text("taskId"), text("queue"));
+        (self.job, self.task, self.queue, self.body) = (text("jobId"), text("taskId"), text("queue"), text(digest::BODY));
         self.generation = number(event, "generation");
     }
 
@@ -135,7 +138,17 @@ impl ExecutionFold {
         let worker = kept.lease.as_ref().filter(|lease| lease.begun).map(|lease| lease.worker.to_string());
         same(&about, "worker", worker, self.worker.clone().filter(|_| state == TaskState::Processing))?;
         self.compare_task(&about, kept)?;
+        self.compare_body(&about, kept)?;
         compare_claim(&about, kept, lock)
+    }
+
+    /// What never changes is what was written. A store that lost what it was to run says so itself; and what an older version wrote has no digest,
+    /// which its chain proves.
+    fn compare_body(&self, about: &Entity, kept: &Execution) -> Result<(), Mismatch> {
+        if kept.spec.is_lost() || self.body.as_ref().is_none_or(|body| *body == digest::of_execution(kept)) {
+            return Ok(());
+        }
+        Err(Mismatch::of(about, "spec", "or its owner is not what the event that wrote it says"))
     }
 
     fn compare_status(&self, about: &Entity, kept: &Execution, state: TaskState) -> Result<(), Mismatch> {
@@ -201,7 +214,7 @@ fn number(event: &Event, name: &str) -> Option<u32> {
 }
 
 /// What a task gave, in few bytes.
-pub(super) fn digest(output: &Payload) -> [u8; 32] {
+pub(super) fn output_digest(output: &Payload) -> [u8; 32] {
     match output {
         Payload::Inline(value) => inline_digest(value),
         Payload::Blob { key, .. } => blob_digest(key),

@@ -8,8 +8,10 @@ use serde_json::Value;
 use super::execution::ExecutionFold;
 use super::mismatch::{Comparison, Mismatch, same};
 use super::task::{Course, Resume, Seat};
+use crate::digest;
 use crate::event::{Entity, Event, EventType};
 use crate::execution::Execution;
+use crate::hex::hex;
 use crate::job::{Counts, Job, JobStatus, Node, Phase};
 use crate::name::Name;
 
@@ -24,6 +26,8 @@ pub struct JobCheck {
     counted: Counts,
     /// A task is done whose children have not all been told.
     marked: bool,
+    /// The digests of its tasks by batch; nothing for a batch of which a task cannot be read.
+    batches: BTreeMap<u64, Option<Vec<[u8; 32]>>>,
     found: Comparison,
 }
 
@@ -43,6 +47,9 @@ struct Said {
     cancelled_by: Option<String>,
     /// Tasks and their parents, where the events themselves tell them.
     tasks: BTreeMap<String, Vec<String>>,
+    /// The digest of the job itself, and of its batches of tasks by [`digest::tasks_key`].
+    body: Option<String>,
+    batches: BTreeMap<String, String>,
 }
 
 impl JobCheck {
@@ -50,7 +57,16 @@ impl JobCheck {
     pub fn new(job: Job) -> Self {
         let about = Entity::job(job.id);
         let found = Comparison { compared: 1, first: None };
-        Self { job, about, said: Said::default(), seats: HashMap::new(), counted: Counts::default(), marked: false, found }
+        Self {
+            job,
+            about,
+            said: Said::default(),
+            seats: HashMap::new(),
+            counted: Counts::default(),
+            marked: false,
+            batches: BTreeMap::new(),
+            found,
+        }
     }
 
     /// The next of the job's own events and its place in the log.
@@ -83,6 +99,12 @@ impl JobCheck {
             Phase::Failed => &mut self.counted.failed,
         } += 1;
         self.marked |= node.marked;
+        let batch = self.batches.entry(node.batch).or_insert_with(|| Some(Vec::new()));
+        if node.spec.is_lost() {
+            *batch = None;
+        } else if let Some(batch) = batch {
+            batch.push(digest::of_task(node));
+        }
         let redriven = self.said.redriven.get(node.task.as_str()).copied();
         let course = Course { resumed: self.said.resumed, is_resuming: self.job.resuming, redriven };
         let compared = self.seats.entry(node.task.clone()).or_default().compare(&self.about, node, course);
@@ -151,6 +173,10 @@ impl JobCheck {
             return same(about, "status", kept, if is_bare { Some(staged) } else { None });
         }
         self.compare_tasks()?;
+        if said.body.as_ref().is_some_and(|body| *body != digest::of_job(job)) {
+            return Err(Mismatch::of(about, "job", "or its owner is not what the event that wrote it says"));
+        }
+        self.compare_batches()?;
         same(about, "status", Some(job.status.as_str()), Some(self.status().as_str()))?;
         same(about, "total", Some(job.counts.total), Some(said.total))?;
         same(about, "generation", Some(job.generation), Some(said.generation))?;
@@ -163,6 +189,26 @@ impl JobCheck {
         same(about, "cancelled_by", job.cancelled_by.as_deref(), said.cancelled_by.as_deref())?;
         self.compare_counts()?;
         self.compare_attention()
+    }
+
+    /// What its tasks run is what was written.
+    fn compare_batches(&self) -> Result<(), Mismatch> {
+        let mut told = self.said.batches.clone();
+        for (batch, tasks) in &self.batches {
+            let told = told.remove(&digest::tasks_key(*batch));
+            if self.said.batches.is_empty() {
+                continue;
+            }
+            let Some(tasks) = tasks else { continue };
+            if told.is_none_or(|told| told != hex(&digest::of_tasks(tasks.clone()))) {
+                let message = "are not what the event says that wrote them: a command, an input or a name was altered";
+                return Err(Mismatch::of(&self.about, "tasks", message));
+            }
+        }
+        match told.first_key_value() {
+            Some(_) => Err(Mismatch::of(&self.about, "tasks", "of a batch are gone, and the events tell of them")),
+            None => Ok(()),
+        }
     }
 
     /// What is left to do has its mark: without it nobody goes on.
@@ -233,8 +279,10 @@ impl Said {
                 return Err("does not stand where a job is created");
             }
         }
+        self.batches.extend(digest::bodies(&event.properties).map(|(key, digest)| (key.to_owned(), digest.to_owned())));
         match event.kind {
             EventType::JobCreated => {
+                self.body = told(digest::BODY).and_then(Value::as_str).map(str::to_owned);
                 (self.is_created, self.generation) = (true, 1);
                 self.total = number("totalTasks").ok_or("tells no number of tasks")?;
                 self.request_key = told("requestId").and_then(Value::as_str).map(str::to_owned);

@@ -26,7 +26,7 @@ impl Mismatch {
 /// What was compared.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Comparison {
-    /// How many executions, jobs, tasks and locks.
+    /// How many executions, jobs, tasks, locks and records.
     pub compared: u64,
     /// The first that does not follow from the events.
     pub first: Option<Mismatch>,

@@ -1,7 +1,7 @@
 //! A task of a job: what the events of its executions say of it, and whether its node says the same.
 
 use super::TaskState;
-use super::execution::{ExecutionFold, digest};
+use super::execution::{ExecutionFold, output_digest};
 use super::mismatch::{Mismatch, same};
 use crate::event::Entity;
 use crate::id::ExecutionId;
@@ -85,7 +85,7 @@ impl Seat {
         }
         let output = newest.filter(|_| node.phase == Phase::Completed).and_then(|newest| newest.output);
         let is_told = newest.is_none_or(|newest| !newest.is_output_cut);
-        if is_told && node.output.as_ref().map(digest) != output {
+        if is_told && node.output.as_ref().map(output_digest) != output {
             return Err(Mismatch::of(about, field("output"), "is not what the events say"));
         }
         if node.marked && node.phase != Phase::Completed {

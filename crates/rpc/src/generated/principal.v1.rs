@@ -5,22 +5,45 @@
 #[derive(::serde::Serialize, ::serde::Deserialize)]
 #[serde(default)]
 pub struct ImportCredentialRequest {
-    /// It, with what belongs to it.
+    /// The account's name; empty means the key's fingerprint.
     ///
-    /// Field 1: `blob`
+    /// Field 1: `name`
     #[serde(
-        rename = "blob",
+        rename = "name",
         with = "::buffa::json_helpers::proto_string",
         skip_serializing_if = "::buffa::json_helpers::skip_if::is_empty_str"
     )]
-    pub blob: ::buffa::alloc::string::String,
+    pub name: ::buffa::alloc::string::String,
+    /// The key, as PEM (SubjectPublicKeyInfo).
+    ///
+    /// Field 2: `public_key_pem`
+    #[serde(
+        rename = "publicKeyPem",
+        alias = "public_key_pem",
+        with = "::buffa::json_helpers::proto_string",
+        skip_serializing_if = "::buffa::json_helpers::skip_if::is_empty_str"
+    )]
+    pub public_key_pem: ::buffa::alloc::string::String,
+    /// What the key is for, in the words of who imports it.
+    ///
+    /// Field 3: `description`
+    #[serde(
+        rename = "description",
+        with = "::buffa::json_helpers::proto_string",
+        skip_serializing_if = "::buffa::json_helpers::skip_if::is_empty_str"
+    )]
+    pub description: ::buffa::alloc::string::String,
     #[serde(skip)]
     #[doc(hidden)]
     pub __buffa_unknown_fields: ::buffa::UnknownFields,
 }
 impl ::core::fmt::Debug for ImportCredentialRequest {
     fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        f.debug_struct("ImportCredentialRequest").field("blob", &self.blob).finish()
+        f.debug_struct("ImportCredentialRequest")
+            .field("name", &self.name)
+            .field("public_key_pem", &self.public_key_pem)
+            .field("description", &self.description)
+            .finish()
     }
 }
 impl ImportCredentialRequest {
@@ -50,8 +73,16 @@ impl ::buffa::Message for ImportCredentialRequest {
         #[allow(unused_imports)]
         use ::buffa::Enumeration as _;
         let mut size = 0u64;
-        if !self.blob.is_empty() {
-            size += 1u64 + ::buffa::types::string_encoded_len(&self.blob) as u64;
+        if !self.name.is_empty() {
+            size += 1u64 + ::buffa::types::string_encoded_len(&self.name) as u64;
+        }
+        if !self.public_key_pem.is_empty() {
+            size
+                += 1u64
+                    + ::buffa::types::string_encoded_len(&self.public_key_pem) as u64;
+        }
+        if !self.description.is_empty() {
+            size += 1u64 + ::buffa::types::string_encoded_len(&self.description) as u64;
         }
         size += self.__buffa_unknown_fields.encoded_len() as u64;
         ::buffa::saturate_size(size)
@@ -63,8 +94,14 @@ impl ::buffa::Message for ImportCredentialRequest {
     ) {
         #[allow(unused_imports)]
         use ::buffa::Enumeration as _;
-        if !self.blob.is_empty() {
-            ::buffa::types::put_string_field(1u32, &self.blob, buf);
+        if !self.name.is_empty() {
+            ::buffa::types::put_string_field(1u32, &self.name, buf);
+        }
+        if !self.public_key_pem.is_empty() {
+            ::buffa::types::put_string_field(2u32, &self.public_key_pem, buf);
+        }
+        if !self.description.is_empty() {
+            ::buffa::types::put_string_field(3u32, &self.description, buf);
         }
         self.__buffa_unknown_fields.write_to(buf);
     }
@@ -84,7 +121,21 @@ impl ::buffa::Message for ImportCredentialRequest {
                     tag,
                     ::buffa::encoding::WireType::LengthDelimited,
                 )?;
-                ::buffa::types::merge_string(&mut self.blob, buf)?;
+                ::buffa::types::merge_string(&mut self.name, buf)?;
+            }
+            2u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::LengthDelimited,
+                )?;
+                ::buffa::types::merge_string(&mut self.public_key_pem, buf)?;
+            }
+            3u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::LengthDelimited,
+                )?;
+                ::buffa::types::merge_string(&mut self.description, buf)?;
             }
             _ => {
                 self.__buffa_unknown_fields
@@ -94,7 +145,9 @@ impl ::buffa::Message for ImportCredentialRequest {
         ::core::result::Result::Ok(())
     }
     fn clear(&mut self) {
-        self.blob.clear();
+        self.name.clear();
+        self.public_key_pem.clear();
+        self.description.clear();
         self.__buffa_unknown_fields.clear();
     }
 }
@@ -1193,10 +1246,18 @@ pub mod __buffa {
         /// A public key.
         #[derive(Clone, Debug, Default)]
         pub struct ImportCredentialRequestView<'a> {
-            /// It, with what belongs to it.
+            /// The account's name; empty means the key's fingerprint.
             ///
-            /// Field 1: `blob`
-            pub blob: &'a str,
+            /// Field 1: `name`
+            pub name: &'a str,
+            /// The key, as PEM (SubjectPublicKeyInfo).
+            ///
+            /// Field 2: `public_key_pem`
+            pub public_key_pem: &'a str,
+            /// What the key is for, in the words of who imports it.
+            ///
+            /// Field 3: `description`
+            pub description: &'a str,
             pub __buffa_unknown_fields: ::buffa::UnknownFieldsView<'a>,
         }
         impl<'a> ::buffa::MessageView<'a> for ImportCredentialRequestView<'a> {
@@ -1240,7 +1301,21 @@ pub mod __buffa {
                             tag,
                             ::buffa::encoding::WireType::LengthDelimited,
                         )?;
-                        view.blob = ::buffa::types::borrow_str(&mut cur)?;
+                        view.name = ::buffa::types::borrow_str(&mut cur)?;
+                    }
+                    2u32 => {
+                        ::buffa::encoding::check_wire_type(
+                            tag,
+                            ::buffa::encoding::WireType::LengthDelimited,
+                        )?;
+                        view.public_key_pem = ::buffa::types::borrow_str(&mut cur)?;
+                    }
+                    3u32 => {
+                        ::buffa::encoding::check_wire_type(
+                            tag,
+                            ::buffa::encoding::WireType::LengthDelimited,
+                        )?;
+                        view.description = ::buffa::types::borrow_str(&mut cur)?;
                     }
                     _ => {
                         ::buffa::encoding::skip_field_depth(tag, &mut cur, ctx.depth())?;
@@ -1271,7 +1346,9 @@ pub mod __buffa {
                 use ::buffa::alloc::string::ToString as _;
                 let _ = __buffa_src;
                 ::core::result::Result::Ok(super::super::ImportCredentialRequest {
-                    blob: self.blob.to_string(),
+                    name: self.name.to_string(),
+                    public_key_pem: self.public_key_pem.to_string(),
+                    description: self.description.to_string(),
                     __buffa_unknown_fields: self
                         .__buffa_unknown_fields
                         .to_owned()?
@@ -1286,8 +1363,20 @@ pub mod __buffa {
                 #[allow(unused_imports)]
                 use ::buffa::Enumeration as _;
                 let mut size = 0u64;
-                if !self.blob.is_empty() {
-                    size += 1u64 + ::buffa::types::string_encoded_len(&self.blob) as u64;
+                if !self.name.is_empty() {
+                    size += 1u64 + ::buffa::types::string_encoded_len(&self.name) as u64;
+                }
+                if !self.public_key_pem.is_empty() {
+                    size
+                        += 1u64
+                            + ::buffa::types::string_encoded_len(&self.public_key_pem)
+                                as u64;
+                }
+                if !self.description.is_empty() {
+                    size
+                        += 1u64
+                            + ::buffa::types::string_encoded_len(&self.description)
+                                as u64;
                 }
                 size += self.__buffa_unknown_fields.encoded_len() as u64;
                 ::buffa::saturate_size(size)
@@ -1300,8 +1389,14 @@ pub mod __buffa {
             ) {
                 #[allow(unused_imports)]
                 use ::buffa::Enumeration as _;
-                if !self.blob.is_empty() {
-                    ::buffa::types::put_string_field(1u32, &self.blob, buf);
+                if !self.name.is_empty() {
+                    ::buffa::types::put_string_field(1u32, &self.name, buf);
+                }
+                if !self.public_key_pem.is_empty() {
+                    ::buffa::types::put_string_field(2u32, &self.public_key_pem, buf);
+                }
+                if !self.description.is_empty() {
+                    ::buffa::types::put_string_field(3u32, &self.description, buf);
                 }
                 self.__buffa_unknown_fields.write_to(buf);
             }
@@ -1324,8 +1419,14 @@ pub mod __buffa {
             ) -> ::core::result::Result<__S::Ok, __S::Error> {
                 use ::serde::ser::SerializeMap as _;
                 let mut __map = __s.serialize_map(::core::option::Option::None)?;
-                if !::buffa::json_helpers::skip_if::is_empty_str(self.blob) {
-                    __map.serialize_entry("blob", self.blob)?;
+                if !::buffa::json_helpers::skip_if::is_empty_str(self.name) {
+                    __map.serialize_entry("name", self.name)?;
+                }
+                if !::buffa::json_helpers::skip_if::is_empty_str(self.public_key_pem) {
+                    __map.serialize_entry("publicKeyPem", self.public_key_pem)?;
+                }
+                if !::buffa::json_helpers::skip_if::is_empty_str(self.description) {
+                    __map.serialize_entry("description", self.description)?;
                 }
                 __map.end()
             }
@@ -1424,12 +1525,26 @@ pub mod __buffa {
             pub fn into_bytes(self) -> ::buffa::bytes::Bytes {
                 self.0.into_bytes()
             }
-            /// It, with what belongs to it.
+            /// The account's name; empty means the key's fingerprint.
             ///
-            /// Field 1: `blob`
+            /// Field 1: `name`
             #[must_use]
-            pub fn blob(&self) -> &'_ str {
-                self.0.reborrow().blob
+            pub fn name(&self) -> &'_ str {
+                self.0.reborrow().name
+            }
+            /// The key, as PEM (SubjectPublicKeyInfo).
+            ///
+            /// Field 2: `public_key_pem`
+            #[must_use]
+            pub fn public_key_pem(&self) -> &'_ str {
+                self.0.reborrow().public_key_pem
+            }
+            /// What the key is for, in the words of who imports it.
+            ///
+            /// Field 3: `description`
+            #[must_use]
+            pub fn description(&self) -> &'_ str {
+                self.0.reborrow().description
             }
         }
         impl ::core::convert::From<
@@ -3647,7 +3762,7 @@ pub const CREDENTIAL_SERVICE_LIST_CREDENTIALS_SPEC: ::connectrpc::Spec = ::conne
         "/principal.v1.CredentialService/ListCredentials",
         ::connectrpc::StreamType::Unary,
     )
-    .with_idempotency_level(::connectrpc::IdempotencyLevel::Unknown);
+    .with_idempotency_level(::connectrpc::IdempotencyLevel::NoSideEffects);
 /// Static [`Spec`](::connectrpc::Spec) for the `RevokeCredential` RPC, as seen by the server; the generated client passes it with [`origin`](::connectrpc::Spec::origin) `Client` (compare across sides with [`Spec::same_method`](::connectrpc::Spec::same_method)).
 pub const CREDENTIAL_SERVICE_REVOKE_CREDENTIAL_SPEC: ::connectrpc::Spec = ::connectrpc::Spec::server(
         "/principal.v1.CredentialService/RevokeCredential",
@@ -3705,7 +3820,7 @@ pub const CREDENTIAL_SERVICE_REVOKE_CREDENTIAL_SPEC: ::connectrpc::Spec = ::conn
 /// example` doc.
 #[allow(clippy::type_complexity)]
 pub trait CredentialService: Send + Sync + 'static {
-    /// Registers a public key.
+    /// Registers a public key. A key that is registered already is ALREADY_EXISTS.
     ///
     /// `'a` lets the response body borrow from `&self` (e.g. server-resident state).
     ///
@@ -3816,7 +3931,7 @@ impl<S: CredentialService> CredentialServiceExt for S {
                 },
             )
             .with_spec(CREDENTIAL_SERVICE_IMPORT_CREDENTIAL_SPEC)
-            .route_view(
+            .route_view_idempotent(
                 CREDENTIAL_SERVICE_SERVICE_NAME,
                 "ListCredentials",
                 {
@@ -3928,7 +4043,7 @@ impl<T: CredentialService> ::connectrpc::Dispatcher for CredentialServiceServer<
             }
             "ListCredentials" => {
                 Some(
-                    ::connectrpc::dispatcher::codegen::MethodDescriptor::unary(false)
+                    ::connectrpc::dispatcher::codegen::MethodDescriptor::unary(true)
                         .with_spec(CREDENTIAL_SERVICE_LIST_CREDENTIALS_SPEC),
                 )
             }

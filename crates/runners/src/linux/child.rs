@@ -9,6 +9,8 @@ use std::io;
 use std::os::fd::RawFd;
 
 use super::kernel;
+use super::landlock;
+use super::seccomp;
 use super::step::{Record, Step};
 use crate::config::RunAs;
 
@@ -34,6 +36,10 @@ pub(crate) struct Plan<'a> {
     pub(crate) open_files: Option<u64>,
     pub(crate) file_bytes: Option<u64>,
     pub(crate) run_as: Option<&'a RunAs>,
+    /// Landlock's rules.
+    pub(crate) rules: Option<RawFd>,
+    /// The system call filter.
+    pub(crate) filter: Option<&'a [libc::sock_filter]>,
 }
 
 /// The score that makes the kernel, short of memory, end a command before the server.
@@ -113,6 +119,11 @@ unsafe fn become_command(plan: &Plan<'_>) -> (Step, c_int) {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+        if plan.rules.is_some_and(|rules| landlock::restrict(rules).is_err())
+            || plan.filter.is_some_and(|filter| seccomp::install(filter).is_err())
+        {
+            return (Step::Confine, errno());
+        }
         (Step::Execute, execute(plan))
     }
 }

@@ -55,6 +55,7 @@ pub(crate) fn explain(failure: &Failure, context: &Context<'_>) -> StartError {
             format!("no process could be made: {why} (the worker's machine is out of processes or memory, or the limit is too low)")
         }
         (Step::Clone, _) => format!("no process could be made: {why}"),
+        (Step::Confine, _) => format!("the command could not be confined: {why} (set isolation to basic to run it without)"),
         (Step::Namespace, _) => format!("the command's namespace could not be set up: {why}"),
         (Step::Prepare | Step::Descriptors, _) => format!("the command's output could not be connected: {why} {}", failure.detail),
         (Step::Execute, errno) => explain_execute(errno, context),

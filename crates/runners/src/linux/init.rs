@@ -6,10 +6,13 @@ use std::ffi::c_void;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 
 use super::child::{self, Plan};
 use super::clone::Clone;
 use super::kernel::{self, Pid, Reaped, Waited};
+use super::landlock;
+use super::mounts::{self, View};
 use super::socket::{self, Wait};
 use super::step::{RECORD, Record, Step};
 use super::tree;
@@ -27,6 +30,10 @@ pub(crate) struct InitPlan<'a> {
     pub(crate) namespace: bool,
     /// User and group to keep in a new user namespace.
     pub(crate) map: Option<(u32, u32)>,
+    /// What the command sees of the file system, where that is not everything.
+    pub(crate) view: Option<&'a View>,
+    /// The version of Landlock, and where it lets the command write.
+    pub(crate) landlock: Option<(i64, Vec<&'a Path>)>,
 }
 
 /// The entry of an init process.
@@ -58,17 +65,21 @@ fn begin<'a>(plan: &mut InitPlan<'a>) -> Result<Init<'a>, (Step, i32)> {
     unsafe { child::join(plan.command.joins)? };
     plan.command.joins = &[];
     map_ids(plan.map).map_err(at(Step::Namespace))?;
-    if plan.namespace {
+    if let Some(view) = plan.view {
+        mounts::enter(view).map_err(at(Step::Namespace))?;
+    } else if plan.namespace {
         kernel::mount_proc();
     } else {
         kernel::become_subreaper().map_err(at(Step::Namespace))?;
     }
+    let rules = plan.landlock.take().map(|(abi, writable)| landlock::rules(abi, writable)).transpose().map_err(at(Step::Confine))?;
+    plan.command.rules = rules.as_ref().map(AsRawFd::as_raw_fd);
     let signals = kernel::take_signals().map_err(at(Step::Prepare))?;
     let (status, writer) = kernel::status_pipe().map_err(at(Step::Prepare))?;
     plan.command.status = Some(writer.as_raw_fd());
     // SAFETY: one thread; the plan lives until the child has a copy of it.
     let main = unsafe { Clone::default().start(child::enter, (&raw mut plan.command).cast()) }.map_err(at(Step::Clone))?;
-    drop(writer);
+    drop((writer, rules));
     // Above all the command's own pipes: they must end when the command does.
     kernel::close_others(&[plan.control.as_raw_fd(), signals.as_raw_fd(), status.as_raw_fd()]);
     Ok(Init { control: plan.control, signals, status: Some(status), main, ended: None, namespace: plan.namespace })

@@ -250,6 +250,12 @@ pub(crate) fn mount_proc() {
     }
 }
 
+/// No program that this process starts gains privileges.
+pub(crate) fn no_new_privileges() -> io::Result<()> {
+    // SAFETY: no memory is touched.
+    if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Ends this process at once.
 pub(crate) fn leave(code: i32) -> ! {
     // SAFETY: nothing of this process is used afterwards.

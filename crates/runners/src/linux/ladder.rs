@@ -29,6 +29,8 @@ pub(crate) struct Ladder {
     hierarchies: Hierarchies,
     /// Whether a process can be born in a version 2 cgroup; where a filter hides that call, it enters by itself.
     pub(crate) born_inside: bool,
+    /// Whether an init process is above every command.
+    pub(crate) has_init: bool,
     /// The hierarchy of version 1 that holds commands.
     freezer: &'static str,
     /// Where limits of each kind go; filled when first asked for, because controllers make every cgroup dearer.
@@ -48,15 +50,21 @@ impl Ladder {
         let hierarchies = Hierarchies::read();
         let freezer = if hierarchies.v1("freezer").is_some() { "freezer" } else { "pids" };
         let instance = instance.to_owned();
-        let mut ladder = Self { rung: Rung::Weak, instance, hierarchies, born_inside: true, freezer, bases: HashMap::new() };
+        let mut ladder =
+            Self { rung: Rung::Weak, instance, hierarchies, born_inside: true, has_init: false, freezer, bases: HashMap::new() };
         if let Some(rung) = demanded {
             ladder.climb(rung).map_err(|error| format!("containment {rung:?} was asked for and does not work here: {error}"))?;
-            ladder.rung = rung;
+            ladder.settle(rung);
             return Ok(ladder);
         }
         let works = [Rung::CgroupV2, Rung::CgroupV1, Rung::PidNamespace].into_iter().find(|rung| ladder.climb(*rung).is_ok());
-        ladder.rung = works.unwrap_or(Rung::Weak);
+        ladder.settle(works.unwrap_or(Rung::Weak));
         Ok(ladder)
+    }
+
+    fn settle(&mut self, rung: Rung) {
+        self.rung = rung;
+        self.has_init = matches!(rung, Rung::PidNamespace | Rung::Weak);
     }
 
     /// The directory that holds the cgroup by which each command is killed.
@@ -107,7 +115,7 @@ impl Ladder {
         }
         for controller in Controller::ALL {
             let Some(mut limit) = limit::asked(limits, controller) else { continue };
-            if controller == Controller::Pids && matches!(self.rung, Rung::PidNamespace | Rung::Weak) {
+            if controller == Controller::Pids && self.has_init {
                 // The init process above the command is a member too.
                 limit = limit.saturating_add(1);
             }

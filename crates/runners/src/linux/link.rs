@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use runvoy_ports::runner::{Control, Exit, ExitStatus, StartError};
+use runvoy_ports::runner::{Control, Exit, ExitStatus, Protection, StartError};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::Handle as Runtime;
@@ -35,6 +35,7 @@ pub(crate) struct Link {
     pub(crate) home: Option<PathBuf>,
     /// Every directory that may hold cgroups of commands.
     pub(crate) cgroups: Vec<PathBuf>,
+    pub(crate) protections: Vec<Protection>,
     pub(crate) spawner_pid: u32,
     pub(crate) spawner_start_time: u64,
 }
@@ -124,6 +125,7 @@ impl Link {
             work_root: config.work_root.clone(),
             instance: config.instance.clone(),
             user: config.user.clone(),
+            isolation: config.isolation.clone(),
             containment: config.containment.map(Rung::from),
         };
         let setup = serde_json::to_vec(&setup).map_err(|error| fail(error.to_string()))?;
@@ -137,13 +139,14 @@ impl Link {
         }
         match serde_json::from_slice(&buffer[..length]).map_err(|error| fail(error.to_string()))? {
             Hello::Refused { message } => Err(StartError { message }),
-            Hello::Ready { containment, home, cgroups } => Ok(Self {
+            Hello::Ready { containment, home, cgroups, protections } => Ok(Self {
                 socket,
                 runtime: Runtime::current(),
                 table: Mutex::default(),
                 containment,
                 home,
                 cgroups,
+                protections,
                 spawner_pid: pid,
                 spawner_start_time: tree::look(pid.cast_signed()).map_or(0, |process| process.start_time),
             }),

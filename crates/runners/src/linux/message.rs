@@ -7,12 +7,12 @@ use std::ffi::{CStr, c_char};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use runvoy_ports::runner::{Containment, Exit, ExitStatus, Limits, Start, WorkDir};
+use runvoy_ports::runner::{Containment, Exit, ExitStatus, Limits, Protection, Start, WorkDir};
 use serde::{Deserialize, Serialize};
 
 use super::step::Step;
 use crate::command;
-use crate::config::User;
+use crate::config::{Isolation, User};
 
 /// Larger requests travel in a memory file beside their packet: a packet must fit the socket's buffer.
 pub(crate) const PACKET_MAX: usize = 64 * 1024;
@@ -36,6 +36,7 @@ pub(crate) struct Setup {
     pub(crate) work_root: PathBuf,
     pub(crate) instance: String,
     pub(crate) user: User,
+    pub(crate) isolation: Isolation,
     pub(crate) containment: Option<Rung>,
 }
 
@@ -49,6 +50,7 @@ pub(crate) enum Hello {
         home: Option<PathBuf>,
         /// Every directory that may hold cgroups of commands.
         cgroups: Vec<PathBuf>,
+        protections: Vec<Protection>,
     },
     /// They cannot.
     Refused { message: String },

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use runvoy_model::id::ExecutionId;
-use runvoy_ports::runner::{Containment, Exit, ExitStatus, Runner, Start, StartError, Started, Unread, WorkDir};
+use runvoy_ports::runner::{Containment, Exit, ExitStatus, Protection, Runner, Start, StartError, Started, Unread, WorkDir};
 
 use super::failure::{self, Context};
 use super::handle::{Handle, boot_id};
@@ -165,6 +165,10 @@ impl Runner for ProcessRunner {
 
     fn containment(&self) -> Containment {
         lock(&self.link).containment.into()
+    }
+
+    fn protections(&self) -> Vec<Protection> {
+        lock(&self.link).protections.clone()
     }
 
     async fn start(&self, start: Start) -> Result<Started, StartError> {

@@ -19,11 +19,15 @@ use super::child::{self, Plan};
 use super::clone::{Clone, Stack};
 use super::directory;
 use super::init::{self, InitPlan};
+use super::isolation::{NAMESPACES, Protections};
 use super::kernel::{self, Pid, Reaped};
 use super::ladder::{self, Ladder};
+use super::landlock;
 use super::message::{Failure, Rung, StartRequest};
+use super::mounts::View;
 use super::socket::{self, Wait};
 use super::step::{RECORD, Record, Step};
+use super::sweep::TMP;
 use super::tree;
 use crate::config::{RunAs, User};
 
@@ -32,6 +36,7 @@ pub(crate) struct Ground {
     pub(crate) work_root: PathBuf,
     pub(crate) user: User,
     pub(crate) ladder: Ladder,
+    pub(crate) protections: Protections,
     /// For children that share memory, where that works.
     pub(crate) stack: Option<Stack>,
 }
@@ -92,13 +97,19 @@ impl Running {
         };
         let name = request.name.to_str().map_err(|_| Failure::new(Step::Prepare, &io::Error::from_raw_os_error(libc::EINVAL), "name"))?;
         let run_as = ground.run_as(request)?;
-        let terminal = request.terminal.then(|| hand_over(stdout, run_as.as_ref())).transpose()?;
+        // Whoever owns a pipe may open it by its name, as `echo x > /dev/stdout` does.
+        hand_over([stdout, stderr], run_as.as_ref())?;
+        let terminal = request.terminal.then(|| keep_terminal(stdout)).transpose()?;
         let work_dir = ground.work_root.join(name);
         let new_dir = request.files.is_some().then(|| work_dir.clone());
         if let Some(files) = &request.files {
             make_work_dir(&work_dir, run_as.as_ref(), files)?;
+            if ground.protections.namespaces {
+                make_work_dir(&private_tmp(&work_dir), run_as.as_ref(), &[]).inspect_err(|_| discard(Some(&work_dir)))?;
+            }
         }
-        let mut group = ground.ladder.make(name, &request.limits).inspect_err(|_| discard(new_dir.as_deref()))?;
+        let limits = ground.protections.limits(&request.limits);
+        let mut group = ground.ladder.make(name, &limits).inspect_err(|_| discard(new_dir.as_deref()))?;
         let making = Making { ground, request, stdout, stderr, group: &group, work_dir: &work_dir, run_as: run_as.as_ref() };
         match making.process() {
             Ok(Made { pid, status, failure }) => {
@@ -277,10 +288,15 @@ fn exit(reaped: &Reaped) -> Exit {
     Exit { status, oom_killed: false, cpu_ms: reaped.cpu_us / 1000, max_rss_bytes: reaped.max_rss_kib * 1024 }
 }
 
-/// Makes a terminal the property of whoever the command runs as, who may open it by its name then, and keeps it.
-fn hand_over(terminal: &OwnedFd, owner: Option<&RunAs>) -> Result<OwnedFd, Failure> {
-    let owned = owner.map_or(Ok(()), |owner| fchown(terminal, Some(owner.uid), Some(owner.gid)));
-    owned.and_then(|()| terminal.try_clone()).map_err(|error| Failure::new(Step::Prepare, &error, "terminal"))
+/// Makes the command's output pipes, or its terminal, the property of the user that the command runs as.
+fn hand_over(outputs: [&OwnedFd; 2], owner: Option<&RunAs>) -> Result<(), Failure> {
+    let Some(owner) = owner else { return Ok(()) };
+    let owned = outputs.into_iter().try_for_each(|output| fchown(output, Some(owner.uid), Some(owner.gid)));
+    owned.map_err(|error| Failure::new(Step::Prepare, &error, "output"))
+}
+
+fn keep_terminal(terminal: &OwnedFd) -> Result<OwnedFd, Failure> {
+    terminal.try_clone().map_err(|error| Failure::new(Step::Prepare, &error, "terminal"))
 }
 
 /// `mkdir` follows no symlink in its last part, and the directory above belongs to us.
@@ -301,10 +317,18 @@ fn fill_work_dir(path: &Path, owner: Option<&RunAs>, files: &[(&CStr, &[u8])]) -
     own(path)
 }
 
+/// The directory that the command of a work directory sees as `/tmp`.
+fn private_tmp(work_dir: &Path) -> PathBuf {
+    let mut name = work_dir.as_os_str().to_owned();
+    name.push(TMP);
+    name.into()
+}
+
 /// Takes a new work directory away again. What an earlier command left is not ours to remove.
 fn discard(new_dir: Option<&Path>) {
     if let Some((root, name)) = new_dir.and_then(|path| Some((path.parent()?, path.file_name()?.to_str()?))) {
         drop(directory::remove(root, name));
+        drop(directory::remove(root, &format!("{name}{TMP}")));
     }
 }
 
@@ -328,7 +352,11 @@ struct Made {
 impl Making<'_> {
     fn process(self) -> Result<Made, Failure> {
         let fail = |step| move |error: io::Error| Failure::new(step, &error, "");
-        let ladder = &self.ground.ladder;
+        let (ladder, protections) = (&self.ground.ladder, &self.ground.protections);
+        let tmp = private_tmp(self.work_dir);
+        let shared: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
+        let own = [self.work_dir, &tmp].into_iter().chain(shared.iter().map(Path::new));
+        let landlock = protections.landlock.map(|abi| (abi, own.chain(protections.writable.iter().map(PathBuf::as_path)).collect()));
         let (rung, born_inside) = (ladder.rung, ladder.born_inside);
         let cgroup = self.group.birthplace().filter(|_| born_inside).map(File::open).transpose().map_err(fail(Step::MakeCgroup))?;
         let cgroup = cgroup.as_ref().map(AsFd::as_fd);
@@ -349,11 +377,17 @@ impl Making<'_> {
             open_files: self.request.limits.open_files,
             file_bytes: self.request.limits.file_bytes,
             run_as: self.run_as,
+            rules: None,
+            filter: protections.filter.as_deref(),
         };
         // Another user could stop the child between its change of user and its exec, and us with it if we shared memory.
         let stack = self.ground.stack.as_mut().filter(|_| self.run_as.is_none());
-        let (pid, status) = if matches!(rung, Rung::PidNamespace | Rung::Weak) {
-            start_init(plan, cgroup, rung == Rung::PidNamespace)?
+        let (pid, status) = if protections.namespaces {
+            let view = View { work_dir: self.work_dir.to_owned(), tmp: tmp.clone(), hidden: protections.hidden.clone() };
+            let init = Init { namespaces: NAMESPACES, map: None, view: Some(&view), landlock };
+            start_init(plan, cgroup, init)?
+        } else if matches!(rung, Rung::PidNamespace | Rung::Weak) {
+            start_init(plan, cgroup, Init::of(rung, landlock))?
         } else if let Some(stack) = stack {
             // SAFETY: the spawner has one thread; the plan lives until the child has become the command or left.
             let pid = unsafe { Clone { cgroup, namespaces: 0, share: Some(stack) }.start(child::enter, (&raw mut plan).cast()) };
@@ -362,6 +396,11 @@ impl Making<'_> {
         } else {
             let (ours, theirs) = kernel::status_pipe().map_err(fail(Step::Prepare))?;
             plan.status = Some(theirs.as_raw_fd());
+            let rules = landlock
+                .map(|(abi, writable): (i64, Vec<&Path>)| landlock::rules(abi, writable))
+                .transpose()
+                .map_err(fail(Step::Confine))?;
+            plan.rules = rules.as_ref().map(AsRawFd::as_raw_fd);
             // SAFETY: the spawner has one thread; the child has a copy of the plan.
             let pid = unsafe { Clone { cgroup, ..Clone::default() }.start(child::enter, (&raw mut plan).cast()) };
             (pid.map_err(fail(Step::Clone))?, ours)
@@ -370,13 +409,28 @@ impl Making<'_> {
     }
 }
 
+/// What the init process above a command does for it.
+struct Init<'a> {
+    namespaces: i32,
+    map: Option<(u32, u32)>,
+    view: Option<&'a View>,
+    landlock: Option<(i64, Vec<&'a Path>)>,
+}
+
+impl<'a> Init<'a> {
+    fn of(rung: Rung, landlock: Option<(i64, Vec<&'a Path>)>) -> Self {
+        let (namespaces, map) = if rung == Rung::PidNamespace { (ladder::namespaces(), ladder::id_map()) } else { (0, None) };
+        Self { namespaces, map, view: None, landlock }
+    }
+}
+
 /// Makes the init process above a command.
-fn start_init(command: Plan<'_>, cgroup: Option<BorrowedFd<'_>>, namespace: bool) -> Result<(Pid, OwnedFd), Failure> {
+fn start_init(command: Plan<'_>, cgroup: Option<BorrowedFd<'_>>, init: Init<'_>) -> Result<(Pid, OwnedFd), Failure> {
     let fail = |step| move |error: io::Error| Failure::new(step, &error, "");
     let (ours, theirs) = socket::pair().map_err(fail(Step::Prepare))?;
     kernel::set_nonblocking(ours.as_fd()).map_err(fail(Step::Prepare))?;
-    let (namespaces, map) = if namespace { (ladder::namespaces(), ladder::id_map()) } else { (0, None) };
-    let mut plan = InitPlan { command, control: theirs.as_fd(), namespace, map };
+    let Init { namespaces, map, view, landlock } = init;
+    let mut plan = InitPlan { command, control: theirs.as_fd(), namespace: namespaces != 0, map, view, landlock };
     // SAFETY: the spawner has one thread; the child has a copy of the plan.
     let pid = unsafe { Clone { cgroup, namespaces, share: None }.start(init::enter, (&raw mut plan).cast()) };
     Ok((pid.map_err(fail(Step::Clone))?, ours))

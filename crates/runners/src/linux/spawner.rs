@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::capability;
 use super::clone::Stack;
+use super::isolation::Protections;
 use super::kernel::{self, Pid, Waited};
 use super::ladder::Ladder;
 use super::message::{Failure, Hello, PACKET_MAX, Report, Request, Setup};
@@ -58,7 +59,15 @@ fn serve() -> io::Result<()> {
     let (hello, ground) = match prepare(setup) {
         Ok(ground) => {
             let ladder = &ground.ladder;
-            (Hello::Ready { containment: ladder.rung, home: ladder.home(), cgroups: ladder.roots() }, Some(ground))
+            (
+                Hello::Ready {
+                    containment: ladder.rung,
+                    home: ladder.home(),
+                    cgroups: ladder.roots(),
+                    protections: ground.protections.report.clone(),
+                },
+                Some(ground),
+            )
         }
         Err(message) => (Hello::Refused { message }, None),
     };
@@ -80,11 +89,12 @@ fn prepare(setup: Setup) -> Result<Ground, String> {
         }
         user => user,
     };
-    let ladder = Ladder::find(&setup.instance, setup.containment)?;
+    let mut ladder = Ladder::find(&setup.instance, setup.containment)?;
     if let User::Each(range) = user {
         capability::check(range, ladder.rung)?;
     }
-    Ok(Ground { work_root: setup.work_root, user, ladder, stack: Stack::new() })
+    let protections = Protections::find(&user, setup.isolation, &setup.work_root, &mut ladder);
+    Ok(Ground { work_root: setup.work_root, user, ladder, protections, stack: Stack::new() })
 }
 
 /// Reads the request that travelled in the last file. It must hold a plain one, or this would never end.

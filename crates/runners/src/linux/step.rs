@@ -27,6 +27,8 @@ pub(crate) enum Step {
     Privileges,
     /// Becoming the other user.
     User,
+    /// Landlock and the system call filter.
+    Confine,
     /// Entering the work directory.
     EnterDirectory,
     /// Becoming the program.
@@ -34,7 +36,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::MakeDirectory,
         Self::MakeCgroup,
         Self::SetLimit,
@@ -46,6 +48,7 @@ impl Step {
         Self::ResourceLimit,
         Self::Privileges,
         Self::User,
+        Self::Confine,
         Self::EnterDirectory,
         Self::Execute,
     ];

@@ -23,6 +23,8 @@ use crate::command::is_attempt_name;
 const JOURNAL: &str = ".spawners";
 /// The ending of the file that holds the handle of a command without a cgroup.
 const HANDLE: &str = ".handle";
+/// The ending of the directory that a command sees as `/tmp`.
+pub(crate) const TMP: &str = ".tmp";
 /// How long a spawner whose worker is gone may take to end by itself.
 const SPAWNER_PATIENCE: Duration = Duration::from_secs(2);
 /// How long killed processes may take to be gone.
@@ -60,7 +62,8 @@ impl Records {
         if had_handle {
             drop(fs::remove_file(self.handle_path(name)));
         }
-        directory::remove(&self.work_root, name)
+        let removed = directory::remove(&self.work_root, &format!("{name}{TMP}"));
+        directory::remove(&self.work_root, name).and(removed)
     }
 
     /// Ends everything that is not the current spawner's or chosen to be kept. Returns how many commands were found running.
@@ -140,7 +143,7 @@ impl Records {
         for entry in fs::read_dir(&self.work_root)? {
             let file = entry?.file_name();
             let Some(file) = file.to_str() else { continue };
-            let name = file.strip_suffix(HANDLE).unwrap_or(file);
+            let name = file.strip_suffix(HANDLE).or_else(|| file.strip_suffix(TMP)).unwrap_or(file);
             if is_attempt_name(name)
                 && !keep(name)
                 && let Err(error) = directory::remove(&self.work_root, file)

@@ -5,6 +5,7 @@
 mod command;
 mod containment;
 mod crash;
+mod isolation;
 mod limit;
 mod privilege;
 mod refusal;

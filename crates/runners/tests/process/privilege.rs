@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use runvoy_ports::runner::{ExitStatus, Runner};
 use runvoy_runners::{ProcessRunner, RunAs, User};
 
-use crate::stage::{ALL, Stage, living, nobody, start_and_settle, unique};
+use crate::stage::{ALL, Stage, living, nobody, start_and_settle, uids, unique};
 
 #[tokio::test]
 async fn security_28_a_command_of_another_user_has_no_privilege_left() {
@@ -111,4 +111,13 @@ async fn without_root_a_user_namespace_contains_commands() {
     limited.limits.memory_bytes = Some(1 << 30);
     let error = stage.refused(limited).await;
     assert!(error.message.contains("cannot be enforced") && error.message.contains("memory"), "{error}");
+}
+
+#[tokio::test]
+async fn another_user_can_open_its_standard_output_by_name() {
+    for user in [User::One(nobody()), User::Each(uids(2))] {
+        let stage = Stage::with(|config| config.user = user).await;
+        let (text, exit) = stage.run("echo one > /dev/stdout && echo two >> /proc/self/fd/1 && echo three 2>/dev/null >/dev/stderr").await;
+        assert_eq!((text.as_str(), exit.status), ("one\ntwo\n", ExitStatus::Code(0)));
+    }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use runvoy_model::id::ExecutionId;
 use runvoy_ports::runner::{Containment, Exit, Limits, Runner, Start, StartError, Started, WorkDir};
-use runvoy_runners::{Config, ProcessRunner, RunAs, UidRange, User};
+use runvoy_runners::{Config, Isolation, ProcessRunner, RunAs, UidRange, User};
 use tempfile::TempDir;
 
 pub const ALL: [Containment; 4] = [Containment::CgroupV2, Containment::CgroupV1, Containment::PidNamespace, Containment::Weak];
@@ -94,6 +94,7 @@ pub fn config(root: &Path) -> Config {
         work_root: root.join("work"),
         instance: unique(),
         user: User::Worker,
+        isolation: Isolation::default(),
         containment: None,
     }
 }

@@ -27,6 +27,7 @@ use crate::signing_keys::FileSigningKeys;
 pub async fn open(data: &DataDir, settings: &Settings, open_files: OpenFiles) -> Result<Backend> {
     let keys = Keys::load_or_make(data)?;
     let (store, logs) = open_stores(data, settings, &keys, open_files)?;
+    Keys::note_store(data)?;
     if !fits_first_event(&*store, &keys.audit).await? {
         bail!(
             "the audit key in {} is not the one that the store's events were made with, or its first event was changed; put the key back, \

@@ -4,8 +4,8 @@ use anyhow::Result;
 
 use super::Settings;
 use super::value::{
-    backend, boolean, bytes, duration, event_layout, hidden, list, names, networks, number, optional, optional_bytes, optional_number,
-    pairs, path, text, uids,
+    backend, boolean, bytes, duration, event_layout, hidden, isolation, list, names, networks, number, optional, optional_bytes,
+    optional_number, pairs, path, text, uids,
 };
 
 /// One key.
@@ -72,6 +72,14 @@ pub const KEYS: &[Key] = &[
     ),
     key!(run_as, "", "One user that all commands run as; empty is the server's own user.", optional),
     key!(run_as_uids, "", "Uids `FIRST-LAST`: each execution runs as one of its own. Secrets of several users need it.", uids),
+    key!(isolation, "strict", "With `run_as_uids`: strict, basic (private /tmp, /dev/shm, /proc and IPC only) or off.", isolation),
+    key!(isolation_writable, "", "Directories outside of their own that commands may write to under strict isolation.", list),
+    key!(
+        default_limits,
+        "true",
+        "With `run_as_uids`: 4096 processes and half of the machine's memory for a command without other limits.",
+        boolean
+    ),
     key!(allow_shared_uid, "false", "Run commands as the own user of a server with several users, or of a worker elsewhere.", boolean),
     key!(git_allow_private, "false", "Clone from literal addresses of this machine and of private networks too.", boolean),
     key!(git_ca_file, "", "Certificates (PEM) that git trusts instead of the system's; the commands' user must be able to read it.", path),

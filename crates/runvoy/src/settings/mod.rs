@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use runvoy_alerts::SlackAlerter;
 use runvoy_model::git::Reach;
 use runvoy_model::name::Name;
-use runvoy_runners::UidRange;
+use runvoy_runners::{IsolationLevel, UidRange};
 use runvoy_server::Network;
 
 use self::aws::AwsSettings;
@@ -59,6 +59,12 @@ pub struct Settings {
     pub run_as: Option<String>,
     /// The users that executions get, one each.
     pub run_as_uids: Option<UidRange>,
+    /// How far commands with users of their own are kept apart.
+    pub isolation: IsolationLevel,
+    /// Directories outside of their own that such commands may write to.
+    pub isolation_writable: Vec<String>,
+    /// Whether such commands have limits of memory and processes where no others are set.
+    pub default_limits: bool,
     /// Commands may run as the server's own user although there are several users.
     pub allow_shared_uid: bool,
     /// Repositories may come from literal addresses of this machine and of private networks.
@@ -178,6 +184,8 @@ const ALIKE: f64 = 0.85;
 
 /// Where values come from, weakest first.
 pub struct Sources {
+    /// What an earlier start in the same data directory was told, for the settings that bind later starts.
+    pub stored: Vec<(&'static str, String)>,
     /// The text of the settings file, and its name for messages.
     pub file: Option<(String, String)>,
     /// The process's environment.
@@ -187,24 +195,39 @@ pub struct Sources {
 }
 
 impl Settings {
-    /// Defaults, then the file, then the environment, then flags.
+    /// Defaults, then what an earlier start was told, then the file, then the environment, then flags.
     pub fn load(sources: &Sources) -> Result<Self> {
         let mut settings = Self::default();
         for key in KEYS {
             (key.set)(&mut settings, key.default).map_err(|why| anyhow::anyhow!("default of {}: {why}", key.name))?;
         }
-        if let Some((name, text)) = &sources.file {
-            for (key, value) in file::read(text).with_context(|| format!("{name} is not a settings file"))? {
-                settings.set(&key, &value).with_context(|| format!("in {name}"))?;
-            }
+        let file = match &sources.file {
+            Some((name, text)) => file::read(text).with_context(|| format!("{name} is not a settings file"))?,
+            None => Vec::new(),
+        };
+        let env: Vec<(&Key, &String)> = KEYS
+            .iter()
+            .filter_map(|key| {
+                let variable = key.variable();
+                sources.env.iter().find(|(name, _)| *name == variable).map(|(_, value)| (key, value))
+            })
+            .collect();
+        let names_users = |name: &str, value: &str| matches!(name, "run_as" | "run_as_uids") && !value.is_empty();
+        let users_given = file.iter().any(|(name, value)| names_users(name, value))
+            || env.iter().any(|(key, value)| names_users(key.name, value))
+            || sources.flags.iter().any(|(name, value)| names_users(name, value));
+        for (name, value) in sources.stored.iter().filter(|(name, value)| !(users_given && names_users(name, value))) {
+            settings.set(name, value).context("in what the last start of this data directory was told")?;
         }
-        for key in KEYS {
-            let variable = key.variable();
-            if let Some((_, value)) = sources.env.iter().find(|(name, _)| *name == variable) {
-                settings.set(key.name, value).with_context(|| format!("in the environment variable {variable}"))?;
-            }
+        // An empty value takes nothing away from what is stored: an unset variable must not change whom commands run as.
+        let is_void = |name: &str, value: &str| value.is_empty() && sources.stored.iter().any(|(stored, _)| *stored == name);
+        for (key, value) in file.iter().filter(|(key, value)| !is_void(key, value)) {
+            settings.set(key, value).with_context(|| format!("in {}", sources.file.as_ref().map_or("", |(name, _)| name)))?;
         }
-        for (name, value) in &sources.flags {
+        for (key, value) in env.into_iter().filter(|(key, value)| !is_void(key.name, value)) {
+            settings.set(key.name, value).with_context(|| format!("in the environment variable {}", key.variable()))?;
+        }
+        for (name, value) in sources.flags.iter().filter(|(name, value)| !is_void(name, value)) {
             let key = KEYS.iter().find(|key| key.name == *name).expect("every flag is a setting");
             settings.put(key, value).map_err(|why| anyhow::anyhow!("--{}: {why}", name.replace('_', "-")))?;
         }
@@ -214,7 +237,7 @@ impl Settings {
     /// What a server is told that nobody told anything.
     #[cfg(test)]
     pub fn of_defaults() -> Self {
-        Self::load(&Sources { file: None, env: Vec::new(), flags: Vec::new() }).expect("defaults are settings")
+        Self::load(&Sources { stored: Vec::new(), file: None, env: Vec::new(), flags: Vec::new() }).expect("defaults are settings")
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
@@ -289,6 +312,7 @@ mod tests {
 
     fn sources(file: &str, env: &[(&str, &str)], flags: &[(&'static str, &str)]) -> Sources {
         Sources {
+            stored: Vec::new(),
             file: Some(("server.yaml".into(), file.into())),
             env: env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
             flags: flags.iter().map(|(k, v)| (*k, (*v).to_owned())).collect(),
@@ -303,6 +327,21 @@ mod tests {
         let env = [("RUNVOY_LISTEN", "127.0.0.1:2")];
         assert_eq!(listen(&sources("listen: 127.0.0.1:1", &env, &[])), "127.0.0.1:2");
         assert_eq!(listen(&sources("listen: 127.0.0.1:1", &env, &[("listen", "127.0.0.1:3")])), "127.0.0.1:3");
+    }
+
+    #[test]
+    fn what_an_earlier_start_was_told_holds_until_another_value_is_given() {
+        let stored = |values: &[(&'static str, &str)], from: Sources| {
+            let stored = values.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+            let settings = Settings::load(&Sources { stored, ..from }).expect("settings");
+            (settings.worker, settings.run_as, settings.run_as_uids.map(|uids| uids.to_string()))
+        };
+        let uids = [("worker", "false"), ("run_as_uids", "70000-70999")];
+        let kept = (false, None, Some("70000-70999".to_owned()));
+        assert_eq!(stored(&uids, sources("", &[], &[])), kept);
+        assert_eq!(stored(&uids, sources("run_as_uids:", &[("RUNVOY_RUN_AS_UIDS", "")], &[("run_as_uids", "")])), kept, "empty is nothing");
+        assert_eq!(stored(&uids, sources("", &[], &[("run_as", "nobody")])), (false, Some("nobody".to_owned()), None));
+        assert!(stored(&uids, sources("worker: true", &[], &[])).0);
     }
 
     #[test]

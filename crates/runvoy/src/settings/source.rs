@@ -7,10 +7,10 @@ use anyhow::{Context, Result};
 use super::{Settings, Sources};
 
 /// The settings of this process.
-pub fn gather(file: Option<&Path>, flags: Vec<(&'static str, String)>) -> Result<Settings> {
+pub fn gather(stored: Vec<(&'static str, String)>, file: Option<&Path>, flags: Vec<(&'static str, String)>) -> Result<Settings> {
     let file = file.map(read).transpose()?;
     let env = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect();
-    Settings::load(&Sources { file, env, flags })
+    Settings::load(&Sources { stored, file, env, flags })
 }
 
 fn read(path: &Path) -> Result<(String, String)> {

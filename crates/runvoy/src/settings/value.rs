@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use runvoy_client::Endpoint;
 use runvoy_model::name::Name;
-use runvoy_runners::UidRange;
+use runvoy_runners::{IsolationLevel, UidRange};
 use runvoy_server::Network;
 
 use super::BackendName;
@@ -34,6 +34,15 @@ pub(super) fn address(text: &str) -> Result<String, String> {
 
 pub(super) fn uids(text: &str) -> Result<Option<UidRange>, String> {
     if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(|error: runvoy_runners::UnfitUids| error.to_string()) }
+}
+
+pub(super) fn isolation(text: &str) -> Result<IsolationLevel, String> {
+    match text {
+        "strict" => Ok(IsolationLevel::Strict),
+        "basic" => Ok(IsolationLevel::Basic),
+        "off" => Ok(IsolationLevel::Off),
+        _ => Err(format!("expected strict, basic or off, not {text:?}")),
+    }
 }
 
 pub(super) fn path(text: &str) -> Result<Option<PathBuf>, String> {

@@ -38,7 +38,7 @@ const UNENDED: &str = "not every command could be ended in time; the next start 
 
 /// Runs a worker until it is told to stop.
 pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> {
-    let mut settings = settings::gather(args.config.as_deref(), args.flags()).map_err(Failure::usage)?;
+    let mut settings = settings::gather(Vec::new(), args.config.as_deref(), args.flags()).map_err(Failure::usage)?;
     let times = Times::of(args).map_err(Failure::usage)?;
     refuse_local_flags(global).map_err(Failure::usage)?;
     refuse_shared_uid(&settings).map_err(Failure::usage)?;

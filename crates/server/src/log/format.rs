@@ -1,8 +1,8 @@
 //! The forms that records are written in.
 
 use http::HeaderValue;
-use runvoy_model::log::{Chunk, Record, Stream};
-use runvoy_wire::LogEvent;
+use runvoy_model::log::{Record, Stream};
+use runvoy_wire::{LogEvent, LogPosition};
 
 use crate::fault::Fault;
 use crate::query::Query;
@@ -84,8 +84,8 @@ impl Writer {
     }
 
     /// Writes a record.
-    pub(crate) fn write(&mut self, out: &mut Vec<u8>, chunk: &Chunk, line: u64, record: &Record<'_>) {
-        let event = || LogEvent::from_record(line, chunk.attempt, chunk.late, record);
+    pub(crate) fn write(&mut self, out: &mut Vec<u8>, position: LogPosition<'_>, record: &Record<'_>) {
+        let event = || LogEvent::from_record(position, record);
         match self {
             Self::Items { first } => {
                 if !std::mem::replace(first, false) {
@@ -128,17 +128,16 @@ fn put(out: &mut Vec<u8>, bytes: &[u8], skip: &mut u64, left: &mut u64) {
 
 #[cfg(test)]
 mod tests {
-    use runvoy_model::log::BlockBuilder;
     use runvoy_model::time::UnixMs;
 
     use super::*;
 
     fn written(mut writer: Writer, records: &[(Stream, bool, bool, &[u8])]) -> String {
-        let chunk = Chunk { first_line: 1, raw_start: 0, attempt: 1, first_seq: 1, late: false, block: BlockBuilder::default().take() };
         let mut out = Vec::new();
         for (line, (stream, cont, eol, bytes)) in (1..).zip(records) {
             let record = Record { at: UnixMs(0), stream: *stream, cont: *cont, eol: *eol, bytes };
-            writer.write(&mut out, &chunk, line, &record);
+            let position = LogPosition { execution_id: "e", line, attempt: 1, late: false };
+            writer.write(&mut out, position, &record);
         }
         String::from_utf8(out).expect("test text")
     }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use runvoy_engine::{Engine, EngineError};
 use runvoy_model::execution::Execution;
 use runvoy_model::log::{Chunk, Record};
+use runvoy_wire::LogPosition;
 
 use super::format::Writer;
 use super::selection::{Matcher, Selection};
@@ -21,6 +22,7 @@ pub(crate) struct Pages {
     execution: Box<Execution>,
     matcher: Matcher,
     writer: Writer,
+    execution_id: String,
     next_line: u64,
     end_line: u64,
     /// Wanted records to leave out, for a tail.
@@ -32,11 +34,13 @@ impl Pages {
     /// The selected records of an execution's log.
     pub(crate) async fn new(engine: &Arc<Engine>, execution: Execution, selection: Selection, writer: Writer) -> Result<Self, EngineError> {
         let extent = engine.log_extent(&execution).await?;
+        let execution_id = execution.id.to_string();
         let mut pages = Self {
             engine: Arc::clone(engine),
             execution: Box::new(execution),
             matcher: selection.matcher,
             writer,
+            execution_id,
             next_line: selection.from_line.unwrap_or(1).max(extent.first_line).max(1),
             end_line: extent.next_line,
             skip: 0,
@@ -101,7 +105,8 @@ impl Pages {
             return true;
         }
         self.left -= 1;
-        self.writer.write(out, chunk, line, record);
+        let position = LogPosition { execution_id: &self.execution_id, line, attempt: chunk.attempt, late: chunk.late };
+        self.writer.write(out, position, record);
         true
     }
 }

@@ -4,6 +4,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode};
 use runvoy_engine::{AuditFilter, EngineError};
+use runvoy_model::digest;
 use runvoy_model::role::Action;
 use runvoy_model::verify::label;
 use runvoy_ports::store::StoredEvent;
@@ -23,8 +24,9 @@ const DEFAULT_LIMIT: u64 = 100;
 const MOST: u64 = 1_000;
 /// How many are written at once where all are.
 const PAGE: usize = 500;
-/// The properties that have a field of their own, and the one that only repeats the entity.
-const OWN_FIELDS: [&str; 6] = ["user", "action", "from", "result", "apiRequestId", "requestId"];
+/// The properties that have a field of their own, the one that only repeats the entity, and the digests that never leave the store.
+const OWN_FIELDS: [&str; 10] =
+    ["user", "action", "command", "target", "from", "result", "apiRequestId", "requestId", digest::BODY, digest::BODIES];
 
 pub(super) fn add(routes: &mut Routes) {
     let operation = filtered(Operation::new("listAudit", "What was done and by whom, newest first"))
@@ -49,6 +51,11 @@ fn filtered(operation: Operation) -> Operation {
     operation
         .query("user", text(), "Only what this user did")
         .query("action", text(), "Only this action, or all of a resource: executions.kill, or executions")
+        .query(
+            "text",
+            text(),
+            "Only those with this text in user, action, entity, command, result, address or details, in any case of letters",
+        )
         .query("since", time(), "Only at this time or later")
         .query("until", time(), "Only before this time")
 }
@@ -57,6 +64,7 @@ fn filter(query: &Query) -> Result<AuditFilter, Fault> {
     Ok(AuditFilter {
         user: query.text("user")?.map(str::to_owned),
         action: query.text("action")?.map(str::to_owned),
+        text: query.text("text")?.map(str::to_owned),
         since: query.parsed::<Rfc3339>("since")?.map(Into::into),
         until: query.parsed::<Rfc3339>("until")?.map(Into::into),
         ..AuditFilter::default()
@@ -125,6 +133,8 @@ fn audit_event(stored: &StoredEvent) -> AuditEvent {
         at: event.at.into(),
         user: property("user"),
         action: property("action"),
+        command: Some(property("command")).filter(|command| !command.is_empty()),
+        target: Some(property("target")).filter(|target| !target.is_empty()),
         entity: label(&event.entity),
         number: event.number,
         result: property("result"),

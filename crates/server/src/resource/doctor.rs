@@ -78,6 +78,9 @@ fn alerts(engine: &Engine) -> Probe {
 
 async fn shared_uid(engine: &Engine) -> Probe {
     let config = engine.config();
+    if config.concurrency == 0 {
+        return probe("uid", ProbeStatus::Ok, "this server runs no commands itself".into());
+    }
     if config.uid_per_execution {
         return probe("uid", ProbeStatus::Ok, "each execution runs as a user of its own".into());
     }

@@ -8,7 +8,7 @@ use runvoy_model::name::Name;
 use runvoy_model::playbook::{self as model, PlaybookBody};
 use runvoy_model::role::Action;
 use runvoy_wire::{
-    Code, DryRunResponse, Parameter, ParameterType, Playbook, PlaybookTerms, PlaybooksResponse, PutPlaybookResponse,
+    Code, DryRunResponse, Parameter, ParameterAllowance, ParameterType, Playbook, PlaybookTerms, PlaybooksResponse, PutPlaybookResponse,
     RemovePlaybookResponse, RunPlaybookRequest, RunResponse,
 };
 
@@ -110,7 +110,7 @@ fn refuse_unknown(body: &serde_json::Value, terms: &PlaybookTerms) -> Result<(),
         return Err(Fault::invalid(&key, "is not a word of a playbook"));
     }
     for (name, parameter) in body["parameters"].as_object().into_iter().flatten() {
-        if let Some(key) = unknown(parameter, &known["parameters"][name], &["choices"]) {
+        if let Some(key) = unknown(parameter, &known["parameters"][name], &["choices", "allow"]) {
             return Err(Fault::invalid(&format!("parameters.{name}.{key}"), "is not a word of a parameter"));
         }
     }
@@ -141,7 +141,7 @@ fn kept(terms: PlaybookTerms) -> Result<PlaybookBody, Fault> {
         secrets: terms.secrets.into_iter().map(|secret| name("secrets", secret)).collect::<Result<_, _>>()?,
         git,
         timeout: seconds("timeout", terms.timeout)?,
-        lock: terms.lock.filter(|lock| !lock.is_empty()),
+        lock: terms.lock,
         lock_wait: seconds("lock_wait", terms.lock_wait)?,
         queue: terms.queue,
         priority: terms.priority.map(i64::from),
@@ -160,8 +160,13 @@ fn kept_parameter(parameter: Parameter) -> model::Parameter {
         ParameterType::Boolean => model::ParameterKind::Boolean,
         ParameterType::Choice => model::ParameterKind::Choice,
     };
-    let Parameter { description, default, pattern, max_length, min, max, choices, .. } = parameter;
-    model::Parameter { kind, description, default, pattern, max_length, min, max, choices }
+    let allow = parameter.allow.into_iter().map(|allowance| match allowance {
+        ParameterAllowance::LeadingDash => model::Allowance::LeadingDash,
+        ParameterAllowance::Control => model::Allowance::Control,
+    });
+    let allow = allow.collect();
+    let Parameter { description, default, pattern, max_length, min, max, choices, regex, .. } = parameter;
+    model::Parameter { kind, description, default, pattern, max_length, min, max, choices, regex, allow }
 }
 
 /// A playbook as the wire shows it.
@@ -211,6 +216,11 @@ fn shown_parameter(parameter: model::Parameter) -> Parameter {
         model::ParameterKind::Boolean => ParameterType::Boolean,
         model::ParameterKind::Choice => ParameterType::Choice,
     };
-    let model::Parameter { description, default, pattern, max_length, min, max, choices, .. } = parameter;
-    Parameter { kind, description, default, pattern, max_length, min, max, choices }
+    let allow = parameter.allow.into_iter().map(|allowance| match allowance {
+        model::Allowance::LeadingDash => ParameterAllowance::LeadingDash,
+        model::Allowance::Control => ParameterAllowance::Control,
+    });
+    let allow = allow.collect();
+    let model::Parameter { description, default, pattern, max_length, min, max, choices, regex, .. } = parameter;
+    Parameter { kind, description, default, pattern, max_length, min, max, choices, regex, allow }
 }

@@ -73,7 +73,7 @@ pub(super) fn checked(request: RunRequest, idempotency_key: Option<String>) -> R
         image: request.image,
         env: request.env,
         timeout: seconds("timeout", request.timeout)?,
-        lock: request.lock.filter(|lock| !lock.is_empty()),
+        lock: request.lock,
         lock_wait: seconds("lock_wait", request.lock_wait)?,
         queue: request.queue,
         priority: request.priority.map(i64::from),

@@ -3,12 +3,12 @@
 use axum::body::Body;
 use http::Response;
 use runvoy_model::role::Action;
-use runvoy_wire::Code;
+use runvoy_wire::{Code, line_of_event_id};
 
 use crate::call::Call;
 use crate::credential::Standing;
 use crate::fault::Fault;
-use crate::operation::{Operation, flag, number, text, words};
+use crate::operation::{Operation, flag, text, words};
 use crate::resource::log::extent_of_kept;
 use crate::route::{Routes, Rule};
 use crate::stream::{LogStream, Options, Upgrade};
@@ -17,7 +17,7 @@ pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("stream", "Its log as a WebSocket: what is there, then what comes, then the end")
         .execution_id()
         .query("token", text(), "The ticket of a websocket_url")
-        .query("last_event_id", number(0, None), "Go on after this line")
+        .query("last_event_id", text(), "Go on after this event_id, or after this line number")
         .query("batch", flag(), "Binary frames of many lines, for runvoy's own clients")
         .query("events", words(&["status"]), "Also say when the status changes")
         .gives_nothing(101, "The stream follows")
@@ -29,7 +29,7 @@ async fn stream(mut call: Call) -> Result<Response<Body>, Fault> {
     // A browser names the page that opens a stream, and no page of a stranger may.
     call.state.cors.guard(&call.parts.headers, call.reached.host())?;
     let query = call.query()?;
-    let after = query.number("last_event_id", 0..=u64::MAX)?.unwrap_or(0);
+    let last_event_id = query.text("last_event_id")?.map(str::to_owned);
     let events = query.text("events")?.is_some_and(|events| events.split(',').any(|word| word == "status"));
     let options = Options { batch: query.flag("batch")?, status: events };
     let caller = call.caller()?.clone();
@@ -37,6 +37,9 @@ async fn stream(mut call: Call) -> Result<Response<Body>, Fault> {
     extent_of_kept(&call, &execution).await?;
     // From here on by its whole id: the part of one in the path may become ambiguous while the stream is open.
     let id = execution.id.to_string();
+    let after = last_event_id.map_or(Ok(0), |event_id| {
+        line_of_event_id(&event_id, &id).ok_or_else(|| Fault::invalid("last_event_id", "must be an event_id of this log or a line number"))
+    })?;
     let follower = call.engine().follow(&caller, &id, after.saturating_add(1)).await?;
     let upgrade = Upgrade::of(&mut call.parts)?;
     let open = call.state.open_stream(&caller.email).ok_or_else(Fault::too_many_streams)?;

@@ -25,7 +25,8 @@ pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("createUser", "Invite somebody, who claims a key with the token in the answer")
         .idempotent()
         .takes::<CreateUserRequest>(true)
-        .gives::<CreateUserResponse>(201, "They are invited; the token is shown only here");
+        .gives::<CreateUserResponse>(201, "They are invited; the token is shown only here")
+        .refuses(&[Code::Conflict]);
     routes.post("/api/v1/users/create", rule, operation, create);
     let operation = Operation::new("revokeUser", "End somebody's rights, and their executions where asked to")
         .takes::<RevokeUserRequest>(true)
@@ -55,7 +56,7 @@ async fn create(call: Call) -> Result<Response<Body>, Fault> {
     if api_key.as_deref().is_some_and(looks_like_ticket) {
         return Err(Fault::invalid("api_key", "looks like a ticket of this server: take another one"));
     }
-    let request = InviteRequest { email: request.email, role: request.role, api_key, idempotency_key };
+    let request = InviteRequest { email: request.email, role: request.role, api_key, confirm: request.confirm, idempotency_key };
     let invited = call.engine().invite(call.caller()?, &request).await?;
     let claim_token = invited.token.unwrap_or_default().into();
     Ok(answer::json(StatusCode::CREATED, &CreateUserResponse { user: shown(&invited.account), claim_token }))

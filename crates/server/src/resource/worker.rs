@@ -88,8 +88,8 @@ async fn accounts(call: Call) -> Result<Response<Body>, Fault> {
 
 async fn create(call: Call) -> Result<Response<Body>, Fault> {
     let idempotency_key = call.idempotency_key()?;
-    let CreateWorkerRequest { name, role, queues, public_key } = call.body_of("a name").await?;
-    let request = WorkerRequest { name, role, queues, idempotency_key };
+    let CreateWorkerRequest { name, role, queues, public_key, description } = call.body_of("a name").await?;
+    let request = WorkerRequest { name, role, queues, description, idempotency_key };
     let made = match public_key.as_deref() {
         Some(key) => call.engine().import_worker(call.caller()?, &request, key).await?,
         None => call.engine().create_worker(call.caller()?, &request).await?,
@@ -130,6 +130,7 @@ fn shown(account: &Account, last_used: Option<UnixMs>) -> WorkerAccount {
         queues: account.queues.iter().map(ToString::to_string).collect(),
         key_prefix,
         fingerprint,
+        description: account.description.clone(),
         created_by: account.created_by.clone(),
         created_at: account.created_at.into(),
         keyed_at: account.keyed_at.into(),

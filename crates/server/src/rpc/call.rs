@@ -12,7 +12,7 @@ use runvoy_rpc::connectrpc::{ConnectError, RequestContext, Response, ServiceResu
 use super::error::RpcFault;
 use super::refusal::{self, ItemRefusals};
 use super::rule::RpcRule;
-use super::token::{BadToken, Task};
+use super::token::{BadToken, Task, account_tag};
 use super::upload::Upload;
 use crate::app::{OpenStream, State};
 use crate::fault::Fault;
@@ -58,6 +58,9 @@ impl Call {
             read => read,
         };
         let task = read?;
+        if task.account.is_some_and(|account| account != account_tag(&self.caller.email)) {
+            return Err(BadToken::OtherAccount.into());
+        }
         self.may_serve(&task.queue)?;
         Ok(task)
     }

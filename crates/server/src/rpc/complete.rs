@@ -13,9 +13,12 @@ use super::job;
 use super::lease::json;
 use super::refusal::ItemRefusals;
 use super::token::Task;
+use crate::body::opened_bytes;
 
 /// What our own worker tells of an end takes no more: outputs that are larger are blobs.
 const MOST_END_BYTES: usize = 1 << 20;
+/// What it may take once it is read: an output that is kept inline, and a little around it.
+const MAX_OPENED_END_BYTES: usize = 8 << 20;
 
 pub(super) async fn complete(call: Call, request: CompleteJobRequest) -> Result<CompleteJobResponse, RpcFault> {
     end(&call, request).await
@@ -57,6 +60,9 @@ async fn end(call: &Call, request: CompleteJobRequest) -> Result<CompleteJobResp
 fn told(task: &Task, end: &[u8]) -> Result<EndAttempt, RpcFault> {
     if end.len() > MOST_END_BYTES {
         return Err(RpcFault::invalid("end", format!("at most {MOST_END_BYTES} bytes: what is larger is a blob")));
+    }
+    if opened_bytes(end) > MAX_OPENED_END_BYTES {
+        return Err(RpcFault::invalid("end", "it holds too many values: what is larger is a blob"));
     }
     let ended: EndAttempt = serde_json::from_slice(end).map_err(|error| RpcFault::invalid("end", error.to_string()))?;
     if ended.fence == task.fence { Ok(ended) } else { Err(RpcFault::invalid("end", "the token is for another lease")) }

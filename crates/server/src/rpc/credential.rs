@@ -1,6 +1,6 @@
 //! Public keys that workers sign their tokens with: registered, listed, revoked. Each is an account of workers.
 
-use runvoy_engine::WorkerRequest;
+use runvoy_engine::{EngineError, WorkerRequest};
 use runvoy_model::id::WorkerAccountId;
 use runvoy_model::role::Role;
 use runvoy_model::worker::WorkerAccount;
@@ -14,8 +14,10 @@ use super::call::Call;
 use super::error::RpcFault;
 
 pub(super) async fn import(call: Call, request: ImportCredentialRequest) -> Result<ImportCredentialResponse, RpcFault> {
-    let made = call.engine().import_worker(&call.caller, &WorkerRequest::default(), &request.blob).await;
-    let WorkerAccount { name, id, key, role, .. } = made.map_err(blob_is_wrong)?.account;
+    let ImportCredentialRequest { name, public_key_pem, description, .. } = request;
+    let asked = WorkerRequest { name, description: Some(description), ..WorkerRequest::default() };
+    let made = call.engine().import_worker(&call.caller, &asked, &public_key_pem).await;
+    let WorkerAccount { name, id, key, role, .. } = made.map_err(import_refused)?.account;
     Ok(ImportCredentialResponse {
         principal_id: id.to_string(),
         org_id: org_id(&call),
@@ -26,9 +28,11 @@ pub(super) async fn import(call: Call, request: ImportCredentialRequest) -> Resu
     })
 }
 
-fn blob_is_wrong(error: runvoy_engine::EngineError) -> RpcFault {
+/// Refusals in the words of this call: its own field names, and ALREADY_EXISTS for a key or a name that an account has.
+fn import_refused(error: EngineError) -> RpcFault {
     match error {
-        runvoy_engine::EngineError::Invalid { field, message } if field == "public_key" => RpcFault::invalid("blob", message),
+        EngineError::Invalid { field, message } if field == "public_key" => RpcFault::invalid("public_key_pem", message),
+        EngineError::Conflict(message) => RpcFault::Exists(message),
         error => error.into(),
     }
 }

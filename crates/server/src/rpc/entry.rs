@@ -4,16 +4,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::time::Duration;
 
 use axum::body::Body;
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header};
-use http_body_util::{BodyExt as _, Limited};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use runvoy_engine::{Caller, Credential};
+use runvoy_model::role::Action;
 use runvoy_rpc::connectrpc::{ConnectError, ConnectRpcService, DeadlinePolicy, Router};
-use tokio::time::timeout;
 use tower::Service as _;
 
 use super::call::Admitted;
@@ -21,10 +20,12 @@ use super::error::RpcFault;
 use super::refusal;
 use super::rule::{RULES, RpcRule};
 use super::scale::Scale;
+use super::unpack;
 use super::upload::Upload;
 use crate::address::Reached;
 use crate::app::State;
 use crate::body::{self, BODY_TIMEOUT, Unread};
+use crate::drain;
 use crate::entry::secure;
 use crate::fault::{Fault, shortened};
 use crate::meter::Meter;
@@ -33,10 +34,6 @@ use crate::request_line::RequestLine;
 use crate::room::Load;
 use crate::{credential, request_id};
 
-/// What is left of a refused call is read for so long and up to so much.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
-const DRAINED_BYTES: usize = 64 << 10;
-const CLOSE: HeaderValue = HeaderValue::from_static("close");
 const ALLOW: HeaderValue = HeaderValue::from_static("POST, OPTIONS");
 
 /// Every RPC.
@@ -116,8 +113,8 @@ impl Inner {
             Err(refused) => {
                 let status = refused.http_status();
                 let mut response = refused.into_http_response(&headers).map(Body::new);
-                if version < Version::HTTP_2 && !is_drained(body).await {
-                    response.headers_mut().insert(header::CONNECTION, CLOSE);
+                if let Some(body) = body {
+                    drain::Unread::new(body).drain(&headers, version, &mut response);
                 }
                 (response, status)
             }
@@ -140,15 +137,20 @@ impl Inner {
         self.state.cors.guard(&parts.headers, reached.host()).map_err(|fault| refused(fault.into()))?;
         let caller = self.identify(&parts, reached, &request_id).await.map_err(|fault| refused(fault.into()))?;
         line.user(Some(&caller));
+        if rule.action == Action::Run && rule.is_change && self.state.refuses_work(reached.connection.peer) {
+            return Err(refused(RpcFault::Stopping));
+        }
         self.permit(rule, &caller).await.map_err(refused)?;
-        let load = Arc::new(self.state.room.load());
+        let load = self.state.load(&parts, reached, Some(&caller)).map_err(|full| refused(Fault::from(full).into()))?;
+        let load = Arc::new(load);
         let upload = rule.is_upload.then(|| Upload::new(Arc::clone(&load)));
         let sent = match &upload {
             // An upload may take as long as it likes.
             Some(upload) => Arc::clone(upload).count(body.take().expect("it is taken once")),
             None => {
                 let body = body.as_mut().expect("it is not taken");
-                read(body, super::most_bytes(rule.path), &load).await.map_err(refused)?
+                let (sent, most) = (read(body, super::most_bytes(rule.path), &load).await.map_err(refused)?, super::most_bytes(rule.path));
+                Body::from(unpack::unpacked(&mut parts.headers, sent, most, &load).map_err(refused)?)
             }
         };
         let ended = Arc::new(AtomicU16::new(0));
@@ -159,11 +161,15 @@ impl Inner {
     /// Tells who calls. Whoever fails too often at that is told only to wait.
     async fn identify(&self, parts: &Parts, reached: &Reached, request_id: &str) -> Result<Caller, Fault> {
         let (state, peer) = (&self.state, reached.connection.peer);
+        let (attempts, clock) = (&state.key_attempts, &state.engine.ports().clock);
         let shown = credential::shown(&parts.headers, peer);
         let key = if let Credential::Key(key) = &shown { Some(key.clone()) } else { None };
+        key.as_deref().map_or(Ok(()), |key| attempts.check_key(peer, key, clock.monotonic()))?;
         let caller = state.engine.authenticate(shown, peer.to_string(), request_id.to_owned()).await.map_err(Fault::from);
-        if caller.as_ref().is_err_and(Fault::is_guess) {
-            state.key_attempts.failed(peer, key.as_deref(), state.engine.ports().clock.monotonic())?;
+        match (&caller, key.as_deref()) {
+            (Ok(_), Some(key)) => attempts.worked(key),
+            (Err(fault), key) if fault.is_guess() => attempts.failed(peer, key, clock.monotonic())?,
+            _ => {}
         }
         caller
     }
@@ -185,21 +191,12 @@ impl Inner {
     }
 }
 
-/// Reads what is left of a refused call, if that is little. On HTTP/1.1 a connection with something unread on it ends, and a client that was not told so would
-/// send its next call there.
-async fn is_drained(body: Option<Body>) -> bool {
-    match body {
-        Some(body) => timeout(DRAIN_TIMEOUT, Limited::new(body, DRAINED_BYTES).collect()).await.is_ok_and(|rest| rest.is_ok()),
-        None => true,
-    }
-}
-
 /// The whole of a call, before anything is done for it.
-async fn read(body: &mut Body, most: usize, load: &Load) -> Result<Body, RpcFault> {
+async fn read(body: &mut Body, most: usize, load: &Load) -> Result<Bytes, RpcFault> {
     // What frames a message takes a few bytes too.
     let status = match body::read(body, most + 64, load).await {
-        Ok(whole) => return Ok(Body::from(whole)),
-        Err(Unread::NoRoom) => return Err(Fault::NoRoom.into()),
+        Ok(whole) => return Ok(whole),
+        Err(Unread::NoRoom(full)) => return Err(Fault::NoRoom(full).into()),
         Err(Unread::TooLarge) => ConnectError::resource_exhausted(format!("the message is too large: at most {most} bytes")),
         Err(Unread::BrokeOff) => ConnectError::invalid_argument("the message broke off before its end"),
         Err(Unread::Late) => ConnectError::deadline_exceeded(format!("the message did not come in within {} s", BODY_TIMEOUT.as_secs())),

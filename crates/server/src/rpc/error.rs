@@ -12,7 +12,6 @@ use runvoy_wire::Code;
 
 use super::token::BadToken;
 use crate::fault::{Fault, chain, shortened};
-use crate::room::Full;
 
 /// Why a call is not answered as hoped.
 #[derive(Debug)]
@@ -25,6 +24,8 @@ pub(crate) enum RpcFault {
     Token(BadToken),
     /// There is no such execution.
     NoJob(String),
+    /// What was to be made is there already.
+    Exists(String),
     /// The key is for other queues.
     OtherQueue(String),
     /// The caller speaks for a worker that is not theirs.
@@ -76,7 +77,9 @@ impl RpcFault {
             Self::Edge(fault @ Fault::Engine(error)) => Some((fault.to_be_noted()?, error.to_string())),
             Self::Lease(error) => ended_right(error).and_then(of_engine),
             Self::Token(BadToken::Forged | BadToken::UnknownKey) => Some((Code::Forbidden, FORGED.to_owned())),
+            Self::Token(BadToken::OtherAccount) => Some((Code::Forbidden, OTHER_ACCOUNT.to_owned())),
             Self::NoJob(id) => Some((Code::NotFound, no_job(id))),
+            Self::Exists(message) => Some((Code::Conflict, message.clone())),
             Self::OtherQueue(queue) => Some((Code::Forbidden, other_queue(queue))),
             Self::OtherWorker(why) => Some((Code::Forbidden, why.clone())),
             Self::Edge(_) | Self::Token(BadToken::Unreadable) | Self::Received(_) | Self::Stopping => None,
@@ -90,15 +93,18 @@ impl RpcFault {
             Self::Lease(error) => lease_status(error, request_id),
             Self::Token(BadToken::Unreadable) => ConnectError::invalid_argument("task_token: cannot be read"),
             Self::Token(BadToken::Forged | BadToken::UnknownKey) => ConnectError::permission_denied(FORGED),
+            Self::Token(BadToken::OtherAccount) => ConnectError::permission_denied(OTHER_ACCOUNT),
             Self::NoJob(id) => ConnectError::not_found(no_job(&id)),
+            Self::Exists(message) => ConnectError::new(ErrorCode::AlreadyExists, message),
             Self::OtherQueue(queue) => ConnectError::permission_denied(other_queue(&queue)),
             Self::OtherWorker(why) => ConnectError::permission_denied(why),
             Self::Received(error) => error,
-            Self::Stopping => ConnectError::unavailable("the server stops; try again"),
+            Self::Stopping => later(ConnectError::unavailable("the server stops; try again"), Duration::ZERO),
         }
     }
 }
 
+const OTHER_ACCOUNT: &str = "task_token: was given to another account; only the account that leased may use it";
 const FORGED: &str = "task_token: is not one of this server's";
 
 fn no_job(id: &str) -> String {
@@ -147,7 +153,8 @@ fn fault_status(fault: Fault, request_id: &str) -> ConnectError {
             ConnectError::new(refused_code(code), message)
         }
         Fault::TooManyAttempts(wait) => later(ConnectError::resource_exhausted("too many failed attempts"), wait),
-        Fault::NoRoom => later(ConnectError::unavailable(format!("{Full}; nothing was done, try again")), Duration::ZERO),
+        Fault::NoRoom(full) => later(ConnectError::unavailable(format!("{full}; nothing was done, try again")), Duration::ZERO),
+        Fault::Stopping => RpcFault::Stopping.into_status(request_id),
         Fault::Panicked => {
             tracing::error!(request_id, "a handler panicked");
             internal(request_id)

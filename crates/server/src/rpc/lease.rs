@@ -14,12 +14,15 @@ use runvoy_rpc::job::v1::{
 use super::call::Call;
 use super::error::RpcFault;
 use super::token::Task;
+use crate::body::opened_bytes;
 
 const DEFAULT_TTL_MS: u64 = 300_000;
 const MOST_TTL_SECONDS: i64 = 12 * 3600;
 const LEAST_TTL_MS: u64 = 1_000;
 /// The clock of a worker may be ahead by so much.
 const AHEAD_MS: i64 = 60_000;
+/// What a worker says that its command does may take this much once it is read.
+const MAX_OPENED_ACTIVITY_BYTES: usize = 2 << 20;
 
 /// How long a lease lasts, by what the client says in seconds, or more finely.
 pub(super) fn ttl_ms(seconds: i32, ms: i64) -> Result<u64, RpcFault> {
@@ -43,6 +46,9 @@ pub(super) async fn update(call: Call, request: UpdateJobRequest) -> Result<Upda
     let task = call.task(&request.task_token).await?;
     if !request.queue.is_empty() && request.queue != task.queue.as_str() {
         return Err(RpcFault::invalid("queue", "the token is for another one"));
+    }
+    if opened_bytes(request.activity_json.as_bytes()) > MAX_OPENED_ACTIVITY_BYTES {
+        return Err(RpcFault::invalid("activity_json", format!("it takes more than {MAX_OPENED_ACTIVITY_BYTES} bytes of memory")));
     }
     let activity = Some(&request.activity_json).filter(|text| !text.is_empty()).map(|text| serde_json::from_str(text));
     let extend = Extend {

@@ -19,6 +19,7 @@ mod request;
 mod rule;
 mod scale;
 mod token;
+mod unpack;
 mod upload;
 mod worker;
 

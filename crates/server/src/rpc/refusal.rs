@@ -1,7 +1,7 @@
 //! Refusals that are kept in the trail: as of the HTTP API, those of a known caller who wanted to change something, before they are told. It is the one place
 //! where calls, items of batches and streams bring theirs.
 
-use runvoy_engine::{Caller, EngineError};
+use runvoy_engine::{Caller, EngineError, Subject};
 use runvoy_wire::Code;
 use tokio::sync::Mutex;
 
@@ -43,6 +43,6 @@ impl ItemRefusals {
 }
 
 async fn keep(state: &State, caller: &Caller, rule: &RpcRule, (code, why): (Code, String)) -> Result<(), EngineError> {
-    let action = format!("POST {}", rule.path);
-    state.engine.note_refused(caller, &action, code.as_str(), &shortened(&why)).await
+    let action = rule.audit_action();
+    state.engine.note_refused(caller, &action, (code.as_str(), &shortened(&why)), &Subject::default()).await
 }

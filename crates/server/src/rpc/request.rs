@@ -27,7 +27,7 @@ pub(super) fn run_request(request: EnqueueJobRequest) -> Result<RunRequest, RpcF
     Ok(RunRequest {
         command: params.command,
         args: (!params.args.is_empty() || params.no_shell).then_some(params.args),
-        image: params.container.into_option().filter(|container| container.enabled).map(|container| container.image),
+        image: params.container.into_option().filter(|container| container.enabled).and_then(|container| given(container.image)),
         env: params.environment.into_iter().collect(),
         timeout: Some(i64::from(params.timeout_seconds)).filter(|seconds| *seconds != 0),
         lock: given(params.lock),

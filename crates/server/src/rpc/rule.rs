@@ -19,6 +19,17 @@ pub struct RpcRule {
     pub is_upload: bool,
 }
 
+impl RpcRule {
+    /// Its action in the trail: what runs or ends something has the same name as over HTTP.
+    pub(super) fn audit_action(&self) -> String {
+        match self.action {
+            Action::Run => "executions.run".to_owned(),
+            Action::Kill => "executions.kill".to_owned(),
+            _ => format!("POST {}", self.path),
+        }
+    }
+}
+
 const fn rule(spec: runvoy_rpc::connectrpc::Spec, action: Action) -> RpcRule {
     RpcRule { path: spec.procedure, action, is_change: true, is_upload: false }
 }

@@ -64,7 +64,7 @@ impl Drop for Ending {
 fn weighed(admitted: &Admitted, message: Result<Payload, ConnectError>) -> Result<Payload, ConnectError> {
     let is_refused = admitted.upload.as_ref().is_some_and(|upload| upload.is_refused());
     // That its body broke off is all that the stream knows.
-    let message = message.map_err(|error| if is_refused { no_room(admitted, Full) } else { error })?;
+    let message = message.map_err(|error| if is_refused { no_room(admitted, Full::Server) } else { error })?;
     hold(admitted, &message)?;
     Ok(message)
 }

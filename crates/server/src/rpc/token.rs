@@ -1,9 +1,9 @@
-//! Task tokens: what proves a lease to any server with the same ring of keys. A token binds execution, attempt, lease, worker and queue. It does not expire by
+//! Task tokens: what proves a lease to any server with the same ring of keys. A token binds execution, attempt, lease, worker, queue and the account that leased. It does not expire by
 //! itself, for there is no way to hand out another; the lease decides. It names the key that signed it, and that key speaks for leases of its own time alone
 //! ([`SigningRing`]).
 //!
-//! Its text is the base64url of: version byte 2, the name of the key (8 bytes big-endian), execution (16), attempt (4), lease (16), worker (16), queue, then
-//! HMAC-SHA256 (32) over all before it. Version 1, from before there was a ring, has a day (4) in the place of the name, and a key made for that day from the
+//! Its text is the base64url of: version byte 3, the name of the key (8 bytes big-endian), account (16 bytes of SHA-256), execution (16), attempt (4), lease (16),
+//! worker (16), queue, then HMAC-SHA256 (32) over all before it. Version 2 has no account; it is read for leases from then, and never issued. Version 1, from before there was a ring, has a day (4) in the place of the name, and a key made for that day from the
 //! store's own; it is read for leases from then, and never issued.
 
 use base64::Engine as _;
@@ -15,10 +15,12 @@ use runvoy_model::id::{ExecutionId, LeaseId, WorkerId};
 use runvoy_model::name::Name;
 use runvoy_model::signing::{SigningRing, Unfit};
 use runvoy_model::time::UnixMs;
-use sha2::Sha256;
+use sha2::{Digest as _, Sha256};
 
 const OF_DAY: u8 = 1;
 const OF_RING: u8 = 2;
+const OF_ACCOUNT: u8 = 3;
+const ACCOUNT_BYTES: usize = 16;
 const MAC_BYTES: usize = 32;
 /// No token of ours is longer.
 const MOST_CHARS: usize = 400;
@@ -35,6 +37,16 @@ pub(crate) struct Task {
     pub(crate) worker: WorkerId,
     /// The execution's queue.
     pub(crate) queue: Name,
+    /// The account that leased it; absent in what comes from the record, and in old tokens.
+    pub(crate) account: Option<AccountTag>,
+}
+
+/// What a token holds of an account: enough to tell it from others.
+pub(crate) type AccountTag = [u8; ACCOUNT_BYTES];
+
+/// The tag of an account, by the e-mail of its user or the owner name of its worker account. Its keys may change.
+pub(crate) fn account_tag(email: &str) -> AccountTag {
+    *Sha256::digest(email.as_bytes()).first_chunk().expect("a hash is longer")
 }
 
 /// A text that is no token.
@@ -46,6 +58,8 @@ pub(crate) enum BadToken {
     UnknownKey,
     /// It was signed by nobody here, or by a key whose time was over when the lease was made.
     Forged,
+    /// It proves a lease of another account.
+    OtherAccount,
 }
 
 /// What a token says of its signature.
@@ -59,7 +73,7 @@ impl Task {
     pub(crate) fn of(execution: &Execution) -> Option<Self> {
         let lease = execution.lease.as_ref()?;
         let fence = Fence { execution: execution.id, attempt: lease.attempt, lease: lease.id };
-        Some(Self { fence, worker: lease.worker, queue: execution.spec.queue.clone() })
+        Some(Self { fence, worker: lease.worker, queue: execution.spec.queue.clone(), account: None })
     }
 
     /// When the lease was made, which its id says: whoever says otherwise speaks of another lease.
@@ -72,7 +86,7 @@ impl Task {
 pub(crate) fn issue(ring: &SigningRing, task: &Task) -> String {
     let key = ring.signer(task.leased_at());
     let mut bytes = Vec::with_capacity(128 + task.queue.as_str().len());
-    bytes.push(OF_RING);
+    bytes.push(if task.account.is_some() { OF_ACCOUNT } else { OF_RING });
     bytes.extend_from_slice(&key.made_at().0.to_be_bytes());
     write(&mut bytes, task);
     let mac = mac(key.bytes(), &bytes).finalize().into_bytes();
@@ -121,6 +135,7 @@ fn mac(key: &[u8; 32], said: &[u8]) -> Hmac<Sha256> {
 }
 
 fn write(bytes: &mut Vec<u8>, task: &Task) {
+    bytes.extend(task.account.iter().flatten());
     bytes.extend_from_slice(task.fence.execution.as_bytes());
     bytes.extend_from_slice(&task.fence.attempt.to_be_bytes());
     bytes.extend_from_slice(task.fence.lease.as_bytes());
@@ -132,8 +147,12 @@ fn parse(said: &[u8]) -> Option<(Signed, Task)> {
     let (version, rest) = said.split_first()?;
     let (signed, rest) = match *version {
         OF_DAY => rest.split_first_chunk::<4>().map(|(day, rest)| (Signed::OnDay(u32::from_be_bytes(*day)), rest))?,
-        OF_RING => rest.split_first_chunk::<8>().map(|(key, rest)| (Signed::ByKey(UnixMs(i64::from_be_bytes(*key))), rest))?,
+        OF_RING | OF_ACCOUNT => rest.split_first_chunk::<8>().map(|(key, rest)| (Signed::ByKey(UnixMs(i64::from_be_bytes(*key))), rest))?,
         _ => return None,
+    };
+    let (account, rest) = match *version {
+        OF_ACCOUNT => rest.split_first_chunk::<ACCOUNT_BYTES>().map(|(account, rest)| (Some(*account), rest))?,
+        _ => (None, rest),
     };
     let (execution, rest) = rest.split_first_chunk::<16>()?;
     let (attempt, rest) = rest.split_first_chunk::<4>()?;
@@ -142,7 +161,7 @@ fn parse(said: &[u8]) -> Option<(Signed, Task)> {
     let queue = Name::new(std::str::from_utf8(queue).ok()?).ok()?;
     let fence =
         Fence { execution: ExecutionId::from_bytes(*execution), attempt: u32::from_be_bytes(*attempt), lease: LeaseId::from_bytes(*lease) };
-    Some((signed, Task { fence, worker: WorkerId::from_bytes(*worker), queue }))
+    Some((signed, Task { fence, worker: WorkerId::from_bytes(*worker), queue, account }))
 }
 
 #[cfg(test)]
@@ -161,7 +180,7 @@ mod tests {
         let mut lease = [8; 16];
         lease[..6].copy_from_slice(&leased_at.to_be_bytes()[2..]);
         let fence = Fence { execution: ExecutionId::from_bytes([7; 16]), attempt: 3, lease: LeaseId::from_bytes(lease) };
-        Task { fence, worker: WorkerId::from_bytes([9; 16]), queue: Name::new("gpu").expect("a name") }
+        Task { fence, worker: WorkerId::from_bytes([9; 16]), queue: Name::new("gpu").expect("a name"), account: None }
     }
 
     /// A ring of keys that were made then; each is another one.
@@ -225,7 +244,9 @@ mod tests {
     #[test]
     fn no_changed_byte_goes_unnoticed() {
         let ring = ring(&[NOW, NOW + 1]);
-        for token in [issue(&ring, &task(NOW)), issue(&ring, &task(NOW + DAY_MS)), of_day(&STORE, &task(NOW))] {
+        let bound = Task { account: Some(account_tag("worker:one")), ..task(NOW) };
+        assert_eq!(STORE.read(&ring, &issue(&ring, &bound)), Ok(bound.clone()));
+        for token in [issue(&ring, &task(NOW)), issue(&ring, &bound), of_day(&STORE, &task(NOW))] {
             let bytes = BASE64_URL_SAFE_NO_PAD.decode(&token).expect("own encoding");
             for at in 0..bytes.len() {
                 for bit in 0..8 {

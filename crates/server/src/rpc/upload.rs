@@ -134,6 +134,10 @@ mod tests {
 
     const LARGE: usize = 1 << 20;
 
+    fn load(room: &Arc<Room>) -> Load {
+        room.load(Vec::new(), 0).expect("nothing always fits")
+    }
+
     fn message(bytes: usize) -> Vec<u8> {
         let mut message = vec![0];
         message.extend_from_slice(&u32::try_from(bytes).expect("small").to_be_bytes());
@@ -164,44 +168,44 @@ mod tests {
         mail.take(&large);
         assert_eq!(mail.unopened, MOST_MESSAGE_BYTES, "no message may be larger");
 
-        let upload = Upload::new(Arc::new(Room::new(3 * LARGE).load()));
-        assert_eq!(upload.change(|mail| mail.take(&packed)), Err(Full));
+        let upload = Upload::new(Arc::new(load(&Room::new(4 * LARGE))));
+        assert_eq!(upload.change(|mail| mail.take(&packed)), Err(Full::Server));
         assert!(upload.is_refused());
     }
 
     #[test]
     fn an_upload_that_was_answered_takes_no_room_but_for_what_is_still_written() {
-        let room = Room::new(3 * LARGE);
-        let load = Arc::new(room.load());
-        let upload = Upload::new(Arc::clone(&load));
+        let room = Room::new(4 * LARGE);
+        let held = Arc::new(load(&room));
+        let upload = Upload::new(Arc::clone(&held));
         upload.change(|mail| mail.take(&message(2 * LARGE))).expect("room");
         upload.open(2 * LARGE).expect("it is the same message");
         upload.end();
-        assert_eq!(room.load().set(2 * LARGE), Err(Full), "somebody still writes it");
-        drop(load);
+        assert_eq!(load(&room).set(2 * LARGE), Err(Full::Server), "somebody still writes it");
+        drop(held);
         for _ in 0..4 {
             upload.change(|mail| mail.take(&message(LARGE))).expect("it is thrown away");
         }
         upload.close();
-        assert_eq!(room.load().set(3 * LARGE), Ok(()));
+        assert_eq!(load(&room).set(3 * LARGE), Ok(()));
         assert!(!upload.is_refused());
     }
 
     #[test]
     fn what_was_looked_at_is_given_back_and_what_finds_no_room_is_refused() {
-        let room = Room::new(3 * LARGE);
-        let upload = Upload::new(Arc::new(room.load()));
+        let room = Room::new(4 * LARGE);
+        let upload = Upload::new(Arc::new(load(&room)));
         for _ in 0..10 {
             upload.change(|mail| mail.take(&message(2 * LARGE))).expect("room");
-            assert_eq!(room.load().set(2 * LARGE), Err(Full), "a message that waits holds its bytes");
+            assert_eq!(load(&room).set(2 * LARGE), Err(Full::Server), "a message that waits holds its bytes");
             upload.open(2 * LARGE).expect("it is the same message");
-            assert_eq!(room.load().set(2 * LARGE), Err(Full), "so does one that is looked at");
+            assert_eq!(load(&room).set(2 * LARGE), Err(Full::Server), "so does one that is looked at");
             upload.close();
         }
-        assert_eq!(room.load().set(3 * LARGE), Ok(()));
+        assert_eq!(load(&room).set(3 * LARGE), Ok(()));
         assert!(!upload.is_refused());
         upload.change(|mail| mail.take(&message(2 * LARGE))).expect("room");
-        assert_eq!(upload.open(4 * LARGE), Err(Full), "it takes more than it came with");
+        assert_eq!(upload.open(4 * LARGE), Err(Full::Server), "it takes more than it came with");
         assert!(upload.is_refused());
     }
 }

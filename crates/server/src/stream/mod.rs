@@ -13,7 +13,7 @@ use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use runvoy_engine::{EngineError, Followed, Follower};
 use runvoy_wire::{Control, StatusResponse};
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
@@ -32,6 +32,9 @@ const SILENCE: Duration = Duration::from_secs(90);
 /// Rights are looked at again this often: a revoked key closes its streams within 5 s.
 const LOOK_EVERY: Duration = Duration::from_secs(3);
 const GOODBYE: Duration = Duration::from_secs(5);
+/// The public web client collects lines for up to 100 ms before it shows them and drops what it holds at the disconnect notice. The notice
+/// follows the last line after this long, unless the client asked for status events, which the public client never does.
+const PUBLIC_CLIENT_FLUSH: Duration = Duration::from_millis(200);
 
 /// What the client asked for.
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +84,7 @@ impl LogStream {
         let (mut sink, mut source) = socket.split();
         let pulse = Pulse::new();
         let ending = tokio::select! {
-            ending = pump(&state, &mut sink, &mut follower, options, &pulse) => ending,
+            ending = pump(&state, &id, &mut sink, &mut follower, options, &pulse) => ending,
             ending = hear(&mut source, &pulse) => ending,
             ending = guard(&state, &standing, &id, &pulse) => ending,
             () = state.stopping() => Ending::Stopping,
@@ -92,11 +95,12 @@ impl LogStream {
 }
 
 /// Sends what the follower sees.
-async fn pump(state: &State, sink: &mut Sink, follower: &mut Follower, options: Options, pulse: &Pulse) -> Ending {
+async fn pump(state: &State, id: &str, sink: &mut Sink, follower: &mut Follower, options: Options, pulse: &Pulse) -> Ending {
     let mut ping = interval(PING_EVERY);
     ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ping.reset();
     let mut told: Option<StatusResponse> = None;
+    let mut last_line_at: Option<Instant> = None;
     loop {
         let followed = tokio::select! {
             followed = follower.next() => followed,
@@ -108,7 +112,11 @@ async fn pump(state: &State, sink: &mut Sink, follower: &mut Follower, options: 
             }
         };
         let (sent, ended) = match followed {
-            Ok(Followed::Chunks(chunks)) => (frame::send_chunks(sink, &chunks, options.batch, pulse).await, false),
+            Ok(Followed::Chunks(chunks)) => {
+                let sent = frame::send_chunks(sink, id, &chunks, options.batch, pulse).await;
+                last_line_at = Some(Instant::now());
+                (sent, false)
+            }
             Ok(Followed::Status(execution)) => {
                 // Most changes of a record, such as a worker's extends, change nothing that a client is told.
                 let status = view::status(&state.engine, &execution, state.engine.waits_for(&execution).await);
@@ -119,7 +127,13 @@ async fn pump(state: &State, sink: &mut Sink, follower: &mut Follower, options: 
             }
             Ok(Followed::End(execution)) => {
                 let status = view::status(&state.engine, &execution, None);
-                let told = if options.status { send_status(sink, status, pulse).await } else { Ok(()) };
+                let told = if options.status {
+                    send_status(sink, status, pulse).await
+                } else {
+                    let flushed_at = last_line_at.map(|sent_at| sent_at + PUBLIC_CLIENT_FLUSH);
+                    sleep_until(flushed_at.unwrap_or_else(Instant::now)).await;
+                    Ok(())
+                };
                 match told {
                     Ok(()) => (send_control(sink, &Control::completed(), pulse).await, true),
                     gone => (gone, true),

@@ -28,6 +28,8 @@ async fn whoami(app: &TestApp, ip: &str, key: &str) -> Answer {
 #[tokio::test]
 async fn security_03_wrong_keys_from_one_address_are_limited_and_others_are_not() {
     let app = TestApp::new().await;
+    let (good, unseen) = (key_of(Role::Viewer), key_of(Role::Operator));
+    assert_eq!(whoami(&app, "10.0.0.7", &good).await.status.as_u16(), 200);
     let mut refused = 0;
     for n in 0..1_000 {
         let answer = whoami(&app, "10.0.0.1", &wrong(n)).await;
@@ -41,9 +43,9 @@ async fn security_03_wrong_keys_from_one_address_are_limited_and_others_are_not(
         }
     }
     assert_eq!(refused, 940);
-    let good = key_of(Role::Viewer);
-    assert_eq!(whoami(&app, "10.0.0.1", &good).await.status.as_u16(), 200, "who has a key is not kept out by who guesses beside them");
-    assert_eq!(whoami(&app, "10.0.0.2", &good).await.status.as_u16(), 200, "a valid key from elsewhere works");
+    assert_eq!(whoami(&app, "10.0.0.1", &good).await.status.as_u16(), 200, "a key that has worked is not refused beside guesses");
+    assert_eq!(whoami(&app, "10.0.0.1", &unseen).await.status.as_u16(), 429, "no other key is looked up");
+    assert_eq!(whoami(&app, "10.0.0.2", &unseen).await.status.as_u16(), 200, "a valid key from elsewhere works");
     assert_eq!(app.get("/api/v1/health").connection(from("10.0.0.1")).send().await.status.as_u16(), 200, "what needs no key is open");
     app.clock.advance(1_000);
     assert_eq!(whoami(&app, "10.0.0.1", &wrong(1_000)).await.status.as_u16(), 401, "one failure is forgotten a second");
@@ -83,6 +85,7 @@ async fn security_03_a_spoofed_address_changes_nothing_unless_a_trusted_proxy_sa
 async fn security_03_guesses_at_one_key_from_many_addresses_share_a_bucket_and_its_owner_is_not_locked_out() {
     let app = TestApp::new().await;
     let good = key_of(Role::Viewer);
+    assert_eq!(whoami(&app, "10.199.0.1", &good).await.status.as_u16(), 200);
     let prefix = &good[..11];
     // However it is written, it is a guess at the same key.
     let variants =
@@ -185,5 +188,23 @@ async fn security_21_no_answer_sets_a_cookie_or_lets_a_page_send_one() {
             assert_eq!(answer.header("set-cookie"), "", "{path}");
             assert_eq!(answer.header("access-control-allow-credentials"), "", "{path}");
         }
+    }
+}
+
+#[tokio::test]
+async fn security_03_wrong_keys_are_refused_without_a_lookup() {
+    let app = TestApp::new().await;
+    let rpc = async |n: u32| {
+        let ask = app.post("/job.v1.JobService/ListJobs").connection(from("10.0.0.1")).header("x-api-key", &wrong(n));
+        ask.json(&json!({})).send().await.status.as_u16()
+    };
+    for n in 0..30 {
+        assert_eq!(whoami(&app, "10.0.0.1", &wrong(n)).await.status.as_u16(), 401);
+        assert_eq!(rpc(100 + n).await, 401);
+    }
+    // A lookup would fail now, and the answer would be 503.
+    app.store.set_identity_away(true);
+    for n in 200..260 {
+        assert_eq!((whoami(&app, "10.0.0.1", &wrong(n)).await.status.as_u16(), rpc(n).await), (429, 429), "{n}");
     }
 }

@@ -127,3 +127,31 @@ async fn security_10_the_token_of_a_repository_is_a_secret_like_others_to_the_ru
         assert_eq!(app.post("/api/v1/run").role(Role::Developer).json(&body).send().await.code(), (403, "FORBIDDEN".into()));
     }
 }
+
+#[tokio::test]
+async fn security_27_guarded_variables_follow_the_rules_on_commands() {
+    let app = TestApp::new().await;
+    let asked = async |role: Role, name: &str| {
+        let body = json!({"command": "true", "env": {name: "x"}});
+        app.post("/api/v1/run?dry_run=1").role(role).json(&body).send().await
+    };
+    let rule = |body: Value| Change::PutRule(Box::new(serde_json::from_value(body).expect("a rule")));
+    for unlimited in
+        [json!({"name": "r", "effect": "deny", "queues": ["prod"]}), json!({"name": "r", "effect": "allow", "commands": ["*"]})]
+    {
+        app.change(rule(unlimited)).await;
+        assert_eq!(asked(Role::Developer, "PATH").await.status, 200, "whoever may run anything may set PATH");
+    }
+    for limited in
+        [json!({"name": "r", "effect": "deny", "commands": ["rm *"]}), json!({"name": "r", "effect": "allow", "commands": ["true"]})]
+    {
+        app.change(rule(limited)).await;
+        for name in ["PATH", "TAR_OPTIONS", "KUBECONFIG", "AWS_CONFIG_FILE", "DOTNET_STARTUP_HOOKS", "HOME", "RUNVOY_USER_LD_PRELOAD"] {
+            let refused = asked(Role::Developer, name).await;
+            assert_eq!(refused.status, 400, "{name}: {}", refused.text());
+            assert!(refused.text().contains(name), "{name}: {}", refused.text());
+        }
+        assert_eq!(asked(Role::Developer, "REGION").await.status, 200);
+        assert_eq!(asked(Role::Admin, "PATH").await.status, 200, "no rule names the admin");
+    }
+}

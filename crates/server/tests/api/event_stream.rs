@@ -149,8 +149,8 @@ async fn a_stream_goes_on_after_a_restart() {
     assert_eq!((&event["entityId"], &event["eventType"]), (&json!(mine), &json!("Task Pending")), "no call, and nobody else's");
     app.app.stop();
     assert!(stream.line().await.is_none(), "it ends as it should");
-    let next = app.submit_as(Role::Developer, json!({"command": "true"})).await;
     let restarted = app.restarted(|_| {});
+    let next = restarted.submit_as(Role::Developer, json!({"command": "true"})).await;
     let mut stream = Stream::open(&restarted, Role::Developer, &format!("cursor={}", event["cursor"].as_str().expect("a cursor"))).await;
     assert_eq!(stream.event().await["entityId"], next.as_str());
 }

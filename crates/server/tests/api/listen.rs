@@ -192,6 +192,43 @@ async fn more_connections_than_allowed_wait_their_turn() {
 }
 
 #[tokio::test]
+async fn security_29_half_open_connections_keep_nobody_out() {
+    let app = TestApp::new().await;
+    let listener = Listener::tcp("127.0.0.1:0".parse().expect("an address")).await.expect("a free port");
+    let served = app.serve(listener, Limits { max_connections: 50, ..Limits::default() });
+    let mut half_open = Vec::new();
+    for n in 0..200 {
+        let mut stream = TcpStream::connect(&served.address).await.expect("the backlog takes it");
+        if n % 2 == 0 {
+            // It may have been closed for a newer one by now.
+            let _ = stream.write_all(b"GET /livez HTTP/1.1\r\nHost:").await;
+        }
+        half_open.push(stream);
+    }
+    for _ in 0..20 {
+        let stream = TcpStream::connect(&served.address).await.expect("it listens");
+        assert!(get(stream, "/livez", "").await.starts_with("HTTP/1.1 200"), "a client that sends a request is answered");
+    }
+    drop(half_open);
+}
+
+#[tokio::test]
+async fn security_29_one_address_has_only_so_many_connections() {
+    let app = TestApp::new().await;
+    let listener = Listener::tcp("127.0.0.1:0".parse().expect("an address")).await.expect("a free port");
+    let served = app.serve(listener, Limits { max_connections_of_loopback: 2, ..Limits::default() });
+    let mut kept = Vec::new();
+    for _ in 0..2 {
+        let mut stream = TcpStream::connect(&served.address).await.expect("it listens");
+        stream.write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n").await.expect("it listens");
+        stream.read_exact(&mut [0]).await.expect("an answer");
+        kept.push(stream);
+    }
+    let mut refused = TcpStream::connect(&served.address).await.expect("the backlog takes it");
+    assert_eq!(refused.read(&mut [0]).await.unwrap_or(0), 0, "it is closed at once");
+}
+
+#[tokio::test]
 async fn a_stop_answers_what_waits_closes_streams_and_comes_back() {
     let app = TestApp::new().await;
     let body = app.post("/api/v1/run").admin().json(&json!({"command": "true"})).send().await.json();

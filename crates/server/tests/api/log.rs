@@ -109,7 +109,10 @@ async fn ndjson_has_one_event_a_line_and_brings_back_exact_bytes() {
     assert!(events[5].cont && !events[4].eol && !events[7].eol && events[6].eol);
     let plain: serde_json::Value = serde_json::from_str(answer.text().lines().nth(1).expect("a line")).expect("JSON");
     let timestamp = plain["timestamp"].clone();
-    assert_eq!(plain, json!({"event_id": "2", "timestamp": timestamp, "message": "out 1", "line": 2, "stream": "stdout", "attempt": 1}));
+    assert_eq!(
+        plain,
+        json!({"event_id": format!("{id}-2"), "timestamp": timestamp, "message": "out 1", "line": 2, "stream": "stdout", "attempt": 1})
+    );
 }
 
 #[tokio::test]

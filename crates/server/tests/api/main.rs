@@ -4,6 +4,7 @@ mod access;
 mod app;
 mod attempt;
 mod audit;
+mod audit_subject;
 mod contract;
 mod description;
 mod dry_run;

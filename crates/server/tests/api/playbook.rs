@@ -60,9 +60,11 @@ async fn a_playbook_may_ask_for_a_terminal() {
 }
 
 #[tokio::test]
-async fn an_empty_lock_of_a_playbook_is_none_and_empty_arguments_stay() {
+async fn a_playbook_with_an_empty_lock_is_refused() {
     let app = TestApp::new().await;
-    let put = push(&app, Role::Admin, "hello", &json!({"command": "echo hi", "args": [], "lock": ""})).await;
+    let empty = push(&app, Role::Admin, "hello", &json!({"command": "echo hi", "lock": ""})).await;
+    assert_eq!(empty.status, StatusCode::BAD_REQUEST, "{}", empty.text());
+    let put = push(&app, Role::Admin, "hello", &json!({"command": "echo hi", "args": []})).await;
     assert_eq!(put.status, StatusCode::OK, "{}", put.text());
     let kept = app.get("/api/v1/playbooks/hello").admin().send().await.json();
     assert_eq!((kept.get("args"), kept.get("lock"), &kept["command"]), (Some(&json!([])), None, &json!("echo hi")));
@@ -208,8 +210,8 @@ async fn security_09_a_secret_that_took_the_name_of_another_is_not_given_to_a_pl
     let put = async |body: Value| app.ask(Method::PUT, "/api/v1/secrets/db").role(Role::Operator).json(&body).send().await.status;
     assert_eq!(put(json!({"value": "a new value"})).await, StatusCode::OK);
     assert_eq!(given().await.expect("a new value is the same secret"), "a new value");
-    assert_eq!(put(json!({"key_name": "PAGER"})).await, StatusCode::OK);
-    assert!(given().await.is_err(), "nobody pushed a playbook that sets PAGER");
+    assert_eq!(put(json!({"key_name": "OTHER_PASSWORD"})).await, StatusCode::OK);
+    assert!(given().await.is_err(), "nobody pushed a playbook that sets OTHER_PASSWORD");
     let refused = run(&app, Role::Developer, "deploy", &json!({})).await;
     assert_eq!(refused.code(), (409, "CONFLICT".into()));
     assert!(refused.text().contains("pushes it again"), "{}", refused.text());

@@ -151,7 +151,7 @@ async fn security_17_what_was_refused_is_on_record_with_its_code() {
     app.post("/api/v1/users/create").admin().json(&json!({"email": "no"})).send().await;
     let (admin, operator, developer) = (email_of(Role::Admin), email_of(Role::Operator), email_of(Role::Developer));
     let expected = [
-        (developer.as_str(), "POST /api/v1/executions/{id}/kill", "denied: NOT_FOUND"),
+        (developer.as_str(), "executions.kill", "denied: NOT_FOUND"),
         (&developer, "DELETE /api/v1/secrets/{*name}", "denied: SECRET_NOT_FOUND"),
         (&admin, "POST /api/v1/users/revoke", "denied: CONFLICT"),
         (&operator, "DELETE /api/v1/locks/{*name}", "denied: FORBIDDEN"),

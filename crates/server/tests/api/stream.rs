@@ -20,20 +20,23 @@ async fn open(address: &str, path: &str) -> Follow {
 #[tokio::test]
 async fn what_was_there_comes_first_then_what_comes_then_the_end() {
     let app = TestApp::new().await;
-    let (_, path) = submit(&app, Role::Developer).await;
+    let (id, path) = submit(&app, Role::Developer).await;
     let served = app.listen().await;
     let mut played = app.play().await;
     played.write(&["one", "two"]).await;
     let mut follow = open(&served.address, &path).await;
     let first = follow.next_event().await;
     assert!(first.message.starts_with("### runvoy: queued"), "{first:?}");
-    assert_eq!((first.event_id.as_str(), first.line), ("1", 1));
+    assert_eq!((first.event_id, first.line), (format!("{id}-1"), 1));
     assert_eq!(follow.next_event().await.message, "one");
     assert_eq!(follow.next_event().await.message, "two");
     played.write(&["three"]).await;
     let live = follow.next_json().await;
     let timestamp = live["timestamp"].clone();
-    assert_eq!(live, json!({"event_id": "4", "line": 4, "timestamp": timestamp, "message": "three", "stream": "stdout", "attempt": 1}));
+    assert_eq!(
+        live,
+        json!({"event_id": format!("{id}-4"), "line": 4, "timestamp": timestamp, "message": "three", "stream": "stdout", "attempt": 1})
+    );
     played.exit(0).await;
     assert_eq!(follow.next_json().await, json!({"type": "disconnect", "reason": "execution_completed"}));
     assert_eq!(follow.close_code().await, Some(1000));
@@ -42,7 +45,7 @@ async fn what_was_there_comes_first_then_what_comes_then_the_end() {
 #[tokio::test]
 async fn a_follower_that_drops_and_resumes_anywhere_sees_every_line_once() {
     let app = TestApp::new().await;
-    let (_, path) = submit(&app, Role::Developer).await;
+    let (id, path) = submit(&app, Role::Developer).await;
     let served = app.listen().await;
     let mut played = app.play().await;
     let (mut seen, mut written, mut dice) = (Vec::new(), 1u64, 0x2545_f491u64);
@@ -57,7 +60,9 @@ async fn a_follower_that_drops_and_resumes_anywhere_sees_every_line_once() {
         played.write(&lines.iter().map(String::as_str).collect::<Vec<_>>()).await;
         written += lines.len() as u64;
         let batch = round % 2 == 0;
-        let resume = format!("{path}&batch={}&last_event_id={}", u8::from(batch), seen.len());
+        // Plain line numbers and event ids resume alike.
+        let last = if round % 3 == 0 { seen.len().to_string() } else { format!("{id}-{}", seen.len()) };
+        let resume = format!("{path}&batch={}&last_event_id={last}", u8::from(batch));
         let mut follow = open(&served.address, &resume).await;
         // Somewhere between here and the last line the connection breaks.
         let read_until = seen.len() as u64 + roll(written - seen.len() as u64 + 1);
@@ -154,7 +159,9 @@ async fn security_22_only_a_good_ticket_for_this_execution_opens_its_stream() {
     }
     let elsewhere = app.get(&format!("/api/v1/executions/{id}")).header("authorization", &bearer(ticket)).send().await;
     assert_eq!(elsewhere.code(), (401, "INVALID_API_KEY".into()), "a ticket opens streams alone");
-    assert_eq!(status(&format!("{path}&last_event_id=x"), &[]).await, 400);
+    for foreign in ["x", "0193-1", "-1"] {
+        assert_eq!(status(&format!("{path}&last_event_id={foreign}"), &[]).await, 400, "{foreign}");
+    }
     let theirs = app.submit_as(Role::Operator, json!({"command": "true"})).await;
     let theirs = bare.replace(&id, &theirs);
     assert_eq!(status(&theirs, &[("x-api-key", &key_of(Role::Developer))]).await, 404);

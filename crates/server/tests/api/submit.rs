@@ -54,9 +54,20 @@ async fn a_terminal_is_recorded_and_shown_and_an_image_has_none() {
 }
 
 #[tokio::test]
-async fn an_empty_lock_is_none_and_empty_arguments_are_a_program_without_any() {
+async fn an_empty_field_is_refused_and_empty_arguments_are_a_program() {
     let app = TestApp::new().await;
-    let first = submit(&app, "/api/v1/run", Role::Developer, "k1", &json!({"command": "true", "args": [], "lock": ""})).await;
+    for field in ["lock", "image", "queue", "git_repo", "git_ref", "git_path", "git_token"] {
+        let task = json!({"taskId": "a", "command": "true", field: ""});
+        let defaults = json!({"tasks": [{"taskId": "a", "command": "true"}], "defaults": {field: ""}});
+        for (path, body) in
+            [("/api/v1/run", json!({"command": "true", field: ""})), ("/api/v1/jobs", json!({"tasks": [task]})), ("/api/v1/jobs", defaults)]
+        {
+            let refused = app.post(path).admin().json(&body).send().await;
+            assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{path} {body}: {}", refused.text());
+            assert!(refused.text().contains(field), "{path} {body}: {}", refused.text());
+        }
+    }
+    let first = submit(&app, "/api/v1/run", Role::Developer, "k1", &json!({"command": "true", "args": []})).await;
     assert_eq!(first.status, StatusCode::ACCEPTED, "{}", first.text());
     let again = submit(&app, "/api/v1/run", Role::Developer, "k1", &json!({"command": "true", "args": []})).await;
     assert_eq!(again.json()["execution_id"], first.json()["execution_id"], "it is the same request");
@@ -173,4 +184,21 @@ async fn a_rerun_is_held_to_where_repositories_may_be_cloned_from_now() {
         assert_eq!(answer.code(), (400, "INVALID_REQUEST".into()));
         assert!(answer.text().contains("git_repo"), "{}", answer.text());
     }
+}
+
+#[tokio::test]
+async fn a_server_that_stops_takes_no_new_work() {
+    let app = TestApp::new().await;
+    let id = app.submit("true").await;
+    app.app.stop();
+    for (path, body) in [
+        ("/api/v1/run".to_owned(), json!({"command": "true"})),
+        (format!("/api/v1/executions/{id}/rerun"), json!({})),
+        ("/api/v1/jobs".to_owned(), json!({"tasks": []})),
+        ("/job.v1.JobService/EnqueueJob".to_owned(), json!({"jobParams": {"command": "true"}})),
+    ] {
+        let refused = app.post(&path).admin().json(&body).send().await;
+        assert_eq!((refused.status.as_u16(), refused.header("retry-after")), (503, "1"), "{path}: {}", refused.text());
+    }
+    assert_eq!(app.post(&format!("/api/v1/executions/{id}/kill")).admin().send().await.status.as_u16(), 200, "what there is can be ended");
 }

@@ -1,18 +1,22 @@
-//! Every entity's events in order, against the head that its record keeps; and every record, for events that it should have.
+//! Every entity's events in order, against the head that its record keeps and against what they wrote of an execution or a job; and every record,
+//! for events that it should have.
 
 use runvoy_model::chain::{AuditKey, ChainHead};
+use runvoy_model::digest;
 use runvoy_model::event::{Entity, EntityType};
 use runvoy_model::hex::hex;
-use runvoy_model::id::{ExecutionId, JobId};
+use runvoy_model::id::{ExecutionId, Id, JobId};
 use runvoy_model::record::Kind;
 use runvoy_model::verify::{BadEvent, ChainCheck, Problem, Verdict, label};
+use runvoy_ports::store::StoredEvent;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::event::{decode_about, entity_kind, kind_code};
 use crate::fault::{Fault, Meaning};
 use crate::record::text;
-use crate::registry;
+use crate::{job, record, registry};
 
 /// How many events are read in one snapshot, or the rest of an entity's.
 const ROWS_AT_ONCE: u64 = 20_000;
@@ -27,12 +31,15 @@ pub(super) fn check(conn: &Connection, key: &AuditKey, last: i64, verdict: &mut 
         after = next;
     }
     walk.without_events(conn, LAST_EXECUTION, EXECUTIONS_WITHOUT, |row| {
-        Ok((Entity::task(ExecutionId::from_bytes(row.get(1)?)), state_head(text(row, 2)?)?))
+        Ok((Entity::task(ExecutionId::from_bytes(row.get(1)?)), state_head(text(row, 2)?)?, true))
     })?;
-    walk.without_events(conn, LAST_JOB, JOBS_WITHOUT, |row| Ok((Entity::job(JobId::from_bytes(row.get(1)?)), state_head(text(row, 2)?)?)))?;
+    walk.without_events(conn, LAST_JOB, JOBS_WITHOUT, |row| {
+        // A staged job has no event before it is opened.
+        Ok((Entity::job(JobId::from_bytes(row.get(1)?)), state_head(text(row, 2)?)?, row.get::<_, i64>(3)? != STAGED))
+    })?;
     walk.without_events(conn, LAST_RECORD, RECORDS_WITHOUT, |row| {
         let entity = record_entity(row.get(1)?, row.get(2)?).ok_or_else(|| Fault::Damaged("a record has no kind".into()))?;
-        Ok((entity, record_head(row.get(3)?, row.get(4)?)?))
+        Ok((entity, record_head(row.get(3)?, row.get(4)?)?, false))
     })?;
     Ok(walk.linked)
 }
@@ -44,8 +51,10 @@ const EXECUTIONS_WITHOUT: &str = "SELECT seq, id, state FROM executions WHERE se
 const RECORDS_WITHOUT: &str = "SELECT seq, kind, name, chain_count, chain_mac FROM records WHERE seq BETWEEN ?1 AND ?2 AND chain_count > 0 \
      AND NOT EXISTS (SELECT 1 FROM events INDEXED BY events_entity WHERE entity_kind IN (1, 2, 3, 4, 5, 6, 7, 9, 10, 11) AND entity = records.seq) \
      ORDER BY seq";
-const JOBS_WITHOUT: &str = "SELECT seq, id, state FROM jobs WHERE seq BETWEEN ?1 AND ?2 AND NOT EXISTS \
+const JOBS_WITHOUT: &str = "SELECT seq, id, state, status FROM jobs WHERE seq BETWEEN ?1 AND ?2 AND NOT EXISTS \
      (SELECT 1 FROM events INDEXED BY events_entity WHERE entity_kind = 8 AND entity = jobs.seq) ORDER BY seq";
+/// The status of a job that is not opened yet.
+const STAGED: i64 = 0;
 const LAST_EXECUTION: &str = "SELECT ifnull(max(seq), 0) FROM executions";
 const LAST_JOB: &str = "SELECT ifnull(max(seq), 0) FROM jobs";
 const LAST_RECORD: &str = "SELECT ifnull(max(seq), 0) FROM records";
@@ -61,7 +70,58 @@ struct Walk<'a> {
 struct Group {
     at: (i64, i64),
     /// `None` where what the events are about is gone: then they cannot be checked.
-    known: Option<(Entity, ChainHead, ChainCheck)>,
+    known: Option<Known>,
+}
+
+/// What events are about, as its row keeps it, and what they say so far.
+struct Known {
+    entity: Entity,
+    head: ChainHead,
+    /// The digest of the row where it is an execution or a job; records are looked at apart.
+    body: Option<String>,
+    check: ChainCheck,
+    /// The event that wrote the body.
+    wrote: Option<Wrote>,
+}
+
+struct Wrote {
+    place: u64,
+    number: u64,
+    event: Id,
+    body: String,
+}
+
+impl Known {
+    fn next(&mut self, key: &AuditKey, stored: &StoredEvent) {
+        let StoredEvent { place, event } = stored;
+        self.check.next(key, *place, event);
+        if let Some(body) = event.properties.get(digest::BODY).and_then(Value::as_str) {
+            self.wrote = Some(Wrote { place: *place, number: event.number, event: event.id, body: body.to_owned() });
+        }
+    }
+
+    fn finish(self) -> Option<BadEvent> {
+        let name = label(&self.entity);
+        if let Some(bad) = self.check.finish(Some(self.head)) {
+            return Some(bad);
+        }
+        // An older version wrote no digests, which its chain proves.
+        let (kept, wrote) = (self.body?, self.wrote?);
+        (wrote.body != kept).then(|| BadEvent {
+            place: wrote.place,
+            entity: name,
+            number: wrote.number,
+            event_id: Some(wrote.event),
+            problem: Problem::Altered,
+            message: format!("what it runs, or whose it is, is not what event {} wrote: it was altered", wrote.number),
+        })
+    }
+}
+
+/// Something that is there without an event that says what it is.
+fn unbound(entity: String) -> BadEvent {
+    let message = "no event wrote it: it was put there by another hand than the server's".to_owned();
+    BadEvent { place: u64::MAX, entity, number: 0, event_id: None, problem: Problem::Altered, message }
 }
 
 impl Walk<'_> {
@@ -99,9 +159,9 @@ impl Walk<'_> {
             }
             found => found?,
         };
-        let known = found.map(|(entity, head)| {
+        let known = found.map(|Kept { entity, head, body }| {
             let check = ChainCheck::new(&entity);
-            (entity, head, check)
+            Known { entity, head, body, check, wrote: None }
         });
         Ok(Group { at, known })
     }
@@ -111,11 +171,11 @@ impl Walk<'_> {
         let is_chained = row.get::<_, i64>(4)? != kind_code(runvoy_model::event::EventType::TaskHeartbeat);
         self.linked += u64::from(is_chained && seq <= self.last);
         self.verdict.checked += u64::from(is_chained);
-        let Some((entity, _, check)) = &mut group.known else { return Ok(()) };
-        match decode_about(row, entity.clone()) {
-            Ok(stored) => check.next(self.key, stored.place, &stored.event),
+        let Some(known) = &mut group.known else { return Ok(()) };
+        match decode_about(row, known.entity.clone()) {
+            Ok(stored) => known.next(self.key, &stored),
             Err(fault) if fault.meaning() == Meaning::Damaged => {
-                let entity = label(entity);
+                let entity = label(&known.entity);
                 self.found(row, &entity, Problem::Unreadable, fault.to_string());
                 group.known = None;
             }
@@ -126,9 +186,7 @@ impl Walk<'_> {
 
     /// All events of an entity were seen; tells which it was.
     fn end(&mut self, group: Group) -> (i64, i64) {
-        if let Some((_, head, check)) = group.known
-            && let Some(bad) = check.finish(Some(head))
-        {
+        if let Some(bad) = group.known.and_then(Known::finish) {
             self.verdict.note(bad);
         }
         group.at
@@ -141,19 +199,19 @@ impl Walk<'_> {
             place: number(0).unwrap_or(u64::MAX),
             entity: entity.to_owned(),
             number: number(3).unwrap_or(0),
-            event_id: row.get(6).ok().map(runvoy_model::id::Id::from_bytes),
+            event_id: row.get(6).ok().map(Id::from_bytes),
             problem,
             message,
         });
     }
 
-    /// Finds what has no event at all although its head says that there were some.
+    /// Finds what has no event at all although its head says that there were some, or although it cannot be there without one.
     fn without_events(
         &mut self,
         conn: &Connection,
         last: &str,
         sql: &str,
-        read: impl Fn(&Row<'_>) -> Result<(Entity, ChainHead), Fault>,
+        read: impl Fn(&Row<'_>) -> Result<(Entity, ChainHead, bool), Fault>,
     ) -> Result<(), Fault> {
         let last: i64 = conn.query_row(last, [], |row| row.get(0))?;
         let mut from = 0;
@@ -161,9 +219,9 @@ impl Walk<'_> {
             let mut statement = conn.prepare_cached(sql)?;
             let mut rows = statement.query(params![from, from + RECORDS_AT_ONCE - 1])?;
             while let Some(row) = rows.next()? {
-                let (entity, head) = read(row)?;
-                if let Some(mut bad) = ChainCheck::new(&entity).finish(Some(head)) {
-                    bad.place = u64::MAX;
+                let (entity, head, needs_events) = read(row)?;
+                let bad = ChainCheck::new(&entity).finish(Some(head)).map(|bad| BadEvent { place: u64::MAX, ..bad });
+                if let Some(bad) = bad.or_else(|| needs_events.then(|| unbound(label(&entity)))) {
                     self.verdict.note(bad);
                 }
             }
@@ -173,26 +231,31 @@ impl Walk<'_> {
     }
 }
 
-/// What the events at this place are about, and the head that it keeps of them.
-fn head(conn: &Connection, (kind, seq): (i64, i64)) -> Result<Option<(Entity, ChainHead)>, Fault> {
+/// What events are about, as its row keeps it.
+struct Kept {
+    entity: Entity,
+    head: ChainHead,
+    body: Option<String>,
+}
+
+/// What the events at this place are about.
+fn head(conn: &Connection, (kind, seq): (i64, i64)) -> Result<Option<Kept>, Fault> {
     let kind = entity_kind(kind).ok_or_else(|| Fault::Damaged("it is about nothing that there can be".into()))?;
     if kind == EntityType::Task {
-        let mut statement = conn.prepare_cached("SELECT id, state FROM executions WHERE seq = ?1")?;
-        let read = |row: &Row<'_>| Ok((row.get::<_, [u8; 16]>(0), text(row, 1).and_then(state_head)));
-        let Some((id, head)) = statement.query_row([seq], read).optional()? else { return Ok(None) };
-        return Ok(Some((Entity::task(ExecutionId::from_bytes(id?)), head?)));
+        let Some(record) = record::by_seq(conn, seq)? else { return Ok(None) };
+        let execution = record.execution;
+        let body = Some(digest::of_execution(&execution));
+        return Ok(Some(Kept { entity: Entity::task(execution.id), head: execution.chain, body }));
     }
     if kind == EntityType::Job {
-        let mut statement = conn.prepare_cached("SELECT id, state FROM jobs WHERE seq = ?1")?;
-        let read = |row: &Row<'_>| Ok((row.get::<_, [u8; 16]>(0), text(row, 1).and_then(state_head)));
-        let Some((id, head)) = statement.query_row([seq], read).optional()? else { return Ok(None) };
-        return Ok(Some((Entity::job(JobId::from_bytes(id?)), head?)));
+        let Some(job) = job::by_seq(conn, seq)? else { return Ok(None) };
+        return Ok(Some(Kept { entity: Entity::job(job.id), head: job.chain, body: Some(digest::of_job(&job)) }));
     }
     let mut statement = conn.prepare_cached("SELECT kind, name, chain_count, chain_mac FROM records WHERE seq = ?1")?;
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, i64>(2)?, row.get::<_, Vec<u8>>(3)?));
     let Some((code, name, count, mac)) = statement.query_row([seq], read).optional()? else { return Ok(None) };
     let entity = record_entity(code, name).filter(|entity| entity.kind == kind);
-    entity.map(|entity| Ok((entity, record_head(count, mac)?))).transpose()
+    entity.map(|entity| Ok(Kept { entity, head: record_head(count, mac)?, body: None })).transpose()
 }
 
 fn state_head(state: &[u8]) -> Result<ChainHead, Fault> {

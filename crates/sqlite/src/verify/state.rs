@@ -1,4 +1,4 @@
-//! Everything that is kept beside the events against the events themselves: executions, jobs with their tasks, locks. What belongs together is read in
+//! Everything that is kept beside the events against the events themselves: executions, jobs with their tasks, locks, records. What belongs together is read in
 //! one snapshot, so that a store that is written to meanwhile gives no false alarm.
 
 use runvoy_model::event::{Entity, EntityType};
@@ -50,6 +50,8 @@ pub(super) fn check(conn: &Connection, found: &mut Comparison) -> Result<(), Fau
         let Some(name) = locks(&snapshot, &after, found)? else { break };
         after = name;
     }
+    let (records, bad) = super::record::check(conn)?;
+    found.join(Comparison { compared: records, first: bad.into_iter().next().map(Mismatch::from) });
     Ok(())
 }
 
@@ -80,10 +82,18 @@ fn executions(snapshot: &Connection, from: i64, found: &mut Comparison) -> Resul
 /// Compares the execution of a row with its events and its lock; gives back both.
 fn execution(snapshot: &Connection, row: &Row<'_>) -> Result<Result<(Execution, ExecutionFold), Mismatch>, Fault> {
     let about = Entity::task(record::id_column(row, 1)?);
-    let kept = match readable(record::decode(row), &about)? {
-        Ok(record) => record.execution,
+    let record = match readable(record::decode(row), &about)? {
+        Ok(record) => record,
         Err(mismatch) => return Ok(Err(mismatch)),
     };
+    let job = match &record.execution.spec.task {
+        Some(task) => job::seq_of(snapshot, task.job)?,
+        None => None,
+    };
+    if let Some(column) = record::differing_column(snapshot, &record, job)? {
+        return Ok(Err(Mismatch::of(&about, column, "is in its row another than the execution itself says")));
+    }
+    let kept = record.execution;
     let fold = match folded(snapshot, row.get(0)?, &about)? {
         Ok(fold) => fold,
         Err(mismatch) => return Ok(Err(mismatch)),
@@ -119,6 +129,9 @@ fn next_job(snapshot: &Connection, after: i64, found: &mut Comparison) -> Result
     let Some((seq, id, decoded)) = statement.query_row([after], read).optional()? else { return Ok(None) };
     match readable(decoded, &Entity::job(id))? {
         Ok(placed) => {
+            if let Some(column) = job::differing_column(snapshot, &placed)? {
+                found.add(Err(Mismatch::of(&Entity::job(id), column, "is in its row another than the job itself says")));
+            }
             let compared = readable(compare_job(snapshot, placed, found), &Entity::job(id))?;
             compared.unwrap_or_else(|mismatch| found.add(Err(mismatch)));
         }
@@ -146,7 +159,15 @@ fn compare_job(snapshot: &Connection, placed: Placed, found: &mut Comparison) ->
         }
         found.add(compared.map(|_| ()));
     }
-    each_node(snapshot, (seq, id), opening, |node| check.node(node))?;
+    let mut lost = None;
+    each_node(snapshot, (seq, id), opening, |node| {
+        // This store never loses what a task runs.
+        lost = lost.take().or_else(|| node.spec.is_lost().then(|| node.task.clone()));
+        check.node(node);
+    })?;
+    if let Some(task) = lost {
+        found.add(Err(Mismatch::of(&about, format!("tasks.{task}.spec"), "is empty")));
+    }
     each_node(snapshot, (seq, id), opening, |node| check.parents(node))?;
     found.join(check.finish());
     Ok(())

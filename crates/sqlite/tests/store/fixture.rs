@@ -39,7 +39,7 @@ pub fn bytes() -> [u8; 16] {
 }
 
 pub fn step_at(at: i64) -> Step {
-    let audit = Some(Audit { action: "executions.run".into(), from: "127.0.0.1".into() });
+    let audit = Some(Audit { action: "executions.run".into(), from: "127.0.0.1".into(), ..Audit::default() });
     let id = StepId::from_bytes(bytes());
     Step { id, at: UnixMs(at), actor: Actor::User { email: "ana@example.com".into() }, request_id: id.to_string(), audit, authority: None }
 }

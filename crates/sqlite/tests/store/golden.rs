@@ -276,7 +276,7 @@ fn golden_job(id: JobId) -> OpenJob {
     let key = SubmitKey { user: "ana@example.com".into(), key: "k3".into(), fingerprint: [4; 32] };
     let mut job = golden_begin(id);
     job.counts.total = 5;
-    OpenJob { job, nodes, told: Payload::Inline(json!(["a", "b", "c", "d", "e"])), key: Some(key) }
+    OpenJob { job, nodes, told: Payload::Inline(json!(["a", "b", "c", "d", "e"])), digest: None, key: Some(key) }
 }
 
 fn golden_begin(id: JobId) -> Job {

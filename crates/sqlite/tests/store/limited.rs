@@ -45,7 +45,14 @@ fn gpu() -> Labels {
 fn account() -> Change {
     let key = WorkerKey::Secret { hash: [11; 32], prefix: "rv_11111111".into() };
     let id = WorkerAccountId::from_bytes([11; 16]);
-    Change::CreateWorker(Box::new(NewWorker { name: name("gpu-1"), id, role: Role::Worker, queues: vec![name("gpu")], key }))
+    Change::CreateWorker(Box::new(NewWorker {
+        name: name("gpu-1"),
+        id,
+        role: Role::Worker,
+        queues: vec![name("gpu")],
+        key,
+        description: None,
+    }))
 }
 
 fn presence() -> Presence {

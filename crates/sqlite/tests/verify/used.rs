@@ -27,7 +27,7 @@ use rusqlite::Connection;
 pub const KEY: AuditKey = AuditKey::new([7; 32]);
 pub const START: i64 = 1_767_453_739_640;
 
-fn bytes() -> [u8; 16] {
+pub fn bytes() -> [u8; 16] {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let number = NEXT.fetch_add(16, Ordering::Relaxed);
     let mut bytes = [1; 16];
@@ -35,14 +35,14 @@ fn bytes() -> [u8; 16] {
     bytes
 }
 
-fn step() -> Step {
+pub fn step() -> Step {
     let id = StepId::from_bytes(bytes());
     Step {
         id,
         at: UnixMs(START),
         actor: Actor::User { email: "admin@example.com".into() },
         request_id: id.to_string(),
-        audit: Some(Audit { action: "test".into(), from: "127.0.0.1".into() }),
+        audit: Some(Audit { action: "test".into(), from: "127.0.0.1".into(), ..Audit::default() }),
         authority: None,
     }
 }
@@ -173,7 +173,7 @@ fn worker() -> Worker {
     }
 }
 
-fn spec() -> Spec {
+pub fn spec() -> Spec {
     Spec {
         command: "true".into(),
         args: None,

@@ -25,7 +25,7 @@ pub(super) type Read = Result<Option<Value>, String>;
 /// What the bytes of the file mean.
 pub(super) fn understood(read: Result<Vec<u8>, Unread>, mask: Option<&Arc<Mask>>) -> Read {
     match read {
-        Ok(bytes) => exchange::json(&bytes, mask).map(Some),
+        Ok(bytes) => exchange::value(&bytes, mask).map(Some),
         Err(Unread::Missing) => Ok(None),
         Err(error) => Err(error.to_string()),
     }

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use runvoy_model::command::{ErrorMark, Fence, Outcome};
-use runvoy_model::job::{MOST_INLINE_BYTES, Payload};
+use runvoy_model::job::{MOST_INLINE_BYTES, Payload, fits_inline};
+use runvoy_model::json::{self, Checked};
 use runvoy_ports::lease::LeaseError;
+use runvoy_ports::memory::Reservation;
 use runvoy_ports::runner::Unread;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -22,6 +24,10 @@ use crate::worker::{Stopping, Worker};
 
 /// The largest word about what was used.
 const USAGE_LIMIT: usize = runvoy_model::bound::MOST_MESSAGE_BYTES;
+/// An output is read with the smallest of these limits that it fits, so that one takes memory by its size.
+const OUTPUT_LIMITS: [usize; 3] = [MOST_INLINE_BYTES, 2 << 20, OUTPUT_LIMIT];
+/// How often an output is in memory at most: its file and its masked text, or that text and what is made of it to be sent.
+const COPIES: usize = 3;
 const PAUSE: Duration = Duration::from_millis(250);
 /// An output that cannot be kept for this long fails the attempt, where the worker is not told another time.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
@@ -37,6 +43,12 @@ pub(super) struct Gathered {
     pub(super) usage: Option<Value>,
     /// What the log should say of it.
     pub(super) remarks: Vec<String>,
+}
+
+/// The output of a task and the memory that was reserved for it.
+struct Output {
+    checked: Checked,
+    _reserved: Option<Reservation>,
 }
 
 /// What is needed to look at what a command left, apart from its attempt, which keeps the lease meanwhile.
@@ -60,7 +72,7 @@ impl Leavings<'_> {
     pub(super) async fn gather(self, outcome: Outcome) -> (Outcome, Gathered) {
         let mut gathered = Gathered::default();
         match outcome {
-            Outcome::Exited { code: 0, after_kill: false } if self.is_task => match self.left(OUTPUT, OUTPUT_LIMIT).await {
+            Outcome::Exited { code: 0, after_kill: false } if self.is_task => match self.output().await {
                 Ok(Some(output)) => match self.keep(output, &mut gathered).await {
                     Ok(output) => gathered.output = Some(output),
                     Err(why) => {
@@ -73,7 +85,7 @@ impl Leavings<'_> {
             },
             Outcome::Exited { code: 0, .. } => {}
             Outcome::Exited { after_kill: false, .. } | Outcome::Signalled { after_kill: false, .. } => {
-                let said = self.left(ERROR, ERROR_LIMIT).await.and_then(|said| said.as_ref().map(exchange::error_mark).transpose());
+                let said = self.failure().await.and_then(|said| said.as_ref().map(exchange::error_mark).transpose());
                 match said {
                     Ok(said) => gathered.said = said,
                     Err(why) => gathered.remarks.push(format!("what the command says about its failure is not used: RUNVOY_ERROR: {why}")),
@@ -84,31 +96,50 @@ impl Leavings<'_> {
         (outcome, gathered)
     }
 
-    /// The JSON of a file that the command left, masked; `None` where it left none.
-    async fn left(&self, name: &str, limit: usize) -> Result<Option<Value>, String> {
-        match self.worker.runner.read(self.fence.execution, self.fence.attempt, name, limit).await {
+    /// What the command says about its failure, masked; `None` where it says nothing.
+    async fn failure(&self) -> Result<Option<Value>, String> {
+        match self.worker.runner.read(self.fence.execution, self.fence.attempt, ERROR, ERROR_LIMIT).await {
             Ok(bytes) => {
                 let mask = self.mask.clone();
-                off_the_runtime(move || exchange::json(&bytes, mask.as_ref()).map(Some)).await
+                off_the_runtime(move || exchange::value(&bytes, mask.as_ref()).map(Some)).await
             }
             Err(Unread::Missing) => Ok(None),
             Err(error) => Err(error.to_string()),
         }
     }
 
-    /// Makes an output something that can be carried. What it says of usage is carried in any case, or the log says why not.
-    async fn keep(&self, output: Value, gathered: &mut Gathered) -> Result<Payload, String> {
-        let (text, mut output) =
-            off_the_runtime(move || Ok((serde_json::to_vec(&output).map_err(|error| error.to_string())?, output))).await?;
-        if text.len() <= MOST_INLINE_BYTES {
-            return Ok(Payload::Inline(output));
+    /// The output of the task, checked and masked; `None` where it left none. What is not small waits for memory, by its size.
+    async fn output(&self) -> Result<Option<Output>, String> {
+        for limit in OUTPUT_LIMITS {
+            let reserved = match limit > MOST_INLINE_BYTES {
+                true => Some(self.worker.config.memory.reserve(limit * COPIES).await),
+                false => None,
+            };
+            match self.worker.runner.read(self.fence.execution, self.fence.attempt, OUTPUT, limit).await {
+                Ok(bytes) => {
+                    let mask = self.mask.clone();
+                    let checked = off_the_runtime(move || json::check(&bytes, mask.as_ref())).await?;
+                    return Ok(Some(Output { checked, _reserved: reserved }));
+                }
+                Err(Unread::TooLarge { .. }) if limit < OUTPUT_LIMIT => {}
+                Err(Unread::Missing) => return Ok(None),
+                Err(error) => return Err(error.to_string()),
+            }
         }
-        match output.get_mut("usage").map(Value::take) {
-            Some(usage) if usage.to_string().len() <= USAGE_LIMIT => gathered.usage = Some(usage),
+        Ok(None)
+    }
+
+    /// Makes an output something that can be carried. What it says of usage is carried in any case, or the log says why not.
+    async fn keep(&self, output: Output, gathered: &mut Gathered) -> Result<Payload, String> {
+        let Checked { text, opened_bytes, usage } = output.checked;
+        if fits_inline(text.len(), opened_bytes) {
+            return serde_json::from_slice(&text).map(Payload::Inline).map_err(|error| error.to_string());
+        }
+        match usage.map(|place| &text[place]) {
+            Some(usage) if usage.len() <= USAGE_LIMIT => gathered.usage = serde_json::from_slice(usage).ok(),
             Some(_) => gathered.remarks.push(format!("the usage is not recorded: it has more than {USAGE_LIMIT} bytes")),
             None => {}
         }
-        drop(output);
         let began = Instant::now();
         let config = &self.worker.config;
         let patience = Patience { away: config.lost_after.unwrap_or(GIVE_UP_AFTER), denied: config.lease_ttl };

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use runvoy_model::id::ExecutionId;
-use runvoy_ports::runner::{Containment, Control, Exit, ExitStatus, Runner, Start, StartError, Started, Unread, WorkDir};
+use runvoy_ports::runner::{Containment, Control, Exit, ExitStatus, Protection, Runner, Start, StartError, Started, Unread, WorkDir};
 use tokio::sync::oneshot;
 
 #[derive(Default)]
@@ -55,6 +55,10 @@ impl Runner for GroupRunner {
 
     fn containment(&self) -> Containment {
         Containment::Weak
+    }
+
+    fn protections(&self) -> Vec<Protection> {
+        Vec::new()
     }
 
     async fn start(&self, start: Start) -> Result<Started, StartError> {

@@ -235,6 +235,7 @@ impl Stage {
             limits: Limits::default(),
             git: self.git,
             own_key: self.own_key.map(OwnKey::new),
+            memory: runvoy_ports::memory::MemoryBudget::default(),
         };
         let worker = Worker::new(Arc::clone(&leases) as Arc<dyn Leases>, Arc::clone(&runner) as _, Arc::new(clock), config);
         worker.slots().reserve().expect("a free slot").start(execution);
@@ -459,6 +460,7 @@ fn execution(spec: Spec) -> Execution {
         cost_micro_usd: None,
         dead: false,
         error_category: None,
+        server_deaths: 0,
         redriven: None,
         chain: ChainHead::default(),
         version: 1,

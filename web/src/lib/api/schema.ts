@@ -1377,12 +1377,14 @@ export interface components {
         };
         /** @description One call that changed something, or was refused. An item of `GET /audit` and a line of `GET /audit/export`. */
         AuditEvent: {
-            /** @description What they did: `user.invite`, `execution.kill`, … */
+            /** @description What they did: `users.create`, `executions.kill`, … */
             action: string;
             /** @description From where. */
             address?: string | null;
             /** @description When. */
             at: components["schemas"]["Rfc3339"];
+            /** @description What was run or ended, or was to be: the values of the secrets that it names are masked. */
+            command?: string | null;
             /** @description What else is to be known; no value of a secret. */
             details?: Record<string, unknown> | null;
             /** @description What it was done to: `USER:ana@example.com`, `TASK:0192ab…`. */
@@ -1398,6 +1400,8 @@ export interface components {
             request_id?: string;
             /** @description `ok`, or why not. */
             result?: string;
+            /** @description The id of what it was asked of: an execution, a job, a playbook. */
+            target?: string | null;
             /** @description Who: an e-mail, or the part of the platform that acted by itself. */
             user?: string;
         };
@@ -1411,7 +1415,7 @@ export interface components {
             checkpoint_at?: components["schemas"]["Rfc3339"] | null;
             /**
              * Format: int64
-             * @description How many executions, jobs, tasks and locks were compared with what the events say; only where that was asked for.
+             * @description How many executions, jobs, tasks, locks and records were compared with what the events say; only where that was asked for.
              */
             compared?: number | null;
             first_bad?: components["schemas"]["BadEvent"] | null;
@@ -1603,6 +1607,11 @@ export interface components {
         /** @description Body of `POST /users/create`. */
         CreateUserRequest: {
             api_key?: components["schemas"]["Sensitive"] | null;
+            /**
+             * @description Invite a second user to a server that runs commands as its own user. It refuses commands from then on, until it is started with
+             *     `--run-as-uids`, `--run-as`, `--no-worker` or `--allow-shared-uid`.
+             */
+            confirm?: boolean;
             /** @description Whom to invite. */
             email: string;
             /** @description `admin`, `operator`, `developer` or `viewer`. */
@@ -1617,6 +1626,8 @@ export interface components {
         };
         /** @description Body of `POST /workers`, and of `POST /workers/accounts`. */
         CreateWorkerRequest: {
+            /** @description What the account is for: one line of at most 256 characters. */
+            description?: string | null;
             /** @description Its name. It may be left out with a public key: then it is what comes with the key, or the key's fingerprint. */
             name?: string;
             /**
@@ -2156,7 +2167,7 @@ export interface components {
             cont?: boolean;
             /** @description A newline ended it; absent means true. */
             eol?: boolean;
-            /** @description The line number as text; a client resumes with it. */
+            /** @description `<execution>-<line>`, unique over all executions; a client resumes with it. */
             event_id: string;
             /** @description It came after its attempt had lost its lease. */
             late?: boolean;
@@ -2211,6 +2222,8 @@ export interface components {
         };
         /** @description A value that a run gives to a playbook. */
         Parameter: {
+            /** @description What a value may hold that is refused otherwise. */
+            allow?: components["schemas"]["ParameterAllowance"][];
             /** @description What a choice may be. */
             choices?: string[];
             /** @description What it is where a run does not give it; a parameter without one must be given. */
@@ -2234,9 +2247,16 @@ export interface components {
             min?: number | null;
             /** @description What the whole text must look like, with `*` and `?` as in rules. */
             pattern?: string | null;
+            /** @description A regular expression that the whole text must match. */
+            regex?: string | null;
             /** @description What it must be. */
             type?: components["schemas"]["ParameterType"];
         };
+        /**
+         * @description What a value holds only where its parameter allows it.
+         * @enum {string}
+         */
+        ParameterAllowance: "leading_dash" | "control";
         /**
          * @description What a parameter must be.
          * @enum {string}
@@ -2265,7 +2285,7 @@ export interface components {
         };
         /** @description What a playbook says. It is the body of `PUT /playbooks/{name}`. */
         PlaybookTerms: {
-            /** @description Arguments of the program, which then runs without a shell, also where the list is empty. One that is just `{{name}}` is that parameter's value, whole. */
+            /** @description Arguments of the program, which then runs without a shell, also where the list is empty. `{{name}}` in one is that parameter's value; each stays one argument. */
             args?: string[] | null;
             /** @description A shell command, or a program where `args` is given. */
             command: string;
@@ -3324,6 +3344,8 @@ export interface components {
             created_at: components["schemas"]["Rfc3339"];
             /** @description Who made it. */
             created_by?: string;
+            /** @description What it is for. */
+            description?: string | null;
             /** @description The fingerprint of its public key: what `kid` of its tokens says. */
             fingerprint?: string | null;
             /** @description Its id: another one when the name is used again. */
@@ -3496,6 +3518,8 @@ export interface operations {
                 limit?: number;
                 /** @description Only at this time or later */
                 since?: string;
+                /** @description Only those with this text in user, action, entity, command, result, address or details, in any case of letters */
+                text?: string;
                 /** @description Only before this time */
                 until?: string;
                 /** @description Only what this user did */
@@ -3527,6 +3551,8 @@ export interface operations {
                 action?: string;
                 /** @description Only at this time or later */
                 since?: string;
+                /** @description Only those with this text in user, action, entity, command, result, address or details, in any case of letters */
+                text?: string;
                 /** @description Only before this time */
                 until?: string;
                 /** @description Only what this user did */
@@ -4073,8 +4099,8 @@ export interface operations {
                 batch?: boolean;
                 /** @description Also say when the status changes */
                 events?: "status";
-                /** @description Go on after this line */
-                last_event_id?: number;
+                /** @description Go on after this event_id, or after this line number */
+                last_event_id?: string;
                 /** @description The ticket of a websocket_url */
                 token?: string;
             };

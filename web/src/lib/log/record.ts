@@ -22,7 +22,7 @@ export interface LogRecord {
 
 /** A record from the wire; `undefined` where it has no usable number. */
 export function recordOf(event: LogEvent): LogRecord | undefined {
-  const line = event.line ?? Number(event.event_id);
+  const line = event.line ?? 0;
   if (!Number.isSafeInteger(line) || line < 1) return undefined;
   return {
     line,

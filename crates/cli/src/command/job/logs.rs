@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use runvoy_client::{Client, ClientError, Followed, Start};
-use runvoy_wire::{Batch, Job, JobStatus, LogEvent, Record, Status, Stream, Task, TaskStatus};
+use runvoy_wire::{Batch, Job, JobStatus, LogEvent, LogPosition, Record, Status, Stream, Task, TaskStatus};
 use serde::Serialize;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::sleep;
@@ -163,7 +163,10 @@ impl LogsArgs {
             match session.format() {
                 _ if record.stream == Stream::Platform && session.global.quiet > 0 => {}
                 Format::Json => {
-                    let event = LogEvent::from_record(line, batch.attempt, batch.late, &record);
+                    let event = LogEvent::from_record(
+                        LogPosition { execution_id: execution, line, attempt: batch.attempt, late: batch.late },
+                        &record,
+                    );
                     out.push_str(&session.filtered(&TaskLine { task_id: task, execution_id: execution, event })?);
                 }
                 // What the platform says is no data.

@@ -12,7 +12,7 @@ use crate::command::Answer;
 use crate::event::{Entity, EventType};
 use crate::job::{Job, Node, Phase};
 use crate::name::Name;
-use crate::step::Step;
+use crate::step::{Audit, Step};
 use crate::view::{Standing, View, Writes};
 
 /// A job on the table, with the tasks that this step has touched.
@@ -121,8 +121,8 @@ impl<'v, V: View> Board<'v, V> {
     /// Leaves a mark of the call that asked for this step, if one did.
     pub(super) fn audit(&mut self, change: Value) {
         if let Some(audit) = &self.step.audit {
-            let (action, from) = (audit.action.clone(), audit.from.clone());
-            self.mark(&action, &from, change);
+            let audit = audit.clone();
+            self.mark(&audit, change);
         }
     }
 
@@ -130,20 +130,24 @@ impl<'v, V: View> Board<'v, V> {
     pub(super) fn turn(&mut self, action: &str, change: Value) {
         match &self.step.audit {
             Some(_) => self.audit(change),
-            None => self.mark(action, "", change),
+            None => self.mark(&Audit { action: action.to_owned(), ..Audit::default() }, change),
         }
     }
 
-    fn mark(&mut self, action: &str, from: &str, change: Value) {
-        let properties = json!({
+    fn mark(&mut self, audit: &Audit, change: Value) {
+        let mut properties = json!({
             "jobId": self.job.id,
             "user": self.step.actor.name(),
-            "action": action,
-            "from": from,
+            "action": audit.action,
+            "from": audit.from,
             "result": "ok",
             "apiRequestId": self.step.request_id,
+            "target": self.job.id,
             "change": change,
         });
+        if let Some(command) = &audit.command {
+            properties["command"] = command.as_str().into();
+        }
         self.event(EventType::Audit, properties);
     }
 

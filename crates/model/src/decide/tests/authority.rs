@@ -138,7 +138,7 @@ fn the_owner_of_the_machine_needs_no_key_and_must_still_be_what_they_were() {
 fn that_somebody_was_refused_is_kept_of_the_revoked_too() {
     let mut world = with_eve(Role::Admin);
     world.changed(Change::RevokeUser("eve@x".into()));
-    let denied = Denied { email: "eve@x".into(), code: "API_KEY_REVOKED".into(), why: "revoked".into() };
+    let denied = Denied { email: "eve@x".into(), code: "API_KEY_REVOKED".into(), why: "revoked".into(), ..Denied::default() };
     let step = step_of(&mut world, "eve@x", 2, Role::Admin);
     assert!(matches!(world.apply(&step, &Command::Change(Change::NoteDenied(denied), None)), Answer::Record { .. }));
 }

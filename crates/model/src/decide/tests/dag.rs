@@ -166,7 +166,7 @@ impl Play {
         let nodes = self.batch(Some(&job));
         self.batches = 1;
         let told = Payload::Inline(json!([]));
-        self.play(Command::OpenJob(Box::new(OpenJob { job, nodes, told, key: None })));
+        self.play(Command::OpenJob(Box::new(OpenJob { job, nodes, told, digest: None, key: None })));
     }
 
     fn add(&mut self) {
@@ -175,7 +175,7 @@ impl Play {
         let (batch, tasks) = (self.batches as u64, u32::try_from(to - from).expect("few"));
         self.batches += 1;
         let told = Payload::Inline(json!([]));
-        self.play(Command::OpenTasks(OpenTasks { job: self.id, batch, tasks, nodes, told, key: None }));
+        self.play(Command::OpenTasks(OpenTasks { job: self.id, batch, tasks, nodes, told, digest: None, key: None }));
     }
 
     fn job(&self) -> &Job {

@@ -79,7 +79,7 @@ pub fn open_with(world: &mut World, tasks: Tasks<'_>, change: impl FnOnce(&mut J
     let mut nodes = tasks.iter().map(|(name, parents)| task(id, name, parents, BATCH)).collect();
     change(&mut job, &mut nodes);
     let told = Payload::Inline(json!(tasks.iter().map(|(name, _)| name).collect::<Vec<_>>()));
-    job_of(world.play(Command::OpenJob(Box::new(OpenJob { job, nodes, told, key: None }))));
+    job_of(world.play(Command::OpenJob(Box::new(OpenJob { job, nodes, told, digest: None, key: None }))));
     id
 }
 
@@ -91,7 +91,15 @@ pub fn add(world: &mut World, id: JobId, tasks: Tasks<'_>) -> Answer {
     let batch = u64::from_be_bytes(world.fresh()[8..].try_into().expect("eight bytes"));
     let nodes: Vec<_> = tasks.iter().map(|(name, parents)| task(id, name, parents, batch)).collect();
     let told = Payload::Inline(json!([]));
-    world.play(Command::OpenTasks(OpenTasks { job: id, batch, tasks: u32::try_from(nodes.len()).expect("few"), nodes, told, key: None }))
+    world.play(Command::OpenTasks(OpenTasks {
+        job: id,
+        batch,
+        tasks: u32::try_from(nodes.len()).expect("few"),
+        nodes,
+        told,
+        digest: None,
+        key: None,
+    }))
 }
 
 /// Leases and begins whatever can be.
@@ -289,7 +297,7 @@ fn a_name_is_taken_once() {
     let id = open(&mut world, &[("a", &[])]);
     assert_eq!(refusal(add(&mut world, id, &[("a", &[])])), Refusal::Taken(Kind::Task, "a".into()));
     let again = Job { id, ..job(&mut world, 0) };
-    let open = OpenJob { job: again, nodes: Vec::new(), told: Payload::Inline(json!([])), key: None };
+    let open = OpenJob { job: again, nodes: Vec::new(), told: Payload::Inline(json!([])), digest: None, key: None };
     assert_eq!(refusal(world.play(Command::OpenJob(Box::new(open)))), Refusal::Taken(Kind::Job, id.to_string()));
 }
 
@@ -377,7 +385,7 @@ fn tasks_that_two_add_at_once_are_one_s_or_the_other_s_and_never_lost() {
     }
     let last = |batch| {
         let nodes = vec![task(id, "c", &["b"], batch)];
-        Command::OpenTasks(OpenTasks { job: id, batch, tasks: 2, nodes, told: Payload::Inline(json!([])), key: None })
+        Command::OpenTasks(OpenTasks { job: id, batch, tasks: 2, nodes, told: Payload::Inline(json!([])), digest: None, key: None })
     };
     assert_eq!(refusal(world.play(last(7))), Refusal::Stale(Kind::Job, id.to_string()), "b is the second one's by now");
     assert_eq!(job_of(world.play(last(8))).counts.total, 3);
@@ -396,7 +404,7 @@ fn a_job_whose_tasks_were_forgotten_is_not_opened() {
     world.play(Command::StageTasks(stage));
     world.play(Command::ForgetStaged(id));
     let nodes = vec![task(id, "b", &["a"], BATCH)];
-    let open = OpenJob { job: begins, nodes, told: Payload::Inline(json!([])), key: None };
+    let open = OpenJob { job: begins, nodes, told: Payload::Inline(json!([])), digest: None, key: None };
     assert_eq!(refusal(world.play(Command::OpenJob(Box::new(open)))), Refusal::Stale(Kind::Job, id.to_string()));
     assert!(!world.jobs.contains_key(&id));
 }

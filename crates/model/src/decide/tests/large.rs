@@ -19,7 +19,7 @@ pub fn open_large(world: &mut World, nodes: &[Node], mut begins: Job) -> JobId {
     assert_eq!((status(world, id), world.executions.len()), (JobStatus::Staged, 0), "nothing of it may run yet");
     begins.counts.total = u32::try_from(nodes.len()).expect("few");
     let told = Payload::Blob { key: "b".into(), bytes: 5 };
-    job_of(world.play(Command::OpenJob(Box::new(OpenJob { job: begins, nodes: Vec::new(), told, key: None }))));
+    job_of(world.play(Command::OpenJob(Box::new(OpenJob { job: begins, nodes: Vec::new(), told, digest: None, key: None }))));
     id
 }
 

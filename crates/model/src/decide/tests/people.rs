@@ -135,7 +135,7 @@ impl Play {
                 Change::RecoverAdmin(admin(&email, self.keys))
             }
             Act::Forget => Change::ForgetUnclaimed(email),
-            Act::Deny => Change::NoteDenied(Denied { email, code: "FORBIDDEN".into(), why: "no".into() }),
+            Act::Deny => Change::NoteDenied(Denied { email, code: "FORBIDDEN".into(), why: "no".into(), ..Denied::default() }),
         }
     }
 

@@ -222,7 +222,15 @@ fn large_failed_job(world: &mut World) -> JobId {
     let mut nodes: Vec<_> = rest.iter().map(|name| task(id, name, &[], 7)).collect();
     nodes.iter_mut().for_each(|node| node.spec.retries = 1);
     let tasks = u32::try_from(nodes.len()).expect("few");
-    job_of(world.play(Command::OpenTasks(OpenTasks { job: id, batch: 7, tasks, nodes, told: Payload::Inline(json!([])), key: None })));
+    job_of(world.play(Command::OpenTasks(OpenTasks {
+        job: id,
+        batch: 7,
+        tasks,
+        nodes,
+        told: Payload::Inline(json!([])),
+        digest: None,
+        key: None,
+    })));
     advance(world, id);
     for _ in 0..2 {
         names.iter().for_each(|task| finish(world, id, task, exit(69)));
@@ -312,7 +320,14 @@ fn nothing_runs_again_for_a_registered_key_that_was_revoked() {
     let mut world = founded();
     let key = WorkerKey::Secret { hash: hash(20), prefix: prefix(20) };
     let id = WorkerAccountId::from_bytes([9; 16]);
-    world.changed(Change::CreateWorker(Box::new(NewWorker { name: name("one"), id, role: Role::Developer, queues: Vec::new(), key })));
+    world.changed(Change::CreateWorker(Box::new(NewWorker {
+        name: name("one"),
+        id,
+        role: Role::Developer,
+        queues: Vec::new(),
+        key,
+        description: None,
+    })));
     let dead = given_up_for(&mut world, "worker:one");
     world.changed(Change::RevokeWorker(name("one")));
     let fates = redrive(&mut world, &[dead]);

@@ -254,8 +254,14 @@ fn who_was_denied_is_noted_with_them_and_changes_nothing_else() {
     let mut world = founded();
     world.changed(with_key("bob@x", Role::Viewer, key(2)));
     let before = world.user("bob@x").cloned();
-    let denied =
-        |email: &str| Change::NoteDenied(Denied { email: email.into(), code: "FORBIDDEN".into(), why: "role viewer may not run".into() });
+    let denied = |email: &str| {
+        Change::NoteDenied(Denied {
+            email: email.into(),
+            code: "FORBIDDEN".into(),
+            why: "role viewer may not run".into(),
+            ..Denied::default()
+        })
+    };
     world.changed(denied("bob@x"));
     assert_eq!(world.user("bob@x").cloned(), before);
     let event = world.events_about(Kind::User, "bob@x")[1];

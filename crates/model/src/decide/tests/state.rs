@@ -235,7 +235,10 @@ fn what_never_may_happen_is_found_in_the_events() {
     let mut again = world.get(twice).clone();
     again.id = ExecutionId::from_bytes([0xee; 16]);
     let events: Vec<_> = world.events_of(twice).into_iter().cloned().collect();
-    world.events.extend(events.into_iter().map(|event| Event { entity: Entity::task(again.id), ..event }));
+    world.events.extend(events.into_iter().map(|mut event| {
+        crate::digest::strip(&mut event.properties);
+        Event { entity: Entity::task(again.id), ..event }
+    }));
     world.executions.insert(again.id, again);
     assert_eq!(first(&world), Some((format!("JOB:{id}"), "tasks.done".to_owned())));
 }

@@ -25,12 +25,20 @@ fn create(text: &str, key: WorkerKey) -> Change {
         role: Role::Worker,
         queues,
         key,
+        description: None,
     }))
 }
 
 /// An account of whoever may more than a worker.
 fn register(text: &str, role: Role, key: WorkerKey) -> Change {
-    Change::CreateWorker(Box::new(NewWorker { name: name(text), id: WorkerAccountId::from_bytes([9; 16]), role, queues: Vec::new(), key }))
+    Change::CreateWorker(Box::new(NewWorker {
+        name: name(text),
+        id: WorkerAccountId::from_bytes([9; 16]),
+        role,
+        queues: Vec::new(),
+        key,
+        description: None,
+    }))
 }
 
 fn refused(world: &mut World, change: Change) -> Refusal {
@@ -164,6 +172,7 @@ fn what_a_worker_was_refused_is_kept_with_its_account() {
         email: "worker:one".into(),
         code: "FORBIDDEN".into(),
         why: "role worker may not do this".into(),
+        ..Denied::default()
     }));
     assert_eq!(world.events_about(Kind::Worker, "one")[1].properties["result"], "denied: FORBIDDEN");
 }

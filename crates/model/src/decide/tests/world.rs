@@ -156,7 +156,7 @@ impl World {
             at: self.now,
             actor: Actor::User { email: "ann@x".into() },
             request_id: id.to_string(),
-            audit: Some(Audit { action: "executions.test".into(), from: "127.0.0.1".into() }),
+            audit: Some(Audit { action: "executions.test".into(), from: "127.0.0.1".into(), ..Audit::default() }),
             authority: None,
         }
     }
@@ -358,7 +358,14 @@ pub fn sure<T>(result: Result<T, Infallible>) -> T {
 }
 
 pub fn reap_of(fence: Fence, extensions: u64) -> Reap {
-    Reap { execution: fence.execution, lease: fence.lease, extensions, message: "its worker was lost".into(), log_end: 9 }
+    Reap {
+        execution: fence.execution,
+        lease: fence.lease,
+        extensions,
+        message: "its worker was lost".into(),
+        log_end: 9,
+        with_server: false,
+    }
 }
 
 pub fn ended(fence: Fence, outcome: Outcome) -> EndAttempt {

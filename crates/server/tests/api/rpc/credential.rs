@@ -15,10 +15,15 @@ fn credentials(served: &Served, protocol: Protocol, role: Role) -> CredentialSer
     CredentialServiceClient::new(transport, config)
 }
 
-/// A public key, as those who have one give it.
-fn blob() -> String {
+/// A public key and its name, as the public clients give them.
+fn import_request() -> ImportCredentialRequest {
     let key = "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEaxfR8uEsQkf4vOblY6RA8ncDfYEt\n6zOg9KE5RdiYwpZP40Li/hp/m47n60p8D54WK84zV2sxXs7LtkBoN79R9Q==\n-----END PUBLIC KEY-----\n";
-    serde_json::json!({"name": "ci", "public_key": key}).to_string()
+    ImportCredentialRequest {
+        name: "ci".into(),
+        public_key_pem: key.into(),
+        description: "the build server".into(),
+        ..ImportCredentialRequest::default()
+    }
 }
 
 #[tokio::test]
@@ -26,11 +31,17 @@ async fn a_public_key_is_registered_listed_and_revoked() {
     over_both(|app, protocol| async move {
         let served = app.listen().await;
         let client = credentials(&served, protocol, Role::Admin);
-        let import = |blob: String| client.import_credential(ImportCredentialRequest { blob, ..ImportCredentialRequest::default() });
-        let made = import(blob()).await.expect("it is taken").into_owned();
+        let made = client.import_credential(import_request()).await.expect("it is taken").into_owned();
         assert_eq!((made.name.as_str(), made.roles.as_slice(), made.org_id.as_str()), ("ci", &["worker".to_owned()][..], "default"));
-        let (code, message) = refusal(import("nonsense!".into()).await);
-        assert!(code == ErrorCode::InvalidArgument && message.starts_with("blob: "), "{message}");
+        let nonsense = ImportCredentialRequest { public_key_pem: "nonsense!".into(), ..import_request() };
+        let (code, message) = refusal(client.import_credential(nonsense).await);
+        assert!(code == ErrorCode::InvalidArgument && message.starts_with("public_key_pem: "), "{message}");
+        for name in ["ci", "another name"] {
+            let known = ImportCredentialRequest { name: name.replace(' ', "-"), ..import_request() };
+            assert_eq!(refusal(client.import_credential(known).await).0, ErrorCode::AlreadyExists, "{name}");
+        }
+        let accounts = app.get("/api/v1/workers/accounts").admin().send().await.json();
+        assert_eq!(accounts[0]["description"], "the build server");
 
         let list = async |principal_type: &str| {
             let request = ListCredentialsRequest { principal_type: principal_type.into(), ..ListCredentialsRequest::default() };
@@ -47,6 +58,18 @@ async fn a_public_key_is_registered_listed_and_revoked() {
         assert_eq!(refusal(client.revoke_credential(revoke("019200000000700080000000000000ff")).await).0, ErrorCode::NotFound);
     })
     .await;
+}
+
+#[tokio::test]
+async fn listing_credentials_answers_a_connect_get() {
+    let app = TestApp::new().await;
+    let path = "/principal.v1.CredentialService/ListCredentials?connect=v1&encoding=json&message=%7B%7D";
+    let answer = app.get(path).admin().send().await;
+    assert_eq!((answer.status.as_u16(), answer.json()), (200, serde_json::json!({})));
+    let refused = app.get(path).role(Role::Operator).send().await;
+    assert_eq!((refused.status.as_u16(), refused.json()["code"].as_str()), (403, Some("permission_denied")));
+    let change = app.get("/principal.v1.CredentialService/RevokeCredential?connect=v1&encoding=json&message=%7B%7D").admin().send().await;
+    assert_eq!(change.status.as_u16(), 405, "what changes something is never a GET");
 }
 
 #[tokio::test]

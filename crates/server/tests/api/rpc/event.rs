@@ -339,7 +339,8 @@ async fn who_may_not_is_refused() {
         assert_eq!(refusal(read(&of_admin, of(&id[..20])).await).0, ErrorCode::NotFound, "a part of an id is none");
         let worker = events(&served, protocol, &worker_key(&app, "w", &["default"]).await);
         assert_eq!(refusal(read(&worker, of(&id)).await).0, ErrorCode::PermissionDenied, "a worker publishes and does not read");
-        publish(&worker, vec![told(&leased.task_token, &all)]).await.expect("the token proves the lease");
+        let stolen = refusal(publish(&worker, vec![told(&leased.task_token, &all)]).await);
+        assert_eq!(stolen.0, ErrorCode::PermissionDenied, "the lease is another account's");
         let elsewhere = events(&served, protocol, &worker_key(&app, "x", &["gpu"]).await);
         assert_eq!(refusal(publish(&elsewhere, vec![told(&leased.task_token, &all)]).await).0, ErrorCode::PermissionDenied);
         let negative = publish(&of_admin, vec![told(&leased.task_token, &[output(-1, b"x")])]).await;

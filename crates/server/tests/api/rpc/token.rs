@@ -17,7 +17,7 @@ use runvoy_rpc::connectrpc::{ErrorCode, Protocol};
 use runvoy_rpc::job::v1::{CompleteJobRequest, DequeueJobRequest, JobResult, JobState, UpdateJobRequest};
 use sha2::Sha256;
 
-use super::{Jobs, admin, enqueue, job, lease, over_both, refusal, state};
+use super::{Jobs, admin, caller, enqueue, job, jobs, lease, over_both, refusal, state, worker_key};
 use crate::app::{StillClock, TestApp};
 
 const HOUR_MS: i64 = 3_600_000;
@@ -208,7 +208,7 @@ async fn a_token_signed_before_there_was_a_ring_proves_leases_of_that_time_alone
 fn of_day(token: &str) -> String {
     let said = BASE64_URL_SAFE_NO_PAD.decode(token).expect("a token");
     let day = 20_000_u32.to_be_bytes();
-    let bytes: Vec<u8> = [1].into_iter().chain(day).chain(said[9..said.len() - 32].iter().copied()).collect();
+    let bytes: Vec<u8> = [1].into_iter().chain(day).chain(said[25..said.len() - 32].iter().copied()).collect();
     let mac = |key: &[u8], parts: &[&[u8]]| {
         let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key");
         parts.iter().for_each(|part| mac.update(part));
@@ -216,4 +216,24 @@ fn of_day(token: &str) -> String {
     };
     let signature = mac(&mac(&[5; 32], &[b"runvoy task token\0", &day]), &[&bytes]);
     BASE64_URL_SAFE_NO_PAD.encode([&bytes[..], &signature].concat())
+}
+
+#[tokio::test]
+async fn security_05_a_task_token_is_bound_to_the_account_that_leased() {
+    over_both(|app, protocol| async move {
+        let served = app.listen().await;
+        let (one, two) = (worker_key(&app, "one", &[]).await, worker_key(&app, "two", &[]).await);
+        let (one, two) = (jobs(&served, protocol, &one), jobs(&served, protocol, &two));
+        enqueue(&admin(&served, protocol), job("true")).await;
+        let token = lease(&one, DequeueJobRequest::default()).await.task_token;
+        for other in [&two, &admin(&served, protocol)] {
+            assert_eq!(refusal(other.update_job(extend(&token)).await).0, ErrorCode::PermissionDenied);
+            assert_eq!(refusal(other.complete_job(over(&token)).await).0, ErrorCode::PermissionDenied);
+        }
+        one.update_job(extend(&token)).await.expect("it is its own");
+        app.engine.revoke_worker(&caller(&app).await, "one").await.expect("revoked");
+        assert_eq!(refusal(one.update_job(extend(&token)).await).0, ErrorCode::Unauthenticated, "it ends with its account");
+        assert_eq!(refusal(two.update_job(extend(&token)).await).0, ErrorCode::PermissionDenied);
+    })
+    .await;
 }

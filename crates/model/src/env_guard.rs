@@ -1,0 +1,96 @@
+//! The environment guard: variables that make a program load code, read other settings or start another program. Rules on commands say
+//! nothing where the environment decides what a command does, so whoever is bound by such rules may not set these. `docs/rules.md` has
+//! the same list, and a test here keeps both equal.
+
+use crate::name::is_reserved_env_name;
+
+/// Names, as they are.
+#[rustfmt::skip]
+pub const GUARDED_NAMES: &[&str] = &[
+    "ALL_PROXY", "ANT_ARGS", "ANT_OPTS", "AWKLIBPATH", "AWKPATH", "AWS_CA_BUNDLE",
+    "AWS_CONFIG_FILE", "AWS_PAGER", "AWS_PROFILE", "AWS_SHARED_CREDENTIALS_FILE",
+    "AZURE_CONFIG_DIR", "BASHOPTS", "BASH_ENV", "BOTO_CONFIG", "BROWSER", "BUILDKIT_HOST", "BZIP",
+    "BZIP2", "CC", "CDPATH", "CFLAGS", "CLASSPATH", "CLOUDSDK_CONFIG", "CLOUDSDK_PYTHON",
+    "CMAKE_TOOLCHAIN_FILE", "COMPILER_PATH", "CONTAINER_HOST", "CPATH", "CPPFLAGS",
+    "CURL_CA_BUNDLE", "CURL_HOME", "CVS_RSH", "CXX", "CXXFLAGS", "DOCKER_CONFIG", "DOCKER_CONTEXT",
+    "DOCKER_HOST", "EDITOR", "ELECTRON_RUN_AS_NODE", "ELIXIR_ERL_OPTIONS", "EMACSLOADPATH", "ENV",
+    "ERL_AFLAGS", "ERL_FLAGS", "ERL_LIBS", "ERL_ZFLAGS", "EXINIT", "FPATH", "FTP_PROXY",
+    "GCC_EXEC_PREFIX", "GCONV_PATH", "GEM_HOME", "GEM_PATH", "GETCONF_DIR", "GLIBC_TUNABLES",
+    "GLOBIGNORE", "GNUMAKEFLAGS", "GNUPGHOME", "GOENV", "GOFLAGS", "GOOGLE_APPLICATION_CREDENTIALS",
+    "GOPATH", "GOPROXY", "GOROOT", "GOTOOLCHAIN", "GRADLE_OPTS", "GRADLE_USER_HOME", "GREP_OPTIONS",
+    "GUILE_LOAD_PATH", "GZIP", "HGRCPATH", "HOME", "HOSTALIASES", "HTTPS_PROXY", "HTTP_PROXY",
+    "IFS", "INPUTRC", "JAVA_HOME", "JAVA_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS",
+    "JULIA_DEPOT_PATH", "JULIA_LOAD_PATH", "KUBECONFIG", "KUBE_EDITOR", "LDFLAGS", "LESS",
+    "LESSCLOSE", "LESSKEY", "LESSOPEN", "LIBRARY_PATH", "LOCALDOMAIN", "LOCPATH", "LUA_CPATH",
+    "LUA_INIT", "LUA_PATH", "MAILRC", "MAKEFILES", "MAKEFLAGS", "MAKEOVERRIDES", "MALLOC_TRACE",
+    "MANPAGER", "MAVEN_ARGS", "MAVEN_OPTS", "MYSQL_HOME", "MYSQL_TEST_LOGIN_FILE", "NETRC",
+    "NIS_PATH", "NLSPATH", "NODE_EXTRA_CA_CERTS", "NODE_OPTIONS", "NODE_PATH",
+    "NODE_REPL_EXTERNAL_MODULE", "NO_PROXY", "OPENSSL_CONF", "OPENSSL_ENGINES", "OPENSSL_FIPS",
+    "OPENSSL_MODULES", "PAGER", "PATH", "PERLDB_OPTS", "PERLLIB", "PGPASSFILE", "PGSERVICEFILE",
+    "PGSYSCONFDIR", "PHPRC", "PHP_INI_SCAN_DIR", "POSIXLY_CORRECT", "PROMPT_COMMAND", "PS0", "PS1",
+    "PS2", "PS4", "PSQLRC", "PSQL_EDITOR", "REGISTRY_AUTH_FILE", "REQUESTS_CA_BUNDLE",
+    "RESOLV_HOST_CONF", "RES_OPTIONS", "RSYNC_CONNECT_PROG", "RSYNC_RSH", "RUBYLIB", "RUBYOPT",
+    "RUBYSHELL", "RUSTC", "RUSTC_WORKSPACE_WRAPPER", "RUSTC_WRAPPER", "RUSTDOCFLAGS", "RUSTFLAGS",
+    "R_ENVIRON", "R_ENVIRON_USER", "R_PROFILE", "R_PROFILE_USER", "SBT_OPTS", "SCREENRC", "SHELL",
+    "SHELLOPTS", "SQLITE_HISTORY", "SSLKEYLOGFILE", "SSL_CERT_DIR", "SSL_CERT_FILE", "SUDO_ASKPASS",
+    "SUDO_EDITOR", "SVN_EDITOR", "SVN_SSH", "SYSTEMD_EDITOR", "SYSTEMD_PAGER", "TAR_OPTIONS",
+    "TCLLIBPATH", "TERMCAP", "TERMINFO", "TERMINFO_DIRS", "TERRAFORM_CONFIG", "TF_CLI_CONFIG_FILE",
+    "TF_DATA_DIR", "TF_PLUGIN_CACHE_DIR", "TF_WORKSPACE", "TMPDIR", "UNZIP", "VAULT_CONFIG_PATH",
+    "VIM", "VIMINIT", "VIMRUNTIME", "VISUAL", "WGETRC", "XDG_CONFIG_DIRS", "XDG_CONFIG_HOME",
+    "XDG_DATA_DIRS", "XDG_DATA_HOME", "XZ_DEFAULTS", "XZ_OPT", "ZDOTDIR", "ZIPOPT", "ZSTD_CLEVEL",
+    "_JAVA_OPTIONS", "all_proxy", "ftp_proxy", "http_proxy", "https_proxy", "no_proxy",
+];
+
+/// Beginnings of names.
+#[rustfmt::skip]
+pub const GUARDED_PREFIXES: &[&str] = &[
+    "ANSIBLE_", "BASH_FUNC_", "BUNDLE_", "CARGO_", "COMPOSER_", "COMPlus_", "CORECLR_", "COR_",
+    "DOTNET_", "DYLD_", "GIT_", "HELM_", "LD_", "NPM_CONFIG_", "PERL5", "PIP_", "PYTHON", "SSH_",
+    "TF_CLI_ARGS", "UV_", "YARN_", "npm_config_",
+];
+
+/// The file `.env` of a work directory has `RUNVOY_USER_NAME` as `NAME`.
+const USER_PREFIX: &str = "RUNVOY_USER_";
+
+/// Whether a variable changes what programs load or run.
+pub fn is_guarded(name: &str) -> bool {
+    // The prefix may be there several times.
+    let mut bare = name;
+    while let Some(rest) = bare.strip_prefix(USER_PREFIX) {
+        bare = rest;
+    }
+    GUARDED_NAMES.contains(&bare)
+        || GUARDED_PREFIXES.iter().any(|prefix| bare.starts_with(prefix))
+        || bare != name && is_reserved_env_name(bare)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn security_27_what_programs_load_is_guarded_in_every_form() {
+        for name in ["LD_PRELOAD", "PATH", "BASH_ENV", "GIT_SSH_COMMAND", "NODE_OPTIONS", "TAR_OPTIONS", "KUBECONFIG", "AWS_CONFIG_FILE"] {
+            assert!(is_guarded(name) && is_guarded(&format!("RUNVOY_USER_{name}")), "{name}");
+            assert!(is_guarded(&format!("RUNVOY_USER_RUNVOY_USER_{name}")), "{name}");
+        }
+        for name in ["DOTNET_STARTUP_HOOKS", "HOME", "PYTHONSTARTUP", "PERL5DB", "RUNVOY_USER_RUNVOY_TOKEN"] {
+            assert!(is_guarded(name), "{name}");
+        }
+        for name in ["TF_VAR_region", "LANG", "REGION", "RUNVOY_USER_TOKEN", "TZ", "DEBUG"] {
+            assert!(!is_guarded(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn security_27_the_documented_list_is_the_list() {
+        let page = include_str!("../../../docs/rules.md");
+        let listed = |heading: &str| -> Vec<&str> {
+            let (_, after) = page.split_once(heading).expect("the heading is there");
+            let (_, block) = after.split_once("```text\n").expect("a list follows");
+            block.split_once("```").expect("the list ends").0.split_whitespace().collect()
+        };
+        assert_eq!(listed("Names that are guarded"), GUARDED_NAMES);
+        assert_eq!(listed("Beginnings that are guarded"), GUARDED_PREFIXES);
+    }
+}

@@ -1,0 +1,165 @@
+//! Parameters: what they take, and that no value becomes an option, a further argument or a part of a shell text.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+fn playbook(parameters: Value) -> PlaybookBody {
+    let args = json!(["deploy", "--", "{{ region }}", "x={{region}}!"]);
+    serde_json::from_value(json!({"command": "tool", "args": args, "parameters": parameters})).expect("a playbook")
+}
+
+fn given(values: Value) -> BTreeMap<String, Value> {
+    serde_json::from_value(values).expect("a map")
+}
+
+#[test]
+fn a_value_is_one_whole_argument_and_a_variable_and_never_part_of_a_text() {
+    let body = playbook(json!({"region": {"type": "string", "allow": ["control"]}, "count": {"type": "integer", "default": 2}}));
+    body.check().expect("it makes sense");
+    let hostile = "eu; rm -rf / $(id) `id` \n\"'";
+    let bound = body.bind(&given(json!({"region": hostile}))).expect("any text");
+    assert_eq!(bound.args, Some(vec!["deploy".into(), "--".into(), hostile.into(), format!("x={hostile}!")]));
+    assert_eq!(bound.env["RUNVOY_PARAM_REGION"], hostile);
+    assert_eq!(bound.env["RUNVOY_PARAM_COUNT"], "2");
+}
+
+#[test]
+fn values_are_what_their_parameter_says() {
+    let body = playbook(json!({
+        "region": {"type": "choice", "choices": ["eu", "us"], "default": "eu"},
+        "n": {"type": "integer", "min": 1, "max": 5, "default": 1},
+        "sure": {"type": "boolean", "default": false},
+        "tag": {"type": "string", "pattern": "v*", "max_length": 4, "default": "v1"},
+    }));
+    body.check().expect("it makes sense");
+    for good in [json!({}), json!({"region": "us", "n": "5", "sure": "true", "tag": "v123"}), json!({"n": 3, "sure": true})] {
+        body.bind(&given(good)).expect("good values");
+    }
+    let refused = [
+        (json!({"region": "asia"}), "parameters.region"),
+        (json!({"n": 6}), "parameters.n"),
+        (json!({"n": "2x"}), "parameters.n"),
+        (json!({"n": 1.5}), "parameters.n"),
+        (json!({"sure": "yes"}), "parameters.sure"),
+        (json!({"tag": "1"}), "parameters.tag"),
+        (json!({"tag": "v1234"}), "parameters.tag"),
+        (json!({"tag": 1}), "parameters.tag"),
+        (json!({"other": 1}), "parameters.other"),
+    ];
+    for (values, field) in refused {
+        assert_eq!(body.bind(&given(values.clone())).expect_err("a bad value").field, field, "{values}");
+    }
+    let needed = playbook(json!({"region": {"type": "string"}}));
+    assert_eq!(needed.bind(&given(json!({}))).expect_err("it must be given").field, "parameters.region");
+}
+
+#[test]
+fn a_playbook_that_makes_no_sense_is_refused() {
+    for parameters in [
+        json!({}),
+        json!({"Region": {"type": "string"}}),
+        json!({"region": {"type": "choice"}}),
+        json!({"region": {"type": "string", "min": 1}}),
+        json!({"region": {"type": "integer", "min": 2, "max": 1}}),
+        json!({"region": {"type": "integer", "default": "x"}}),
+        json!({"region": {"type": "boolean", "choices": ["a"]}}),
+        json!({"region": {"type": "string", "regex": "("}}),
+        json!({"region": {"type": "string", "regex": "a)|(b"}}),
+        json!({"region": {"type": "string", "regex": "(?:\\w{500}){500}"}}),
+        json!({"region": {"type": "integer", "regex": "1"}}),
+        json!({"region": {"type": "string", "default": "-v"}}),
+    ] {
+        assert!(playbook(parameters.clone()).check().is_err(), "{parameters}");
+    }
+}
+
+#[test]
+fn security_10_a_parameter_is_no_option_unless_allowed() {
+    let strict = playbook(json!({"region": {"type": "string", "pattern": "*"}}));
+    for hostile in ["-v", "--checkpoint-action=exec=sh", "a\nb", "a\tb", "\u{1b}[2J", "\u{7f}", "\u{85}"] {
+        assert_eq!(strict.bind(&given(json!({"region": hostile}))).expect_err(hostile).field, "parameters.region");
+    }
+    let open = playbook(json!({"region": {"type": "string", "allow": ["leading_dash", "control"]}}));
+    assert!(open.bind(&given(json!({"region": "-v\n"}))).is_ok());
+    let number = |declared: Value| playbook(json!({"region": declared})).bind(&given(json!({"region": -9}))).is_ok();
+    assert!(!number(json!({"type": "integer"})) && !number(json!({"type": "integer", "max": 5})));
+    assert!(number(json!({"type": "integer", "min": -9})) && number(json!({"type": "integer", "allow": ["leading_dash"]})));
+}
+
+#[test]
+fn a_regular_expression_must_match_the_whole_value() {
+    for regex in ["web-[a-z]+", "^web-[a-z]+$", "x|web-[a-z]+"] {
+        let body = playbook(json!({"region": {"type": "string", "regex": regex, "allow": ["control"]}}));
+        body.check().expect("a regular expression");
+        assert!(body.bind(&given(json!({"region": "web-shop"}))).is_ok(), "{regex}");
+        for bad in ["web-", "web-shop ", "a web-shop", "web-shop\n", "web-shop\nx", "xy"] {
+            assert!(body.bind(&given(json!({"region": bad}))).is_err(), "{regex}: {bad:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn security_10_values_never_become_options_or_words(value in value()) {
+        let args = json!(["--file={{a}}", "{{a}}", "{{a}}{{ a }}", "--", "x{{a}}y"]);
+        let body: PlaybookBody =
+            serde_json::from_value(json!({"command": "tool", "args": args, "parameters": {"a": {"type": "string"}}})).expect("a playbook");
+        if let Ok(bound) = body.bind(&given(json!({"a": value}))) {
+            let expected = [format!("--file={value}"), value.clone(), format!("{value}{value}"), "--".into(), format!("x{value}y")];
+            let words = bound.args.expect("arguments");
+            prop_assert_eq!(&words[..], &expected[..]);
+            prop_assert!([1, 2, 4].iter().all(|at| !words[*at].starts_with('-')));
+            prop_assert!(!value.chars().any(char::is_control));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn security_10_a_real_shell_sees_a_value_as_one_word(value in value()) {
+        let body: PlaybookBody =
+            serde_json::from_value(json!({"command": "printf '%s\\n' \"$RUNVOY_PARAM_A\" end", "parameters": {"a": {"type": "string"}}}))
+                .expect("a playbook");
+        if let Ok(bound) = body.bind(&given(json!({"a": value}))) {
+            let output = std::process::Command::new("/bin/sh").args(["-c", &body.command]).envs(&bound.env).output().expect("sh runs");
+            prop_assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{value}\nend\n"));
+            prop_assert!(output.stderr.is_empty());
+        }
+    }
+}
+
+/// Values as an attacker writes them: what shells, option parsers and placeholders read, among anything else.
+fn value() -> impl Strategy<Value = String> {
+    let token = prop_oneof![
+        Just("-"),
+        Just("--"),
+        Just(" "),
+        Just("\n"),
+        Just("'"),
+        Just("\""),
+        Just("$(id)"),
+        Just("`id`"),
+        Just(";"),
+        Just("\\"),
+        Just("{{a}}"),
+        Just("*"),
+        Just("exec=sh"),
+        Just("$IFS"),
+        Just("&&"),
+        Just("é"),
+        Just("a"),
+        Just("%s"),
+        Just("\u{1b}"),
+    ];
+    prop_oneof![
+        proptest::collection::vec(token, 0..8).prop_map(|tokens| tokens.concat()),
+        proptest::collection::vec(any::<char>().prop_filter("no NUL", |c| *c != '\0'), 0..20)
+            .prop_map(|chars| chars.into_iter().collect::<String>()),
+    ]
+}

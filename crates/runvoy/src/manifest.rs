@@ -1,0 +1,105 @@
+//! The list of everything in a backup, with sizes and digests, signed with the store's audit key. A restore checks it before it puts anything in
+//! place: a file that was changed, added, removed or replaced by a link makes the backup no backup.
+//!
+//! The keys are part of the backup. So whoever can read and write a backup can also sign a forged one: a backup has to be kept as private as
+//! the data directory.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use runvoy_model::chain::AuditKey;
+use runvoy_model::hex::hex;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::data_dir::write_private;
+
+const NAME: &str = "manifest.json";
+const PURPOSE: &str = "backup manifest";
+const READ_AT_ONCE: usize = 1 << 16;
+
+/// One file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Entry {
+    bytes: u64,
+    sha256: String,
+}
+
+type Files = BTreeMap<String, Entry>;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Manifest {
+    files: Files,
+    mac: String,
+}
+
+/// Writes the manifest of a whole backup.
+pub fn write(directory: &Path, key: &AuditKey) -> Result<()> {
+    let files = list(directory)?;
+    let manifest = Manifest { mac: mac(&files, key)?, files };
+    write_private(&directory.join(NAME), &serde_json::to_vec_pretty(&manifest)?)
+}
+
+/// Refuses a backup that is not as it was made.
+pub fn verify(directory: &Path, key: &AuditKey) -> Result<()> {
+    let path = directory.join(NAME);
+    let text = fs::read(&path)
+        .with_context(|| format!("{} cannot be read, and without it nobody can tell whether the backup is whole", path.display()))?;
+    let manifest: Manifest =
+        serde_json::from_slice(&text).with_context(|| format!("{} is not the manifest of a backup", path.display()))?;
+    let found = list(directory)?;
+    for (name, entry) in &manifest.files {
+        match found.get(name) {
+            None => bail!("{name} is missing"),
+            Some(there) if there != entry => bail!("{name} is not as it was when the backup was made"),
+            Some(_) => {}
+        }
+    }
+    if let Some(added) = found.keys().find(|name| !manifest.files.contains_key(*name)) {
+        bail!("{added} was added after the backup was made");
+    }
+    if mac(&manifest.files, key)? != manifest.mac {
+        bail!("{} was not made by the server that has this audit key", path.display());
+    }
+    Ok(())
+}
+
+fn mac(files: &Files, key: &AuditKey) -> Result<String> {
+    Ok(hex(&key.sign(PURPOSE, &serde_json::to_vec(files)?)))
+}
+
+/// Every file below a directory but the manifest itself. Links are refused.
+fn list(directory: &Path) -> Result<Files> {
+    let (mut files, mut open) = (Files::new(), vec![PathBuf::new()]);
+    while let Some(below) = open.pop() {
+        for entry in fs::read_dir(directory.join(&below))? {
+            let entry = entry?;
+            let (name, kind) = (below.join(entry.file_name()), entry.file_type()?);
+            if kind.is_dir() {
+                open.push(name);
+            } else if !kind.is_file() {
+                bail!("{} is no plain file", name.display());
+            } else if name != Path::new(NAME) {
+                let name = name.to_str().with_context(|| format!("{} is no name of a file in a backup", name.display()))?;
+                files.insert(name.to_owned(), digest(&entry.path())?);
+            }
+        }
+    }
+    Ok(files)
+}
+
+fn digest(path: &Path) -> Result<Entry> {
+    let mut file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let (mut hash, mut bytes, mut buffer) = (Sha256::new(), 0, vec![0; READ_AT_ONCE]);
+    loop {
+        let read = file.read(&mut buffer).with_context(|| format!("cannot read {}", path.display()))?;
+        if read == 0 {
+            return Ok(Entry { bytes, sha256: hex(&hash.finalize()) });
+        }
+        hash.update(&buffer[..read]);
+        bytes += read as u64;
+    }
+}

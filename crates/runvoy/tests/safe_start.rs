@@ -1,0 +1,265 @@
+//! What starts a server, and with what: a data directory keeps how its server runs commands, and nothing loosens that by accident.
+
+mod harness;
+
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::json;
+
+use self::harness::http::Http;
+use self::harness::{Server, Setup, binary, eventually};
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A range that no other test of this machine has.
+fn uids() -> String {
+    let first = 3_900_000_000 + std::process::id() % 100_000 * 1_000;
+    format!("{first}-{}", first + 999)
+}
+
+/// The command line with nothing configured.
+fn bare(args: &[&str]) -> Command {
+    let mut command = Command::new(binary());
+    command.args(args).env_clear().current_dir("/").stdin(Stdio::null());
+    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command
+}
+
+fn in_directory(data: &Path, args: &[&str]) -> Output {
+    bare(args).arg("--data-dir").arg(data).output().expect("it runs")
+}
+
+/// A developer with a key of her own.
+fn eve(server: &Server) -> Http {
+    let invited = server.http().post("/api/v1/users/create", &json!({"email": "eve@example.com", "role": "developer"}));
+    assert_eq!(invited.status, 201, "{}", invited.text());
+    let token = invited.json()["claim_token"].as_str().expect("a token").to_owned();
+    let claimed = Http::new(&server.url, None).post(&format!("/api/v1/claim/{token}"), &json!({}));
+    Http::new(&server.url, Some(claimed.json()["api_key"].as_str().expect("a key")))
+}
+
+/// A directory whose commands can be reached by other users, and the data directory in it.
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o711)).expect("a mode");
+    let data = dir.path().join("data");
+    (dir, data)
+}
+
+/// Eve's command waits in a queue that nobody serves; then the server is killed. The file that the command would write.
+fn queue_and_kill(setup: Setup, data: &Path) -> (PathBuf, String) {
+    let mut server = setup.start_in(data);
+    let trace = data.with_file_name("ran");
+    let submitted = eve(&server).post("/api/v1/run", &json!({"command": format!("id > {}", trace.display())}));
+    assert_eq!(submitted.status, 202, "{}", submitted.text());
+    server.kill_9();
+    (trace, submitted.json()["execution_id"].as_str().expect("an id").to_owned())
+}
+
+#[test]
+fn security_28_no_command_starts_a_server_that_runs_queued_work() {
+    for args in [vec!["--no-worker".to_owned()], vec!["--run-as-uids".to_owned(), uids(), "--queues".to_owned(), "other".to_owned()]] {
+        let (_dir, data) = place();
+        let (trace, id) = queue_and_kill(Setup { args: args.clone(), ..Setup::default() }, &data);
+        let listed = in_directory(&data, &["list"]);
+        let said = text(&listed.stderr);
+        assert_eq!(listed.status.code(), Some(1), "{args:?}: {said}");
+        assert!(said.contains("is not running") && said.contains(&format!("runvoy serve --data-dir {}", data.display())), "{said}");
+        let ephemeral = in_directory(&data, &["serve", "--ephemeral"]);
+        assert!(!ephemeral.status.success() && text(&ephemeral.stderr).contains("is not running"), "{}", text(&ephemeral.stderr));
+        // Nor does a start without the flags run it as the server's user.
+        let server = Setup::default().arg("--concurrency").arg("1").start_in(&data);
+        let status = if args.len() == 1 { server.status(&id) } else { server.wait(&id) };
+        let ran = std::fs::read_to_string(&trace).unwrap_or_default();
+        assert!(!ran.contains("uid=0("), "{args:?}: {status} {ran}");
+        assert_eq!(args.len() == 1, status["status"] == "PENDING", "{status}");
+    }
+}
+
+#[test]
+fn security_28_several_users_keep_commands_from_starting_a_server() {
+    let (_dir, data) = place();
+    queue_and_kill(Setup::default().arg("--no-worker"), &data);
+    std::fs::remove_file(data.join("start.json")).expect("a record");
+    let listed = in_directory(&data, &["list"]);
+    assert!(text(&listed.stderr).contains("has several users"), "{}", text(&listed.stderr));
+}
+
+#[test]
+fn security_28_queued_work_of_others_waits_for_other_settings() {
+    let (_dir, data) = place();
+    let (trace, id) = queue_and_kill(Setup::default().arg("--no-worker"), &data);
+    let mut server = Setup::default().arg("--reset-start").start_in(&data);
+    let refused = server.http().post("/api/v1/run", &json!({"command": "true"}));
+    assert_eq!(refused.status, 409, "{}", refused.text());
+    assert_eq!(server.status(&id)["status"], "PENDING");
+    // Alone again, the admin runs commands; those of who is no user any more end instead.
+    assert_eq!(server.http().post("/api/v1/users/revoke", &json!({"email": "eve@example.com"})).status, 200);
+    assert_eq!(server.wait(&id)["status"], "FAILED");
+    assert_eq!(server.wait(&server.run("true"))["exit_code"], 0);
+    assert!(!trace.exists());
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn a_server_without_a_worker_takes_runs_of_two_users() {
+    let server = Setup::default().arg("--no-worker").start();
+    assert_eq!(eve(&server).post("/api/v1/run", &json!({"command": "true"})).status, 202);
+    server.run("true");
+}
+
+#[test]
+fn a_second_user_is_asked_about_where_commands_share_a_uid() {
+    let server = Server::start();
+    let refused = server.http().post("/api/v1/users/create", &json!({"email": "eve@example.com", "role": "developer"}));
+    assert_eq!(refused.status, 409, "{}", refused.text());
+    assert!(refused.text().contains("--run-as-uids") && refused.text().contains("confirm"), "{}", refused.text());
+    let asked = server.cli(&["users", "create", "eve@example.com", "--role", "developer"]);
+    assert_eq!(asked.status.code(), Some(2), "{}", text(&asked.stderr));
+    assert!(text(&asked.stderr).contains("--run-as-uids") && text(&asked.stderr).contains("--yes"), "{}", text(&asked.stderr));
+    server.wait(&server.run("true"));
+    let made = server.cli(&["users", "create", "eve@example.com", "--role", "developer", "--yes"]);
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+}
+
+#[test]
+fn security_28_root_starts_no_server_in_another_users_directory() {
+    let (_dir, data) = place();
+    std::fs::create_dir(&data).expect("made");
+    std::os::unix::fs::chown(&data, Some(12345), Some(12345)).expect("root can");
+    for args in [&["list"][..], &["serve"]] {
+        let output = in_directory(&data, args);
+        let said = text(&output.stderr);
+        assert!(!output.status.success() && said.contains("belongs to the user with id 12345"), "{said}");
+    }
+    assert_eq!(std::fs::read_dir(&data).expect("a directory").count(), 0, "nothing was made");
+}
+
+#[test]
+fn security_28_nothing_is_sent_to_a_socket_of_another_user() {
+    let (_dir, data) = place();
+    std::fs::create_dir(&data).expect("made");
+    std::os::unix::fs::chown(&data, Some(12345), Some(12345)).expect("root can");
+    let listening = data.join("sock");
+    let fake = std::thread::spawn(move || {
+        become_user(12345);
+        let listener = std::os::unix::net::UnixListener::bind(listening).expect("a socket");
+        let mut sent = Vec::new();
+        // The look whether it listens comes first, then the client.
+        for _ in 0..2 {
+            listener.accept().expect("a client").0.read_to_end(&mut sent).expect("read");
+        }
+        sent
+    });
+    eventually("it listens", || std::os::unix::net::UnixStream::connect(data.join("sock")).is_ok());
+    let output = bare(&["list", "--endpoint"]).arg(format!("unix:{}", data.join("sock").display())).output().expect("it runs");
+    let said = text(&output.stderr);
+    assert!(!output.status.success() && said.contains("runs as the user with id 12345"), "{said}");
+    assert_eq!(fake.join().expect("no panic"), b"", "nothing was sent");
+}
+
+/// Lets this thread alone act as another user: what it listens on is that user's.
+#[expect(unsafe_code, reason = "std changes users of whole processes only")]
+fn become_user(uid: u32) {
+    // SAFETY: the call takes numbers only and changes nothing but this thread's credentials.
+    let changed = unsafe { libc::syscall(libc::SYS_setresuid, uid, uid, uid) };
+    assert_eq!(changed, 0, "root can");
+}
+
+#[test]
+fn endpoint_and_key_need_no_home() {
+    let server = Server::start();
+    let mut command = bare(&["list", "--json"]);
+    command.env("RUNVOY_API_ENDPOINT", &server.url).env("RUNVOY_API_KEY", server.key());
+    let output = command.output().expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let nothing = bare(&["list"]).output().expect("it runs");
+    let said = text(&nothing.stderr);
+    assert!(nothing.status.code() == Some(2) && said.contains("--endpoint") && !said.contains("--data-dir"), "{said}");
+}
+
+#[test]
+fn security_11_a_lost_database_is_not_made_anew() {
+    let (_dir, data) = place();
+    let mut server = Setup::default().start_in(&data);
+    server.kill_9();
+    for name in ["runvoy.db", "runvoy.db-wal", "runvoy.db-shm"] {
+        std::fs::remove_file(data.join(name)).ok();
+    }
+    let said = Setup::default().try_start_in(&data).err().expect("refused");
+    assert!(said.contains("runvoy.db is missing"), "{said}");
+    assert!(!data.join("runvoy.db").exists(), "nothing was made");
+}
+
+#[test]
+fn security_11_what_others_could_have_changed_keeps_a_server_from_starting() {
+    let (_dir, data) = place();
+    let mut server = Setup::default().start_in(&data);
+    server.wait(&server.run("true"));
+    assert_eq!(server.stop(), Some(0));
+    let set = |name: &str, mode| std::fs::set_permissions(data.join(name), std::fs::Permissions::from_mode(mode)).expect("a mode");
+    let refused = |what: &str| {
+        let said = Setup::default().try_start_in(&data).err().unwrap_or_else(|| panic!("it started: {what}"));
+        assert!(said.contains(what), "{said}");
+    };
+    for name in ["keys/audit.key", "runvoy.db", "admin.key"] {
+        set(name, 0o640);
+        refused("others than its owner have access");
+        set(name, 0o600);
+    }
+    std::os::unix::fs::chown(data.join("logs"), Some(12345), None).expect("root can");
+    refused("belongs to the user with id 12345");
+    std::os::unix::fs::chown(data.join("logs"), Some(0), None).expect("root can");
+    std::fs::rename(data.join("keys/audit.key"), data.with_file_name("audit.key")).expect("moved");
+    std::os::unix::fs::symlink(data.with_file_name("audit.key"), data.join("keys/audit.key")).expect("a link");
+    refused("is a symbolic link");
+    std::fs::rename(data.with_file_name("audit.key"), data.join("keys/audit.key")).expect("moved");
+    Setup::default().start_in(&data);
+}
+
+#[test]
+fn security_11_a_tampered_backup_is_not_restored() {
+    let (dir, data) = place();
+    let copy = dir.path().join("copy");
+    let server = Setup::default().start_in(&data);
+    server.wait(&server.run("true"));
+    let output = in_directory(&data, &["backup", copy.to_str().expect("a path")]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let restored = dir.path().join("restored");
+    let restore = || bare(&["restore"]).arg(&copy).arg("--data-dir").arg(&restored).output().expect("it runs");
+    let refused = |what: &str| {
+        let output = restore();
+        assert!(!output.status.success() && text(&output.stderr).contains(what), "{what}: {}", text(&output.stderr));
+        assert!(!restored.exists(), "nothing was put in place");
+    };
+    for name in ["runvoy.db", "start.json", "keys/signing.key", "manifest.json"] {
+        let whole = std::fs::read(copy.join(name)).expect("a file");
+        let mut changed = whole.clone();
+        let middle = changed.len() / 2;
+        changed[middle] ^= 1;
+        std::fs::write(copy.join(name), &changed).expect("written");
+        refused("tampered");
+        std::fs::remove_file(copy.join(name)).expect("removed");
+        refused("is not");
+        std::fs::write(copy.join(name), &whole).expect("written");
+        std::fs::set_permissions(copy.join(name), std::fs::Permissions::from_mode(0o600)).expect("a mode");
+    }
+    let added = copy.join("logs/added");
+    std::fs::write(&added, "").expect("written");
+    refused("was added");
+    std::fs::set_permissions(&added, std::fs::Permissions::from_mode(0o666)).expect("a mode");
+    refused("others than its owner");
+    std::fs::remove_file(&added).expect("removed");
+    std::os::unix::fs::symlink("/etc/passwd", &added).expect("a link");
+    refused("symbolic link");
+    std::fs::remove_file(&added).expect("removed");
+    let output = restore();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let listed = in_directory(&restored, &["list"]);
+    assert!(text(&listed.stderr).contains("is not running"), "how it is started comes along: {}", text(&listed.stderr));
+}

@@ -1,0 +1,100 @@
+//! The trail says what was run, above all what was refused: the command, what it was asked of, and one name of the action.
+
+use http::StatusCode;
+use runvoy_model::role::Role;
+use serde_json::{Value, json};
+
+use crate::app::{TestApp, email_of};
+
+const SECRET: &str = "canary-8d2f-value";
+
+/// The events that a query of the trail gives, oldest first: action, result, target and command of each.
+async fn found(app: &TestApp, query: &str) -> Vec<(String, String, Value, Value)> {
+    let answer = app.get(&format!("/api/v1/audit?{query}")).admin().send().await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    assert!(!answer.text().contains(SECRET), "no value of a secret is in the trail");
+    let word = |event: &Value, name: &str| event[name].as_str().unwrap_or_default().to_owned();
+    let events = answer.json();
+    let events = events.as_array().expect("a list").iter().rev();
+    events.map(|event| (word(event, "action"), word(event, "result"), event["target"].clone(), event["command"].clone())).collect()
+}
+
+fn about(action: &str, result: &str, target: impl Into<Value>, command: impl Into<Value>) -> (String, String, Value, Value) {
+    (action.into(), result.into(), target.into(), command.into())
+}
+
+#[tokio::test]
+async fn security_17_refused_runs_reruns_and_kills_say_what_was_wanted() {
+    let app = TestApp::new().await;
+    let rule = json!({"name": "no-rm", "effect": "deny", "roles": ["developer"], "commands": ["rm *"]});
+    assert!(app.post("/api/v1/rules").admin().json(&rule).send().await.status.is_success());
+    let others = app.submit("make deploy").await;
+    let kill = format!("/api/v1/executions/{others}/kill");
+    let rerun = format!("/api/v1/executions/{others}/rerun");
+    let tasks = json!({"tasks": [{"taskId": "a", "command": "make a"}, {"taskId": "b", "command": "make b"}]});
+    for (role, path, body) in [
+        (Role::Viewer, "/api/v1/run", json!({"command": "rm", "args": ["-rf", "/"]})),
+        (Role::Developer, "/api/v1/executions", json!({"command": "rm -rf /srv"})),
+        (Role::Viewer, &kill, json!({})),
+        (Role::Developer, &kill, json!({})),
+        (Role::Viewer, &rerun, json!({})),
+        (Role::Developer, &rerun, json!({})),
+        (Role::Viewer, "/api/v1/playbooks/ship/run", json!({})),
+        (Role::Viewer, "/api/v1/jobs", tasks),
+    ] {
+        let answer = app.post(path).role(role).json(&body).send().await;
+        assert!([StatusCode::FORBIDDEN, StatusCode::NOT_FOUND].contains(&answer.status), "{path}: {}", answer.text());
+    }
+    let (forbidden, missing, deploy) = ("denied: FORBIDDEN", "denied: NOT_FOUND", "make deploy");
+    let viewer = [
+        about("executions.run", forbidden, Value::Null, "rm -rf /"),
+        about("executions.kill", forbidden, others.as_str(), deploy),
+        about("executions.rerun", forbidden, others.as_str(), deploy),
+        about("playbooks.run", forbidden, "ship", Value::Null),
+        about("jobs.create", forbidden, Value::Null, "make a\nmake b"),
+    ];
+    assert_eq!(found(&app, &format!("user={}", email_of(Role::Viewer))).await, viewer);
+    let developer = [
+        about("executions.run", forbidden, Value::Null, "rm -rf /srv"),
+        about("executions.kill", missing, others.as_str(), deploy),
+        about("executions.rerun", missing, others.as_str(), deploy),
+    ];
+    assert_eq!(found(&app, &format!("user={}", email_of(Role::Developer))).await, developer);
+    assert_eq!(found(&app, "text=RF%20/SRV").await, [about("executions.run", forbidden, Value::Null, "rm -rf /srv")]);
+    assert_eq!(found(&app, "text=nowhere").await, []);
+    assert_eq!(found(&app, "text=srv&until=2001-01-01T00:00:00Z").await, []);
+}
+
+#[tokio::test]
+async fn security_17_what_was_run_and_ended_is_in_the_trail_masked() {
+    let app = TestApp::new().await;
+    let secret = json!({"name": "db", "key_name": "DB", "value": SECRET});
+    assert!(app.post("/api/v1/secrets").admin().json(&secret).send().await.status.is_success());
+    let id = app.submit_as(Role::Admin, json!({"command": format!("psql -p {SECRET}"), "secrets": ["db"]})).await;
+    let again = app.post(&format!("/api/v1/executions/{id}/rerun")).admin().send().await;
+    let again = again.json()["execution_id"].as_str().expect("an id").to_owned();
+    app.post(&format!("/api/v1/executions/{again}/kill")).admin().send().await;
+    let job = app.post("/api/v1/jobs").admin().json(&json!({"tasks": [{"taskId": "a", "command": "make a"}]})).send().await;
+    let job = job.json()["job_id"].as_str().or(job.json()["jobId"].as_str()).expect("an id").to_owned();
+    app.post(&format!("/api/v1/jobs/{job}/cancel")).admin().send().await;
+    let run = json!({"command": format!("echo {SECRET}"), "secrets": ["db"]});
+    app.post("/api/v1/run").role(Role::Viewer).json(&run).send().await;
+    let mut found = found(&app, "action=executions").await;
+    found.extend(self::found(&app, "action=jobs").await);
+    let commands: Vec<_> = found.iter().map(|(action, _, target, _)| (action.as_str(), target.clone())).collect();
+    let expected = [
+        ("executions.run", json!(id)),
+        ("executions.rerun", json!(id)),
+        ("executions.kill", json!(again)),
+        ("executions.run", Value::Null),
+        ("jobs.create", json!(job)),
+        ("jobs.cancel", json!(job)),
+    ];
+    assert_eq!(commands, expected);
+    for (.., command) in &found[..3] {
+        let command = command.as_str().expect("a command");
+        assert!(command.starts_with("psql -p ") && command.len() < "psql -p ".len() + SECRET.len(), "{command}");
+    }
+    assert!(found[3].3.as_str().is_some_and(|command| command.starts_with("echo ")), "{:?}", found[3]);
+    assert_eq!(found[4].3, "make a");
+}
