@@ -75,13 +75,14 @@ async fn serve(args: &ServeArgs, data: DataDir, settings: Settings, address: Opt
     let mut serving = listeners.serve(&stack.app, REQUESTS_END_WITHIN)?;
     announce(&data, serving.url())?;
     let end = until_the_end(&stack, &data, &mut serving, &mut stops, args.ephemeral).await?;
+    stack.app.refuse_work();
     std::fs::remove_file(data.endpoint()).ok();
     if let End::Failed(error) = end {
         // Nothing that happens from here on could be recorded: commands end with this process, and the next start records the truth.
         timeout(FAILED_REQUESTS_END_WITHIN, serving.stop()).await.ok();
         return Err(error);
     }
-    // The API goes on while commands end, so that whoever follows sees the end.
+    // Everything but new work goes on while commands end: followers see the end, and a command can be killed.
     let all_ended = end_commands(&stack, &mut stops).await;
     serving.stop().await;
     stack.close().await?;

@@ -2,6 +2,8 @@
 
 mod harness;
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -31,6 +33,41 @@ fn a_command_that_does_not_end_is_ended_and_says_so() {
     let server = Setup::default().start_in(&server.data);
     let status = server.status(&id);
     assert_eq!((&status["status"], &status["end_reason"]["code"]), (&json!("FAILED"), &json!("worker_lost")), "{status}");
+}
+
+/// One request over the Unix socket, whose owner needs no key; the answer with its head.
+fn over_the_socket(server: &Server, method: &str, path: &str, body: &str) -> String {
+    let mut socket = UnixStream::connect(server.data.join("sock")).expect("the socket is served");
+    let head = "Host: localhost\r\nConnection: close\r\nContent-Type: application/json";
+    write!(socket, "{method} {path} HTTP/1.1\r\n{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).expect("sent");
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+#[test]
+fn a_server_that_was_told_to_stop_refuses_new_work_and_nothing_else() {
+    let mut server = Setup::default().arg("--stop-patience").arg("10m").start();
+    let id = server.run("echo begun; exec sleep 600");
+    let logged = || server.get(&format!("/api/v1/executions/{id}/logs?format=raw")).text();
+    eventually("it runs", || logged() == "begun\n");
+    process::signal(server.pid(), libc::SIGTERM);
+    eventually("it was told", || server.get("/readyz").status == 503);
+    let again = format!("/api/v1/executions/{id}/rerun");
+    for (path, body) in [("/api/v1/run", json!({"command": "true"})), (&again, json!({}))] {
+        let refused = server.http().post(path, &body);
+        assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{path}: {}", refused.text());
+        assert_eq!(refused.json()["code"], "SERVICE_UNAVAILABLE", "{}", refused.text());
+        let refused = over_the_socket(&server, "POST", path, &body.to_string());
+        assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("retry-after: 1"), "{path}: {refused}");
+    }
+    assert_eq!(server.status(&id)["status"], "RUNNING");
+    assert_eq!(logged(), "begun\n");
+    let killed = server.http().post(&format!("/api/v1/executions/{id}/kill"), &json!({}));
+    assert_eq!(killed.status, 200, "{}", killed.text());
+    eventually("it leaves", || server.ended().is_some());
+    assert_eq!(server.ended().and_then(|ended| ended.code()), Some(0));
+    assert_eq!(Setup::default().start_in(&server.data).status(&id)["status"], "STOPPED");
 }
 
 #[test]

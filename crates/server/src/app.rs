@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use axum::body::Body;
 use futures_util::future::BoxFuture;
@@ -19,7 +19,7 @@ use crate::address::Reached;
 use crate::cors::Cors;
 use crate::limit::{Attempts, network};
 use crate::link::LinkKey;
-use crate::peer::{ConnectionId, Peer};
+use crate::peer::ConnectionId;
 use crate::proxy::Network;
 use crate::resource;
 use crate::room::{Full, Holder, Load, Room};
@@ -133,6 +133,9 @@ pub(crate) struct State {
     pub(crate) links: LinkKey,
     pub(crate) tokens: TokenKey,
     pub(crate) openapi: bytes::Bytes,
+    /// New work is refused.
+    leaves: AtomicBool,
+    /// Listeners and streams end.
     stop: watch::Sender<bool>,
     /// Open streams by user; a user without one has no entry.
     streams: Mutex<HashMap<String, usize>>,
@@ -154,10 +157,9 @@ impl State {
         *self.stop.borrow()
     }
 
-    /// Whether new work is refused because the server stops. A server that leaves by itself has only clients on its Unix socket, and stays for
-    /// the work that they bring.
-    pub(crate) fn refuses_work(&self, peer: Peer) -> bool {
-        self.is_stopping() && !matches!(peer, Peer::Unix { .. })
+    /// Whether new work is refused because the server was told to stop.
+    pub(crate) fn refuses_work(&self) -> bool {
+        self.leaves.load(Ordering::SeqCst)
     }
 
     /// Counts a request against the memory budget: its head now, its body as it comes.
@@ -242,6 +244,7 @@ impl App {
             config: parts.config,
             metrics: parts.metrics,
             host: parts.host,
+            leaves: AtomicBool::new(false),
             stop: watch::channel(false).0,
             streams: Mutex::default(),
             connections: AtomicUsize::new(0),
@@ -301,7 +304,13 @@ impl App {
         crate::rpc::router(&self.state).methods().map(|path| format!("/{}", path.trim_start_matches('/'))).collect()
     }
 
-    /// Begins to stop: streams are closed, waits answered, readiness denied. What was begun is finished.
+    /// Refuses new work from now on, and denies readiness; everything else is answered as before. For a server that was told to stop and lets
+    /// commands end first. One that leaves because it is idle does not call it: it comes back for the work that a late client brings.
+    pub fn refuse_work(&self) {
+        self.state.leaves.store(true, Ordering::SeqCst);
+    }
+
+    /// Ends the listeners: streams are closed, waits answered, readiness denied. What was begun is finished.
     pub fn stop(&self) {
         self.state.stop.send_replace(true);
     }

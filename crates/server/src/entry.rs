@@ -92,7 +92,7 @@ impl Entry {
         }
         let caller = self.identify(route.rule, &parts, &params, reached, line).await?;
         line.user(caller.as_ref());
-        if is_change && matches!(route.rule.action(), Action::Run | Action::Redrive) && state.refuses_work(reached.connection.peer) {
+        if is_change && matches!(route.rule.action(), Action::Run | Action::Redrive) && state.refuses_work() {
             return Err(Fault::Stopping);
         }
         let asking = caller.clone().filter(|_| is_change).map(|caller| (caller, params.clone()));

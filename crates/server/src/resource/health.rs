@@ -43,7 +43,7 @@ async fn livez(_: Call) -> Result<Response<Body>, Fault> {
 }
 
 async fn readyz(call: Call) -> Result<Response<Body>, Fault> {
-    if call.state.is_stopping() {
+    if call.state.is_stopping() || call.state.refuses_work() {
         let (error, details) = ("the server is stopping".into(), String::new());
         return Err(Fault::Refused { code: Code::ServiceUnavailable, error, details });
     }

@@ -137,7 +137,7 @@ impl Inner {
         self.state.cors.guard(&parts.headers, reached.host()).map_err(|fault| refused(fault.into()))?;
         let caller = self.identify(&parts, reached, &request_id).await.map_err(|fault| refused(fault.into()))?;
         line.user(Some(&caller));
-        if rule.action == Action::Run && rule.is_change && self.state.refuses_work(reached.connection.peer) {
+        if rule.action == Action::Run && rule.is_change && self.state.refuses_work() {
             return Err(refused(RpcFault::Stopping));
         }
         self.permit(rule, &caller).await.map_err(refused)?;

@@ -190,7 +190,8 @@ async fn a_rerun_is_held_to_where_repositories_may_be_cloned_from_now() {
 async fn a_server_that_stops_takes_no_new_work() {
     let app = TestApp::new().await;
     let id = app.submit("true").await;
-    app.app.stop();
+    app.app.refuse_work();
+    assert_eq!(app.get("/readyz").send().await.code(), (503, "SERVICE_UNAVAILABLE".into()));
     for (path, body) in [
         ("/api/v1/run".to_owned(), json!({"command": "true"})),
         (format!("/api/v1/executions/{id}/rerun"), json!({})),
