@@ -111,6 +111,7 @@ pub use crate::request::RunRequest;
 pub use crate::secret::{Rotation, SecretChange, SecretRequest};
 pub use crate::subject::{Subject, command_line};
 pub use crate::terms::{Bars, QueueState};
+pub use crate::token::token_fingerprint;
 pub use crate::trace::Trace;
 pub use crate::worker::{KnownWorker, MadeWorker, WorkerRequest};
 

@@ -106,6 +106,12 @@ impl<'t> Token<'t> {
     }
 }
 
+/// The fingerprint of the public key that a signed token names; `None` for what is no such token. It proves nothing.
+pub fn token_fingerprint(text: &str) -> Option<[u8; 32]> {
+    let token = if Token::looks_like(text) { Token::read(text)? } else { return None };
+    Some(token.fingerprint)
+}
+
 /// A slash at the end of an address says nothing.
 fn same_address(one: &str, other: &str) -> bool {
     !one.is_empty() && one.trim_end_matches('/') == other.trim_end_matches('/')

@@ -153,7 +153,7 @@ impl Entry {
         key.map_or(Ok(()), |key| attempts.check_key(peer, key, clock.monotonic()))?;
         let caller = self.recognise(rule, parts, params, reached, line).await;
         match (&caller, key) {
-            (Ok(_), Some(key)) => attempts.worked(key),
+            (Ok(_), Some(key)) => attempts.worked(peer, key),
             (Err(fault), key) if fault.is_guess() => attempts.failed(peer, key, clock.monotonic())?,
             _ => {}
         }

@@ -1,5 +1,5 @@
-//! How often a client may fail to show who it is: per address, and per beginning of a key. Only failures count. Once there were too many, a key is refused before it is
-//! looked up, unless it has worked on this server before: so that a user is not locked out by others who guess behind the same address, or at the same key.
+//! How often a client may fail to show who it is: per address, and per target. The target of a guess is the beginning of the key, or the public key that a
+//! signed token names. Only failures count. Once there were too many, a key is refused before it is looked up, but where that would lock its owner out.
 //!
 //! A bucket is one time: when the last of its failures will have been forgotten. What has been forgotten takes no memory, and there are never
 //! more than a fixed number of buckets.
@@ -10,6 +10,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use runvoy_engine::token_fingerprint;
 
 use crate::fault::Fault;
 use crate::peer::Peer;
@@ -26,17 +27,32 @@ pub(crate) struct Attempts {
     /// What one failure costs; `None` where failures cost nothing.
     cost: Option<Duration>,
     addresses: Mutex<Buckets<IpAddr>>,
-    prefixes: Mutex<Buckets<String>>,
-    /// Fingerprints of keys that worked. Two keys with one fingerprint cost a lookup, nothing else.
+    targets: Mutex<Buckets<Target>>,
+    /// Hashes of keys that worked, and of public keys with the address that their tokens came from. Two with one hash cost a lookup, nothing else.
     worked: Mutex<HashSet<u64>>,
-    fingerprints: RandomState,
+    hasher: RandomState,
+}
+
+/// What a guess is at.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Target {
+    /// Keys that begin like this.
+    Prefix(String),
+    /// Tokens of the public key with this fingerprint.
+    Signer([u8; 32]),
+}
+
+impl Target {
+    fn of(key: &str) -> Self {
+        token_fingerprint(key).map_or_else(|| Self::Prefix(prefix(key)), Self::Signer)
+    }
 }
 
 impl Attempts {
     /// So many failures in a minute; 0 is any number.
     pub(crate) fn new(per_minute: u32) -> Self {
         let cost = (per_minute > 0).then(|| WINDOW / per_minute);
-        Self { cost, addresses: Mutex::default(), prefixes: Mutex::default(), worked: Mutex::default(), fingerprints: RandomState::new() }
+        Self { cost, addresses: Mutex::default(), targets: Mutex::default(), worked: Mutex::default(), hasher: RandomState::new() }
     }
 
     /// Refuses whoever has failed too often from this address, before anything is looked at.
@@ -45,20 +61,28 @@ impl Attempts {
         self.addresses.lock().wait(&address, cost, now).map_or(Ok(()), |wait| Err(Fault::TooManyAttempts(wait)))
     }
 
-    /// Refuses a key before it is looked up, where there were too many failures from its address or at its prefix.
+    /// Refuses a key before it is looked up, where there were too many failures from its address or at its target. So that guesses of others lock no owner out:
+    ///
+    /// * A key that has worked on this server is looked up. So is a token of a public key that has worked from the same address: its owner signs new tokens all
+    ///   the time. From another address it is not, because anybody can write a token that names that public key.
+    /// * Failures at a target refuse only addresses that have failed lately themselves. After a restart no key has worked yet, and its owner comes in from an
+    ///   address of their own all the same; an address that guesses has one guess before it is refused.
     pub(crate) fn check_key(&self, peer: Peer, key: &str, now: Duration) -> Result<(), Fault> {
         let Some(cost) = self.cost.filter(|_| !matches!(peer, Peer::Unix { .. })) else { return Ok(()) };
-        let by_address = network(peer).and_then(|address| self.addresses.lock().wait(&address, cost, now));
-        let by_prefix = self.prefixes.lock().wait(&prefix(key), cost, now);
-        match by_address.max(by_prefix) {
-            Some(wait) if !self.worked.lock().contains(&self.fingerprints.hash_one(key)) => Err(Fault::TooManyAttempts(wait)),
+        let (by_address, has_failed) = network(peer).map_or((None, true), |address| {
+            let addresses = self.addresses.lock();
+            (addresses.wait(&address, cost, now), addresses.has_failed(&address, now))
+        });
+        let by_target = if has_failed { self.targets.lock().wait(&Target::of(key), cost, now) } else { None };
+        match by_address.max(by_target) {
+            Some(wait) if !self.worked.lock().contains(&self.hash(peer, key)) => Err(Fault::TooManyAttempts(wait)),
             _ => Ok(()),
         }
     }
 
-    /// Remembers that a key worked.
-    pub(crate) fn worked(&self, key: &str) {
-        let (fingerprint, mut worked) = (self.fingerprints.hash_one(key), self.worked.lock());
+    /// Remembers that a key worked from there.
+    pub(crate) fn worked(&self, peer: Peer, key: &str) {
+        let (fingerprint, mut worked) = (self.hash(peer, key), self.worked.lock());
         if worked.len() >= MOST_BUCKETS && !worked.contains(&fingerprint) {
             // Any other one: it is remembered again with its next request, unless its address is being refused.
             let other = worked.iter().next().copied();
@@ -71,8 +95,16 @@ impl Attempts {
     pub(crate) fn failed(&self, peer: Peer, key: Option<&str>, now: Duration) -> Result<(), Fault> {
         let Some(cost) = self.cost.filter(|_| !matches!(peer, Peer::Unix { .. })) else { return Ok(()) };
         let by_address = network(peer).and_then(|address| self.addresses.lock().take(address, cost, now));
-        let by_prefix = key.and_then(|key| self.prefixes.lock().take(prefix(key), cost, now));
-        by_address.max(by_prefix).map_or(Ok(()), |wait| Err(Fault::TooManyAttempts(wait)))
+        let by_target = key.and_then(|key| self.targets.lock().take(Target::of(key), cost, now));
+        by_address.max(by_target).map_or(Ok(()), |wait| Err(Fault::TooManyAttempts(wait)))
+    }
+
+    /// What stands for a key among those that worked.
+    fn hash(&self, peer: Peer, key: &str) -> u64 {
+        match Target::of(key) {
+            Target::Signer(fingerprint) => self.hasher.hash_one((network(peer), fingerprint)),
+            Target::Prefix(_) => self.hasher.hash_one(key),
+        }
     }
 }
 
@@ -107,6 +139,11 @@ impl<K: Hash + Eq + Clone> Buckets<K> {
     fn wait(&self, key: &K, cost: Duration, now: Duration) -> Option<Duration> {
         let forgotten = self.0.get(key)?;
         (*forgotten + cost).checked_sub(now + WINDOW).filter(|wait| !wait.is_zero())
+    }
+
+    /// Whether a failure is not forgotten yet.
+    fn has_failed(&self, key: &K, now: Duration) -> bool {
+        self.0.get(key).is_some_and(|forgotten| *forgotten > now)
     }
 
     /// Counts a failure, unless it is one too many: then how long until one is allowed.

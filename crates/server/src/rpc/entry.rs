@@ -167,7 +167,7 @@ impl Inner {
         key.as_deref().map_or(Ok(()), |key| attempts.check_key(peer, key, clock.monotonic()))?;
         let caller = state.engine.authenticate(shown, peer.to_string(), request_id.to_owned()).await.map_err(Fault::from);
         match (&caller, key.as_deref()) {
-            (Ok(_), Some(key)) => attempts.worked(key),
+            (Ok(_), Some(key)) => attempts.worked(peer, key),
             (Err(fault), key) if fault.is_guess() => attempts.failed(peer, key, clock.monotonic())?,
             _ => {}
         }

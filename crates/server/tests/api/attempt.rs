@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::app::{Answer, TestApp, key_of};
 use crate::people::invite;
+use crate::rpc::signer::Signer;
 
 fn from(ip: &str) -> Connection {
     Connection { peer: Peer::Tcp(format!("{ip}:4711").parse().expect("an address")), tls: false }
@@ -97,6 +98,50 @@ async fn security_03_guesses_at_one_key_from_many_addresses_share_a_bucket_and_i
     }
     assert_eq!(whoami(&app, "10.200.0.1", &good).await.status.as_u16(), 200, "who has the key is not kept out by who guesses at it");
     assert_eq!(whoami(&app, "10.201.0.1", &wrong(7)).await.status.as_u16(), 401, "another key has its own");
+}
+
+#[tokio::test]
+async fn security_03_after_a_restart_guesses_at_one_key_do_not_lock_its_owner_out_elsewhere() {
+    let app = TestApp::new().await;
+    let good = key_of(Role::Viewer);
+    let guess = format!("{}wrong", &good[..11]);
+    for n in 0..61 {
+        assert_eq!(whoami(&app, "10.0.0.1", &guess).await.status.as_u16(), if n < 60 { 401 } else { 429 }, "{n}");
+    }
+    // No key has worked on this server yet.
+    assert_eq!(whoami(&app, "10.0.0.1", &good).await.status.as_u16(), 429, "where the guesses come from no key is looked up");
+    assert_eq!(whoami(&app, "10.0.0.2", &good).await.status.as_u16(), 200);
+    for n in 0..3 {
+        assert_eq!(whoami(&app, "10.0.0.3", &guess).await.status.as_u16(), 429, "{n}");
+    }
+    assert_eq!(whoami(&app, "10.0.0.3", &key_of(Role::Viewer)).await.status.as_u16(), 200, "it has worked by now");
+}
+
+#[tokio::test]
+async fn security_03_wrong_tokens_lock_out_no_worker_that_signs_its_own() {
+    let app = TestApp::new().await;
+    let (one, two, stranger) =
+        (Signer::registered(&app, "one", "viewer").await, Signer::registered(&app, "two", "viewer").await, Signer::new());
+    let ask = async |ip: &str, token: &str| whoami(&app, ip, token).await.status.as_u16();
+    assert_eq!(ask("10.0.0.1", &one.token(600)).await, 200);
+    for n in 0..61 {
+        assert_eq!(ask("10.0.0.1", &stranger.token(n)).await, if n < 60 { 401 } else { 429 }, "{n}");
+    }
+    assert_eq!(ask("10.0.0.1", &one.token(601)).await, 200, "a new token of a public key that has worked from there");
+    assert_eq!(ask("10.0.0.1", &two.token(600)).await, 429, "one that has not");
+    assert_eq!(ask("10.0.0.2", &two.token(600)).await, 200, "from elsewhere it is judged by itself");
+    // Whoever knows the public key guesses from many addresses.
+    let (signed, _) = two.token(600).rsplit_once('.').map(|(signed, rest)| (signed.to_owned(), rest.to_owned())).expect("three parts");
+    for n in 0..80 {
+        let ip = format!("10.{}.0.1", n + 1);
+        assert_eq!(ask(&ip, &format!("{signed}.AAAA")).await, if n < 60 { 401 } else { 429 }, "{n}");
+        if n >= 60 {
+            assert_eq!(ask(&ip, &two.token(601)).await, 429, "an address that guesses has one guess");
+        }
+    }
+    for ip in ["10.0.0.2", "10.200.0.1"] {
+        assert_eq!(ask(ip, &two.token(602)).await, 200, "{ip}: its owner is not kept out");
+    }
 }
 
 #[tokio::test]

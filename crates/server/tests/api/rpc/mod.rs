@@ -8,7 +8,7 @@ mod list;
 mod log;
 mod params;
 mod refusal;
-mod signer;
+pub mod signer;
 mod token;
 mod worker;
 
