@@ -11,7 +11,7 @@ use runvoy_model::role::{Action, Reach, Role, reach};
 use runvoy_model::rule::Subject;
 use runvoy_model::secret::SecretUser;
 use runvoy_model::time::UnixMs;
-use runvoy_model::worker::{WorkerAccount, WorkerKey, account_of};
+use runvoy_model::worker::{WORKER_OWNER, WorkerAccount, WorkerKey, account_of};
 
 use crate::Engine;
 use crate::directory::{Owner, Person, Seen};
@@ -34,6 +34,8 @@ pub enum Credential {
 pub struct Caller {
     /// Who: an e-mail, or `worker:NAME` for an account of workers.
     pub email: String,
+    /// Tells this user or account of workers from a later one of the same name.
+    pub account: String,
     /// What they are.
     pub role: Role,
     /// The groups they are in.
@@ -111,6 +113,7 @@ impl Caller {
     fn worker(account: &WorkerAccount, origin: Origin) -> Self {
         Self {
             email: account.owner(),
+            account: format!("{WORKER_OWNER}{}", account.id),
             role: account.role,
             groups: Vec::new(),
             key_prefix: Some(account.key.shown()),
@@ -127,6 +130,7 @@ impl Caller {
         let key = hash.and_then(|hash| person.user.key(&hash));
         Self {
             email: person.user.email.clone(),
+            account: format!("{} since {}", person.user.email, person.user.created_at.0),
             role: person.user.role,
             groups: person.groups.clone(),
             key_prefix: key.map(|key| key.prefix.clone()),

@@ -203,6 +203,7 @@ pub fn fence(execution: &Execution) -> Fence {
 pub fn caller(email: &str, role: Role) -> Caller {
     Caller {
         email: email.into(),
+        account: email.into(),
         role,
         groups: Vec::new(),
         key_prefix: None,

@@ -58,7 +58,7 @@ impl Call {
             read => read,
         };
         let task = read?;
-        if task.account.is_some_and(|account| account != account_tag(&self.caller.email)) {
+        if task.account.is_some_and(|account| account != account_tag(&self.caller.account)) {
             return Err(BadToken::OtherAccount.into());
         }
         self.may_serve(&task.queue)?;

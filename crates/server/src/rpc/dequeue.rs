@@ -219,7 +219,7 @@ impl Dequeue {
     }
 
     fn response(&self, execution: &Execution, mut job: Job, ring: &SigningRing) -> DequeueJobResponse {
-        let account = Some(token::account_tag(&self.call.caller.email));
+        let account = Some(token::account_tag(&self.call.caller.account));
         let task = Task { account, ..Task::of(execution).expect("it was leased") };
         if let Some(params) = job.job_params.as_option_mut() {
             params.environment = execution.spec.env.iter().map(|(key, value)| (key.clone(), value.clone())).collect();

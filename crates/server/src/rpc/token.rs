@@ -44,9 +44,10 @@ pub(crate) struct Task {
 /// What a token holds of an account: enough to tell it from others.
 pub(crate) type AccountTag = [u8; ACCOUNT_BYTES];
 
-/// The tag of an account, by the e-mail of its user or the owner name of its worker account. Its keys may change.
-pub(crate) fn account_tag(email: &str) -> AccountTag {
-    *Sha256::digest(email.as_bytes()).first_chunk().expect("a hash is longer")
+/// The tag of the account in [`Caller::account`](runvoy_engine::Caller::account). Its keys may change; an account that takes the name of a revoked one has
+/// another tag.
+pub(crate) fn account_tag(account: &str) -> AccountTag {
+    *Sha256::digest(account.as_bytes()).first_chunk().expect("a hash is longer")
 }
 
 /// A text that is no token.

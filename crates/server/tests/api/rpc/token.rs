@@ -233,6 +233,13 @@ async fn security_05_a_task_token_is_bound_to_the_account_that_leased() {
         one.update_job(extend(&token)).await.expect("it is its own");
         app.engine.revoke_worker(&caller(&app).await, "one").await.expect("revoked");
         assert_eq!(refusal(one.update_job(extend(&token)).await).0, ErrorCode::Unauthenticated, "it ends with its account");
+        let namesake = jobs(&served, protocol, &worker_key(&app, "one", &[]).await);
+        assert_eq!(
+            refusal(namesake.update_job(extend(&token)).await).0,
+            ErrorCode::PermissionDenied,
+            "an account that took its name is another"
+        );
+        assert_eq!(refusal(namesake.complete_job(over(&token)).await).0, ErrorCode::PermissionDenied);
         assert_eq!(refusal(two.update_job(extend(&token)).await).0, ErrorCode::PermissionDenied);
     })
     .await;
