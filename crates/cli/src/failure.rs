@@ -272,6 +272,7 @@ mod tests {
                 code: code.as_str().into(),
                 message: message.into(),
                 details: details.into(),
+                confirm: false,
                 request_id: "r1".into(),
                 retry_after: None,
             };

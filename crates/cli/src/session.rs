@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use runvoy_client::{Client, Detail, Endpoint, Options, Retry, Revive};
+use runvoy_client::{Client, ClientError, Detail, Endpoint, Options, Retry, Revive};
 use runvoy_wire::Rfc3339;
 
 use crate::ambiguity;
@@ -267,6 +267,13 @@ impl Session {
         let mut stdout = io::stdout().lock();
         stdout.write_all(text.as_bytes())?;
         Ok(stdout.flush()?)
+    }
+
+    /// Tells what the server wants to have confirmed, and asks for a yes.
+    pub(crate) fn confirm_refused(&self, error: &ClientError, question: &str) -> Result<(), Failure> {
+        let details = error.refusal().map(|refusal| format!(": {}", refusal.details)).unwrap_or_default();
+        self.note(Tone::Warning, &one_line(&format!("{error}{details}")));
+        self.confirm(question)
     }
 
     /// Asks before something that cannot be undone.

@@ -88,6 +88,8 @@ pub struct Refusal {
     pub message: String,
     /// Why, or what to do next; may be empty.
     pub details: String,
+    /// The same request is taken once it is confirmed.
+    pub confirm: bool,
     /// The id of the request.
     pub request_id: String,
     /// When the server asks to come back.
@@ -101,10 +103,12 @@ impl ClientError {
             error: format!("the server, or a proxy in front of it, answered with status {status}"),
             code: format!("HTTP_{status}"),
             details: String::new(),
+            confirm: false,
             lock_held: None,
         });
-        let refusal = Box::new(Refusal { status, code: body.code, message: body.error, details: body.details, request_id, retry_after });
-        match (body.lock_held, status) {
+        let ErrorBody { error: message, code, details, confirm, lock_held } = body;
+        let refusal = Box::new(Refusal { status, code, message, details, confirm, request_id, retry_after });
+        match (lock_held, status) {
             (Some(held), 409) if refusal.code == Code::LockHeld.as_str() => Self::LockHeld { held: Box::new(held), refusal },
             (_, 401) => Self::Unauthorized(refusal),
             (_, 404) => Self::NotFound(refusal),
@@ -120,6 +124,11 @@ impl ClientError {
             }
             Self::Unreachable { .. } | Self::Tls { .. } | Self::ForeignServer { .. } | Self::Protocol { .. } | Self::Invalid { .. } => None,
         }
+    }
+
+    /// The same request is taken once it is confirmed.
+    pub fn asks_to_confirm(&self) -> bool {
+        self.refusal().is_some_and(|refusal| refusal.confirm)
     }
 
     /// The same call may succeed a little later.

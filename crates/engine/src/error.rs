@@ -87,6 +87,14 @@ pub enum EngineError {
     /// It clashes with what is there.
     #[error("{0}")]
     Conflict(String),
+    /// It would change more than it says, and has to be confirmed.
+    #[error("{what}: {remedy}")]
+    Unconfirmed {
+        /// What it would change.
+        what: String,
+        /// What to do first, or how to confirm it.
+        remedy: String,
+    },
     /// The caller is refused too often; they may come back after this time.
     #[error("too many refused requests")]
     RefusedTooOften(Duration),

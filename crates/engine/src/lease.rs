@@ -270,7 +270,7 @@ impl Leases for LocalLeases {
         if leased.len() == max {
             self.line.pass_on();
         }
-        self.engine.only_permitted(&self.holder, leased).await
+        Ok(self.engine.only_permitted(&self.holder, leased).await)
     }
 
     async fn materials(&self, fence: Fence) -> Result<Materials, LeaseError> {

@@ -59,33 +59,42 @@ impl Engine {
         Err(EngineError::Conflict(message))
     }
 
-    /// Refuses a second user on a server that would then run nothing more, unless the caller confirms that.
+    /// Refuses a second user, or key that may run, on a server that would then run nothing more, unless the caller confirms that.
     pub(crate) async fn refuse_second_user(&self, confirmed: bool) -> Result<(), EngineError> {
         if confirmed || !matches!(self.uid_guard().await?, UidGuard::Only(_)) {
             return Ok(());
         }
-        let message = format!(
-            "with a second user this server would run no more commands, because they run as its own user, which can read every user's data: \
-             first {REMEDY}; or confirm it (\"confirm\": true), and commands are refused until then"
-        );
-        Err(EngineError::Conflict(message))
+        Err(EngineError::Unconfirmed {
+            what:
+                "with a second user or key that may run, this server would run no more commands, because they run as its own user, which \
+                   can read every user's data"
+                    .into(),
+            remedy: format!("first {REMEDY}; or send it again with \"confirm\": true, and commands are refused until then"),
+        })
     }
 
     /// Keeps of what the server's own worker was just given only what may start. What may never start ends; what may start after a restart
-    /// with other settings goes back to its queue.
-    pub(crate) async fn only_permitted(&self, holder: &Holder, leased: Vec<Execution>) -> Result<Vec<Execution>, LeaseError> {
+    /// with other settings goes back to its queue. A store that fails keeps nothing permitted from starting: it has begun, and nobody else would run it.
+    pub(crate) async fn only_permitted(&self, holder: &Holder, leased: Vec<Execution>) -> Vec<Execution> {
         if leased.is_empty() {
-            return Ok(leased);
+            return leased;
         }
         let guard = self.uid_guard().await;
+        if let Err(error) = &guard {
+            tracing::warn!(%error, "what was leased goes back, because it cannot be told whose commands may run as this user");
+        }
         let mut permitted = Vec::new();
         for execution in leased {
             match &guard {
                 Ok(guard) if guard.permits(&execution) => permitted.push(execution),
-                guard => self.turn_away(holder, &execution, guard.as_ref().ok()).await?,
+                guard => {
+                    if let Err(error) = self.turn_away(holder, &execution, guard.as_ref().ok()).await {
+                        tracing::warn!(execution = %execution.id, %error, "what may not run as this user is not turned away: its lease lapses");
+                    }
+                }
             }
         }
-        Ok(permitted)
+        permitted
     }
 
     async fn turn_away(&self, holder: &Holder, execution: &Execution, guard: Option<&UidGuard>) -> Result<(), LeaseError> {

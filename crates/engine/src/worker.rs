@@ -7,7 +7,7 @@ use runvoy_model::id::WorkerAccountId;
 use runvoy_model::key::{key_hash, key_prefix, key_text};
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
-use runvoy_model::role::{Action, Role};
+use runvoy_model::role::{Action, Reach, Role, reach};
 use runvoy_model::time::UnixMs;
 use runvoy_model::worker::{MOST_QUEUES, WorkerAccount, WorkerKey};
 use serde_json::json;
@@ -28,6 +28,8 @@ pub struct WorkerRequest {
     pub queues: Vec<String>,
     /// What it is for; empty means nothing is said.
     pub description: Option<String>,
+    /// It is made although this server then runs no more commands.
+    pub confirm: bool,
     /// The client's own key for the request.
     pub idempotency_key: Option<String>,
 }
@@ -147,6 +149,9 @@ impl Engine {
             asked["description"] = json!(description);
         }
         let submit = submit_key(caller, request.idempotency_key.as_deref(), action, &asked)?;
+        if reach(role, Action::Run) != Reach::None {
+            self.refuse_second_user(request.confirm).await?;
+        }
         let id = WorkerAccountId(self.ports.ids.next_id());
         let change = Change::CreateWorker(Box::new(NewWorker { name: name.clone(), id, role, queues, key, description }));
         let (record, repeated) = self.ports.store.change(self.user_step(caller, action), change, submit).await?;

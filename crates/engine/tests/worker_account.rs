@@ -133,6 +133,10 @@ async fn a_registered_key_that_runs_counts_as_a_user_and_is_given_what_its_role_
     assert!(!stage.engine.has_many_users().await.expect("an answer"));
     let signer = Signer::new();
     let asked = WorkerRequest { role: Some("operator".into()), ..request("ci", &[]) };
+    let unasked = stage.engine.import_worker(&admin, &asked, &signer.key.pem()).await;
+    let Err(EngineError::Unconfirmed { remedy, .. }) = unasked else { panic!("nobody was asked") };
+    assert!(remedy.contains("--run-as-uids"), "{remedy}");
+    let asked = WorkerRequest { confirm: true, ..asked };
     stage.engine.import_worker(&admin, &asked, &signer.key.pem()).await.expect("imported");
     assert!(stage.engine.has_many_users().await.expect("an answer"));
     let token = signer.token(&json!({"aud": "runvoy", "exp": stage.clock.now().seconds() + 600}));
@@ -142,6 +146,17 @@ async fn a_registered_key_that_runs_counts_as_a_user_and_is_given_what_its_role_
     assert!(matches!(refused, Err(EngineError::Conflict(_))), "commands of two share a user: {refused:?}");
     stage.engine.revoke_worker(&admin, "ci").await.expect("revoked");
     assert!(!stage.engine.has_many_users().await.expect("an answer"));
+}
+
+#[tokio::test]
+async fn a_key_that_runs_nothing_needs_no_confirmation() {
+    let stage = Stage::new(Config { shares_uid: true, ..Config::default() });
+    let admin = stage.admitted("root@x", Role::Admin).await;
+    stage.engine.create_worker(&admin, &request("one", &[])).await.expect("made");
+    for (name, role) in [("two", None), ("three", Some("viewer".to_owned()))] {
+        let asked = WorkerRequest { role, ..request(name, &[]) };
+        stage.engine.import_worker(&admin, &asked, &Signer::new().key.pem()).await.expect("imported");
+    }
 }
 
 #[tokio::test]

@@ -117,7 +117,7 @@ impl Fault {
             EngineError::NotFound { .. } => Code::NotFound,
             EngineError::NoSecret(_) => Code::SecretNotFound,
             EngineError::SecretExists(_) => Code::SecretAlreadyExists,
-            EngineError::Conflict(_) => Code::Conflict,
+            EngineError::Conflict(_) | EngineError::Unconfirmed { .. } => Code::Conflict,
             EngineError::Invalid { .. }
             | EngineError::Ambiguous { .. }
             | EngineError::NoKey
@@ -229,6 +229,9 @@ fn engine_response(error: &EngineError, state: &State, reached: &Reached, reques
         }
         EngineError::Ended(_) => plain(Code::InvalidRequest, "nothing was changed"),
         EngineError::Conflict(_) => plain(Code::Conflict, ""),
+        EngineError::Unconfirmed { what, remedy } => {
+            respond(Code::Conflict, ErrorBody { confirm: true, ..ErrorBody::new(Code::Conflict, what, remedy) })
+        }
         EngineError::RefusedTooOften(wait) => too_often(*wait, &error.to_string()),
         EngineError::Overloaded => later(plain(Code::RateLimited, "try again in a second")),
         EngineError::NoSpace => {

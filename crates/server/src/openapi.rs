@@ -143,6 +143,12 @@ fn error_schema() -> ObjectBuilder {
         .property("error", string().description(Some("What happened, for a person.")))
         .property("code", string().enum_values(Some(codes)).description(Some("What happened, for a program.")))
         .property("details", string().description(Some("Why, or what to do next; may be empty.")))
+        .property(
+            "confirm",
+            ObjectBuilder::new()
+                .schema_type(Type::Boolean)
+                .description(Some("Beside CONFLICT: the same request with `\"confirm\": true` in its body is taken.")),
+        )
         .required("error")
         .required("code")
         .required("details")

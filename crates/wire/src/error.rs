@@ -88,6 +88,9 @@ pub struct ErrorBody {
     /// Why, or what to do next; may be empty.
     #[serde(default)]
     pub details: String,
+    /// Beside `CONFLICT`: the same request with `"confirm": true` in its body is taken.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub confirm: bool,
     /// Beside `LOCK_HELD`, in the same object: who holds it.
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
     pub lock_held: Option<LockHeld>,
@@ -96,7 +99,7 @@ pub struct ErrorBody {
 impl ErrorBody {
     /// A body for `code`.
     pub fn new(code: Code, error: impl Into<String>, details: impl Into<String>) -> Self {
-        Self { error: error.into(), code: code.as_str().to_owned(), details: details.into(), lock_held: None }
+        Self { error: error.into(), code: code.as_str().to_owned(), details: details.into(), confirm: false, lock_held: None }
     }
 
     /// The body for a lock that another execution holds.

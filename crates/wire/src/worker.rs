@@ -114,6 +114,9 @@ pub struct CreateWorkerRequest {
     /// What the account is for: one line of at most 256 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// Make a key that may run commands on a server that runs them as its own user. It refuses commands from then on, as with a second user.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "std::ops::Not::not")]
+    pub confirm: bool,
 }
 
 /// Answer to an account that was made or given another key. A key is given once.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
-use runvoy_client::{Client, ClientError};
+use runvoy_client::Client;
 use runvoy_wire::{Code, CreateUserRequest, ProbeStatus, Rfc3339, User};
 
 use crate::complete;
@@ -95,9 +95,8 @@ async fn create(session: &Session, email: String, role: String) -> Result<u8, Fa
     let client = session.connect().await?;
     let mut request = CreateUserRequest { email, role, api_key: None, confirm: session.global.yes };
     let made = match client.create_user(&request).await {
-        Err(error) if stops_commands(&error) => {
-            session.note(Tone::Warning, &one_line(&error.to_string()));
-            session.confirm(&format!("invite {} although this server then runs no more commands", request.email))?;
+        Err(error) if error.asks_to_confirm() => {
+            session.confirm_refused(&error, &format!("invite {} although this server then runs no more commands", request.email))?;
             request.confirm = true;
             client.create_user(&request).await
         }
@@ -119,11 +118,6 @@ async fn create(session: &Session, email: String, role: String) -> Result<u8, Fa
         note_shared_uid(session, &client).await;
     }
     Ok(0)
-}
-
-/// Whether the server asks before a second user stops its commands.
-fn stops_commands(error: &ClientError) -> bool {
-    error.refusal().is_some_and(|refusal| refusal.code == Code::Conflict.as_str() && refusal.message.contains("with a second user"))
 }
 
 /// Says what a second user changes, where the server has something to say about it: else the next command is refused out of the blue.

@@ -125,7 +125,8 @@ impl WorkersArgs {
             WorkersCommand::Import { file, name, role, queues, description } => {
                 let public_key = Some(read_key(&file)?);
                 let name = name.unwrap_or_default();
-                create(session, CreateWorkerRequest { name, role, queues: queues.queues, public_key, description }, None).await
+                let (queues, confirm) = (queues.queues, session.global.yes);
+                create(session, CreateWorkerRequest { name, role, queues, public_key, description, confirm }, None).await
             }
             WorkersCommand::Rotate { account, key_file } => {
                 session.confirm(&format!("end the key of worker {} and make another", account.name))?;
@@ -252,9 +253,17 @@ impl KeyFile {
     }
 }
 
-async fn create(session: &Session, request: CreateWorkerRequest, key_file: Option<KeyFile>) -> Result<u8, Failure> {
-    let made = session.connect().await?.create_worker(&request).await.map_err(|error| exists(error.into(), &request))?;
-    hand_over(session, made, key_file)
+async fn create(session: &Session, mut request: CreateWorkerRequest, key_file: Option<KeyFile>) -> Result<u8, Failure> {
+    let client = session.connect().await?;
+    let made = match client.create_worker(&request).await {
+        Err(error) if error.asks_to_confirm() => {
+            session.confirm_refused(&error, "make a key that may run although this server then runs no more commands")?;
+            request.confirm = true;
+            client.create_worker(&request).await
+        }
+        made => made,
+    };
+    hand_over(session, made.map_err(|error| exists(error.into(), &request))?, key_file)
 }
 
 /// What can be done where there is such an account already.

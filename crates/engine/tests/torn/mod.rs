@@ -28,7 +28,7 @@ pub struct Torn {
     pub others: OnceLock<Others>,
     /// What leases could not read.
     pub met: Mutex<Vec<ExecutionId>>,
-    /// Those that cannot be given up.
+    /// Those that cannot be given up or ended.
     pub stuck: Mutex<BTreeSet<ExecutionId>>,
     /// Those of whose specs only an outline is shown.
     pub outlined: Mutex<BTreeSet<ExecutionId>>,
@@ -51,9 +51,12 @@ impl Torn {
 #[async_trait]
 impl ExecutionStore for Torn {
     async fn apply(&self, step: Step, command: Command) -> Result<Answer, StoreError> {
-        if let Command::GiveUp(id, _) = &command
-            && self.stuck.lock().contains(id)
-        {
+        let ended = match &command {
+            Command::GiveUp(id, _) => Some(id),
+            Command::EndAttempt(ended) => Some(&ended.fence.execution),
+            _ => None,
+        };
+        if ended.is_some_and(|id| self.stuck.lock().contains(id)) {
             return Err(StoreError::Damaged("its task is torn too".into()));
         }
         let others = self.others.get().map(|others| others(&command)).unwrap_or_default();

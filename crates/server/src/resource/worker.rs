@@ -88,8 +88,8 @@ async fn accounts(call: Call) -> Result<Response<Body>, Fault> {
 
 async fn create(call: Call) -> Result<Response<Body>, Fault> {
     let idempotency_key = call.idempotency_key()?;
-    let CreateWorkerRequest { name, role, queues, public_key, description } = call.body_of("a name").await?;
-    let request = WorkerRequest { name, role, queues, description, idempotency_key };
+    let CreateWorkerRequest { name, role, queues, public_key, description, confirm } = call.body_of("a name").await?;
+    let request = WorkerRequest { name, role, queues, description, confirm, idempotency_key };
     let made = match public_key.as_deref() {
         Some(key) => call.engine().import_worker(call.caller()?, &request, key).await?,
         None => call.engine().create_worker(call.caller()?, &request).await?,

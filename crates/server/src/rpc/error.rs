@@ -184,6 +184,8 @@ fn engine_status(error: &EngineError, request_id: &str) -> ConnectError {
         EngineError::Forbidden { .. } | EngineError::RoleChanged { .. } | EngineError::Denied { .. } => plain(ErrorCode::PermissionDenied),
         EngineError::SecretExists(_) | EngineError::ShownOnce(_) => plain(ErrorCode::AlreadyExists),
         EngineError::LockHeld(_) | EngineError::Ended(_) | EngineError::Conflict(_) => plain(ErrorCode::FailedPrecondition),
+        // The words are the server's own, and whole: what to do stands at their end.
+        EngineError::Unconfirmed { .. } => ConnectError::new(ErrorCode::FailedPrecondition, error.to_string()),
         EngineError::RefusedTooOften(wait) => later(plain(ErrorCode::ResourceExhausted), *wait),
         EngineError::Overloaded => plain(ErrorCode::ResourceExhausted),
         EngineError::NoSpace => {

@@ -17,15 +17,18 @@ export class ApiError extends Error {
   readonly details: string;
   /** Beside LOCK_HELD: who holds it. */
   readonly lock: LockHolder | undefined;
+  /** Beside CONFLICT: the same request with `confirm` is taken. */
+  readonly confirm: boolean;
   readonly requestId: string | undefined;
 
-  constructor(status: number, code: string, message: string, details = '', more: { lock?: LockHolder; requestId?: string } = {}) {
+  constructor(status: number, code: string, message: string, details = '', more: { lock?: LockHolder; confirm?: boolean; requestId?: string } = {}) {
     super(message);
     this.name = 'ApiError';
     this.status = status;
     this.code = code;
     this.details = details;
     this.lock = more.lock;
+    this.confirm = more.confirm ?? false;
     this.requestId = more.requestId;
   }
 
@@ -48,10 +51,11 @@ export async function refusal(response: Response): Promise<ApiError> {
     const message = `the server answered ${response.status}`;
     return new ApiError(response.status, 'INTERNAL_ERROR', message, 'is this address a runvoy server?', requestId ? { requestId } : {});
   }
-  const { error, code, details } = body as Record<string, unknown>;
+  const { error, code, details, confirm } = body as Record<string, unknown>;
   const lock = 'lock_name' in body ? (body as unknown as LockHolder) : undefined;
   return new ApiError(response.status, String(code ?? ''), String(error), String(details ?? ''), {
     ...(lock && { lock }),
+    ...(confirm === true && { confirm }),
     ...(requestId && { requestId }),
   });
 }

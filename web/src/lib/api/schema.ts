@@ -1626,6 +1626,8 @@ export interface components {
         };
         /** @description Body of `POST /workers`, and of `POST /workers/accounts`. */
         CreateWorkerRequest: {
+            /** @description Make a key that may run commands on a server that runs them as its own user. It refuses commands from then on, as with a second user. */
+            confirm?: boolean;
             /** @description What the account is for: one line of at most 256 characters. */
             description?: string | null;
             /** @description Its name. It may be left out with a public key: then it is what comes with the key, or the key's fingerprint. */
@@ -1787,6 +1789,8 @@ export interface components {
              * @enum {string}
              */
             code: "INVALID_REQUEST" | "UNAUTHORIZED" | "INVALID_API_KEY" | "API_KEY_REVOKED" | "FORBIDDEN" | "NOT_FOUND" | "SECRET_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "CONFLICT" | "LOCK_HELD" | "SECRET_ALREADY_EXISTS" | "PAYLOAD_TOO_LARGE" | "RATE_LIMITED" | "INTERNAL_ERROR" | "DATABASE_ERROR" | "SERVICE_UNAVAILABLE";
+            /** @description Beside CONFLICT: the same request with `"confirm": true` in its body is taken. */
+            confirm?: boolean;
             /** @description Why, or what to do next; may be empty. */
             details: string;
             /** @description What happened, for a person. */

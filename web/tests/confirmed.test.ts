@@ -1,0 +1,38 @@
+// What the server wants to have confirmed is asked about, and only that.
+import { expect, test, vi } from 'vitest';
+import { ApiError, refusal } from '../src/lib/api/error';
+import { talk } from '../src/lib/ui/ask.svelte';
+import { confirmed } from '../src/lib/ui/confirmed';
+
+const asks = () => refusal(Response.json({ error: 'it would run no more commands', code: 'CONFLICT', details: 'first do this', confirm: true }, { status: 409 }));
+
+/** Sends what is refused until it is confirmed, and answers the question. */
+async function invite(yes: boolean) {
+  const error = await asks();
+  const send = vi.fn(async (confirm: boolean) => {
+    if (!confirm) throw error;
+    return 'token';
+  });
+  const made = confirmed('Sure?', 'Do it', send);
+  await vi.waitFor(() => expect(talk.question).toBeDefined());
+  const text = talk.question?.text;
+  talk.question?.answer({ yes, option: false });
+  return { made: await made, text, sent: send.mock.calls.map(([confirm]) => confirm) };
+}
+
+test('a yes sends it once more, confirmed', async () => {
+  const { made, text, sent } = await invite(true);
+  expect([made, sent]).toEqual(['token', [false, true]]);
+  expect(text).toBe('It would run no more commands. First do this');
+});
+
+test('a no leaves it', async () => {
+  const { made, sent } = await invite(false);
+  expect([made, sent]).toEqual([undefined, [false]]);
+});
+
+test('another refusal is no question', async () => {
+  const conflict = new ApiError(409, 'CONFLICT', 'there is such a user');
+  await expect(confirmed('Sure?', 'Do it', () => Promise.reject(conflict))).rejects.toBe(conflict);
+  expect(talk.question).toBeUndefined();
+});
