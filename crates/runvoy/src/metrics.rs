@@ -25,6 +25,7 @@ pub async fn keep_up(upkeep: impl Fn()) {
     loop {
         sleep(UPKEEP_INTERVAL).await;
         upkeep();
+        ::metrics::counter!("runvoy_metrics_upkeeps_total").increment(1);
     }
 }
 

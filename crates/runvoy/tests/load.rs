@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use self::harness::http::Http;
-use self::harness::{Server, Setup, aws, count, process, promise};
+use self::harness::{Server, Setup, aws, count, eventually, process, promise};
 
 /// Submits from `clients` connections until `total` were answered; each answer's status and time.
 fn submit_many(server: &Server, clients: usize, total: usize, request: &serde_json::Value) -> Vec<(u16, Duration)> {
@@ -83,6 +83,12 @@ fn ten_thousand_executions_leave_no_zombie_no_descriptor_and_no_cgroup() {
     let after = process::open_files(server.pid());
     let kept = if aws::is_asked_for() { 16 } else { 8 };
     assert!(after <= files + kept, "{files} descriptors became {after}");
+}
+
+#[test]
+fn samples_of_metrics_are_added_up_although_nobody_scrapes() {
+    let server = Server::start();
+    eventually("the metrics were kept up", || server.get("/metrics").text().contains("\nrunvoy_metrics_upkeeps_total "));
 }
 
 #[test]
