@@ -15,6 +15,7 @@ use runvoy_sqlite::OpenError;
 use runvoy_wire::AuditVerification;
 use tokio::sync::Mutex;
 
+use crate::data_check::check_all;
 use crate::data_dir::DataDir;
 use crate::keys;
 
@@ -77,6 +78,7 @@ pub fn verify(data: &DataDir, with_state: bool) -> Result<AuditVerification> {
     if !data.store().exists() {
         bail!("{} has no store: name a server's data directory with --data-dir", data.path().display());
     }
+    check_all(data)?;
     // No server may begin to write while its files are read.
     let _lock = data.lock()?;
     let key = keys::audit_key(data)?;

@@ -102,7 +102,7 @@ fn clear(partial: &Path) -> Result<()> {
 }
 
 /// Copies the keys of one data directory to another.
-pub fn copy_keys(from: &DataDir, to: &DataDir) -> Result<()> {
+fn copy_keys(from: &DataDir, to: &DataDir) -> Result<()> {
     copy_private(&from.keys(), &to.keys()).context("cannot copy the keys")
 }
 

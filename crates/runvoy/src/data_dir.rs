@@ -1,7 +1,7 @@
 //! The data directory: where everything is, and that only one server uses it at a time.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::mem::offset_of;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
@@ -158,12 +158,7 @@ impl DataDir {
     /// Makes the directory, for its owner only. One that exists is left as it is. Those above it that are missing let others pass, who still
     /// cannot list them: a command with a user of its own has to reach its work directory.
     pub fn create(&self) -> Result<()> {
-        let make = |path: &Path, mode| fs::DirBuilder::new().recursive(true).mode(mode).create(path);
-        let above = self.0.parent().filter(|parent| !parent.as_os_str().is_empty());
-        above
-            .map_or(Ok(()), |parent| make(parent, 0o711))
-            .and_then(|()| make(&self.0, 0o700))
-            .with_context(|| format!("cannot make the data directory {}", self.0.display()))
+        create_private(&self.0).with_context(|| format!("cannot make the data directory {}", self.0.display()))
     }
 
     /// Closes an existing directory to others if it holds nothing but a server's own. Else it may be a home or a shared place, whose access
@@ -227,6 +222,21 @@ impl DataDir {
         file.unlock().ok();
         !free
     }
+}
+
+/// Makes a directory for its owner only, and those above it that are missing so that others can pass, whatever the umask is.
+pub fn create_private(path: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> = path.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists()).collect();
+    for one in missing.into_iter().rev() {
+        match fs::DirBuilder::new().mode(0o700).create(one) {
+            Ok(()) if one != path => fs::set_permissions(one, fs::Permissions::from_mode(0o711))?,
+            Ok(()) => {}
+            // Another process made it meanwhile.
+            Err(_) if one.is_dir() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// The right to use a data directory; ends with the process, however it ends.

@@ -97,8 +97,8 @@ impl Started {
 }
 
 fn start(data: &DataDir) -> Result<Started> {
-    data.create()?;
     check_owner(data)?;
+    data.create()?;
     let (log, log_from) = open_log(&data.server_log()).with_context(|| format!("cannot write {}", data.server_log().display()))?;
     let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
     command

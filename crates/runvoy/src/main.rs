@@ -60,6 +60,10 @@ fn main() -> ExitCode {
     }
     runvoy_cli::complete::answer_shell(Cli::command);
     let cli: Cli = runvoy_cli::parse(std::env::args_os().collect()).unwrap_or_else(|error| error.exit());
+    if keeps_data(&cli.command) {
+        // What it keeps is its user's only, whatever umask it was started with. Commands get their umask from the spawner.
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    }
     match cli.command {
         Command::Serve(args) => {
             let data = data_dir(cli.global.data_dir).map_err(worker::Failure::from);
@@ -101,6 +105,14 @@ fn main() -> ExitCode {
             }))
         }
         Command::Client(command) => client(cli.global, *command),
+    }
+}
+
+/// Whether a role writes to a directory of a server or a worker.
+fn keeps_data(command: &Command) -> bool {
+    match command {
+        Command::Serve(_) | Command::Worker(_) | Command::Restore(_) | Command::Admin(_) => true,
+        Command::Client(command) => matches!(&**command, ClientCommand::Audit(args) if args.is_verify()),
     }
 }
 

@@ -21,7 +21,7 @@ use runvoy_sqlite::SqliteStore;
 use serde_json::json;
 
 use crate::clock::{SystemClock, UuidSource};
-use crate::data_check::own_uid;
+use crate::data_check::{check_all, own_uid};
 use crate::data_dir::{DataDir, write_private_for};
 use crate::keys::{audit_key, random};
 
@@ -72,12 +72,9 @@ async fn through_the_server(data: &DataDir, email: Option<String>) -> Result<(St
 }
 
 async fn in_the_store(data: &DataDir, email: Option<String>) -> Result<(String, String)> {
-    let _lock = data.lock()?;
-    let (owner, own) = (std::fs::metadata(data.store())?.uid(), own_uid());
-    if owner != own {
-        // What this user writes beside the store, the server's user could not open.
-        bail!("the store belongs to the user with id {owner}: run this as that user");
-    }
+    // What this user writes beside a store of another, the server's user could not open.
+    check_all(data)?;
+    let (_lock, own) = (data.lock()?, own_uid());
     let store = SqliteStore::open(data.store(), runvoy_sqlite::Options::new(audit_key(data)?)).context("cannot open the store")?;
     let recovered = change(&store, email, own).await;
     store.close().await.context("the store was not closed")?;

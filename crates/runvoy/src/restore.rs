@@ -1,17 +1,18 @@
 //! A data directory made from a backup. A mark stands in it until it is whole: meanwhile no server starts there, and a restore that was
 //! cut off is repeated from its beginning.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::backup::{PARTIAL, copy_keys, sync};
-use crate::data_check::{check_below, check_owner};
+use crate::backup::{PARTIAL, sync};
+use crate::data_check::{check_owner, check_tree};
 use crate::data_dir::{DataDir, write_private};
 use crate::keys::audit_key;
-use crate::manifest;
+use crate::manifest::{self, Verified};
 
 /// Makes a data directory from a backup. It must hold nothing of another store.
 pub fn restore(source: &Path, data: &DataDir) -> Result<()> {
@@ -22,9 +23,9 @@ pub fn restore(source: &Path, data: &DataDir) -> Result<()> {
     if !backup.store().is_file() {
         bail!("{} is not a backup: it has no {}", source.display(), backup.store().display());
     }
-    verify(&backup).with_context(|| format!("{} is not restored: it was tampered with, or is damaged", source.display()))?;
-    data.create()?;
+    let verified = verify(&backup).with_context(|| format!("{} is not restored: it was tampered with, or is damaged", source.display()))?;
     check_owner(data)?;
+    data.create()?;
     let _lock = data.lock()?;
     if !data.restoring().exists() {
         if let Some(there) = remains(data).into_iter().find(|path| path.exists()) {
@@ -32,16 +33,16 @@ pub fn restore(source: &Path, data: &DataDir) -> Result<()> {
         }
         write_private(&data.restoring(), format!("{}\n", source.display()).as_bytes())?;
     }
-    copy(&backup, data).with_context(|| format!("cannot restore {}", source.display()))?;
+    copy(&verified, data).with_context(|| format!("cannot restore {}", source.display()))?;
     fs::remove_file(data.restoring())?;
     sync(data.path())
 }
 
 /// Nothing of a backup is used before all of it is known to be as the server made it.
-fn verify(backup: &DataDir) -> Result<()> {
+fn verify(backup: &DataDir) -> Result<Verified<'_>> {
     check_owner(backup)?;
-    check_below(backup.path(), true)?;
-    check_below(&backup.keys(), false)?;
+    check_tree(backup.path(), true)?;
+    check_tree(&backup.keys(), false)?;
     manifest::verify(backup.path(), &audit_key(backup)?)
 }
 
@@ -53,30 +54,41 @@ pub fn remains(data: &DataDir) -> [PathBuf; 6] {
 }
 
 /// The store comes last.
-fn copy(backup: &DataDir, data: &DataDir) -> Result<()> {
+fn copy(backup: &Verified<'_>, data: &DataDir) -> Result<()> {
     let beside = |name| data.path().join(name);
     let (new_logs, new_blobs, new_store) = (beside("logs.new"), beside("blobs.new"), beside("runvoy.db.new"));
     for unfinished in remains(data).iter().chain([&new_logs, &new_blobs, &new_store]) {
         remove(unfinished).with_context(|| format!("cannot remove {}", unfinished.display()))?;
     }
-    copy_keys(backup, data)?;
-    if backup.checkpoints().exists() {
-        copy_file(&backup.checkpoints(), &data.checkpoints())?;
+    for (from, to) in [("keys", data.keys()), ("checkpoints.ndjson", data.checkpoints()), ("start.json", data.start_record())] {
+        copy_verified(backup, from, &to)?;
     }
-    if backup.start_record().exists() {
-        copy_file(&backup.start_record(), &data.start_record())?;
+    for (from, unfinished, to) in
+        [("logs", new_logs, data.logs()), ("blobs", new_blobs, data.blobs()), ("runvoy.db", new_store, data.store())]
+    {
+        if copy_verified(backup, from, &unfinished)? {
+            fs::rename(&unfinished, to)?;
+        }
     }
-    if backup.logs().exists() {
-        copy_tree(&backup.logs(), &new_logs)?;
-        fs::rename(&new_logs, data.logs())?;
-    }
-    if backup.blobs().exists() {
-        copy_tree(&backup.blobs(), &new_blobs)?;
-        fs::rename(&new_blobs, data.blobs())?;
-    }
-    copy_file(&backup.store(), &new_store)?;
-    fs::rename(&new_store, data.store())?;
     sync(data.path())
+}
+
+/// Copies a file of a backup, or a directory with all files below it; whether there is one.
+fn copy_verified(backup: &Verified<'_>, name: &str, to: &Path) -> Result<bool> {
+    let mut directories = BTreeSet::new();
+    let mut is_there = false;
+    for from in backup.below(name) {
+        let below = from.strip_prefix(name).context("a name begins with its directory")?;
+        let target = if below.as_os_str().is_empty() { to.to_owned() } else { to.join(below) };
+        if let Some(directory) = target.parent().filter(|directory| directory.starts_with(to)) {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+            directories.extend(directory.ancestors().take_while(|directory| directory.starts_with(to)).map(Path::to_owned));
+        }
+        backup.copy(from, &target)?;
+        is_there = true;
+    }
+    directories.iter().try_for_each(|directory| sync(directory))?;
+    Ok(is_there)
 }
 
 fn remove(path: &Path) -> std::io::Result<()> {

@@ -11,7 +11,7 @@ use runvoy_ports::memory::MemoryBudget;
 use runvoy_ports::runner::{Limits, Runner};
 use runvoy_runners::{Isolation, ProcessRunner, User};
 
-use crate::data_dir::DataDir;
+use crate::data_dir::{DataDir, create_private};
 use crate::open_files::OpenFiles;
 use crate::settings::Settings;
 
@@ -64,6 +64,9 @@ pub async fn start(data: &DataDir, settings: &Settings, open_files: OpenFiles) -
         data.let_pass().context("cannot let commands reach their work directories")?;
     }
     refuse_unreachable(data, settings)?;
+    if let Some(dir) = &settings.work_dir {
+        create_private(dir).with_context(|| format!("cannot make the work directory {}", dir.display()))?;
+    }
     let work_root = settings.work_dir.clone().unwrap_or_else(|| data.work());
     let config = runvoy_runners::Config {
         spawner_program: std::env::current_exe().context("cannot find this program")?,

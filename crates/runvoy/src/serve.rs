@@ -41,15 +41,21 @@ enum End {
 /// Runs a server until it is told to stop.
 pub async fn run(args: &ServeArgs, data: DataDir) -> Result<(), Failure> {
     data.check_length()?;
+    // Before anything in it is read, or made.
+    data_check::check_owner(&data)?;
     let settings = load_settings(args, &data).map_err(Failure::usage)?;
     runner::refuse_unreachable(&data, &settings).map_err(Failure::usage)?;
+    address(args, &settings).map_err(Failure::usage)?;
     data.create()?;
-    data_check::check_owner(&data)?;
-    let address = if args.ephemeral { None } else { Some(bind::address(&settings).map_err(Failure::usage)?) };
-    serve(args, data, settings, address).await.map_err(Failure::from)
+    serve(args, data, settings).await.map_err(Failure::from)
 }
 
-async fn serve(args: &ServeArgs, data: DataDir, settings: Settings, address: Option<SocketAddr>) -> Result<()> {
+/// Where it listens besides its socket.
+fn address(args: &ServeArgs, settings: &Settings) -> Result<Option<SocketAddr>> {
+    if args.ephemeral { Ok(None) } else { bind::address(settings).map(Some) }
+}
+
+async fn serve(args: &ServeArgs, data: DataDir, settings: Settings) -> Result<()> {
     if args.ephemeral && settings.backend != BackendName::Embedded {
         bail!(
             "a server that the command line starts keeps everything in files, and {} is set up for another backend: start it with \
@@ -64,14 +70,20 @@ async fn serve(args: &ServeArgs, data: DataDir, settings: Settings, address: Opt
         () = stops.next() => None,
     };
     let Some(_lock) = taken else { return Ok(()) };
+    // Until now another server may have had the directory, and have been told other things.
+    let settings = load_settings(args, &data)?;
+    let address = address(args, &settings)?;
     if let Some(concern) = bind::concern(&settings) {
         tracing::warn!("{concern}");
     }
     let listeners = Listeners::bind(&data, &settings, address).await?;
+    let record = StartRecord::of(&settings);
+    let mut stack = Stack::open(&data, settings, listeners.url(), args.ephemeral).await?;
     if !args.ephemeral {
-        StartRecord::of(&settings).write(&data)?;
+        // It binds later starts once it is known to work, and before anything runs by it.
+        record.write(&data)?;
     }
-    let stack = Stack::open(&data, settings, listeners.url(), args.ephemeral).await?;
+    stack.start();
     let mut serving = listeners.serve(&stack.app, REQUESTS_END_WITHIN)?;
     announce(&data, serving.url())?;
     let end = until_the_end(&stack, &data, &mut serving, &mut stops, args.ephemeral).await?;
@@ -112,8 +124,8 @@ async fn take(data: &DataDir, ephemeral: bool) -> Result<Option<DirLock>> {
     if ephemeral && data.start_record().exists() {
         bail!("{}", not_by_itself(data));
     }
-    data.close_to_others()?;
     data_check::check_all(data)?;
+    data.close_to_others()?;
     Ok(Some(lock))
 }
 

@@ -51,7 +51,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Opens the backend and starts everything over it. `url` is where the server will be reached. A server that the command line started
+    /// Opens the backend and wires everything over it; nothing is leased before [`Stack::start`]. `url` is where the server will be reached. A server that the command line started
     /// (`ephemeral`) serves one user only: it was told nothing of how to keep several apart.
     pub async fn open(data: &DataDir, mut settings: Settings, url: Option<&str>, ephemeral: bool) -> Result<Self> {
         runner::settle_concurrency(&mut settings);
@@ -114,13 +114,14 @@ impl Stack {
         agents.push(tokio::spawn(metrics::keep_up(move || metrics.run_upkeep())));
         let mut stack = Self { settings, engine, app, worker: None, upkeep: backend.upkeep, auditor, agents };
         if let Some(runner) = runner {
-            stack.start_worker(runner, clock, identity.host);
+            stack.attach_worker(runner, clock, identity.host);
         }
-        stack.start_agents();
         Ok(stack)
     }
 
-    fn start_agents(&mut self) {
+    /// Starts the worker and the agents.
+    pub fn start(&mut self) {
+        self.agents.extend(self.worker.iter().map(|worker| tokio::spawn(Arc::clone(worker).run())));
         self.agents.push(tokio::spawn(Reaper::new(Arc::clone(&self.engine)).run()));
         self.agents.push(tokio::spawn(RollCall::new(Arc::clone(&self.engine)).run()));
         self.agents.push(tokio::spawn(Dispatcher::new(Arc::clone(&self.engine)).run()));
@@ -131,7 +132,7 @@ impl Stack {
         self.agents.push(tokio::spawn(Arc::clone(&self.auditor).run()));
     }
 
-    fn start_worker(&mut self, runner: Arc<dyn Runner>, clock: Arc<dyn Clock>, host: String) {
+    fn attach_worker(&mut self, runner: Arc<dyn Runner>, clock: Arc<dyn Clock>, host: String) {
         let settings = &self.settings;
         let is_shared = self.engine.config().predecessors != Predecessors::All;
         let mut config = runner::worker_config(settings, LEASE, host);
@@ -143,7 +144,6 @@ impl Stack {
         let leases = Arc::new(LocalLeases::new(Arc::clone(&self.engine)));
         let worker = Worker::new(leases, runner, clock, config);
         self.engine.attach_worker(worker.slots());
-        self.agents.push(tokio::spawn(Arc::clone(&worker).run()));
         self.worker = Some(worker);
     }
 

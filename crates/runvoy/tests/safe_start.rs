@@ -118,13 +118,112 @@ fn a_second_user_is_asked_about_where_commands_share_a_uid() {
     let server = Server::start();
     let refused = server.http().post("/api/v1/users/create", &json!({"email": "eve@example.com", "role": "developer"}));
     assert_eq!(refused.status, 409, "{}", refused.text());
-    assert!(refused.text().contains("--run-as-uids") && refused.text().contains("confirm"), "{}", refused.text());
+    let said = refused.json();
+    assert_eq!((&said["code"], &said["confirm"]), (&json!("CONFLICT"), &json!(true)), "{said}");
+    assert!(said["error"].as_str().is_some_and(|error| error.contains("run no more commands")), "{said}");
+    assert!(said["details"].as_str().is_some_and(|details| details.contains("--run-as-uids")), "{said}");
     let asked = server.cli(&["users", "create", "eve@example.com", "--role", "developer"]);
     assert_eq!(asked.status.code(), Some(2), "{}", text(&asked.stderr));
     assert!(text(&asked.stderr).contains("--run-as-uids") && text(&asked.stderr).contains("--yes"), "{}", text(&asked.stderr));
     server.wait(&server.run("true"));
     let made = server.cli(&["users", "create", "eve@example.com", "--role", "developer", "--yes"]);
     assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+}
+
+#[test]
+fn a_key_that_may_run_is_asked_about_where_commands_share_a_uid() {
+    let server = Server::start();
+    let file = server.data.with_file_name("ci.pub");
+    let key =
+        "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEaxfR8uEsQkf4vOblY6RA8ncDfYEt\n6zOg9KE5RdiYwpZP40Li/hp/m47n60p8D54WK84zV2sxXs7LtkBoN79R9Q==";
+    std::fs::write(&file, format!("-----BEGIN PUBLIC KEY-----\n{key}\n-----END PUBLIC KEY-----\n")).expect("written");
+    let import = ["workers", "import", file.to_str().expect("a path"), "--name", "ci", "--role", "developer"];
+    let asked = server.cli(&import);
+    assert_eq!(asked.status.code(), Some(2), "{}", text(&asked.stderr));
+    assert!(text(&asked.stderr).contains("--run-as-uids") && text(&asked.stderr).contains("--yes"), "{}", text(&asked.stderr));
+    server.wait(&server.run("true"));
+    let made = server.cli(&[&import[..], &["--yes"]].concat());
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+}
+
+#[test]
+fn security_28_root_makes_no_directory_in_the_home_of_another_user() {
+    let (dir, _) = place();
+    let home = dir.path().join("ana");
+    std::fs::create_dir(&home).expect("made");
+    std::os::unix::fs::chown(&home, Some(12345), Some(12345)).expect("root can");
+    for args in [&["list"][..], &["serve"]] {
+        let output = in_directory(&home.join(".runvoy/data"), args);
+        let said = text(&output.stderr);
+        assert!(!output.status.success() && said.contains("belongs to the user with id 12345"), "{said}");
+    }
+    assert_eq!(std::fs::read_dir(&home).expect("a directory").count(), 0, "nothing was made");
+    std::fs::write(home.join("server.yaml"), "no_such_setting: 1").expect("written");
+    let said = text(&in_directory(&home, &["serve"]).stderr);
+    assert!(said.contains("belongs to the user with id 12345") && !said.contains("no_such_setting"), "nothing is read: {said}");
+}
+
+#[test]
+fn a_start_that_fails_binds_no_later_one() {
+    let (_dir, data) = place();
+    assert_eq!(Setup::default().start_in(&data).stop(), Some(0));
+    let before = std::fs::read_to_string(data.join("start.json")).expect("a record");
+    std::fs::rename(data.join("keys/audit.key"), data.with_file_name("audit.key")).expect("moved");
+    Setup::default().arg("--no-worker").try_start_in(&data).err().expect("it needs its key");
+    assert_eq!(std::fs::read_to_string(data.join("start.json")).expect("a record"), before);
+}
+
+#[test]
+fn a_start_is_bound_by_what_is_kept_when_it_has_the_directory() {
+    let (_dir, data) = place();
+    assert_eq!(Setup::default().start_in(&data).stop(), Some(0));
+    let lock = std::fs::File::options().read(true).write(true).open(data.join("lock")).expect("the lock file");
+    lock.lock().expect("it is free");
+    let server = std::thread::scope(|scope| {
+        let starting = scope.spawn(|| Setup::default().start_in(&data));
+        eventually("it waits", || data.join("wanted").exists());
+        std::fs::write(data.join("start.json"), r#"{"backend":"embedded","worker":false}"#).expect("written");
+        lock.unlock().expect("unlocked");
+        starting.join().expect("no panic")
+    });
+    let id = server.run("true");
+    let kept = std::fs::read_to_string(data.join("start.json")).expect("a record");
+    assert!(kept.contains(r#""worker":false"#), "{kept}");
+    assert_eq!(server.status(&id)["status"], "PENDING");
+}
+
+/// Everything below a directory that others than its owner may write to.
+fn open_to_others(directory: &Path) -> Vec<PathBuf> {
+    let mut open = Vec::new();
+    for entry in std::fs::read_dir(directory).expect("a directory").flatten() {
+        let (path, metadata) = (entry.path(), entry.metadata().expect("it is there"));
+        if metadata.permissions().mode() & 0o022 != 0 {
+            open.push(path.clone());
+        }
+        if metadata.is_dir() {
+            open.extend(open_to_others(&path));
+        }
+    }
+    open
+}
+
+#[test]
+fn security_11_a_server_keeps_its_files_to_itself_under_any_umask() {
+    let (_dir, data) = place();
+    let lax = || Setup { wrapper: ["sh", "-c", "umask 002; exec \"$@\"", "sh"].map(str::to_owned).to_vec(), ..Setup::default() };
+    let mut server = lax().start_in(&data);
+    let id = server.run("umask");
+    server.wait(&id);
+    assert_eq!(server.raw(&id), b"0077\n", "commands have the umask that they always have");
+    assert_eq!(server.stop(), Some(0));
+    assert_eq!(open_to_others(&data), [""; 0].map(PathBuf::from));
+    // As servers left them that did not see to it.
+    for (name, mode) in [("logs", 0o775), ("logs/lock", 0o664), ("runvoy.db", 0o664)] {
+        std::fs::set_permissions(data.join(name), std::fs::Permissions::from_mode(mode)).expect("a mode");
+    }
+    let server = lax().start_in(&data);
+    server.wait(&server.run("true"));
+    assert_eq!(open_to_others(&data), [""; 0].map(PathBuf::from));
 }
 
 #[test]
@@ -203,14 +302,23 @@ fn security_11_what_others_could_have_changed_keeps_a_server_from_starting() {
     server.wait(&server.run("true"));
     assert_eq!(server.stop(), Some(0));
     let set = |name: &str, mode| std::fs::set_permissions(data.join(name), std::fs::Permissions::from_mode(mode)).expect("a mode");
+    let mode = |name: &str| std::fs::metadata(data.join(name)).expect("it is there").permissions().mode() & 0o777;
     let refused = |what: &str| {
         let said = Setup::default().try_start_in(&data).err().unwrap_or_else(|| panic!("it started: {what}"));
         assert!(said.contains(what), "{said}");
     };
     for name in ["keys/audit.key", "runvoy.db", "admin.key"] {
+        set(".", 0o711);
         set(name, 0o640);
         refused("others than its owner have access");
-        set(name, 0o600);
+        for command in [&["admin", "recover"][..], &["audit", "verify"]] {
+            let said = text(&in_directory(&data, command).stderr);
+            assert!(said.contains("others than its owner have access"), "{command:?}: {said}");
+        }
+        // Where nobody else gets, a mode is too wide by mistake.
+        set(".", 0o700);
+        assert_eq!(Setup::default().start_in(&data).stop(), Some(0));
+        assert_eq!(mode(name), 0o600, "{name}");
     }
     std::os::unix::fs::chown(data.join("logs"), Some(12345), None).expect("root can");
     refused("belongs to the user with id 12345");
@@ -248,6 +356,12 @@ fn security_11_a_tampered_backup_is_not_restored() {
         refused("is not");
         std::fs::write(copy.join(name), &whole).expect("written");
         std::fs::set_permissions(copy.join(name), std::fs::Permissions::from_mode(0o600)).expect("a mode");
+    }
+    for mode in [0o777, 0o700] {
+        std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(mode)).expect("a mode");
+        if mode == 0o777 {
+            refused("others than its owner");
+        }
     }
     let added = copy.join("logs/added");
     std::fs::write(&added, "").expect("written");
