@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use runvoy_model::git;
 use runvoy_ports::memory::MemoryBudget;
-use runvoy_ports::runner::{Limits, Runner};
-use runvoy_runners::{Isolation, ProcessRunner, User};
+use runvoy_ports::runner::{Limits, Protection, ProtectionState, Runner};
+use runvoy_runners::{Isolation, IsolationLevel, ProcessRunner, User};
 
 use crate::data_dir::{DataDir, create_private};
 use crate::open_files::OpenFiles;
@@ -22,6 +22,9 @@ pub const YIELD_BEFORE: Duration = Duration::from_secs(5);
 /// Output that cannot be stored for so long ends its command: on a full disk soon, behind a network when that had time to come back.
 const PATIENT_WITH_DISK: Duration = Duration::from_secs(10);
 pub const PATIENT_WITH_NETWORK: Duration = Duration::from_secs(120);
+
+/// The protections that a level of isolation stands for. The others are limits.
+const ISOLATION: [&str; 3] = ["namespaces", "seccomp", "landlock"];
 
 /// Processes of one command with a user of its own.
 const DEFAULT_PIDS: u64 = 4096;
@@ -82,6 +85,10 @@ pub async fn start(data: &DataDir, settings: &Settings, open_files: OpenFiles) -
     if swept > 0 {
         tracing::warn!(swept, "commands of an earlier start were ended");
     }
+    if settings.worker {
+        let each_has_a_user = settings.run_as.is_none() && settings.run_as_uids.is_some();
+        check_isolation(settings.isolation, each_has_a_user, &runner.protections())?;
+    }
     Ok(Arc::new(runner))
 }
 
@@ -112,12 +119,36 @@ fn refuse_closed(place: &Path) -> Result<()> {
 fn isolation(data: &DataDir, settings: &Settings) -> Isolation {
     let hidden = std::fs::canonicalize(data.path()).unwrap_or_else(|_| data.path().to_owned());
     Isolation {
-        level: settings.isolation,
+        level: settings.isolation.unwrap_or_default(),
         hidden: vec![hidden],
         writable: settings.isolation_writable.iter().map(Into::into).collect(),
         memory_bytes: machine_memory().map(|bytes| bytes / 2).filter(|_| settings.default_limits),
         pids: Some(DEFAULT_PIDS).filter(|_| settings.default_limits),
     }
+}
+
+/// Warns of what this machine lacks to keep commands apart. What was asked for by name is not left out: then the start is refused.
+fn check_isolation(asked: Option<IsolationLevel>, each_has_a_user: bool, found: &[Protection]) -> Result<()> {
+    let asked = asked.is_some_and(|level| level != IsolationLevel::Off);
+    if asked && !each_has_a_user {
+        bail!("isolation: commands that share a user cannot be kept apart: give --run-as-uids FIRST-LAST, or leave the setting out");
+    }
+    let mut missing = Vec::new();
+    for Protection { name, state } in found {
+        let ProtectionState::Unsupported(why) = state else { continue };
+        if asked && ISOLATION.contains(&name.as_str()) {
+            missing.push(format!("{name} ({why})"));
+        } else {
+            tracing::warn!(protection = name, why, "this machine cannot keep commands apart as far as it should");
+        }
+    }
+    if !missing.is_empty() {
+        bail!(
+            "isolation: this machine has no {}: run the server where it is supported, or leave the setting out to do without",
+            missing.join(", and no ")
+        );
+    }
+    Ok(())
 }
 
 /// The memory of this machine in bytes.
@@ -181,6 +212,20 @@ fn home_of(user: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn isolation_that_was_asked_for_is_in_force_or_refused() {
+        let found = |state: ProtectionState| [Protection { name: "landlock".into(), state }];
+        let lacking = found(ProtectionState::Unsupported("too old".into()));
+        check_isolation(None, true, &lacking).expect("it is only told");
+        check_isolation(Some(IsolationLevel::Off), false, &[]).expect("nothing is asked for");
+        check_isolation(Some(IsolationLevel::Strict), true, &found(ProtectionState::On)).expect("it is in force");
+        let refused = check_isolation(Some(IsolationLevel::Strict), true, &lacking).expect_err("it is not").to_string();
+        assert!(refused.contains("no landlock (too old)"), "{refused}");
+        assert!(check_isolation(Some(IsolationLevel::Basic), false, &[]).is_err(), "one user for all");
+        let limit = [Protection { name: "pid limit".into(), state: ProtectionState::Unsupported("no cgroup".into()) }];
+        check_isolation(Some(IsolationLevel::Strict), true, &limit).expect("limits are another setting");
+    }
 
     #[test]
     fn a_place_below_a_directory_that_lets_nobody_pass_is_refused_by_its_name() {

@@ -2,7 +2,8 @@
 
 mod harness;
 
-use std::os::unix::fs::MetadataExt as _;
+use std::collections::BTreeMap;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use serde_json::{Value, json};
 
@@ -126,7 +127,6 @@ fn a_range_that_cannot_work_is_refused_at_the_start() {
 
 #[test]
 fn a_place_that_commands_cannot_reach_is_refused_before_anything_is_made_there() {
-    use std::os::unix::fs::PermissionsExt as _;
     let dir = tempfile::tempdir().expect("a temporary directory");
     let home = dir.path().join("home");
     std::fs::create_dir(&home).expect("a directory");
@@ -142,4 +142,67 @@ fn a_place_that_commands_cannot_reach_is_refused_before_anything_is_made_there()
     set(0o711);
     let server = setup().start_in(&data);
     assert_eq!(server.wait(&server.run("test \"$(id -u)\" != 0"))["exit_code"], 0);
+}
+
+/// What doctor says of the parts of isolation: their states by name.
+fn isolation(server: &Server) -> BTreeMap<String, String> {
+    let doctor = server.get("/api/v1/doctor").json();
+    let text = |field: &Value| field.as_str().expect("text").to_owned();
+    let parts = doctor["probes"].as_array().expect("probes").iter();
+    let parts = parts.filter_map(|probe| Some((text(&probe["name"]).strip_prefix("isolation: ")?.to_owned(), text(&probe["detail"]))));
+    parts.collect()
+}
+
+#[test]
+fn settings_of_isolation_reach_the_commands() {
+    // Not in /tmp, of which isolated commands have their own.
+    let dir = tempfile::tempdir_in("/var/lib").expect("a directory of root's");
+    let shared = dir.path().join("shared");
+    std::fs::create_dir(&shared).expect("made");
+    for (path, mode) in [(dir.path(), 0o711), (&shared, 0o1777)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("a mode");
+    }
+    let place = shared.to_str().expect("a path");
+    let script = format!("(echo x > {place}/$RUNVOY_EXECUTION_ID) 2>/dev/null && echo wrote; test $$ -lt 10 && echo alone; true");
+    let run = |setup: Setup| {
+        let server = setup.arg("--run-as-uids").arg(&uids()).start();
+        let id = server.run(&script);
+        server.wait(&id);
+        (String::from_utf8(server.raw(&id)).expect("text"), isolation(&server))
+    };
+    let off = "off by setting";
+    let (said, found) = run(Setup::default().env("RUNVOY_ISOLATION", "off").env("RUNVOY_DEFAULT_LIMITS", "false"));
+    assert_eq!(said, "wrote\n");
+    let parts = ["landlock", "memory limit", "namespaces", "pid limit", "seccomp"];
+    assert_eq!(found, parts.map(|part| (part.to_owned(), off.to_owned())).into());
+    let (said, found) = run(Setup::default().env("RUNVOY_ISOLATION", "basic"));
+    assert_eq!(said, "wrote\nalone\n");
+    assert!(found["seccomp"] == off && found["landlock"] == off && found["namespaces"] == "on", "{found:?}");
+    assert!(found["pid limit"] != off && found["memory limit"] != off, "{found:?}");
+    let (said, found) = run(Setup::default());
+    assert!(found.values().all(|state| state != off), "{found:?}");
+    assert_eq!(said, if found["landlock"] == "on" { "alone\n" } else { "wrote\nalone\n" });
+    let (said, _) = run(Setup::default().env("RUNVOY_ISOLATION_WRITABLE", place));
+    assert_eq!(said, "wrote\nalone\n");
+}
+
+#[test]
+fn security_28_isolation_that_is_asked_for_and_not_in_force_keeps_a_server_from_starting() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o711)).expect("a mode");
+    let stderr = dir.path().join("stderr");
+    // Root without this capability makes no namespaces.
+    let script = format!("exec setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin \"$@\" 2>{}", stderr.display());
+    let wrapper = vec!["sh".to_owned(), "-c".to_owned(), script, "sh".to_owned()];
+    let setup = || Setup { wrapper: wrapper.clone(), ..Setup::default() }.arg("--run-as-uids").arg(&uids());
+    let said = || std::fs::read_to_string(&stderr).expect("what it said");
+    assert!(setup().env("RUNVOY_ISOLATION", "strict").try_start_in(&dir.path().join("refused")).is_err());
+    assert!(said().contains("isolation: this machine has no namespaces"), "{}", said());
+    // Where nobody asked, it is told and does without.
+    let server = setup().start_in(&dir.path().join("data"));
+    assert!(isolation(&server)["namespaces"].starts_with("not supported on this machine: "), "{:?}", isolation(&server));
+    assert!(said().contains("cannot keep commands apart") && said().contains("namespaces"), "{}", said());
+    let shared = Setup::default().env("RUNVOY_ISOLATION", "strict").try_start_in(&dir.path().join("shared"));
+    let refused = shared.err().expect("commands share a user");
+    assert!(refused.contains("--run-as-uids"), "{refused}");
 }

@@ -72,7 +72,12 @@ pub const KEYS: &[Key] = &[
     ),
     key!(run_as, "", "One user that all commands run as; empty is the server's own user.", optional),
     key!(run_as_uids, "", "Uids `FIRST-LAST`: each execution runs as one of its own. Secrets of several users need it.", uids),
-    key!(isolation, "strict", "With `run_as_uids`: strict, basic (private /tmp, /dev/shm, /proc and IPC only) or off.", isolation),
+    key!(
+        isolation,
+        "",
+        "With `run_as_uids`: strict, basic (private /tmp, /dev/shm, /proc and IPC only) or off; empty is strict as far as the machine can.",
+        isolation
+    ),
     key!(isolation_writable, "", "Directories outside of their own that commands may write to under strict isolation.", list),
     key!(
         default_limits,

@@ -59,8 +59,8 @@ pub struct Settings {
     pub run_as: Option<String>,
     /// The users that executions get, one each.
     pub run_as_uids: Option<UidRange>,
-    /// How far commands with users of their own are kept apart.
-    pub isolation: IsolationLevel,
+    /// How far commands with users of their own must be kept apart; without it as far as the machine can.
+    pub isolation: Option<IsolationLevel>,
     /// Directories outside of their own that such commands may write to.
     pub isolation_writable: Vec<String>,
     /// Whether such commands have limits of memory and processes where no others are set.

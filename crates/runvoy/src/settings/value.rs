@@ -36,11 +36,12 @@ pub(super) fn uids(text: &str) -> Result<Option<UidRange>, String> {
     if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(|error: runvoy_runners::UnfitUids| error.to_string()) }
 }
 
-pub(super) fn isolation(text: &str) -> Result<IsolationLevel, String> {
+pub(super) fn isolation(text: &str) -> Result<Option<IsolationLevel>, String> {
     match text {
-        "strict" => Ok(IsolationLevel::Strict),
-        "basic" => Ok(IsolationLevel::Basic),
-        "off" => Ok(IsolationLevel::Off),
+        "" => Ok(None),
+        "strict" => Ok(Some(IsolationLevel::Strict)),
+        "basic" => Ok(Some(IsolationLevel::Basic)),
+        "off" => Ok(Some(IsolationLevel::Off)),
         _ => Err(format!("expected strict, basic or off, not {text:?}")),
     }
 }
