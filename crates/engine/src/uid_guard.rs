@@ -56,7 +56,7 @@ impl Engine {
             return Ok(());
         }
         let message = format!("commands would run as the server's own user, which can read every user's data: {REMEDY}");
-        Err(EngineError::Conflict(message))
+        Err(EngineError::conflict(message, "nothing was started"))
     }
 
     /// Refuses a second user on a server that would then run nothing more, unless the caller confirms that.
@@ -68,7 +68,7 @@ impl Engine {
             "with a second user this server would run no more commands, because they run as its own user, which can read every user's data: \
              first {REMEDY}; or confirm it (\"confirm\": true), and commands are refused until then"
         );
-        Err(EngineError::Conflict(message))
+        Err(EngineError::conflict(message, "nobody was invited"))
     }
 
     /// Keeps of what the server's own worker was just given only what may start. What may never start ends; what may start after a restart

@@ -117,7 +117,7 @@ impl Fault {
             EngineError::NotFound { .. } => Code::NotFound,
             EngineError::NoSecret(_) => Code::SecretNotFound,
             EngineError::SecretExists(_) => Code::SecretAlreadyExists,
-            EngineError::Conflict(_) => Code::Conflict,
+            EngineError::Conflict { .. } => Code::Conflict,
             EngineError::Invalid { .. }
             | EngineError::Ambiguous { .. }
             | EngineError::NoKey
@@ -189,10 +189,7 @@ impl Fault {
 fn engine_response(error: &EngineError, state: &State, reached: &Reached, request_id: &str) -> Response<Body> {
     let plain = |code, details: &str| respond(code, ErrorBody::new(code, shortened(&error.to_string()), details));
     match error {
-        EngineError::Invalid { field, message } => {
-            let details = shortened(&format!("{field}: {message}"));
-            respond(Code::InvalidRequest, ErrorBody::new(Code::InvalidRequest, "the request is not valid", details))
-        }
+        EngineError::Invalid { field, .. } => plain(Code::InvalidRequest, &format!("correct {} and send it again", shortened(field))),
         EngineError::NotFound { .. } => plain(Code::NotFound, "it does not exist, or is not yours to see"),
         EngineError::Ambiguous { candidates, .. } => plain(Code::Conflict, &candidates.join(", ")),
         EngineError::NoKey => challenged(plain(Code::Unauthorized, "send the key in the header X-API-Key; `runvoy configure` stores one")),
@@ -228,7 +225,7 @@ fn engine_response(error: &EngineError, state: &State, reached: &Reached, reques
             respond(Code::LockHeld, body)
         }
         EngineError::Ended(_) => plain(Code::InvalidRequest, "nothing was changed"),
-        EngineError::Conflict(_) => plain(Code::Conflict, ""),
+        EngineError::Conflict { advice, .. } => plain(Code::Conflict, advice),
         EngineError::RefusedTooOften(wait) => too_often(*wait, &error.to_string()),
         EngineError::Overloaded => later(plain(Code::RateLimited, "try again in a second")),
         EngineError::NoSpace => {

@@ -183,7 +183,7 @@ fn engine_status(error: &EngineError, request_id: &str) -> ConnectError {
         }
         EngineError::Forbidden { .. } | EngineError::RoleChanged { .. } | EngineError::Denied { .. } => plain(ErrorCode::PermissionDenied),
         EngineError::SecretExists(_) | EngineError::ShownOnce(_) => plain(ErrorCode::AlreadyExists),
-        EngineError::LockHeld(_) | EngineError::Ended(_) | EngineError::Conflict(_) => plain(ErrorCode::FailedPrecondition),
+        EngineError::LockHeld(_) | EngineError::Ended(_) | EngineError::Conflict { .. } => plain(ErrorCode::FailedPrecondition),
         EngineError::RefusedTooOften(wait) => later(plain(ErrorCode::ResourceExhausted), *wait),
         EngineError::Overloaded => plain(ErrorCode::ResourceExhausted),
         EngineError::NoSpace => {

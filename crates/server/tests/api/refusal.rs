@@ -33,7 +33,7 @@ async fn a_wrong_field_is_named() {
     ] {
         let answer = run(&app, &body).await;
         assert_eq!(answer.code(), (400, "INVALID_REQUEST".into()), "{body}");
-        assert!(answer.json()["details"].as_str().expect("text").contains(field), "{body}: {}", answer.text());
+        assert!(answer.json()["error"].as_str().expect("text").contains(field), "{body}: {}", answer.text());
     }
     for (query, field) in [
         ("limit=x", "limit"),
@@ -45,7 +45,7 @@ async fn a_wrong_field_is_named() {
     ] {
         let answer = app.get(&format!("/api/v1/executions?{query}")).admin().send().await;
         assert_eq!(answer.code(), (400, "INVALID_REQUEST".into()), "{query}");
-        assert!(answer.json()["details"].as_str().expect("text").starts_with(field), "{query}: {}", answer.text());
+        assert!(answer.json()["error"].as_str().expect("text").starts_with(field), "{query}: {}", answer.text());
     }
 }
 
