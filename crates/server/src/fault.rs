@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use http::{HeaderValue, Response, StatusCode, header};
 use runvoy_engine::EngineError;
+use runvoy_ports::trouble::Trouble;
 use runvoy_wire::{Code, ErrorBody, LockHeld};
 
 use crate::address::Reached;
@@ -53,6 +54,8 @@ impl From<Full> for Fault {
     }
 }
 
+/// What a throttled store comes to.
+pub(crate) const THROTTLED: &str = "the store takes no more requests now";
 /// Longer words of a client are not repeated in full.
 const MOST_ECHOED_CHARS: usize = 400;
 
@@ -230,11 +233,15 @@ fn engine_response(error: &EngineError, state: &State, reached: &Reached, reques
         EngineError::Overloaded => later(plain(Code::RateLimited, "try again in a second")),
         EngineError::NoSpace => {
             tracing::error!(request_id, "no space left");
-            plain(Code::ServiceUnavailable, "nothing was written; an admin has to free disk space")
+            later(plain(Code::ServiceUnavailable, "nothing was written; an admin has to free disk space"))
         }
         EngineError::Unavailable(source) => {
             tracing::error!(request_id, error = %chain(source.as_ref()), "the store failed");
-            plain(Code::DatabaseError, "try again; the same Idempotency-Key makes that safe")
+            let details = "try again; the same Idempotency-Key makes that safe";
+            later(match Trouble::of(source.as_ref()) {
+                Some(Trouble::Throttled) => respond(Code::RateLimited, ErrorBody::new(Code::RateLimited, THROTTLED, details)),
+                Some(Trouble::Faulty) | None => plain(Code::DatabaseError, details),
+            })
         }
         EngineError::Internal(what) => {
             tracing::error!(request_id, error = what, "internal error");

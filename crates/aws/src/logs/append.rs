@@ -50,7 +50,7 @@ impl Core {
             };
             match self.write(id, &head, &plan).await {
                 Ok(()) => {}
-                Err(Fault::Conflict) if round < ROUNDS => {
+                Err(Fault::Conflict | Fault::Busy(_)) if round < ROUNDS => {
                     round += 1;
                     pause(round).await;
                     continue;
