@@ -108,7 +108,7 @@ journey('a lock that is held is told with its holder, and can be waited for', ()
   await page.getByRole('button', { name: 'Wait in line instead' }).click();
   await page.getByRole('button', { name: 'Run', exact: true }).click();
   await page.getByRole('heading', { name: /Pending/ }).waitFor();
-  await page.getByText(/which another execution holds/).first().waitFor();
+  await page.getByText(/lock production, held by admin@localhost/).first().waitFor();
   await w.server.api(`/executions/${holder}/kill`, {});
   await page.getByText('mine now', { exact: true }).waitFor();
 });

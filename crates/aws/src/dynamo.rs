@@ -7,6 +7,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, KeysAndAttributes, Select, TransactWriteItem, WriteRequest};
 use runvoy_model::hex::hex;
+use runvoy_ports::trouble::Trouble;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::clients::Clients;
@@ -316,7 +317,8 @@ impl Dynamo {
         self.ask(request.send()).await.map(drop)
     }
 
-    /// Writes all of these or none. `Conflict` where a condition does not hold or another writer is at the same items.
+    /// Writes all of these or none. `Conflict` where a condition does not hold or another writer is at the same items, `Busy` where a partition has no
+    /// room for more writes now.
     pub async fn transact(&self, writes: Vec<TransactWriteItem>) -> Result<(), Fault> {
         if writes.len() > MOST_KEYS {
             let message = format!("{} items in one step, {MOST_KEYS} are the most", writes.len());
@@ -361,8 +363,8 @@ pub(crate) fn fill_random(bytes: &mut [u8]) -> Result<(), Fault> {
 }
 
 fn throttled() -> Fault {
-    let source = std::io::Error::other("items were left unprocessed again and again");
-    Fault::Unavailable { service: SERVICE, code: "UnprocessedKeys".to_owned(), source: Box::new(source) }
+    let source = Trouble::Throttled.mark("items were left unprocessed again and again");
+    Fault::Unavailable { service: SERVICE, code: "UnprocessedKeys".to_owned(), source }
 }
 
 /// Waits a little, longer each time, and never as long as the next one.

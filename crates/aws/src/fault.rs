@@ -4,6 +4,7 @@ use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use runvoy_ports::log::LogError;
 use runvoy_ports::store::StoreError;
+use runvoy_ports::trouble::Trouble;
 
 /// What went wrong between here and AWS.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +12,9 @@ pub enum Fault {
     /// Something that was looked at has changed since: look again, decide again.
     #[error("another writer was faster")]
     Conflict,
+    /// A busy partition cancelled a transaction, which the SDK does not send again: look again, a little later.
+    #[error("DynamoDB is busy")]
+    Busy(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// AWS cannot answer now, or its answer was lost.
     #[error("{service} cannot be reached or does not answer ({code})")]
     Unavailable {
@@ -40,22 +44,35 @@ pub enum Fault {
     Foreign(String),
 }
 
-/// Codes that say: not now.
-const PASSING: [&str; 13] = [
+/// Codes that say: too many requests.
+const THROTTLED: [&str; 9] = [
     "ThrottlingException",
     "ThrottlingError",
     "Throttling",
     "RequestThrottled",
     "RequestLimitExceeded",
+    "TooManyRequestsException",
     "ProvisionedThroughputExceededException",
     "ProvisionedThroughputExceeded",
-    "TransactionInProgressException",
-    "InternalServerError",
-    "InternalFailure",
-    "ServiceUnavailable",
     "SlowDown",
-    "OperationAbortedException",
 ];
+
+/// Codes that say: AWS failed inside.
+const FAULTY: [&str; 3] = ["InternalServerError", "InternalFailure", "InternalError"];
+
+/// Other codes that say: not now.
+const PASSING: [&str; 3] = ["TransactionInProgressException", "ServiceUnavailable", "OperationAbortedException"];
+
+/// What a code says of the part of AWS that gave it.
+fn trouble_of(code: &str) -> Option<Trouble> {
+    if THROTTLED.contains(&code) {
+        Some(Trouble::Throttled)
+    } else if FAULTY.contains(&code) {
+        Some(Trouble::Faulty)
+    } else {
+        None
+    }
+}
 
 /// Where a text ceases to be what it should be. What stands there is not said: it may be somebody's value, and this is told to many.
 pub(crate) fn spot(error: &serde_json::Error) -> String {
@@ -78,11 +95,17 @@ impl Fault {
         let code = error.code().map(str::to_owned);
         match code {
             Some(code) if code == "ConditionalCheckFailedException" || code == "TransactionConflictException" => Self::Conflict,
-            Some(code) if !PASSING.contains(&code.as_str()) => {
+            Some(code) if trouble_of(&code).is_none() && !PASSING.contains(&code.as_str()) => {
                 let message = error.message().unwrap_or("no message").to_owned();
                 Self::Refused { service, code, message }
             }
-            code => Self::Unavailable { service, code: code.unwrap_or_else(|| "no answer".to_owned()), source: Box::new(error) },
+            code => {
+                let source: Box<dyn std::error::Error + Send + Sync> = match code.as_deref().and_then(trouble_of) {
+                    Some(trouble) => trouble.mark(error),
+                    None => Box::new(error),
+                };
+                Self::Unavailable { service, code: code.unwrap_or_else(|| "no answer".to_owned()), source }
+            }
         }
     }
 
@@ -99,10 +122,11 @@ impl Fault {
                 let message = reasons.filter_map(|reason| reason.message()).collect::<Vec<_>>().join("; ");
                 return Self::Refused { service: "DynamoDB", code: codes.join(" "), message };
             }
-            // A busy partition cancels a transaction too, and the SDK does not send that again: whoever made it looks again, a little later.
-            let is_busy = said("ThrottlingError") || said("ProvisionedThroughputExceeded");
-            if said("ConditionalCheckFailed") || said("TransactionConflict") || is_busy || codes.is_empty() {
+            if said("ConditionalCheckFailed") || said("TransactionConflict") || codes.is_empty() {
                 return Self::Conflict;
+            }
+            if said("ThrottlingError") || said("ProvisionedThroughputExceeded") {
+                return Self::Busy(Trouble::Throttled.mark(error));
             }
             return Self::Unavailable { service: "DynamoDB", code: codes.join(" "), source: Box::new(error) };
         }
@@ -145,6 +169,41 @@ mod tests {
     use runvoy_model::spec::Spec;
 
     use super::*;
+
+    /// What a call to S3 that was refused with this code comes to.
+    fn refused(code: &str) -> Fault {
+        use aws_sdk_s3::operation::get_object::GetObjectError;
+        use aws_smithy_types::error::ErrorMetadata;
+        let error = GetObjectError::generic(ErrorMetadata::builder().code(code).build());
+        Fault::of("S3", SdkError::service_error(error, ()))
+    }
+
+    #[test]
+    fn throttling_and_internal_faults_are_told_apart() {
+        for (codes, expected) in [(&THROTTLED[..], Some(Trouble::Throttled)), (&FAULTY[..], Some(Trouble::Faulty)), (&PASSING[..], None)] {
+            for code in codes {
+                let error = StoreError::from(refused(code));
+                assert!(matches!(error, StoreError::Unavailable(_)), "{code}");
+                assert_eq!(Trouble::of(&error), expected, "{code}");
+            }
+        }
+        assert!(matches!(refused("AccessDenied"), Fault::Refused { .. }));
+    }
+
+    #[test]
+    fn a_transaction_that_a_busy_partition_cancels_is_throttled() {
+        use aws_sdk_dynamodb::types::CancellationReason;
+        use aws_sdk_dynamodb::types::error::TransactionCanceledException;
+        let cancelled = |codes: &[&str]| {
+            let reasons = codes.iter().map(|code| CancellationReason::builder().code(*code).build()).collect();
+            let error = TransactionCanceledException::builder().set_cancellation_reasons(Some(reasons)).build();
+            Fault::of_transaction(SdkError::service_error(TransactWriteItemsError::TransactionCanceledException(error), ()))
+        };
+        let busy = cancelled(&["None", "ThrottlingError"]);
+        assert!(matches!(busy, Fault::Busy(_)), "{busy:?}");
+        assert_eq!(Trouble::of(&StoreError::from(busy)), Some(Trouble::Throttled));
+        assert!(matches!(cancelled(&["ThrottlingError", "ConditionalCheckFailed"]), Fault::Conflict));
+    }
 
     #[test]
     fn what_cannot_be_read_is_told_without_its_values() {

@@ -83,7 +83,7 @@ impl DynamoStore {
         let (mut tried, mut round) = (None, 0);
         let taken = loop {
             match self.try_take(step, command, &mut tried).await {
-                Err(Fault::Conflict) if round < ROUNDS => pause(round.min(4)).await,
+                Err(Fault::Conflict | Fault::Busy(_)) if round < ROUNDS => pause(round.min(4)).await,
                 taken => break taken,
             }
             round += 1;
@@ -119,9 +119,9 @@ impl DynamoStore {
         writes.seal(&self.audit_key, &mut answer);
         let committed = self.commit(step, command, &desk, &writes).await;
         drop(turn);
-        if let Err(Fault::Conflict) = committed {
+        if let Err(fault @ (Fault::Conflict | Fault::Busy(_))) = committed {
             *tried = Some(writes);
-            return Err(Fault::Conflict);
+            return Err(fault);
         }
         // Also where no answer came: it may have been done.
         *tried = None;

@@ -201,14 +201,10 @@ impl From<ClientError> for Failure {
             (_, Some(refusal)) => {
                 let details = Some(refusal.details.clone()).filter(|details| !details.is_empty());
                 let details = details.filter(|_| !matches!(error, ClientError::LockHeld { .. }));
-                match details {
-                    // The server says what to do itself, and knows better.
-                    Some(step) if is_step(&step) => failure.told.next.push(step),
-                    why => {
-                        failure.told.why.extend(why);
-                        failure.told.next.extend(advice(&refusal.code).map(str::to_owned));
-                    }
-                }
+                let (why, step) = details.as_deref().map_or((None, None), why_and_step);
+                failure.told.why.extend(why.map(str::to_owned));
+                // The server says what to do itself, and knows better.
+                failure.told.next.extend(step.or_else(|| advice(&refusal.code)).map(str::to_owned));
                 failure.told.code = Some(refusal.code.clone());
                 failure.told.request_id = Some(refusal.request_id.clone());
             }
@@ -225,9 +221,15 @@ impl From<ClientError> for Failure {
     }
 }
 
-/// Whether the details of a refusal are a next step, and no reason.
-fn is_step(details: &str) -> bool {
-    ["ask an admin", "try again"].iter().any(|beginning| details.starts_with(beginning)) || details.contains("`runvoy access explain`")
+/// The reason and the next step in the details of a refusal.
+fn why_and_step(details: &str) -> (Option<&str>, Option<&str>) {
+    const NOTHING_CHANGED: &str = "nothing was changed";
+    if let Some(step) = details.strip_prefix(NOTHING_CHANGED).and_then(|rest| rest.strip_prefix("; ")) {
+        return (Some(NOTHING_CHANGED), Some(step));
+    }
+    let is_step = ["ask an admin", "try again", "correct "].iter().any(|beginning| details.starts_with(beginning))
+        || details.contains("`runvoy access explain`");
+    if is_step { (None, Some(details)) } else { (Some(details), None) }
 }
 
 /// What to do about a code that is not explained by its error alone.
@@ -292,6 +294,17 @@ mod tests {
         error: too many requests at once
           next: try again in a second
           code RATE_LIMITED · request id r1
+        ");
+        insta::assert_snapshot!(refused(Code::Conflict, "user ana@example.com exists already", "nothing was changed; choose another name"), @r"
+        error: user ana@example.com exists already
+          why: nothing was changed
+          next: choose another name
+          code CONFLICT · request id r1
+        ");
+        insta::assert_snapshot!(refused(Code::InvalidRequest, "timeout: must be at least 1", "correct timeout and send it again"), @r"
+        error: timeout: must be at least 1
+          next: correct timeout and send it again
+          code INVALID_REQUEST · request id r1
         ");
         assert!(refused(Code::Forbidden, "no", "").contains("next: ask an admin; `runvoy whoami` shows your role"));
     }

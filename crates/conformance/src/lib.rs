@@ -298,6 +298,7 @@ macro_rules! log_store_conformance {
             an_append_of_nothing_tells_how_far_it_is,
             a_gap_is_told,
             an_empty_append_writes_nothing,
+            times_never_go_back,
             bytes_come_back_exactly,
             two_logs_never_mix,
             a_log_survives_a_reopen_and_goes_on,

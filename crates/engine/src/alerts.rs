@@ -90,7 +90,7 @@ impl Engine {
     pub async fn test_alert(&self, caller: &Caller) -> Result<String, EngineError> {
         caller.may(Action::Diagnose)?;
         let Some(alerter) = self.alerts.alerter.get() else {
-            return Err(EngineError::Conflict("no alerts are configured: set alerts.slack_webhook_url".into()));
+            return Err(EngineError::conflict("no alerts are configured: set alerts.slack_webhook_url", "no message was sent"));
         };
         self.ports.store.change(self.user_step(caller, "alerts.test"), Change::NoteCall(caller.email.clone()), None).await?;
         let notice = Notice {
@@ -101,7 +101,9 @@ impl Engine {
         };
         let told = tell(&**alerter, &notice).await;
         self.alerts.note(self.now(), &told);
-        told.map_err(|error| EngineError::Conflict(format!("the message was not taken: {error}")))?;
+        told.map_err(|error| {
+            EngineError::conflict(format!("the message was not taken: {error}"), "check alerts.slack_webhook_url, and try again")
+        })?;
         Ok(alerter.place().to_owned())
     }
 }

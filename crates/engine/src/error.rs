@@ -10,6 +10,9 @@ use runvoy_ports::seal::SealKeysError;
 use runvoy_ports::signing::SigningKeysError;
 use runvoy_ports::store::StoreError;
 
+/// The advice of a clash whose message says everything else.
+pub(crate) const NOTHING_CHANGED: &str = "nothing was changed";
+
 /// Why something could not be done.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -85,8 +88,13 @@ pub enum EngineError {
     #[error("the execution has already ended: {}", .0.as_str())]
     Ended(Status),
     /// It clashes with what is there.
-    #[error("{0}")]
-    Conflict(String),
+    #[error("{message}")]
+    Conflict {
+        /// What clashes, and why.
+        message: String,
+        /// What to do about it.
+        advice: &'static str,
+    },
     /// It would change more than it says, and has to be confirmed.
     #[error("{what}: {remedy}")]
     Unconfirmed {
@@ -118,6 +126,11 @@ impl EngineError {
         Self::Invalid { field: field.into(), message: message.into() }
     }
 
+    /// A clash with what is there, and what to do about it.
+    pub fn conflict(message: impl Into<String>, advice: &'static str) -> Self {
+        Self::Conflict { message: message.into(), advice }
+    }
+
     /// No such execution, or not the caller's: both look the same.
     pub fn no_execution(id: impl std::fmt::Display) -> Self {
         Self::NotFound { what: format!("execution {id}") }
@@ -138,7 +151,7 @@ impl From<StoreError> for EngineError {
 impl From<Refusal> for EngineError {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::NotFound => Self::NotFound { what: "it was".into() },
+            Refusal::NotFound => Self::NotFound { what: "the execution, job or lock".into() },
             Refusal::LockHeld(held) => Self::LockHeld(held),
             Refusal::Ended(status) => Self::Ended(status),
             Refusal::Missing(Kind::Secret, name) => Self::NoSecret(name),
@@ -156,7 +169,7 @@ impl From<Refusal> for EngineError {
             | Refusal::Claimed
             | Refusal::TooMany(_)
             | Refusal::JobClosed(..)
-            | Refusal::Stale(..) => Self::Conflict(refusal.to_string()),
+            | Refusal::Stale(..) => Self::conflict(refusal.to_string(), refusal.advice()),
         }
     }
 }
@@ -179,8 +192,62 @@ impl From<LogError> for EngineError {
             LogError::NoSpace => Self::NoSpace,
             LogError::Storage(source) => Self::Unavailable(source),
             LogError::Pattern(message) => Self::invalid("q", message),
-            LogError::Gap { .. } | LogError::Full { .. } => Self::Conflict(error.to_string()),
+            LogError::Gap { .. } | LogError::Full { .. } => Self::conflict(error.to_string(), "nothing was written"),
             LogError::Damaged { .. } => Self::Internal(error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use runvoy_model::change::Made;
+    use runvoy_model::id::{ExecutionId, JobId};
+    use runvoy_model::job::JobStatus;
+    use runvoy_model::lock::Holder;
+    use runvoy_model::name::Name;
+    use runvoy_model::role::Role;
+    use runvoy_model::time::UnixMs;
+
+    use super::*;
+
+    fn every_refusal() -> Vec<Refusal> {
+        let execution = ExecutionId::from_bytes([1; 16]);
+        let holder = Holder { execution, held_by: "ana@example.com".into(), since: UnixMs(0) };
+        let name = Name::new("prod").expect("a name");
+        let all = vec![
+            Refusal::NotFound,
+            Refusal::Lapsed,
+            Refusal::Ended(Status::Failed),
+            Refusal::NotDead(execution, Status::Failed),
+            Refusal::LockHeld(Box::new(LockHeld { name, holder })),
+            Refusal::KeyReused(Made::Execution(execution)),
+            Refusal::Exists(execution),
+            Refusal::Taken(Kind::User, "ana@example.com".into()),
+            Refusal::Missing(Kind::User, "ana@example.com".into()),
+            Refusal::LastAdmin("ana@example.com".into()),
+            Refusal::Claimed,
+            Refusal::TooMany("there are 100 keys".into()),
+            Refusal::JobClosed(JobId::from_bytes([1; 16]), JobStatus::Completed),
+            Refusal::Stale(Kind::Secret, "db".into()),
+            Refusal::Revoked,
+            Refusal::NotAllowed(Role::Viewer),
+            Refusal::RoleChanged(Role::Viewer),
+        ];
+        let kinds: std::collections::HashSet<_> = all.iter().map(std::mem::discriminant).collect();
+        assert_eq!(kinds.len(), all.len(), "each once");
+        all
+    }
+
+    #[test]
+    fn every_refusal_says_what_happened_and_what_to_do() {
+        for refusal in every_refusal() {
+            let advice = refusal.advice();
+            assert!(advice.starts_with("nothing was changed; "), "{refusal:?}: {advice}");
+            let error = EngineError::from(refusal.clone());
+            assert!(error.to_string().contains(' '), "{refusal:?}: {error}");
+            if let EngineError::Conflict { advice: told, .. } = error {
+                assert_eq!(told, advice);
+            }
         }
     }
 }

@@ -102,7 +102,10 @@ impl Engine {
         }
         let earlier = self.execution(caller, id).await?;
         if earlier.spec.is_lost() {
-            return Err(EngineError::Conflict("what it ran cannot be read any more: submit it again".into()));
+            return Err(EngineError::conflict(
+                format!("what execution {} ran cannot be read any more: submit it again", earlier.id),
+                "nothing was started",
+            ));
         }
         let plan = self.plan_again(caller, earlier.spec).await?;
         self.submit_plan(caller, plan, key, ("executions.rerun", Some(earlier.id.to_string()))).await

@@ -43,8 +43,10 @@ impl Engine {
     /// How one execution is, now.
     pub async fn health_of(&self, caller: &Caller, id: &str) -> Result<TaskHealth, EngineError> {
         let execution = self.execution(caller, id).await?;
-        TaskHealth::of(&execution, self.now(), self.config.health.thresholds)
-            .ok_or_else(|| EngineError::Conflict(format!("execution {} does not run: it is {}", execution.id, execution.status.as_str())))
+        TaskHealth::of(&execution, self.now(), self.config.health.thresholds).ok_or_else(|| {
+            let message = format!("execution {} does not run: it is {}", execution.id, execution.status.as_str());
+            EngineError::conflict(message, "only what runs has a health; its status and log say how it ended")
+        })
     }
 
     /// Shows each one that runs, and how it is. Only a page of them is in memory at a time.

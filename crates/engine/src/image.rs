@@ -96,7 +96,10 @@ impl Engine {
     pub async fn unregister_images(&self, caller: &Caller, text: &str) -> Result<Vec<Image>, EngineError> {
         caller.may(Action::ManageImages)?;
         if text == LOCAL_IMAGE {
-            return Err(EngineError::Conflict("image local is built in and cannot be unregistered".into()));
+            return Err(EngineError::conflict(
+                "image local is built in and cannot be unregistered",
+                "nothing was changed; make another image the default instead",
+            ));
         }
         let mut gone = Vec::new();
         for image in self.images_named(text).await? {

@@ -24,7 +24,7 @@ use runvoy_ports::store::EventQuery;
 pub use self::request::{JobRequest, TaskRequest};
 use crate::Engine;
 use crate::access::Caller;
-use crate::error::EngineError;
+use crate::error::{EngineError, NOTHING_CHANGED};
 use crate::repeat::submit_key;
 use crate::subject::Subject;
 
@@ -151,7 +151,7 @@ impl Engine {
         };
         match opened.await {
             // The same request may have come twice at once: then this one is its repeat.
-            Err(error @ EngineError::Conflict(_)) => self.moved_before(key.as_ref()).await?.ok_or(error),
+            Err(error @ EngineError::Conflict { .. }) => self.moved_before(key.as_ref()).await?.ok_or(error),
             opened => {
                 self.moved();
                 opened
@@ -357,5 +357,6 @@ fn digest_of(nodes: &[Node]) -> Option<[u8; 32]> {
 
 /// Tasks that were opened join the graph part by part; until all have, others must wait.
 fn still_opening(id: JobId) -> EngineError {
-    EngineError::Conflict(format!("the tasks of job {id} that were added last are still being looked at: try again in a moment"))
+    let message = format!("the tasks of job {id} that were added last are still being looked at: try again in a moment");
+    EngineError::conflict(message, NOTHING_CHANGED)
 }

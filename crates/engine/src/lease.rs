@@ -184,10 +184,11 @@ impl Engine {
         }
     }
 
-    /// Publishes records of an attempt; returns the next sequence expected. What comes after the lease lapsed is taken for a day, and marked.
+    /// Publishes records of an attempt; returns the next sequence expected. What comes after the lease lapsed is taken for a day, and marked. No record is
+    /// from a time to come: a worker whose clock is ahead would hold up the times of all that follows.
     pub async fn append(&self, fence: Fence, first_seq: u64, block: Block, late: bool) -> Result<u64, LeaseError> {
         let (lines, bytes) = (u64::from(block.count), block.data.len() as u64);
-        let append = Append { attempt: fence.attempt, first_seq: Some(first_seq), late, block };
+        let append = Append { attempt: fence.attempt, first_seq: Some(first_seq), late, block: block.not_after(self.now()) };
         let appended = self.ports.logs.append(fence.execution, append).await.map_err(log_error)?;
         metrics::counter!("runvoy_log_lines_total").increment(lines);
         metrics::counter!("runvoy_log_bytes_total").increment(bytes);

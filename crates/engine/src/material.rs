@@ -58,7 +58,10 @@ impl Engine {
     /// it does not start.
     async fn open_for(&self, execution: &Execution, name: &Name) -> Result<Material, EngineError> {
         let record = self.ports.records.record(Kind::Secret, name.as_str()).await?;
-        let missing = || EngineError::Conflict(format!("secret {name} is gone, or may no longer be used by {}", execution.created_by));
+        let missing = || {
+            let message = format!("secret {name} is gone, or may no longer be used by {}", execution.created_by);
+            EngineError::conflict(message, "ask an admin for the secret")
+        };
         let secret = record.as_ref().and_then(Record::secret).ok_or_else(missing)?;
         let (role, groups) = self.standing_of(&execution.created_by).await?.ok_or_else(missing)?;
         if reach(role, Action::Run) == Reach::None {

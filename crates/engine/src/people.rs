@@ -1,7 +1,6 @@
 //! People as admins manage them: who there is, who is invited, what they are, whose rights end and what becomes of their work.
 
 use runvoy_model::change::{Change, Invitation, InvitedBy, NewUser};
-use runvoy_model::command::Refusal;
 use runvoy_model::hex::hex;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::job::JobStatus;
@@ -138,17 +137,12 @@ impl Engine {
         Ok(Invited { account: self.account(user).await?, token })
     }
 
-    /// Ends somebody's rights, and says what becomes of their open executions: they go on, or are killed one by one. Asking again with
-    /// `kill` ends what went on the first time.
+    /// Ends a user's rights, and says what becomes of their open executions: they go on, or are killed one by one. Asking again changes nothing, and
+    /// with `kill` ends what went on the first time.
     pub async fn revoke_user(&self, caller: &Caller, email: &str, kill: bool) -> Result<RevokedUser, EngineError> {
         caller.may(Action::ManageUsers)?;
         let email = checked_email(email).map_err(|error| EngineError::invalid("email", error.to_string()))?;
-        let revoked = self.ports.store.change(self.user_step(caller, "users.revoke"), Change::RevokeUser(email.clone()), None).await;
-        match revoked {
-            Ok(_) => {}
-            Err(StoreError::Refused(Refusal::Missing(..))) if kill && self.is_revoked(&email).await? => {}
-            Err(error) => return Err(error.into()),
-        }
+        self.ports.store.change(self.user_step(caller, "users.revoke"), Change::RevokeUser(email.clone()), None).await?;
         // Jobs first: a task that is killed must not make room for the next.
         let (open_jobs, cancelled_jobs) = self.end_jobs(caller, &email, kill).await?;
         let open = self.open_executions(&email).await?;
@@ -235,10 +229,6 @@ impl Engine {
         Ok(())
     }
 
-    async fn is_revoked(&self, email: &str) -> Result<bool, EngineError> {
-        Ok(self.person(email).await?.is_some_and(|person| person.user.revoked_at.is_some()))
-    }
-
     /// The executions that somebody submitted and that have not ended.
     async fn open_executions(&self, email: &str) -> Result<Vec<ExecutionId>, EngineError> {
         let statuses: Vec<Status> = Status::ALL.into_iter().filter(|status| !status.is_terminal()).collect();
@@ -269,7 +259,8 @@ impl Engine {
         let mut uses = uses.into_iter();
         let mut accounts = Vec::with_capacity(users.len());
         for user in users {
-            let key_uses = uses.by_ref().take(user.keys.len()).collect();
+            // Uses are kept to the minute, which may have begun before the key was made.
+            let key_uses = user.keys.iter().zip(uses.by_ref()).map(|(key, used)| used.map(|at| at.max(key.created_at))).collect();
             let groups = self.groups_of(&user.email).await?;
             accounts.push(Account { user, groups, key_uses });
         }

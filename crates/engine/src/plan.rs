@@ -168,7 +168,7 @@ impl Engine {
                 Some(playbook) if !playbook.grants(secret) => {
                     let Playbook { name: playbook, .. } = playbook;
                     let message = format!("secret {name} is not what it was when playbook {playbook} was pushed: an admin pushes it again");
-                    return Err(EngineError::Conflict(message));
+                    return Err(EngineError::conflict(message, "nothing was started"));
                 }
                 None if !secret.allows(caller.secret_user(), SecretUse::Inject) => return Err(missing()),
                 Some(_) | None => {}

@@ -214,7 +214,7 @@ impl Engine {
             Err(
                 error @ (EngineError::Invalid { .. }
                 | EngineError::NotFound { .. }
-                | EngineError::Conflict(_)
+                | EngineError::Conflict { .. }
                 | EngineError::Denied { .. }
                 | EngineError::Forbidden { .. }),
             ) => round.refuse(execution.id, error.to_string()),

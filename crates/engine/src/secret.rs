@@ -194,7 +194,7 @@ impl Engine {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(EngineError::Conflict(format!("secret {} keeps changing: rotate again", secret.name)))
+        Err(EngineError::conflict(format!("secret {} keeps changing: rotate again", secret.name), "this secret has the key that it had"))
     }
 
     /// A secret that the caller may know of. Anything else is not there.

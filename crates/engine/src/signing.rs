@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 
 use crate::Engine;
 use crate::access::Caller;
-use crate::error::EngineError;
+use crate::error::{EngineError, NOTHING_CHANGED};
 
 /// Tokens of unknown keys make nobody look more often.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(5);
@@ -125,9 +125,9 @@ impl Engine {
         let name = ring.next_name(self.newest_id_at()).ok_or_else(|| {
             let newest = ring.newest().made_at().0;
             let what = format!("the newest key of task tokens, {newest}, is from a time to come and no other can take its place");
-            EngineError::Conflict(format!(
-                "{what}: set the clock right, or take that key out of the ring and start the server again, which ends the leases it signed"
-            ))
+            let remedy =
+                "set the clock right, or take that key out of the ring and start the server again, which ends the leases it signed";
+            EngineError::conflict(format!("{what}: {remedy}"), NOTHING_CHANGED)
         })?;
         let made = self.ports.signing_keys.make(name).await?;
         self.remember_ring(ring.with(made.clone()));

@@ -1,7 +1,7 @@
 //! The terms of queues: pausing them and limiting them, and what that means for who waits.
 
 use runvoy_model::change::Change;
-use runvoy_model::execution::Execution;
+use runvoy_model::execution::{Execution, LockClaim};
 use runvoy_model::name::Name;
 use runvoy_model::queue::{MOST_PERMITS, MOST_REASON_BYTES, Permit, QueueTerms, QueueUpdate};
 use runvoy_model::record::{Kind, Record};
@@ -25,14 +25,23 @@ pub struct QueueState {
     pub permits: Vec<Permit>,
 }
 
-/// The terms of some queues and what is under way in them, as it was looked at.
+/// What holds up some executions, as it was looked at: the terms of queues with what is under way in them, and who holds which lock.
 #[derive(Debug, Default)]
-pub struct Bars(Vec<(QueueTerms, Vec<Permit>)>);
+pub struct Bars {
+    terms: Vec<(QueueTerms, Vec<Permit>)>,
+    locks: Vec<(Name, String)>,
+}
 
 impl Bars {
-    fn waiting_for(&self, execution: &Execution) -> Option<WaitingFor> {
-        let (terms, permits) = self.0.iter().find(|(terms, _)| terms.name == execution.spec.queue)?;
+    fn by_terms(&self, execution: &Execution) -> Option<WaitingFor> {
+        let (terms, permits) = self.terms.iter().find(|(terms, _)| terms.name == execution.spec.queue)?;
         terms.waiting_for(permits, &execution.created_by)
+    }
+
+    fn by_lock(&self, execution: &Execution) -> Option<WaitingFor> {
+        let wanted = execution.spec.lock.as_ref()?;
+        let (lock, held_by) = self.locks.iter().find(|(lock, _)| lock == wanted)?;
+        Some(WaitingFor { code: WaitCode::Lock, message: format!("lock {lock}, held by {held_by}") })
     }
 }
 
@@ -95,17 +104,18 @@ impl Engine {
     /// The same, behind what was looked at before.
     pub fn waits_behind(&self, bars: &Bars, execution: &Execution) -> Option<WaitingFor> {
         let waiting = self.waiting_for(execution)?;
-        let by_terms = match waiting.code {
-            WaitCode::Lock | WaitCode::Backoff => None,
-            _ => bars.waiting_for(execution),
+        let known = match waiting.code {
+            WaitCode::Lock => bars.by_lock(execution),
+            WaitCode::Backoff => None,
+            _ => bars.by_terms(execution),
         };
-        by_terms.or(Some(waiting))
+        known.or(Some(waiting))
     }
 
-    /// The terms that these wait under, each looked at once. Where they cannot be read, what else is known is told.
+    /// The terms and locks that these wait for, each looked at once. Where they cannot be read, what else is known is told.
     pub async fn bars(&self, executions: &[Execution]) -> Bars {
         self.read_bars(executions).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "the terms of queues cannot be read");
+            tracing::warn!(%error, "what executions wait for cannot be read");
             Bars::default()
         })
     }
@@ -118,8 +128,12 @@ impl Engine {
         }
         for terms in self.all(Kind::Queue).await?.iter().filter_map(Record::queue) {
             if executions.iter().filter(waits).any(|execution| execution.spec.queue == terms.name) {
-                bars.0.push((terms.clone(), self.permits(terms).await?));
+                bars.terms.push((terms.clone(), self.permits(terms).await?));
             }
+        }
+        if executions.iter().any(|execution| matches!(execution.lock, LockClaim::Waiting { .. })) {
+            let held = self.ports.store.locks().await?.into_iter().filter_map(|line| Some((line.lock.name, line.lock.holder?.held_by)));
+            bars.locks = held.collect();
         }
         Ok(bars)
     }

@@ -56,7 +56,7 @@ impl Engine {
             return Ok(());
         }
         let message = format!("commands would run as the server's own user, which can read every user's data: {REMEDY}");
-        Err(EngineError::Conflict(message))
+        Err(EngineError::conflict(message, "nothing was started"))
     }
 
     /// Refuses a second user, or key that may run, on a server that would then run nothing more, unless the caller confirms that.

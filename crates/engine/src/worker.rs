@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::Engine;
 use crate::access::Caller;
-use crate::error::EngineError;
+use crate::error::{EngineError, NOTHING_CHANGED};
 use crate::repeat::submit_key;
 
 /// An account to make.
@@ -62,7 +62,12 @@ impl Engine {
         let accounts: Vec<WorkerAccount> = records.iter().filter_map(Record::worker).cloned().collect();
         let hashes: Vec<[u8; 32]> = accounts.iter().map(|account| *account.key.hash()).collect();
         let uses = self.ports.records.key_uses(&hashes).await?;
-        Ok(accounts.into_iter().zip(uses).map(|(account, last_used)| KnownWorker { account, last_used }).collect())
+        // Uses are kept to the minute, which may have begun before the key was made.
+        let known = |(account, used): (WorkerAccount, Option<UnixMs>)| {
+            let last_used = used.map(|at| at.max(account.keyed_at));
+            KnownWorker { account, last_used }
+        };
+        Ok(accounts.into_iter().zip(uses).map(known).collect())
     }
 
     /// Makes an account with a key that is shown once.
@@ -97,7 +102,10 @@ impl Engine {
         let name = Name::new(name).map_err(|_| no_account(name))?;
         let record = self.ports.records.record(Kind::Worker, name.as_str()).await?;
         if record.as_ref().and_then(Record::worker).is_some_and(|account| account.role != Role::Worker) {
-            return Err(EngineError::Conflict("its role is for a public key: revoke it and import another".to_owned()));
+            return Err(EngineError::conflict(
+                format!("account {name} is for a public key: revoke it and import another"),
+                NOTHING_CHANGED,
+            ));
         }
         let submit = submit_key(caller, idempotency_key, "workers.rotate", &name)?;
         let (api_key, key) = self.new_worker_key();

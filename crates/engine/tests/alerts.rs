@@ -285,7 +285,7 @@ async fn a_system_at_rest_leaves_no_event_and_a_look_changes_nothing() {
     assert!(matches!(hidden, Err(EngineError::NotFound { .. })));
     play.stage.finish(&worker(9, false), &execution, 0).await.expect("ended");
     let ended = play.stage.engine.health_of(&ada, &execution.id.to_string()).await;
-    assert!(matches!(ended, Err(EngineError::Conflict(_))), "{ended:?}");
+    assert!(matches!(ended, Err(EngineError::Conflict { .. })), "{ended:?}");
 }
 
 #[tokio::test]

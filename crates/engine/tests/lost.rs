@@ -119,7 +119,7 @@ async fn what_is_lost_is_not_run_again() {
     let ada = play.stage.admitted(ADA, Role::Admin).await;
     let id = play.submit(outline()).await;
     let refused = play.engine.rerun(&ada, &id.to_string(), None).await;
-    assert!(matches!(&refused, Err(EngineError::Conflict(why)) if why.contains("submit it again")), "{refused:?}");
+    assert!(matches!(&refused, Err(EngineError::Conflict { message: why, .. }) if why.contains("submit it again")), "{refused:?}");
     assert_eq!(play.store.list(ListQuery { limit: 10, ..ListQuery::default() }).await.expect("a list").len(), 1);
 }
 

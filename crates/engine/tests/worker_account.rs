@@ -121,7 +121,7 @@ async fn a_token_stands_for_the_account_of_its_key_whatever_it_claims() {
         assert!(admitted(&stage, &known.token(&bad)).await.is_err(), "{bad}");
     }
     let twice = stage.engine.import_worker(&admin, &request("again", &[]), &known.key.pem()).await;
-    assert!(matches!(twice, Err(EngineError::Conflict(_))), "one key is one account's");
+    assert!(matches!(twice, Err(EngineError::Conflict { .. })), "one key is one account's");
     stage.engine.revoke_worker(&admin, "ci").await.expect("revoked");
     assert!(matches!(admitted(&stage, &known.token(&claims)).await, Err(EngineError::RevokedKey)));
 }
@@ -143,7 +143,7 @@ async fn a_registered_key_that_runs_counts_as_a_user_and_is_given_what_its_role_
     let caller = admitted(&stage, &token).await.expect("it is known");
     assert_eq!((caller.role, caller.queues.as_ref()), (Role::Operator, None));
     let refused = stage.engine.run(&caller, &command("true")).await;
-    assert!(matches!(refused, Err(EngineError::Conflict(_))), "commands of two share a user: {refused:?}");
+    assert!(matches!(refused, Err(EngineError::Conflict { .. })), "commands of two share a user: {refused:?}");
     stage.engine.revoke_worker(&admin, "ci").await.expect("revoked");
     assert!(!stage.engine.has_many_users().await.expect("an answer"));
 }
@@ -201,7 +201,7 @@ async fn a_key_is_shown_once() {
     let asked = WorkerRequest { idempotency_key: Some("k".into()), ..request("one", &[]) };
     stage.engine.create_worker(&admin, &asked).await.expect("made");
     assert!(matches!(stage.engine.create_worker(&admin, &asked).await, Err(EngineError::ShownOnce(_))));
-    assert!(matches!(stage.engine.create_worker(&admin, &request("one", &[])).await, Err(EngineError::Conflict(_))));
+    assert!(matches!(stage.engine.create_worker(&admin, &request("one", &[])).await, Err(EngineError::Conflict { .. })));
     for (bad, queues) in [("", &[][..]), ("a b", &[]), ("two", &["a b"])] {
         assert!(matches!(stage.engine.create_worker(&admin, &request(bad, queues)).await, Err(EngineError::Invalid { .. })), "{bad}");
     }

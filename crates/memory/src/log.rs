@@ -10,7 +10,7 @@ use regex::bytes::Regex;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::log::{Chunk, Record};
 use runvoy_model::time::UnixMs;
-use runvoy_ports::log::{Append, Appended, Extent, Found, LogError, LogStore, Pruned, RawPlace, Search};
+use runvoy_ports::log::{Append, Appended, Extent, Found, LogError, LogStore, Pruned, RawPlace, Search, in_order};
 use runvoy_ports::search::why_not;
 
 /// Hits of a search are collected up to this size, and at least one.
@@ -41,7 +41,7 @@ struct Log {
 }
 
 impl Log {
-    fn append(&mut self, append: Append) -> Result<Appended, LogError> {
+    fn append(&mut self, id: ExecutionId, append: Append) -> Result<Appended, LogError> {
         let expected = self.next_seq.get(&append.attempt).copied().unwrap_or(1);
         let mut block = append.block;
         let mut first_seq = 0;
@@ -53,6 +53,8 @@ impl Log {
             first_seq = expected;
             self.next_seq.insert(append.attempt, expected + u64::from(block.count));
         }
+        let latest = self.chunks.iter().map(|chunk| chunk.block.last_at).max();
+        block = in_order(id, block, latest.unwrap_or(UnixMs(i64::MIN)));
         if block.count > 0 {
             let (count, raw) = (u64::from(block.count), block.raw_len);
             let (first_line, raw_start, late) = (self.count + 1, self.raw_bytes, append.late || self.sealed);
@@ -119,7 +121,7 @@ impl Log {
 #[async_trait]
 impl LogStore for MemoryLogStore {
     async fn append(&self, id: ExecutionId, append: Append) -> Result<Appended, LogError> {
-        self.with(id, |log| log.append(append))
+        self.with(id, |log| log.append(id, append))
     }
 
     async fn sync(&self, id: ExecutionId) -> Result<Extent, LogError> {
@@ -197,7 +199,8 @@ mod tests {
         for _ in 0..40 {
             block.push(Record { at: UnixMs(1), stream: Stream::Stdout, cont: false, eol: true, bytes: &[b'x'; 64 << 10] });
         }
-        log.append(Append { attempt: 1, first_seq: None, late: false, block: block.take() }).expect("appends");
+        log.append(ExecutionId::from_bytes([1; 16]), Append { attempt: 1, first_seq: None, late: false, block: block.take() })
+            .expect("appends");
         let search = |from_line| Search { pattern: "x".into(), regex: false, from_line, limit: 1000, stream: None };
         let first = log.search(&search(1)).expect("searches");
         assert_eq!((first.total, first.hits.len(), first.next_line), (40, 16, Some(17)));

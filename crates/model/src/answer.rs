@@ -127,6 +127,30 @@ pub enum Refusal {
     RoleChanged(Role),
 }
 
+impl Refusal {
+    /// What whoever asked can do about it. A refused step changed nothing.
+    pub const fn advice(&self) -> &'static str {
+        match self {
+            Self::NotFound | Self::Missing(..) => "nothing was changed; check the name, or list what there is",
+            Self::Lapsed => "nothing was changed; another attempt may hold the lease now",
+            Self::Ended(_) => "nothing was changed; run it again with `runvoy rerun`",
+            Self::NotDead(..) => "nothing was changed; `runvoy queues dead` lists what was given up",
+            Self::LockHeld(_) => "nothing was changed; wait for the lock, or ask its holder",
+            Self::KeyReused(_) => "nothing was changed; give every request an idempotency key of its own",
+            Self::Exists(_) => "nothing was changed; look at the one that exists",
+            Self::Taken(..) => "nothing was changed; choose another name, or remove the one that exists",
+            Self::LastAdmin(_) => "nothing was changed; make another admin first",
+            Self::Claimed => "nothing was changed; ask an admin for a new invitation",
+            Self::TooMany(_) => "nothing was changed; remove one that is no longer needed",
+            Self::JobClosed(..) => "nothing was changed; submit another job",
+            Self::Stale(..) => "nothing was changed; look at it again and repeat the change",
+            Self::Revoked => "nothing was changed; ask an admin for a new key",
+            Self::NotAllowed(_) => "nothing was changed; ask an admin for a role that may",
+            Self::RoleChanged(_) => "nothing was changed; send it again, and it is judged by the role that you have now",
+        }
+    }
+}
+
 /// A lock that cannot be had now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockHeld {

@@ -120,6 +120,38 @@ impl Block {
             data: self.data.slice(taken..),
         }
     }
+
+    /// The block with no record before `at` or before the record in front of it: the clock of a writer may have been set back, or be behind that of
+    /// the writer before it.
+    #[must_use]
+    pub fn not_before(&self, at: UnixMs) -> Self {
+        let mut latest = at;
+        self.with_times(move |time| {
+            latest = latest.max(time);
+            latest
+        })
+    }
+
+    /// The block with no record after `at`.
+    #[must_use]
+    pub fn not_after(&self, at: UnixMs) -> Self {
+        self.with_times(move |time| time.min(at))
+    }
+
+    /// The block with other times, told in order. Where none changes the bytes are shared. A block with a malformed record stays as it is, for
+    /// whoever checks it.
+    fn with_times(&self, mut time: impl FnMut(UnixMs) -> UnixMs + Clone) -> Self {
+        let mut looked_at = time.clone();
+        if self.records().flatten().all(|record| looked_at(record.at) == record.at) {
+            return self.clone();
+        }
+        let mut builder = BlockBuilder::default();
+        for record in self.records() {
+            let Ok(record) = record else { return self.clone() };
+            builder.push(Record { at: time(record.at), ..record });
+        }
+        builder.take()
+    }
 }
 
 /// Bytes that are not a block.
@@ -328,6 +360,15 @@ mod tests {
             let back: Vec<Record<'_>> = block.records().map(|r| r.expect("own encoding")).collect();
             prop_assert_eq!(&back, &records);
             prop_assert_eq!(&Block::decode(block.first_at, block.data.clone()).expect("own encoding"), &block);
+            let (earliest, latest) = (UnixMs(-1_000_000), UnixMs(1_000_000));
+            let kept = block.not_after(latest).not_before(earliest);
+            let mut running = earliest;
+            for (record, back) in records.iter().zip(kept.records()) {
+                running = running.max(record.at.min(latest));
+                prop_assert_eq!(back, Ok(Record { at: running, ..*record }));
+            }
+            prop_assert_eq!(&Block::decode(kept.first_at, kept.data.clone()).expect("own encoding"), &kept);
+            prop_assert_eq!(kept.not_before(earliest), kept);
             let skipped = block.skip(cut);
             let rest: Vec<Record<'_>> = skipped.records().map(|r| r.expect("own encoding")).collect();
             prop_assert_eq!(&rest[..], &records[(cut as usize).min(records.len())..]);

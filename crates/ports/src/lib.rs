@@ -17,3 +17,4 @@ pub mod search;
 pub mod signing;
 pub mod store;
 pub mod trail;
+pub mod trouble;

@@ -71,6 +71,12 @@ pub fn most_bytes(limit_bytes: u64, attempt: u32, block: &Block) -> u64 {
     }
 }
 
+/// New records of a log as they are kept: log times never go back, neither between writers whose clocks differ nor where a clock is set back. `latest` is
+/// the latest time that the log has. Job events keep their own times: a repeat is compared with what stands there.
+pub fn in_order(id: ExecutionId, block: Block, latest: UnixMs) -> Block {
+    if id.is_event_log() { block } else { block.not_before(latest) }
+}
+
 /// Where a log stands after an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appended {
@@ -143,7 +149,7 @@ pub struct Pruned {
 #[async_trait]
 pub trait LogStore: Send + Sync {
     /// Appends records. What the log already has of this attempt is dropped (a repeat after a lost answer writes
-    /// nothing), a hole is refused with [`LogError::Gap`]. Readers see the records when this returns; they are on
+    /// nothing), a hole is refused with [`LogError::Gap`]. The times of what is new are those of [`in_order`]. Readers see the records when this returns; they are on
     /// stable storage only after [`LogStore::sync`].
     async fn append(&self, id: ExecutionId, append: Append) -> Result<Appended, LogError>;
 

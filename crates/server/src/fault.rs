@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use http::{HeaderValue, Response, StatusCode, header};
 use runvoy_engine::EngineError;
+use runvoy_ports::trouble::Trouble;
 use runvoy_wire::{Code, ErrorBody, LockHeld};
 
 use crate::address::Reached;
@@ -53,6 +54,8 @@ impl From<Full> for Fault {
     }
 }
 
+/// What a throttled store comes to.
+pub(crate) const THROTTLED: &str = "the store takes no more requests now";
 /// Longer words of a client are not repeated in full.
 const MOST_ECHOED_CHARS: usize = 400;
 
@@ -117,7 +120,7 @@ impl Fault {
             EngineError::NotFound { .. } => Code::NotFound,
             EngineError::NoSecret(_) => Code::SecretNotFound,
             EngineError::SecretExists(_) => Code::SecretAlreadyExists,
-            EngineError::Conflict(_) | EngineError::Unconfirmed { .. } => Code::Conflict,
+            EngineError::Conflict { .. } | EngineError::Unconfirmed { .. } => Code::Conflict,
             EngineError::Invalid { .. }
             | EngineError::Ambiguous { .. }
             | EngineError::NoKey
@@ -189,10 +192,7 @@ impl Fault {
 fn engine_response(error: &EngineError, state: &State, reached: &Reached, request_id: &str) -> Response<Body> {
     let plain = |code, details: &str| respond(code, ErrorBody::new(code, shortened(&error.to_string()), details));
     match error {
-        EngineError::Invalid { field, message } => {
-            let details = shortened(&format!("{field}: {message}"));
-            respond(Code::InvalidRequest, ErrorBody::new(Code::InvalidRequest, "the request is not valid", details))
-        }
+        EngineError::Invalid { field, .. } => plain(Code::InvalidRequest, &format!("correct {} and send it again", shortened(field))),
         EngineError::NotFound { .. } => plain(Code::NotFound, "it does not exist, or is not yours to see"),
         EngineError::Ambiguous { candidates, .. } => plain(Code::Conflict, &candidates.join(", ")),
         EngineError::NoKey => challenged(plain(Code::Unauthorized, "send the key in the header X-API-Key; `runvoy configure` stores one")),
@@ -228,7 +228,7 @@ fn engine_response(error: &EngineError, state: &State, reached: &Reached, reques
             respond(Code::LockHeld, body)
         }
         EngineError::Ended(_) => plain(Code::InvalidRequest, "nothing was changed"),
-        EngineError::Conflict(_) => plain(Code::Conflict, ""),
+        EngineError::Conflict { advice, .. } => plain(Code::Conflict, advice),
         EngineError::Unconfirmed { what, remedy } => {
             respond(Code::Conflict, ErrorBody { confirm: true, ..ErrorBody::new(Code::Conflict, what, remedy) })
         }
@@ -236,11 +236,15 @@ fn engine_response(error: &EngineError, state: &State, reached: &Reached, reques
         EngineError::Overloaded => later(plain(Code::RateLimited, "try again in a second")),
         EngineError::NoSpace => {
             tracing::error!(request_id, "no space left");
-            plain(Code::ServiceUnavailable, "nothing was written; an admin has to free disk space")
+            later(plain(Code::ServiceUnavailable, "nothing was written; an admin has to free disk space"))
         }
         EngineError::Unavailable(source) => {
             tracing::error!(request_id, error = %chain(source.as_ref()), "the store failed");
-            plain(Code::DatabaseError, "try again; the same Idempotency-Key makes that safe")
+            let details = "try again; the same Idempotency-Key makes that safe";
+            later(match Trouble::of(source.as_ref()) {
+                Some(Trouble::Throttled) => respond(Code::RateLimited, ErrorBody::new(Code::RateLimited, THROTTLED, details)),
+                Some(Trouble::Faulty) | None => plain(Code::DatabaseError, details),
+            })
         }
         EngineError::Internal(what) => {
             tracing::error!(request_id, error = what, "internal error");

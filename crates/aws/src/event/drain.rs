@@ -69,7 +69,7 @@ impl EventLog {
             }
             match self.place(&ready).await {
                 Ok(()) => races = 0,
-                Err(Fault::Conflict) if races < MOST_RACES => {
+                Err(Fault::Conflict | Fault::Busy(_)) if races < MOST_RACES => {
                     races += 1;
                     pause(races).await;
                     continue;

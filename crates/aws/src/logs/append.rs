@@ -3,7 +3,8 @@
 
 use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
 use runvoy_model::id::ExecutionId;
-use runvoy_ports::log::{Append, Appended, LogError, most_bytes};
+use runvoy_model::time::UnixMs;
+use runvoy_ports::log::{Append, Appended, LogError, in_order, most_bytes};
 
 use super::core::{Core, of_head};
 use super::head::Head;
@@ -37,7 +38,7 @@ impl Core {
                 Some(head) => (head, false),
                 None => (self.head(id).await.map_err(|fault| of_head(id, fault))?, true),
             };
-            let plan = match self.plan(&head, &append) {
+            let plan = match self.plan(id, &head, &append) {
                 // Another server may have appended since.
                 Err(LogError::Gap { .. } | LogError::Full { .. }) if !is_fresh => continue,
                 Ok(Some(plan)) => plan,
@@ -49,7 +50,7 @@ impl Core {
             };
             match self.write(id, &head, &plan).await {
                 Ok(()) => {}
-                Err(Fault::Conflict) if round < ROUNDS => {
+                Err(Fault::Conflict | Fault::Busy(_)) if round < ROUNDS => {
                     round += 1;
                     pause(round).await;
                     continue;
@@ -71,8 +72,9 @@ impl Core {
     }
 
     /// What to write first of an append to a log that stands like this; `None` if it is all known.
-    fn plan(&self, head: &Head, append: &Append) -> Result<Option<Plan>, LogError> {
+    fn plan(&self, id: ExecutionId, head: &Head, append: &Append) -> Result<Option<Plan>, LogError> {
         let Some((first_seq, block)) = head.admit(append)? else { return Ok(None) };
+        let block = in_order(id, block, head.max_at.unwrap_or(UnixMs(i64::MIN)));
         let limit_bytes = self.config.max_log_bytes;
         if head.stored_bytes + block.data.len() as u64 > most_bytes(limit_bytes, append.attempt, &block) {
             return Err(LogError::Full { limit_bytes });

@@ -85,7 +85,7 @@ impl Core {
     /// What a write came to: one whose answer was lost is repeated and meets itself, or nobody knows, and then it is not done again here.
     pub async fn confirm(&self, id: ExecutionId, line: u64, write: &WriteName, done: Result<(), Fault>) -> Result<(), Fault> {
         let fault = match done {
-            Err(fault @ (Fault::Conflict | Fault::Unavailable { .. })) => fault,
+            Err(fault @ (Fault::Conflict | Fault::Busy(_) | Fault::Unavailable { .. })) => fault,
             done => return done,
         };
         if self.is_written(id, line, write).await? { Ok(()) } else { Err(fault) }

@@ -10,7 +10,7 @@ use crate::complete;
 use crate::duration::{Human, Seconds};
 use crate::failure::Failure;
 use crate::session::Session;
-use crate::table::{Cell, render};
+use crate::table::{Cell, cut, render};
 use crate::terminal::Tone;
 
 const EXAMPLES: &str = "\
@@ -21,6 +21,8 @@ Examples:
   runvoy list --text 'terraform apply' --status failed
   runvoy list -o name --status failed --limit 0   # the ids of all that failed";
 
+/// A terminal shows so much of what an execution waits for.
+const MAX_REASON_CHARS: usize = 40;
 /// The largest page that is asked for at once.
 const PAGE: u32 = 500;
 
@@ -100,8 +102,18 @@ fn table(executions: &[Execution], now: Rfc3339, width: Option<usize>, colour: b
     if executions.is_empty() {
         return String::new();
     }
-    let rows: Vec<Vec<Cell>> = executions.iter().map(|execution| row(execution, now)).collect();
-    render(&["ID", "STATUS", "AGE", "DURATION", "USER", "EXIT", "COMMAND"], &rows, width, colour)
+    let mut rows: Vec<Vec<Cell>> = executions.iter().map(|execution| row(execution, now)).collect();
+    let mut head = vec!["ID", "STATUS", "AGE", "DURATION", "USER", "EXIT", "COMMAND"];
+    // The column is only there where something waits. The command stays the last one, which a narrow terminal cuts.
+    if executions.iter().any(|execution| execution.waiting_for.is_some()) {
+        head.insert(head.len() - 1, "WAITS FOR");
+        for (row, execution) in rows.iter_mut().zip(executions) {
+            let reason = execution.waiting_for.as_ref().map_or("-", |waiting| waiting.message.as_str());
+            let shown = width.map_or_else(|| reason.to_owned(), |_| cut(reason, MAX_REASON_CHARS));
+            row.insert(row.len() - 1, shown.into());
+        }
+    }
+    render(&head, &rows, width, colour)
 }
 
 fn row(execution: &Execution, now: Rfc3339) -> Vec<Cell> {
@@ -124,6 +136,8 @@ fn row(execution: &Execution, now: Rfc3339) -> Vec<Cell> {
 
 #[cfg(test)]
 mod tests {
+    use runvoy_wire::Reason;
+
     use super::*;
 
     fn execution(status: &str, ended: &str, exit_code: &str, command: &str) -> Execution {
@@ -145,6 +159,14 @@ mod tests {
         ID                                STATUS   AGE     DURATION  USER  EXIT  COMMAND
         0192ab00000070008000000000000001  FAILED   5m 00s  3.3s      ana   2     make a-very-long-target-name
         0192ab00000070008000000000000001  RUNNING  5m 00s  4m 55s    ana   -     sleep 60
+        ");
+        let mut waiting = execution("PENDING", "", "null", "make deploy");
+        waiting.attempt = 0;
+        waiting.waiting_for = Some(Reason { code: "lock".into(), message: "lock prod, held by bo".into() });
+        insta::assert_snapshot!(table(&[executions[1].clone(), waiting], now, None, false), @r"
+        ID                                STATUS   AGE     DURATION  USER  EXIT  WAITS FOR              COMMAND
+        0192ab00000070008000000000000001  RUNNING  5m 00s  4m 55s    ana   -     -                      sleep 60
+        0192ab00000070008000000000000001  PENDING  5m 00s  -         ana   -     lock prod, held by bo  make deploy
         ");
         assert!(table(&executions, now, Some(90), false).lines().all(|line| line.chars().count() <= 90));
     }

@@ -5,6 +5,7 @@ use runvoy_ports::log::{Append, Appended, LogError};
 
 use super::{append, block, execution, lines, numbered, read_all, record, texts};
 use crate::harness::Logs;
+use crate::stage::BEGINNING;
 
 /// Records are numbered from 1 over all attempts; sequences begin anew with each.
 pub async fn numbers_run_over_all_attempts(harness: Logs<'_>) {
@@ -177,4 +178,25 @@ pub async fn racing_repeats_leave_each_record_once(harness: Logs<'_>) {
         }
     }
     assert_eq!(texts(&*harness.store(), id).await.len(), 20);
+}
+
+/// Times never go back: not between writers whose clocks differ, not where a clock is set back, not in the next attempt, and not by a repeat.
+pub async fn times_never_go_back(harness: Logs<'_>) {
+    let id = execution(1);
+    let at = |times: &[i64]| block(times.iter().map(|ms| record(*ms, Stream::Stdout, b"x")));
+    let own = |ms| Append { attempt: 0, first_seq: None, late: false, block: block([record(ms, Stream::Platform, b"### runvoy: note")]) };
+    append(&*harness.store(), id, own(50)).await;
+    append(&*harness.store(), id, numbered(1, 1, at(&[10, 60, 40]))).await;
+    append(&*harness.store(), id, own(55)).await;
+    harness.store().sync(id).await.expect("a sync");
+    harness.reopen().await;
+    append(&*harness.store(), id, numbered(1, 1, at(&[10, 60, 40, 20, 70]))).await;
+    append(&*harness.store(), id, numbered(2, 1, at(&[5, 80]))).await;
+    let times = |read: Vec<super::Line>| read.iter().map(|line| line.at.ms_since(BEGINNING)).collect::<Vec<_>>();
+    let expected = [50, 50, 60, 60, 60, 60, 70, 70, 80];
+    assert_eq!(times(read_all(&*harness.store(), id).await), expected);
+    // Job events are compared with what stands there: they keep the times that they were sent with.
+    append(&*harness.store(), id.event_log(), numbered(1, 1, at(&[30, 20]))).await;
+    append(&*harness.store(), id.event_log(), numbered(1, 3, at(&[10]))).await;
+    assert_eq!(times(read_all(&*harness.store(), id.event_log()).await), [30, 20, 10]);
 }

@@ -70,7 +70,8 @@ impl Document {
     fn room_for(&self, bytes: u64) -> Result<(), EngineError> {
         if (self.text.len() as u64).saturating_add(bytes) > self.most as u64 {
             let most = self.most;
-            return Err(EngineError::Conflict(format!("what it is given, with what its parents gave, is larger than {most} bytes")));
+            let message = format!("what it is given, with what its parents gave, is larger than {most} bytes");
+            return Err(EngineError::conflict(message, "give less: pass the address of large data instead of the data"));
         }
         Ok(())
     }
@@ -216,6 +217,6 @@ mod tests {
         }
         assert!(document.output(&name("a"), Some(&blob(b"1")), None).is_err());
         let wide = Payload::Inline(json!("x".repeat(200)));
-        assert!(matches!(document.output(&name("a"), Some(&wide), None), Err(EngineError::Conflict(_))));
+        assert!(matches!(document.output(&name("a"), Some(&wide), None), Err(EngineError::Conflict { .. })));
     }
 }

@@ -122,10 +122,10 @@ pub(super) fn claim<V: View>(view: &mut V, step: &Step, claim: &ClaimKey) -> Dec
 pub(super) fn revoke<V: View>(view: &mut V, step: &Step, email: &str) -> Decision<V::Error> {
     let mut record = look(view, Kind::User, email)?;
     let Some(mut user) = known(&record, step) else { return missing(email) };
-    if user.revoked_at.is_some() {
-        return missing(email);
-    }
     let mut writes = Writes::default();
+    if user.revoked_at.is_some() {
+        return finish(writes, step, &mut record, user, &json!({"revoked": true, "already": true}));
+    }
     if !unlist_admin(view, step, email, &mut writes)? {
         return refuse(Refusal::LastAdmin(email.to_owned()));
     }

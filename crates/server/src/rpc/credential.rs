@@ -32,7 +32,7 @@ pub(super) async fn import(call: Call, request: ImportCredentialRequest) -> Resu
 fn import_refused(error: EngineError) -> RpcFault {
     match error {
         EngineError::Invalid { field, message } if field == "public_key" => RpcFault::invalid("public_key_pem", message),
-        EngineError::Conflict(message) => RpcFault::Exists(message),
+        EngineError::Conflict { message, .. } => RpcFault::Exists(message),
         error => error.into(),
     }
 }

@@ -7,11 +7,12 @@ use runvoy_engine::EngineError;
 use runvoy_ports::lease::LeaseError;
 use runvoy_ports::log::LogError;
 use runvoy_ports::store::StoreError;
+use runvoy_ports::trouble::Trouble;
 use runvoy_rpc::connectrpc::{ConnectError, ErrorCode};
 use runvoy_wire::Code;
 
 use super::token::BadToken;
-use crate::fault::{Fault, chain, shortened};
+use crate::fault::{Fault, THROTTLED, chain, shortened};
 
 /// Why a call is not answered as hoped.
 #[derive(Debug)]
@@ -138,7 +139,7 @@ fn lease_status(error: LeaseError, request_id: &str) -> ConnectError {
         }
         LeaseError::Unavailable(source) => {
             tracing::error!(request_id, error = %chain(source.as_ref()), "the store failed");
-            ConnectError::unavailable("the store is not available; try again")
+            unavailable(source.as_ref())
         }
         LeaseError::LogFull { .. } => ConnectError::resource_exhausted(error.to_string()),
         error => ConnectError::failed_precondition(error.to_string()),
@@ -183,7 +184,7 @@ fn engine_status(error: &EngineError, request_id: &str) -> ConnectError {
         }
         EngineError::Forbidden { .. } | EngineError::RoleChanged { .. } | EngineError::Denied { .. } => plain(ErrorCode::PermissionDenied),
         EngineError::SecretExists(_) | EngineError::ShownOnce(_) => plain(ErrorCode::AlreadyExists),
-        EngineError::LockHeld(_) | EngineError::Ended(_) | EngineError::Conflict(_) => plain(ErrorCode::FailedPrecondition),
+        EngineError::LockHeld(_) | EngineError::Ended(_) | EngineError::Conflict { .. } => plain(ErrorCode::FailedPrecondition),
         // The words are the server's own, and whole: what to do stands at their end.
         EngineError::Unconfirmed { .. } => ConnectError::new(ErrorCode::FailedPrecondition, error.to_string()),
         EngineError::RefusedTooOften(wait) => later(plain(ErrorCode::ResourceExhausted), *wait),
@@ -194,12 +195,21 @@ fn engine_status(error: &EngineError, request_id: &str) -> ConnectError {
         }
         EngineError::Unavailable(source) => {
             tracing::error!(request_id, error = %chain(source.as_ref()), "the store failed");
-            plain(ErrorCode::Unavailable)
+            unavailable(source.as_ref())
         }
         EngineError::Internal(what) => {
             tracing::error!(request_id, error = what, "internal error");
             internal(request_id)
         }
+    }
+}
+
+/// What a store that cannot answer now comes to, by what it said of itself. Trying again may help in each case.
+fn unavailable(source: &(dyn std::error::Error + 'static)) -> ConnectError {
+    match Trouble::of(source) {
+        Some(Trouble::Throttled) => later(ConnectError::resource_exhausted(format!("{THROTTLED}; try again")), Duration::ZERO),
+        Some(Trouble::Faulty) => ConnectError::internal("the store failed inside; try again"),
+        None => ConnectError::unavailable("the store is not available; try again"),
     }
 }
 
@@ -223,5 +233,26 @@ mod tests {
         let damaged = status(LogError::Damaged { after_line: 7 });
         assert_eq!((damaged.code, damaged.message.as_deref()), (ErrorCode::DataLoss, Some("the log is damaged after line 7")));
         assert_eq!(status(LogError::NoSpace).code, ErrorCode::Unavailable);
+    }
+
+    #[test]
+    fn throttling_and_internal_faults_of_the_store_are_told_apart() {
+        for (trouble, expected, retry_after) in [
+            (Some(Trouble::Throttled), ErrorCode::ResourceExhausted, Some("1")),
+            (Some(Trouble::Faulty), ErrorCode::Internal, None),
+            (None, ErrorCode::Unavailable, None),
+        ] {
+            let source = || match trouble {
+                Some(trouble) => trouble.mark("secret words"),
+                None => "secret words".into(),
+            };
+            let of_lease = lease_status(LeaseError::Unavailable(Box::new(StoreError::Unavailable(source()))), "r1");
+            for status in [engine_status(&EngineError::Unavailable(source()), "r1"), of_lease] {
+                assert_eq!(status.code, expected, "{trouble:?}");
+                let header = status.response_headers().get(header::RETRY_AFTER).map(|value| value.to_str().expect("text"));
+                assert_eq!(header, retry_after, "{trouble:?}");
+                assert!(!status.message.unwrap_or_default().contains("secret"), "what is inside stays inside");
+            }
+        }
     }
 }

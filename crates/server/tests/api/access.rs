@@ -185,7 +185,7 @@ async fn a_backup_that_fails_says_whether_its_destination_is_at_fault() {
     assert_eq!(backup("/new").await.json(), json!({"destination": "/new"}));
     let taken = backup("/taken").await;
     assert_eq!(taken.code(), (400, "INVALID_REQUEST".into()));
-    assert_eq!(taken.json()["details"], "destination: exists already");
+    assert_eq!(taken.json()["error"], "destination: exists already");
     let failed = backup("/full").await;
     assert_eq!(failed.code(), (503, "SERVICE_UNAVAILABLE".into()));
     assert_eq!(failed.json()["details"], "cannot copy the store");

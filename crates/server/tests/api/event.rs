@@ -212,7 +212,7 @@ async fn what_is_wrong_is_refused_by_name() {
     ] {
         let answer = app.get(&format!("/api/v1/events?{bad}")).admin().send().await;
         assert_eq!(answer.code(), (400, "INVALID_REQUEST".into()), "{bad}");
-        assert!(answer.json()["details"].as_str().expect("details").starts_with(field), "{bad}: {}", answer.text());
+        assert!(answer.json()["error"].as_str().expect("details").starts_with(field), "{bad}: {}", answer.text());
     }
     for unknown in ["entity=TASK:ffffffffffffffffffffffffffffffff", "entity=JOB:ffffffffffffffffffffffffffffffff"] {
         assert_eq!(app.get(&format!("/api/v1/events?{unknown}")).admin().send().await.code(), (404, "NOT_FOUND".into()));

@@ -87,7 +87,7 @@ async fn what_is_wrong_with_an_image_is_named_and_nothing_is_registered() {
     ] {
         let answer = register(&app, body).await;
         assert_eq!(answer.code(), (400, "INVALID_REQUEST".into()));
-        assert!(answer.json()["details"].as_str().expect("details").starts_with(field), "{}", answer.text());
+        assert!(answer.json()["error"].as_str().expect("details").starts_with(field), "{}", answer.text());
     }
     assert_eq!(app.delete("/api/v1/images/local").admin().send().await.code(), (409, "CONFLICT".into()));
     assert_eq!(listed(&app).await.0, ["local"]);

@@ -44,7 +44,7 @@ fn statuses(job: &Value) -> Vec<String> {
 async fn refused(app: &TestApp, body: Value) -> String {
     let answer = submit_as(app, Role::Developer, &body).await;
     assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text());
-    answer.json()["details"].as_str().expect("details").to_owned()
+    answer.json()["error"].as_str().expect("details").to_owned()
 }
 
 #[tokio::test]

@@ -134,3 +134,16 @@ async fn a_text_is_looked_for_in_so_many_at_once_and_the_page_says_where_to_go_o
     let rest = app.get(&format!("/api/v1/executions?limit=20000&cursor={}", most.header("x-next-cursor"))).admin().send().await;
     assert_eq!((ids(&rest.json()), rest.header("x-next-cursor")), (vec![needle], ""), "and what is cut says where it goes on");
 }
+
+#[tokio::test]
+async fn waiting_for_a_lock_names_its_holder() {
+    let app = TestApp::new().await;
+    app.submit_as(Role::Operator, json!({"command": "true", "lock": "prod"})).await;
+    let waits = app.submit_as(Role::Developer, json!({"command": "true", "lock": "prod", "lock_wait": 60})).await;
+    let reason = json!({"code": "lock", "message": "lock prod, held by operator@example.com"});
+    let get = async |path: &str| app.get(path).role(Role::Developer).send().await;
+    assert_eq!(get(&format!("/api/v1/executions/{waits}/status")).await.json()["waiting_for"], reason);
+    assert_eq!(get("/api/v1/executions").await.json()[0]["waiting_for"], reason);
+    let log = get(&format!("/api/v1/executions/{waits}/logs")).await.text();
+    assert!(log.contains("queued, waiting for lock prod, held by operator@example.com"), "{log}");
+}

@@ -2,11 +2,12 @@
 
 use http::StatusCode;
 use runvoy_model::log::Stream;
+use runvoy_model::role::Role;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::log::LogStore as _;
 use serde_json::json;
 
-use crate::app::{Answer, TestApp};
+use crate::app::{Answer, NOW, TestApp};
 
 const BYTES: &[u8] = b"caf\xe9 \x00 \x1b[31mred\x1b[0m";
 
@@ -208,4 +209,26 @@ async fn a_search_counts_everything_and_shows_the_first() {
     for bad in ["", "q=", "q=%5B&regex=1", "q=a&regex=perhaps", "q=a&limit=0"] {
         assert_eq!(search(bad).await.code(), (400, "INVALID_REQUEST".into()), "{bad}");
     }
+}
+
+#[tokio::test]
+async fn times_of_a_log_never_go_back_and_are_never_in_the_future() {
+    let app = TestApp::new().await;
+    let id = app.submit_as(Role::Admin, json!({"command": "true", "retries": 1})).await;
+    let mut played = app.play().await;
+    // Its clock is ahead, then it is set back.
+    played.at = UnixMs(NOW + 86_400_000);
+    played.write(&["ahead"]).await;
+    played.at = UnixMs(NOW - 5_000);
+    played.write(&["behind"]).await;
+    played.exit(69).await;
+    app.clock.advance(600_000);
+    let mut again = app.play().await;
+    again.at = UnixMs(NOW - 1);
+    again.write(&["again"]).await;
+    again.exit(0).await;
+    let log = app.get(&format!("/api/v1/executions/{id}/logs")).admin().send().await.json();
+    let times: Vec<i64> = log["events"].as_array().expect("events").iter().map(|event| event["timestamp"].as_i64().expect("ms")).collect();
+    assert!(times.len() > 3 && times.is_sorted(), "{times:?}");
+    assert!(times.iter().all(|at| (NOW..=NOW + 600_000).contains(at)), "{times:?}");
 }

@@ -34,6 +34,7 @@ mod secret;
 mod slip;
 mod standing;
 mod stream;
+mod stream_end;
 mod submit;
 mod task_health;
 mod worker;

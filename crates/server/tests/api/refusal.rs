@@ -33,7 +33,7 @@ async fn a_wrong_field_is_named() {
     ] {
         let answer = run(&app, &body).await;
         assert_eq!(answer.code(), (400, "INVALID_REQUEST".into()), "{body}");
-        assert!(answer.json()["details"].as_str().expect("text").contains(field), "{body}: {}", answer.text());
+        assert!(answer.json()["error"].as_str().expect("text").contains(field), "{body}: {}", answer.text());
     }
     for (query, field) in [
         ("limit=x", "limit"),
@@ -45,7 +45,7 @@ async fn a_wrong_field_is_named() {
     ] {
         let answer = app.get(&format!("/api/v1/executions?{query}")).admin().send().await;
         assert_eq!(answer.code(), (400, "INVALID_REQUEST".into()), "{query}");
-        assert!(answer.json()["details"].as_str().expect("text").starts_with(field), "{query}: {}", answer.text());
+        assert!(answer.json()["error"].as_str().expect("text").starts_with(field), "{query}: {}", answer.text());
     }
 }
 
@@ -105,6 +105,8 @@ async fn trouble_with_the_store_is_told_apart_and_says_nothing_of_the_inside() {
         (Trouble::Away, 503, Code::DatabaseError),
         (Trouble::Full, 503, Code::ServiceUnavailable),
         (Trouble::Damaged, 503, Code::DatabaseError),
+        (Trouble::Throttled, 429, Code::RateLimited),
+        (Trouble::Faulty, 503, Code::DatabaseError),
     ] {
         app.store.set(Some(trouble));
         let answers = [
@@ -118,6 +120,7 @@ async fn trouble_with_the_store_is_told_apart_and_says_nothing_of_the_inside() {
         ];
         for answer in answers {
             assert_eq!(answer.code(), (status, code.as_str().into()), "{trouble:?}");
+            assert_eq!(answer.header("retry-after"), "1", "{trouble:?}");
             assert!(!answer.text().contains("fire") && !answer.text().contains("torn"), "{}", answer.text());
         }
     }

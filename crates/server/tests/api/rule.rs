@@ -61,7 +61,7 @@ async fn a_rule_that_is_none_is_refused_by_field_and_a_slip_does_not_widen_it() 
     ] {
         let answer = put_rule(&app, &rule).await;
         assert_eq!(answer.code(), (400, "INVALID_REQUEST".into()), "{rule}");
-        assert!(answer.json()["details"].as_str().expect("text").contains(field), "{rule}: {}", answer.text());
+        assert!(answer.json()["error"].as_str().expect("text").contains(field), "{rule}: {}", answer.text());
     }
     assert_eq!(app.get("/api/v1/rules").admin().send().await.json(), json!({"rules": []}));
 }

@@ -9,7 +9,7 @@ use crate::app::TestApp;
 async fn refused(app: &TestApp, path: &str, body: &Value) -> String {
     let answer = app.post(path).admin().json(body).send().await;
     assert_eq!(answer.code(), (400, "INVALID_REQUEST".into()), "{path} {body}");
-    answer.json()["details"].as_str().expect("details").to_owned()
+    answer.json()["error"].as_str().expect("details").to_owned()
 }
 
 #[tokio::test]

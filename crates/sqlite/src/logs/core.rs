@@ -7,7 +7,8 @@ use std::sync::mpsc::Sender;
 
 use parking_lot::Mutex;
 use runvoy_model::id::ExecutionId;
-use runvoy_ports::log::{Append, Appended, LogError, most_bytes};
+use runvoy_model::time::UnixMs;
+use runvoy_ports::log::{Append, Appended, LogError, in_order, most_bytes};
 
 use super::big::{Big, directory};
 use super::config::Config;
@@ -223,6 +224,7 @@ impl Core {
         if block.data.len() > MAX_BLOCK {
             return Err(Trouble::Malformed.into());
         }
+        let block = in_order(state.id, block, UnixMs(state.summary.max_at));
         let mut after = state.summary.clone();
         let mut origin = Origin { attempt: append.attempt, first_seq, late: append.late || state.is_sealed() };
         let mut entries = Vec::with_capacity(1);

@@ -20,6 +20,7 @@ use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore};
 use runvoy_ports::store::{
     Counts, EventPage, EventQuery, ExecutionStore, Leaf, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
 };
+use runvoy_ports::trouble;
 
 /// What is wrong with the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub enum Trouble {
     Away,
     Full,
     Damaged,
+    Throttled,
+    Faulty,
 }
 
 pub struct Faulty {
@@ -75,6 +78,8 @@ impl Faulty {
             None => Ok(()),
             Some(Trouble::Away) => Err(StoreError::Unavailable("the disk is on fire".into())),
             Some(Trouble::Full) => Err(StoreError::NoSpace),
+            Some(Trouble::Throttled) => Err(StoreError::Unavailable(trouble::Trouble::Throttled.mark("the disk is on fire"))),
+            Some(Trouble::Faulty) => Err(StoreError::Unavailable(trouble::Trouble::Faulty.mark("the disk is on fire"))),
             Some(Trouble::Damaged) => Err(StoreError::Damaged("page 7 is torn".into())),
         }
     }

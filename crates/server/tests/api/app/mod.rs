@@ -373,7 +373,8 @@ impl Answer {
     /// Status and code of an error, which must have the whole error body.
     pub fn code(&self) -> (u16, String) {
         let body = self.json();
-        assert!(body["error"].is_string() && body["details"].is_string(), "{body}");
+        assert!(body["error"].as_str().is_some_and(|error| !error.is_empty()) && body["details"].is_string(), "{body}");
+        assert!(self.status != StatusCode::CONFLICT || body["details"] != "", "what to do about a clash: {body}");
         assert_eq!(self.header(header::CONTENT_TYPE.as_str()), "application/json");
         (self.status.as_u16(), body["code"].as_str().expect("a code").to_owned())
     }

@@ -21,7 +21,8 @@ pub struct Played {
     pub execution: Execution,
     fence: Fence,
     next_seq: u64,
-    at: UnixMs,
+    /// The clock of its worker.
+    pub at: UnixMs,
 }
 
 impl TestApp {
