@@ -97,7 +97,7 @@ pub(crate) fn waiting(item: &Item) -> Result<Execution, Fault> {
     let submitted: jiff::Timestamp = item.text("created_at")?.parse().map_err(|_| unknown())?;
     let created_by = item.text("user_email")?.to_owned();
     let owners = item.get("owners").and_then(|owners| owners.as_l().ok()).into_iter().flatten();
-    let owned_by = owners.filter_map(|owner| owner.as_s().ok()).filter(|owner| **owner != created_by).cloned().collect();
+    let owned_by = owners.filter_map(|owner| owner.as_s().ok()).cloned().collect();
     let spec = outline(item)?;
     Ok(Execution {
         id: id.parse().map_err(|_| unknown())?,

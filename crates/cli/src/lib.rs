@@ -13,6 +13,7 @@ mod expiry;
 mod failure;
 pub mod global;
 mod graph;
+mod help;
 mod holder;
 mod job_file;
 mod jq;

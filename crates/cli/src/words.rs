@@ -7,16 +7,23 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Parser};
 
+use crate::help;
+
 const RUN: &str = "run";
 /// The words of the command in the arguments of `run`.
 const COMMAND: &str = "command";
 
 /// What the words mean, the program's own name first.
 pub fn parse<P: Parser>(words: Vec<OsString>) -> Result<P, clap::Error> {
-    let strict = P::command().try_get_matches_from(&words)?;
+    let strict = command::<P>().try_get_matches_from(&words)?;
     let matches = if has_options_after_text(&words, &strict) { loose::<P>(&words)? } else { strict };
-    refuse_empty(&P::command(), &matches)?;
-    P::from_arg_matches(&matches).map_err(|error| error.format(&mut P::command()))
+    refuse_empty(&command::<P>(), &matches)?;
+    P::from_arg_matches(&matches).map_err(|error| error.format(&mut command::<P>()))
+}
+
+/// The program, with its help laid out.
+fn command<P: Parser>() -> clap::Command {
+    help::arrange(P::command())
 }
 
 /// Options whose empty value says something: no description, no filter.
@@ -51,13 +58,13 @@ fn has_options_after_text(words: &[OsString], matches: &ArgMatches) -> bool {
 /// The same words, with options anywhere among them.
 fn loose<P: Parser>(words: &[OsString]) -> Result<ArgMatches, clap::Error> {
     let anywhere = |run: clap::Command| run.mut_arg(COMMAND, |command| command.trailing_var_arg(false));
-    let matches = P::command().mut_subcommand(RUN, anywhere).try_get_matches_from(words)?;
+    let matches = command::<P>().mut_subcommand(RUN, anywhere).try_get_matches_from(words)?;
     if let [text, more, ..] = command_of(&matches)[..] {
         let message = format!(
             "`{text}` is a shell command and takes no further word, such as `{more}`\n\n  \
              give options first; put -- before a program whose name has a space"
         );
-        return Err(P::command().error(ErrorKind::TooManyValues, message));
+        return Err(command::<P>().error(ErrorKind::TooManyValues, message));
     }
     Ok(matches)
 }

@@ -7,13 +7,7 @@ use runvoy_cli::{ClientCommand, GlobalArgs};
 
 /// Run commands on central infrastructure, without sharing its credentials.
 #[derive(Debug, Parser)]
-#[command(
-    name = "runvoy",
-    version,
-    about,
-    max_term_width = 100,
-    after_help = "See also: runvoy help exit-codes, runvoy help environment, runvoy help formatting"
-)]
+#[command(name = "runvoy", version, about, max_term_width = 100)]
 pub struct Cli {
     #[command(flatten)]
     pub global: GlobalArgs,
@@ -23,16 +17,16 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Start a server: API, page and one worker in one process
+    /// Start a server: the API, the web page and a worker in one process
     #[command(before_help = SERVE_EXAMPLES)]
     Serve(Box<ServeArgs>),
-    /// Start a worker: run what a server elsewhere hands out
+    /// Start a worker that runs commands for a server elsewhere
     #[command(before_help = WORKER_EXAMPLES)]
     Worker(Box<WorkerArgs>),
-    /// Make a data directory from a backup
+    /// Create a data directory from a backup
     #[command(before_help = "Examples:\n  runvoy restore /var/backups/runvoy-2026-01-31 --data-dir /var/lib/runvoy")]
     Restore(RestoreArgs),
-    /// What only whoever owns the server's machine may do
+    /// Recover access, on the server's own machine
     #[command(subcommand, before_help = ADMIN_EXAMPLES)]
     Admin(AdminCommand),
     #[command(flatten)]
@@ -41,7 +35,7 @@ pub enum Command {
 
 #[derive(Debug, Subcommand)]
 pub enum AdminCommand {
-    /// Make somebody an admin with a new key, written to admin.key in the data directory
+    /// Make a user an admin with a new key, written to admin.key in the data directory
     #[command(before_help = RECOVER_EXAMPLES)]
     Recover(RecoverArgs),
 }

@@ -42,6 +42,7 @@ use clap::Subcommand;
 use crate::environment::Environment;
 use crate::failure::{Failure, GENERAL, PLATFORM};
 use crate::global::{Format, GlobalArgs};
+use crate::help;
 use crate::local::LocalServer;
 use crate::session::Session;
 use crate::terminal::Terminal;
@@ -53,70 +54,70 @@ pub enum ClientCommand {
     Run(Box<run::RunArgs>),
     /// Show or follow the log of an execution
     Logs(logs::LogsArgs),
-    /// Show where an execution is, and why
+    /// Show the status of an execution and what it is waiting for
     Status(status::StatusArgs),
     /// List executions, newest first
     #[command(visible_alias = "ls")]
     List(list::ListArgs),
-    /// End an execution
+    /// Stop an execution
     Kill(kill::KillArgs),
-    /// Wait until an execution ends and return its exit code
+    /// Wait for an execution to finish and return its exit code
     Wait(wait::WaitArgs),
-    /// Run the same work again as a new execution
+    /// Run an execution again, as a new one
     Rerun(rerun::RerunArgs),
-    /// DAGs of tasks: submit, see and move them
+    /// Submit, watch and manage jobs: graphs of tasks
     #[command(visible_alias = "jobs")]
     Job(job::JobArgs),
-    /// What waits in queues, and what was given up
+    /// Show and manage queues and dead letters
     Queues(queues::QueuesArgs),
-    /// Workers that are there, and the keys they show
+    /// Show workers, and manage their accounts and keys
     Workers(workers::WorkersArgs),
-    /// What happened, as the event log has it
+    /// Show or follow the event log
     Events(events::EventsArgs),
-    /// List locks, or take one away from its holder
+    /// List locks, or release one by force
     Locks(locks::LocksArgs),
-    /// Stored commands, on the server and in files
+    /// Manage and run stored commands
     #[command(visible_alias = "playbooks")]
     Playbook(playbook::PlaybookArgs),
-    /// Environments that commands may run in
+    /// Manage the images that commands run in
     Images(images::ImagesArgs),
-    /// Named values that commands get in their environment
+    /// Manage secrets, which commands get in their environment
     Secrets(secrets::SecretsArgs),
-    /// Invite users, list them, end their rights
+    /// Invite, list, change and revoke users
     Users(users::UsersArgs),
-    /// List, make, end and rotate API keys
+    /// Create, list, rotate and revoke API keys
     Keys(keys::KeysArgs),
-    /// Turn the token of an invitation into your API key
+    /// Exchange an invitation token for your API key
     Claim(claim::ClaimArgs),
-    /// Names for several users
+    /// Manage groups of users
     Groups(groups::GroupsArgs),
-    /// What narrows a role
+    /// Manage access rules, which narrow a role
     Rules(rules::RulesArgs),
-    /// Tell who may do what, and why
+    /// Explain who may do what, and why
     Access(access::AccessArgs),
-    /// What was done by whom, and whether that trail is whole
+    /// Search, verify and export the audit trail
     Audit(audit::AuditArgs),
     /// Show everything that one request did
     Trace(trace::TraceArgs),
-    /// Look at what runs, or for what does not fit on the server
+    /// Find stuck tasks and repair inconsistencies
     Health(health::HealthArgs),
-    /// Whether messages about incidents arrive
+    /// Test whether alerts are delivered
     Alerts(alerts::AlertsArgs),
-    /// Copy the local server's store, logs and keys while it runs
+    /// Back up the local server while it runs
     Backup(backup::BackupArgs),
-    /// Store the server's address and your API key
+    /// Save the address of a server and your API key
     Configure(configure::ConfigureArgs),
-    /// Show the configuration
+    /// Show the configuration in effect
     Config(config::ConfigArgs),
-    /// Several servers by name, and which one is used
+    /// Switch between several servers
     Profile(profile::ProfileArgs),
-    /// Show who you are to the server
+    /// Show your user and role
     Whoami(whoami::WhoamiArgs),
-    /// Look for what is wrong between here and the server
+    /// Diagnose the client, the connection and the server
     Doctor(doctor::DoctorArgs),
-    /// Show the versions of this program and of the server
+    /// Show the versions of the client and the server
     Version(version::VersionArgs),
-    /// Print the completion script of a shell
+    /// Print a shell completion script
     Completion(completion::CompletionArgs),
     /// What the exit codes mean
     #[command(hide = true, term_width = 0, long_about = topic::EXIT_CODES, help_template = "{about}\n")]
@@ -124,6 +125,9 @@ pub enum ClientCommand {
     /// Variables and files that are read
     #[command(hide = true, term_width = 0, long_about = topic::ENVIRONMENT, help_template = "{about}\n")]
     Environment,
+    /// Options that every command takes
+    #[command(hide = true, term_width = 0, help_template = "{about}\n")]
+    Options,
     /// How data is written
     #[command(hide = true, term_width = 0, long_about = topic::FORMATTING, help_template = "{about}\n")]
     Formatting,
@@ -161,7 +165,16 @@ impl ClientCommand {
 
     /// What needs nothing of the configuration, or is there to look at it.
     fn works_without_files(&self) -> bool {
-        matches!(self, Self::Doctor(_) | Self::Version(_) | Self::Completion(_) | Self::ExitCodes | Self::Environment | Self::Formatting)
+        matches!(
+            self,
+            Self::Doctor(_)
+                | Self::Version(_)
+                | Self::Completion(_)
+                | Self::ExitCodes
+                | Self::Environment
+                | Self::Formatting
+                | Self::Options
+        )
     }
 
     /// The command that lists what this one is about, where that is not executions.
@@ -229,6 +242,7 @@ impl ClientCommand {
             Self::Completion(args) => args.execute(session),
             Self::ExitCodes => session.print(topic::EXIT_CODES).map(|()| 0),
             Self::Environment => session.print(topic::ENVIRONMENT).map(|()| 0),
+            Self::Options => session.print(&help::options()).map(|()| 0),
             Self::Formatting => session.print(topic::FORMATTING).map(|()| 0),
         }
     }
