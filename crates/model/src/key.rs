@@ -1,6 +1,8 @@
 //! API keys as text: `rv_`, 43 base64url characters of 256 random bits, 6 of checksum. Somebody may bring another text of their own making. Only a SHA-256
 //! of the whole text is ever stored.
 
+mod strength;
+
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -11,9 +13,6 @@ const CHECK_CHARS: usize = 6;
 const SHOWN_CHARS: usize = 11;
 /// A key of somebody's own making has so many characters.
 const BROUGHT_CHARS: std::ops::RangeInclusive<usize> = 32..=256;
-
-/// A key of somebody's own making must take so many bits to guess, by estimate. The estimate is low: 32 random hexadecimal digits, 128 bits, come to 60 to 110.
-const MIN_BITS: f64 = 54.0;
 
 /// A text that nobody can have for a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -59,45 +58,7 @@ pub fn check_key(text: &str) -> Result<(), InvalidKey> {
 /// Whether a text may become somebody's key: as [`check_key`], and a key of their own making must look random. Keys that exist already are not judged so.
 pub fn check_new_key(text: &str) -> Result<(), InvalidKey> {
     check_key(text)?;
-    if text.starts_with(PREFIX) || estimated_bits(text.as_bytes()) >= MIN_BITS { Ok(()) } else { Err(InvalidKey::Guessable) }
-}
-
-/// About how many bits it takes to guess a text: the lesser of what its single characters and its steps from one character to the next tell. A repeated
-/// part counts once, a run such as `abcd` or `4321` as one character, and plain words as words.
-fn estimated_bits(text: &[u8]) -> f64 {
-    let unrepeated = unrepeated(text);
-    let runs = unrepeated.windows(2).filter(|pair| matches!(i16::from(pair[1]) - i16::from(pair[0]), -1..=1)).count();
-    let surprising = (unrepeated.len() - runs) as f64;
-    // Letters alone, in words: English has little more than one bit a letter.
-    let is_wordy = has_word(unrepeated);
-    let per_char = shannon_bits(unrepeated).min(if is_wordy { 1.5 } else { 8.0 });
-    surprising * per_char
-}
-
-/// Bits a character, by how often each occurs.
-fn shannon_bits(text: &[u8]) -> f64 {
-    let mut counts = [0_u32; 256];
-    text.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
-    let length = text.len() as f64;
-    let share = |count: &u32| f64::from(*count) / length;
-    counts.iter().filter(|count| **count > 0).map(|count| -share(count) * share(count).log2()).sum()
-}
-
-/// The shortest beginning of which the whole is a repetition.
-fn unrepeated(text: &[u8]) -> &[u8] {
-    let is_period = |period: &usize| text.iter().skip(*period).zip(text).all(|(later, earlier)| later == earlier);
-    let period = (1..=text.len() / 2).find(is_period).unwrap_or(text.len());
-    &text[..period]
-}
-
-/// Whether it is made of words: long stretches of letters of one case in which vowels and consonants take turns as in words.
-fn has_word(text: &[u8]) -> bool {
-    let is_vowel = |byte: &u8| b"aeiouy".contains(&byte.to_ascii_lowercase());
-    let letters = text.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
-    let vowels = text.iter().filter(|byte| is_vowel(byte)).count();
-    let digits = text.iter().filter(|byte| byte.is_ascii_digit()).count();
-    let upper = text.iter().filter(|byte| byte.is_ascii_uppercase()).count();
-    upper.min(letters - upper) * 5 <= letters && letters * 4 >= text.len() * 3 && digits * 12 < text.len() && vowels * 10 >= letters * 3
+    if text.starts_with(PREFIX) || strength::is_strong(text) { Ok(()) } else { Err(InvalidKey::Guessable) }
 }
 
 /// What is stored of a key.
@@ -165,6 +126,22 @@ mod tests {
             "password".repeat(4),
             "correct-horse-battery-staple-and-so".into(),
             "11111111111111111111111111111112".into(),
+            "password1password2password3password4".into(),
+            "Summer2024!Summer2025!Winter2024!".into(),
+            "Passw0rd!Passw0rd?Passw0rd!!Passw0rd".into(),
+            "qwertyuiopasdfghjklzxcvbnm123456".into(),
+            "1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik,".into(),
+            "1qaz2WSX3edc4RFV1qaz2WSX3edc4RFV".into(),
+            "qazwsxedcrfvtgbyhnujmikolp123456".into(),
+            "admin123admin456admin789admin000".into(),
+            "LetMeInLetMeOutLetMeInLetMeOutLet".into(),
+            "runvoy-server-prod-eu-west-1-key-01".into(),
+            "my-company-production-api-key-2024".into(),
+            "00112233445566778899aabbccddeeff".into(),
+            "0a1b2c3d4e5f60718293a4b5c6d7e8f9".into(),
+            "deadbeefcafebabedeadbeefcafebabe".into(),
+            "20240101202402022024030320240404".into(),
+            "27182818284590452353602874713526".into(),
         ];
         for key in guessable {
             assert_eq!(check_new_key(&key), Err(InvalidKey::Guessable), "{key}");
@@ -172,8 +149,10 @@ mod tests {
         for n in 0..1_000_u32 {
             let random: [u8; 32] = Sha256::digest(n.to_be_bytes()).into();
             let hex: String = random[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-            for good in [hex, base64url(&random[..24]), base64url(&random)] {
-                assert_eq!(check_new_key(&good), Ok(()), "{good}: {}", estimated_bits(good.as_bytes()));
+            let uuid = |hex: &str| format!("{}-{}-4{}-a{}-{}", &hex[..8], &hex[8..12], &hex[13..16], &hex[17..20], &hex[20..]);
+            let uuids = format!("{}{}", uuid(&hex), uuid(&hex.chars().rev().collect::<String>()));
+            for good in [uuid(&hex), uuids, hex.to_uppercase(), hex, base64url(&random[..24]), base64url(&random)] {
+                assert_eq!(check_new_key(&good), Ok(()), "{good}: {}", strength::estimated_bits(good.as_bytes()));
             }
         }
         assert_eq!(check_new_key(&key_text(&[1; 32])), Ok(()), "keys of ours are random");

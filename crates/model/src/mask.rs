@@ -4,16 +4,25 @@
 //! Two automata run over each stream, one over the forms that are written as they are, one over those that tools wrap (base64, hex),
 //! which looks past line breaks. What either of them could still complete is held back, through silences too, so half a
 //! secret is never shown; that is never more than the longest form. Overlapping occurrences are masked together.
+//!
+//! Beside them [`styled`] looks past escape sequences of terminals, and [`dump`] reads the layouts of `xxd`, `hexdump` and `od`. Both cost next to
+//! nothing where there are none.
 
 mod automaton;
+mod dump;
 mod form;
+mod reading;
 mod stand;
+mod styled;
 
 use std::sync::Arc;
 
 use self::automaton::{Automaton, REST, State};
+use self::dump::{Dump, Window};
 use self::form::{Forms, Variety};
+use self::reading::Reading;
 pub use self::stand::MaskStand;
+use self::styled::{ESCAPE, Styled};
 
 /// What stands for a secret.
 const STARS: &[u8] = b"***";
@@ -29,18 +38,18 @@ const BRIDGE_RUN: usize = 40;
 /// A value of more bytes has only its usual forms: all of them would take thousands of times its size.
 const LONGEST_WITH_ALL: usize = 4 * 1024;
 /// So many bytes of an attempt's secrets have all forms, the smallest first.
-const ALL_WITHIN: usize = 16 * 1024;
+const ALL_WITHIN: usize = 12 * 1024;
 /// More bytes of secrets than this cannot be masked at all: each takes about 300 bytes of memory.
 const MOST_BYTES: usize = 256 * 1024;
 
 /// How well a value can be masked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strength {
-    /// In all its forms.
+    /// In all its forms: beside those below escaped, in base32, in base64 twice, in UTF-16.
     Full,
-    /// As it is, in JSON, in base64 and in hexadecimal.
+    /// As it is, in JSON, in base64 and in hexadecimal, and in the dumps of `xxd`, `hexdump` and `od`.
     Usual,
-    /// Only as it is.
+    /// Only as it is, and in dumps.
     PlainOnly,
     /// Not at all.
     None,
@@ -119,8 +128,13 @@ pub struct Masker {
     mask: Arc<Mask>,
     plain: State,
     wrapped: State,
+    /// Looks past escapes, while that makes a difference.
+    styled: Option<Styled>,
+    dump: Dump,
     /// What is not decided yet.
     held: Vec<u8>,
+    /// How many bytes of the stream came before it.
+    given: u64,
     /// Where `held` is masked: apart, in order.
     spans: Vec<Span>,
     /// The last that was given out stands for a secret that ends where `held` begins.
@@ -138,7 +152,8 @@ struct Span {
 impl Masker {
     /// A masker at the beginning of a stream.
     pub fn new(mask: Arc<Mask>) -> Self {
-        Self { mask, plain: REST, wrapped: REST, held: Vec::new(), spans: Vec::new(), masking: false, run: 0 }
+        let (held, spans) = (Vec::new(), Vec::new());
+        Self { mask, plain: REST, wrapped: REST, styled: None, dump: Dump::default(), held, given: 0, spans, masking: false, run: 0 }
     }
 
     /// A masker of a stream that goes on where another one [cut](Self::cut) it. One whose secrets are others by now may begin anew.
@@ -162,9 +177,13 @@ impl Masker {
         let from = self.held.len();
         self.held.extend_from_slice(bytes);
         self.scan(from);
+        self.with_dump(|dump, automaton, window, cover| dump.scan(automaton, window, from, cover));
         let plain_from = self.held.len().saturating_sub(self.mask.plain.depth(self.plain));
         let wrapped_from = letters_back(&self.held, self.mask.wrapped.depth(self.wrapped));
-        self.give_out(plain_from.min(wrapped_from), out);
+        let styled_from = self.styled.as_ref().and_then(Styled::begins);
+        let dump_from = self.dump.begins(self.given + self.held.len() as u64);
+        let others = styled_from.into_iter().chain(dump_from).min().map_or(usize::MAX, |place| self.index(place));
+        self.give_out(plain_from.min(wrapped_from).min(others), out);
     }
 
     /// The stream has ended: gives out the rest. What looks like the better part of a secret is masked too.
@@ -176,6 +195,7 @@ impl Masker {
 
     /// What was written so far goes out whole, and the stream goes on: what looks like the better part of a secret is masked, and so is whatever completes one
     /// that began before. Nothing is held back, at the price that the first few bytes of a secret that is cut here are seen.
+    /// Dumps and what looks past escapes begin anew.
     pub fn cut(&mut self, out: &mut Vec<u8>) {
         self.cover_cut_off();
         self.give_out(self.held.len(), out);
@@ -184,10 +204,24 @@ impl Masker {
     fn cover_cut_off(&mut self) {
         let plain = self.held.len() - self.mask.plain.cut_off(self.plain).min(self.held.len());
         let wrapped = letters_back(&self.held, self.mask.wrapped.cut_off(self.wrapped));
-        let start = plain.min(wrapped);
+        let styled = self.styled.take().and_then(|styled| styled.cut_off(&self.mask)).map_or(usize::MAX, |place| self.index(place));
+        let start = plain.min(wrapped).min(styled);
         if start < self.held.len() {
             self.cover(start, self.held.len());
         }
+        self.with_dump(Dump::finish);
+    }
+
+    /// Lets the dump look at what is held, and covers what it finds.
+    fn with_dump(&mut self, look: impl FnOnce(&mut Dump, &Automaton, Window<'_>, &mut dyn FnMut(usize, usize))) {
+        let (mask, held, mut dump) = (Arc::clone(&self.mask), std::mem::take(&mut self.held), std::mem::take(&mut self.dump));
+        look(&mut dump, &mask.plain, Window { held: &held, given: self.given }, &mut |start, end| self.cover(start, end));
+        (self.held, self.dump) = (held, dump);
+    }
+
+    /// Where in what is held a place of the stream is.
+    fn index(&self, place: u64) -> usize {
+        usize::try_from(place.saturating_sub(self.given)).unwrap_or(usize::MAX)
     }
 
     /// Moves both automata over the bytes from `from` on.
@@ -196,11 +230,19 @@ impl Masker {
         // Out of `self` while nothing happens, which is most of the time.
         let held = std::mem::take(&mut self.held);
         let (mut plain, mut wrapped, mut at) = (self.plain, self.wrapped, from);
+        let mut styled = self.styled.take();
         while at < held.len() {
             let byte = held[at];
-            if plain == REST && wrapped == REST && !mask.begins[usize::from(byte)] {
+            if plain == REST && wrapped == REST && !mask.begins[usize::from(byte)] && styled.is_none() {
                 at += 1;
                 continue;
+            }
+            if byte == ESCAPE {
+                let begun = self.look_past_escapes(&held[..at], plain, wrapped);
+                match &mut styled {
+                    Some(text) => text.deepen(&mask, begun),
+                    None => styled = Some(begun),
+                }
             }
             plain = mask.plain.step(plain, byte);
             let length = mask.plain.found(plain);
@@ -216,9 +258,27 @@ impl Masker {
             } else if wrapped != REST && !self.bridges(&held[..at], wrapped) {
                 wrapped = REST;
             }
+            if let Some(text) = &mut styled {
+                let place = self.given + at as u64;
+                if let Some(start) = text.step(&mask, byte, place, |state| self.bridges(&held[..at], state)) {
+                    self.cover(self.index(start), at + 1);
+                }
+                if text.is_over(plain, wrapped) {
+                    styled = None;
+                }
+            }
             at += 1;
         }
-        (self.held, self.plain, self.wrapped) = (held, plain, wrapped);
+        (self.held, self.plain, self.wrapped, self.styled) = (held, plain, wrapped, styled);
+    }
+
+    /// A look past escapes that goes on from where both automata are, after these bytes.
+    fn look_past_escapes(&self, before: &[u8], plain: State, wrapped: State) -> Styled {
+        let place = |at: usize| self.given + at as u64;
+        let plain_from = before.len().saturating_sub(self.mask.plain.depth(plain));
+        let letters = letters_back(before, self.mask.wrapped.depth(wrapped))..before.len();
+        let of_letters = letters.filter(|at| !is_break(before[*at])).map(place);
+        Styled::new(Reading::at(plain, (plain_from..before.len()).map(place)), Reading::at(wrapped, of_letters))
     }
 
     /// Whether a wrapped form may go on after a line break here. Otherwise the last letter of many an ordinary line would be held
@@ -235,12 +295,15 @@ impl Masker {
     }
 
     /// Masks a part of `held`, together with what it touches.
-    fn cover(&mut self, mut start: usize, end: usize) {
-        while let Some(last) = self.spans.last().filter(|last| last.end >= start) {
-            start = start.min(last.start);
-            self.spans.pop();
+    fn cover(&mut self, start: usize, end: usize) {
+        if start >= end {
+            return;
         }
-        self.spans.push(Span { start, end });
+        let first = self.spans.partition_point(|span| span.end < start);
+        let after = self.spans.partition_point(|span| span.start <= end).max(first);
+        let join = |whole: Span, span: &Span| Span { start: whole.start.min(span.start), end: whole.end.max(span.end) };
+        let whole = self.spans[first..after].iter().fold(Span { start, end }, join);
+        self.spans.splice(first..after, [whole]);
     }
 
     /// Gives out the first `upto` bytes, masked.
@@ -264,6 +327,7 @@ impl Masker {
         let run = self.held[..upto].iter().rev().take(BRIDGE_RUN).take_while(|byte| is_encoded(**byte)).count();
         self.run = if run == upto { (self.run + run).min(BRIDGE_RUN) } else { run };
         self.held.drain(..upto);
+        self.given += upto as u64;
         self.spans.retain_mut(|span| {
             (span.start, span.end) = (span.start.saturating_sub(upto), span.end.saturating_sub(upto));
             span.end > 0

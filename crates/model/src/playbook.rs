@@ -1,6 +1,7 @@
 //! Playbooks on the server: commands that somebody trusted wrote down, with parameters that are checked and passed as data. Whoever is limited to
 //! named ones can run those and nothing else.
 
+mod quoting;
 mod template;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use serde_json::Value;
 use crate::git::GitSource;
 use crate::name::Name;
 use crate::pattern;
+use crate::rule::shell_texts;
 use crate::secret::Secret;
 use crate::time::UnixMs;
 
@@ -81,7 +83,7 @@ pub struct PlaybookBody {
     pub description: Option<String>,
     /// A shell command; or, where there are `args`, a program.
     pub command: String,
-    /// Arguments. `{{name}}` in one is that parameter's value; each stays one argument, whatever the value is.
+    /// Arguments. `{{name}}` in one is that parameter's value, `\{{name}}` is `{{name}}`; each stays one argument, whatever the value is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Vec<String>>,
     /// The image; absent means the default.
@@ -231,13 +233,38 @@ impl PlaybookBody {
             }
             parameter.check(&field)?;
         }
-        for arg in self.args.iter().flatten() {
-            for part in template::parts(arg) {
-                if let Part::Parameter(name) = part
-                    && !self.parameters.contains_key(name)
-                {
-                    return Err(invalid("args", format!("there is no parameter {}", name.escape_default())));
-                }
+        self.check_placeholders()?;
+        self.check_shell_text()
+    }
+
+    fn check_placeholders(&self) -> Result<(), InvalidPlaybook> {
+        for part in self.args.iter().flatten().flat_map(|arg| template::parts(arg)) {
+            let Part::Named(whole, name) = part else { continue };
+            let is_known = self.parameters.contains_key(name);
+            if is_known && !template::is_exact(whole, name) {
+                return Err(invalid("args", format!("{} must be written {{{{{name}}}}}, without blanks", whole.escape_default())));
+            }
+            if !is_known && template::is_exact(whole, name) {
+                return Err(invalid("args", format!("there is no parameter {name}: if {whole} is meant as it is, write \\{whole}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether no value becomes several words, or a part of a text that a shell runs.
+    fn check_shell_text(&self) -> Result<(), InvalidPlaybook> {
+        let Some(args) = &self.args else {
+            return quoting::check(&self.command).map_err(|why| invalid("command", why));
+        };
+        let words: Vec<String> = [&self.command].into_iter().chain(args).cloned().collect();
+        for text in shell_texts(&words).unwrap_or_default() {
+            quoting::check(text).map_err(|why| invalid("args", why))?;
+            let fills = |part: &Part<'_>| matches!(part, Part::Named(_, name) if self.parameters.contains_key(*name));
+            if template::parts(text).iter().any(fills) {
+                return Err(invalid(
+                    "args",
+                    "have a parameter in the text of a shell, which would run it: write \"$RUNVOY_PARAM_NAME\" there",
+                ));
             }
         }
         Ok(())

@@ -21,6 +21,7 @@ use crate::role::Role;
 use crate::user;
 use crate::worker::account_of;
 
+pub(crate) use self::carrier::shell_texts;
 pub use self::verdict::{Asked, Decision, Subject, Verdict, judge};
 
 /// A list in a rule has at most this many entries.

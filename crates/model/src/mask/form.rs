@@ -42,6 +42,15 @@ impl Forms {
         for piece in whole {
             self.escape(piece, variety);
             self.wrapped.extend(pack::forms(piece.as_bytes(), variety));
+            if variety == Variety::All {
+                self.wrapped.extend(pack::rare_forms(piece.as_bytes()));
+                let both = pack::utf16(piece);
+                self.wrapped.extend(pack::base64(&both[0]));
+                self.plain.extend(both);
+            }
+        }
+        if variety == Variety::All {
+            self.wrapped.extend([trimmed, value].into_iter().flat_map(|value| pack::wrapped_twice(value.as_bytes())));
         }
         if !trimmed.contains(['\n', '\r']) {
             return;
@@ -68,6 +77,12 @@ impl Forms {
             Variety::Usual => self.plain.extend(escape::usual_forms(piece)),
         }
     }
+}
+
+/// An encoded text in pieces that overlap.
+fn cut(text: &[u8]) -> Vec<Vec<u8>> {
+    let from = (0..text.len()).step_by(PIECE - OVERLAP).filter(|from| *from == 0 || from + OVERLAP < text.len());
+    from.map(|from| text[from..text.len().min(from + PIECE)].to_vec()).collect()
 }
 
 /// A value in pieces that overlap.

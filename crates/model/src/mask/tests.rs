@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::*;
 
+mod dump;
 mod encoder;
 
 use self::encoder::{Chance, Written, random_secret};
@@ -72,8 +73,8 @@ fn security_12_no_secret_leaks_in_any_form_or_chunking() {
         let out = through(&mask, &random_chunks(chance, &stream));
         let how: Vec<_> = written.iter().map(|one| one.how).collect();
         for one in &written {
-            let text = &one.bytes[one.secret.clone()];
-            for part in text.windows(6.min(text.len())) {
+            let parts = one.tells.iter().flat_map(|part| one.bytes[part.clone()].windows(one.telling.min(part.len())));
+            for part in parts.filter(|part| part.iter().any(|byte| !b" .".contains(byte))) {
                 let leak = memchr::memmem::find(out.as_bytes(), part);
                 assert!(leak.is_none(), "seed {seed}: {how:?} of {secrets:?} leaked {out:?}");
             }
@@ -206,7 +207,7 @@ fn many_lines(bytes: usize) -> String {
 fn the_cost_of_a_mask_is_bounded_however_large_its_secrets_are() {
     for (what, value, most_states) in [
         ("the largest value", many_lines(64 << 10), 16 * (64 << 10)),
-        ("the largest with all its forms", many_lines(LONGEST_WITH_ALL), 160 * LONGEST_WITH_ALL),
+        ("the largest with all its forms", many_lines(LONGEST_WITH_ALL), 220 * LONGEST_WITH_ALL),
     ] {
         let began = Instant::now();
         let mask = mask(&[&value]);
@@ -225,7 +226,7 @@ fn small_secrets_keep_all_their_forms_beside_large_ones() {
     let values: Vec<&str> = [&large, &small].into_iter().chain(&keys).map(String::as_str).collect();
     let strengths = strengths(&values).expect("not too much");
     assert_eq!(strengths[..2], [Strength::Usual, Strength::Full]);
-    assert_eq!(strengths.iter().filter(|strength| **strength == Strength::Full).count(), 4, "{strengths:?}");
+    assert_eq!(strengths.iter().filter(|strength| **strength == Strength::Full).count(), 3, "{strengths:?}");
     assert_eq!(through(&mask(&values), &[b"s3cr3t+value s3cr3t%20value"]), "*** ***");
 }
 
@@ -288,4 +289,41 @@ fn a_place_that_a_mask_does_not_have_is_the_beginning() {
     assert_ne!(far, MaskStand::default());
     assert_eq!(Masker::at(mask(&["hunter2"]), far).stand(), MaskStand::default());
     assert_eq!(MaskStand::of_numbers([u64::MAX, 0, 0]), MaskStand::default());
+}
+
+#[test]
+fn colours_inside_a_secret_do_not_hide_it() {
+    let mask = mask(&["hunter2-hunter2"]);
+    let text = "a hunter\u{1b}[01;31m\u{1b}[K2-\u{1b}(B\u{1b}[mhunter2 b";
+    assert_eq!(through(&mask, &[text.as_bytes()]), "a *** b");
+    for at in 0..text.len() {
+        let (first, second) = text.as_bytes().split_at(at);
+        assert_eq!(through(&mask, &[first, second]), "a *** b", "cut at {at}");
+    }
+    assert_eq!(through(&mask, &[b"aHVudGVy\x1b[31mMi1odW50ZXIy"]), "***");
+    for other in ["hunter\u{1b}[31m3", "hunter\u{1b}]0;x\u{7}2-hunter2 x", "\u{1b}[32mgreen\u{1b}[0m hunter2 x"] {
+        assert_eq!(through(&mask, &[other.as_bytes()]), other);
+    }
+    assert_eq!(through(&mask, &[b"it is hunter2\x1b[0m-hu"]), "it is ***");
+}
+
+#[test]
+fn a_dump_is_masked_from_the_secret_to_the_end_of_its_line() {
+    let mask = mask(&["hunter2-hunter2"]);
+    let dump = "00000000: 7061 7373 3a20 6875 6e74 6572 322d 6875  pass: hunter2-hu\n00000010: 6e74 6572 320a                           nter2.\nnext";
+    assert_eq!(through(&mask, &[dump.as_bytes()]), "00000000: 7061 7373 3a20 ***\nnext");
+    let bytes: Vec<&[u8]> = dump.as_bytes().chunks(1).collect();
+    assert_eq!(through(&mask, &bytes), "00000000: 7061 7373 3a20 ***\nnext");
+    assert_eq!(through(&mask, &[&dump.as_bytes()[..40]]), "00000000: 7061 7373 3a20 ***");
+    for other in ["00000000: 7061 7373 3a20 6875 6e74\nnext", "9f86d08 hunt the bug", "    at 68", "0001 68 75"] {
+        assert_eq!(through(&mask, &[other.as_bytes()]), other);
+    }
+}
+
+#[test]
+fn an_end_that_looks_like_a_dump_is_held_only_while_it_may_be_one() {
+    let (mut masker, mut out) = (Masker::new(mask(&["hunter2-hunter2"])), Vec::new());
+    masker.push(b"  68\n", &mut out);
+    masker.push(b"> ", &mut out);
+    assert_eq!(out, b"  68\n> ");
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 
 fn playbook(parameters: Value) -> PlaybookBody {
-    let args = json!(["deploy", "--", "{{ region }}", "x={{region}}!"]);
+    let args = json!(["deploy", "--", "{{region}}", "x={{region}}!"]);
     serde_json::from_value(json!({"command": "tool", "args": args, "parameters": parameters})).expect("a playbook")
 }
 
@@ -105,7 +105,7 @@ proptest! {
 
     #[test]
     fn security_10_values_never_become_options_or_words(value in value()) {
-        let args = json!(["--file={{a}}", "{{a}}", "{{a}}{{ a }}", "--", "x{{a}}y"]);
+        let args = json!(["--file={{a}}", "{{a}}", "{{a}}{{a}}", "--", "x{{a}}y"]);
         let body: PlaybookBody =
             serde_json::from_value(json!({"command": "tool", "args": args, "parameters": {"a": {"type": "string"}}})).expect("a playbook");
         if let Ok(bound) = body.bind(&given(json!({"a": value}))) {
@@ -116,6 +116,140 @@ proptest! {
             prop_assert!(!value.chars().any(char::is_control));
         }
     }
+}
+
+#[test]
+fn only_a_declared_name_in_braces_stands_for_a_value() {
+    let body = |arg: &str| -> PlaybookBody {
+        serde_json::from_value(json!({"command": "tool", "args": [arg], "parameters": {"a": {"type": "string"}}})).expect("a playbook")
+    };
+    for (arg, filled) in [
+        ("--format={{.Names}}", "--format={{.Names}}"),
+        ("{{json .}} {{a}}", "{{json .}} 1"),
+        ("{{{a}}}", "{1}"),
+        ("{{a", "{{a"),
+        ("{{}}{{a}}", "{{}}1"),
+        ("{{ end }}", "{{ end }}"),
+        ("\\{{a}} {{a}}", "{{a}} 1"),
+        ("\\{{b}}", "{{b}}"),
+        ("\\{{.b}}", "\\{{.b}}"),
+        ("{{a}}{{a}}", "11"),
+        ("{{é}}", "{{é}}"),
+    ] {
+        let body = body(arg);
+        body.check().unwrap_or_else(|error| panic!("{arg}: {error}"));
+        assert_eq!(body.bind(&given(json!({"a": "1"}))).expect("a value").args, Some(vec![filled.to_owned()]), "{arg}");
+    }
+    for arg in ["{{b}}", "x{{unknown_identifier}}", "{{A}}", "{{ a }}"] {
+        assert_eq!(body(arg).check().expect_err(arg).field, "args");
+        // One that was pushed before goes on as it was.
+        assert_eq!(body(arg).bind(&given(json!({"a": "1"}))).expect("a value").args, Some(vec![arg.to_owned()]), "{arg}");
+    }
+}
+
+fn shell(command: &str) -> PlaybookBody {
+    serde_json::from_value(json!({"command": command, "parameters": {"a": {"type": "string"}}})).expect("a playbook")
+}
+
+#[test]
+fn security_10_a_parameter_without_double_quotes_is_refused() {
+    for command in [
+        "tar -cf out.tar $RUNVOY_PARAM_A",
+        "tar -cf out.tar ${RUNVOY_PARAM_A}",
+        "tar -cf out.tar -- dir/$RUNVOY_PARAM_A",
+        "echo \"a\"$RUNVOY_PARAM_A\"b\"",
+        "echo \"$(ls $RUNVOY_PARAM_A)\"",
+        "echo ${x:-$RUNVOY_PARAM_A}",
+        "echo ok # don't\ntar $RUNVOY_PARAM_A",
+        "sh -c 'tar $RUNVOY_PARAM_A'",
+        "sh -c \"tar $RUNVOY_PARAM_A\"",
+        "bash -lc \"tar ${RUNVOY_PARAM_A}\" x",
+        "eval \"tar $RUNVOY_PARAM_A\"",
+        "tar `echo \"$RUNVOY_PARAM_A\"`",
+        "sh <<E\ntar \"$RUNVOY_PARAM_A\"\nE",
+        "echo \"$(case x in a) tar $RUNVOY_PARAM_A;; esac)\"",
+        "echo \"$RUNVOY_PARAM_A",
+    ] {
+        let refused = shell(command).check().expect_err(command);
+        assert_eq!(refused.field, "command", "{command}");
+    }
+    for command in [
+        "tar -cf out.tar -- \"$RUNVOY_PARAM_A\"",
+        "tool --path=\"${RUNVOY_PARAM_A}\" --name=\"x $RUNVOY_PARAM_A\"",
+        "echo \"${RUNVOY_PARAM_A:-none}\" '$HOME' $HOME # it's",
+        "x=$(tool \"$RUNVOY_PARAM_A\"); echo \"$x\" $(ls)",
+        "sh -c 'tool \"$1\"' sh \"$RUNVOY_PARAM_A\"",
+        "sh -c 'tool \"$RUNVOY_PARAM_A\"'",
+        "case \"$RUNVOY_PARAM_A\" in a) ls;; esac",
+        "cat <<E\nno parameter\nE",
+    ] {
+        shell(command).check().unwrap_or_else(|error| panic!("{command}: {error}"));
+    }
+    let args = |args: Value| -> PlaybookBody {
+        serde_json::from_value(json!({"command": "sh", "args": args, "parameters": {"a": {"type": "string"}}})).expect("a playbook")
+    };
+    for refused in [json!(["-c", "tar {{a}}"]), json!(["-ec", "tar $RUNVOY_PARAM_A"])] {
+        assert_eq!(args(refused).check().expect_err("a shell's text").field, "args");
+    }
+    args(json!(["-c", "tar \"$1\"", "sh", "{{a}}"])).check().expect("one argument");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Whatever is not refused at push, a real shell makes one word of a value in it.
+    #[test]
+    fn security_10_a_real_shell_splits_no_value_of_a_text_that_was_taken(text in shell_text()) {
+        let body = shell(&text);
+        if body.check().is_ok() {
+            let words = words_of_sh(&text, "one --two");
+            prop_assert!(words.iter().all(|word| !word.contains("--two") || word.contains("one --two")), "{text:?}: {words:?}");
+        }
+    }
+}
+
+#[test]
+fn security_10_a_real_shell_makes_an_option_of_what_is_refused() {
+    for text in ["say $RUNVOY_PARAM_A", "say x${RUNVOY_PARAM_A}y", "sh -c 'say() { printf \"%s\\1\" \"$@\" >&3; }; say $RUNVOY_PARAM_A'"] {
+        assert!(words_of_sh(text, "x --checkpoint-action=exec=sh").iter().any(|word| word.starts_with("--checkpoint-action")), "{text}");
+        assert_eq!(shell(text).check().expect_err(text).field, "command");
+    }
+}
+
+/// The words that `say` is called with in a text, with this value of the parameter.
+fn words_of_sh(text: &str, value: &str) -> Vec<String> {
+    let script = format!("exec 3>&1 1>/dev/null 2>&1\nsay() {{ printf '%s\\001' \"$@\" >&3; }}\n{text}");
+    let output =
+        std::process::Command::new("/bin/sh").args(["-c", &script]).env_clear().env("RUNVOY_PARAM_A", value).output().expect("sh runs");
+    String::from_utf8_lossy(&output.stdout).split_terminator('\u{1}').map(str::to_owned).collect()
+}
+
+/// Shell texts around a parameter, with and without quotes.
+fn shell_text() -> impl Strategy<Value = String> {
+    let token = prop_oneof![
+        4 => Just("\"$RUNVOY_PARAM_A\""),
+        3 => Just("$RUNVOY_PARAM_A"),
+        2 => Just("${RUNVOY_PARAM_A}"),
+        4 => Just("\""),
+        2 => Just("'"),
+        3 => Just(" "),
+        2 => Just("say "),
+        1 => Just("; say "),
+        1 => Just("\n"),
+        1 => Just("\\"),
+        1 => Just("$(say "),
+        1 => Just("${x:-"),
+        1 => Just("}"),
+        1 => Just(")"),
+        1 => Just("("),
+        1 => Just("#"),
+        1 => Just("a"),
+        1 => Just("`"),
+        1 => Just("<<a"),
+        1 => Just("case a in a) "),
+        1 => Just("$"),
+    ];
+    proptest::collection::vec(token, 1..10).prop_map(|tokens| format!("say {}", tokens.concat()))
 }
 
 proptest! {

@@ -49,7 +49,7 @@ pub(super) fn text_from(words: &[String], piped: bool) -> Result<Option<usize>, 
 }
 
 /// The texts that shells in this command are told to run with `-c`.
-pub(super) fn shell_texts(words: &[String]) -> Result<Vec<&str>, Unsure> {
+pub(crate) fn shell_texts(words: &[String]) -> Result<Vec<&str>, Unsure> {
     let mut texts = Vec::new();
     for (at, _) in words.iter().enumerate().filter(|(_, word)| SHELLS.contains(&stem(word))) {
         let rest = &words[at + 1..];

@@ -155,3 +155,30 @@ async fn security_27_guarded_variables_follow_the_rules_on_commands() {
         assert_eq!(asked(Role::Admin, "PATH").await.status, 200, "no rule names the admin");
     }
 }
+
+#[tokio::test]
+async fn security_27_a_secret_of_ones_own_is_no_way_around_the_guard() {
+    let app = TestApp::new().await;
+    for (name, key_name) in [("preload", "LD_PRELOAD"), ("npm", "NPM_config_script_shell"), ("plain", "TOKEN")] {
+        let secret = json!({"name": name, "key_name": key_name, "value": "hunter2", "use_by": ["role:developer"]});
+        assert_eq!(app.post("/api/v1/secrets").admin().json(&secret).send().await.status, 201);
+    }
+    let run = async |role: Role, secret: &str| {
+        let body = json!({"command": "true", "secrets": [secret]});
+        app.post("/api/v1/run").role(role).json(&body).send().await
+    };
+    assert_eq!(run(Role::Admin, "preload").await.status, 202, "no rule limits the admin yet");
+    for subject in [json!({"users": ["admin@example.com"]}), json!({"roles": ["developer"]})] {
+        let mut rule =
+            json!({"name": subject.to_string().replace(|c: char| !c.is_ascii_lowercase(), ""), "effect": "allow", "commands": ["true"]});
+        rule.as_object_mut().expect("an object").extend(subject.as_object().expect("an object").clone());
+        app.change(Change::PutRule(Box::new(serde_json::from_value(rule).expect("a rule")))).await;
+    }
+    for secret in ["preload", "npm"] {
+        let refused = run(Role::Admin, secret).await;
+        assert_eq!(refused.code(), (400, "INVALID_REQUEST".into()), "{secret}: who may change it chooses what is loaded");
+        assert!(refused.text().contains("changes what programs load"), "{}", refused.text());
+        assert_eq!(run(Role::Developer, secret).await.status, 202, "{secret}: its value is the admin's");
+    }
+    assert_eq!(run(Role::Admin, "plain").await.status, 202);
+}

@@ -44,8 +44,8 @@ Examples:
   runvoy playbook show deploy@3 --json
   runvoy playbook show plan --local
 
-The command finds each parameter in the variable beside it, and an argument that is just {{NAME}}
-becomes the value of parameter NAME, whole.";
+The command finds each parameter in the variable beside it, and {{NAME}} in an argument becomes the
+value of parameter NAME.";
 
 /// Arguments of `playbook`.
 #[derive(Debug, Clone, Args)]

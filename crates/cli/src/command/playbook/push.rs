@@ -16,7 +16,7 @@ Examples:
 
 A file with parameters, which the server checks before it runs anything:
   command: ./deploy
-  args: ['{{service}}', --replicas, '{{replicas}}']   # whole arguments only
+  args: ['{{service}}', '--replicas={{replicas}}']    # exactly {{NAME}}; \\{{NAME}} is that text
   parameters:
     service:                  # names are a-z, 0-9 and _; also in RUNVOY_PARAM_SERVICE
       type: string            # string (the default), integer, boolean or choice
@@ -27,8 +27,9 @@ A file with parameters, which the server checks before it runs anything:
     region: {type: choice, choices: [eu, us], default: eu}
     force: {type: boolean, default: false}
 What has no default must be given. A value is passed as data: the command finds each parameter in
-its environment as RUNVOY_PARAM_NAME, and an argument that is just {{NAME}} becomes its value,
-whole. It is never put into the text of a command: there, write \"$RUNVOY_PARAM_REGION\".";
+its environment as RUNVOY_PARAM_NAME, and {{NAME}} in an argument becomes its value; other braces
+stay as they are. It is never put into the text of a command: there, write \"$RUNVOY_PARAM_REGION\",
+with the double quotes.";
 
 /// Arguments of `playbook push`.
 #[derive(Debug, Clone, Args)]

@@ -26,8 +26,8 @@ Examples:
   runvoy playbook run plan -- --git-ref my-branch        # the same
   runvoy playbook run deploy -p region=eu --dry-run
 
-The command finds a parameter in its environment, `region` as RUNVOY_PARAM_REGION, and an argument
-that is just {{region}} becomes its value, whole. See them: runvoy playbook show NAME";
+The command finds a parameter in its environment, `region` as RUNVOY_PARAM_REGION, and {{region}}
+in an argument becomes its value. See them: runvoy playbook show NAME";
 
 /// Arguments of `playbook run`.
 #[derive(Debug, Clone, Args)]

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::super::{ALL_WITHIN, LONGEST_WITH_ALL};
+use super::dump;
 
 /// Reproducible chance (`SplitMix64`).
 pub(super) struct Chance(u64);
@@ -53,7 +54,7 @@ pub(super) fn random_secret(chance: &mut Chance) -> String {
 }
 
 /// The ways of writing that are masked however long a secret is.
-const OF_LONG_ONES: [usize; 8] = [0, 3, 4, 5, 11, 19, 20, 21];
+const OF_LONG_ONES: [usize; 12] = [0, 3, 4, 5, 11, 19, 20, 21, 28, 29, 30, 31];
 
 /// A secret as some program wrote it.
 pub(super) struct Written {
@@ -61,6 +62,10 @@ pub(super) struct Written {
     pub(super) bytes: Vec<u8>,
     /// The part that tells the secret.
     pub(super) secret: Range<usize>,
+    /// The parts of which nothing may be seen, where that part is not one of a kind.
+    pub(super) tells: Vec<Range<usize>>,
+    /// How many bytes of them in a row tell something.
+    pub(super) telling: usize,
     /// That part is all that may be masked.
     pub(super) exact: bool,
 }
@@ -69,8 +74,8 @@ impl Written {
     pub(super) fn random(chance: &mut Chance, secrets: &[String]) -> Self {
         let secret = &secrets[chance.below(secrets.len())];
         let is_long = secret.len() > LONGEST_WITH_ALL || secrets.iter().map(String::len).sum::<usize>() > ALL_WITHIN;
-        let pick = if is_long { OF_LONG_ONES[chance.below(OF_LONG_ONES.len())] } else { chance.below(22) };
-        let whole = |how, text: String| Self { how, secret: 0..text.len(), bytes: text.into_bytes(), exact: true };
+        let pick = if is_long { OF_LONG_ONES[chance.below(OF_LONG_ONES.len())] } else { chance.below(34) };
+        let whole = |how, text: String| Self::bytes(how, text.into_bytes());
         match pick {
             0 => whole("raw", secret.clone()),
             1 => whole("upper", secret.to_uppercase()),
@@ -93,8 +98,29 @@ impl Written {
             18 => whole("$''", dollar_quotes(secret)),
             19 => whole("base64", wrap(chance, base64(secret.as_bytes(), false, true))),
             20 => whole("base64url", base64(secret.as_bytes(), true, false)),
-            _ => base64_within(chance, secret),
+            21 => base64_within(chance, secret),
+            22 => whole("base32", wrap(chance, base32(secret.as_bytes()))),
+            23 => whole("base32, lower", base32(secret.as_bytes()).to_lowercase()),
+            24 => Self::bytes("utf-16le", secret.encode_utf16().flat_map(u16::to_le_bytes).collect()),
+            25 => Self::bytes("utf-16be", secret.encode_utf16().flat_map(u16::to_be_bytes).collect()),
+            26 => {
+                let inner = base64(secret.as_bytes(), false, true);
+                let lines: Vec<&str> = inner.as_bytes().chunks(76).map(|line| str::from_utf8(line).expect("ASCII")).collect();
+                whole("base64 of base64", base64(lines.join("\n").as_bytes(), false, true))
+            }
+            27 => {
+                let bytes: Vec<u8> = secret.encode_utf16().flat_map(u16::to_le_bytes).collect();
+                whole("base64 of utf-16le", base64(&bytes, false, true))
+            }
+            28 => styled(chance, "raw with colours", secret.trim()),
+            29 => styled(chance, "base64 with colours", &base64(secret.trim().as_bytes(), false, true)),
+            _ => dump::random(chance, secret.trim().as_bytes()),
         }
+    }
+
+    fn bytes(how: &'static str, bytes: Vec<u8>) -> Self {
+        let secret = 0..bytes.len();
+        Self { how, tells: vec![secret.clone()], secret, bytes, exact: true, telling: 6 }
     }
 }
 
@@ -183,5 +209,34 @@ fn base64_within(chance: &mut Chance, secret: &str) -> Written {
     let url_safe = chance.below(2) == 0;
     let bytes = base64(&[&before, secret.as_bytes(), &after].concat(), url_safe, chance.below(2) == 0).into_bytes();
     let (first, end) = ((before.len() * 8).div_ceil(6), (before.len() + secret.len()) * 8 / 6);
-    Written { how: "base64 within", bytes, secret: first..end, exact: false }
+    Written { how: "base64 within", bytes, secret: first..end, tells: vec![first..end], exact: false, telling: 6 }
+}
+
+fn base32(bytes: &[u8]) -> String {
+    let alphabet: Vec<char> = ('A'..='Z').chain('2'..='7').collect();
+    let bits: Vec<usize> = bytes.iter().flat_map(|byte| (0..8).rev().map(move |bit| usize::from(byte >> bit & 1))).collect();
+    let mut text: String = bits.chunks(5).map(|five| alphabet[(0..5).fold(0, |sum, at| sum << 1 | five.get(at).unwrap_or(&0))]).collect();
+    while !text.len().is_multiple_of(8) {
+        text.push('=');
+    }
+    text
+}
+
+/// A text with escape sequences of terminals inside.
+fn styled(chance: &mut Chance, how: &'static str, text: &str) -> Written {
+    let (mut bytes, mut tells, mut from) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..=chance.below(3) {
+        let at = text.ceil_char_boundary((from + 1 + chance.below(8)).min(text.len() - 1));
+        if at <= from || at >= text.len() {
+            break;
+        }
+        tells.push(bytes.len()..bytes.len() + at - from);
+        bytes.extend_from_slice(&text.as_bytes()[from..at]);
+        bytes.extend_from_slice(["\u{1b}[31m", "\u{1b}[m", "\u{1b}[01;31m\u{1b}[K", "\u{1b}(B\u{1b}[m"][chance.below(4)].as_bytes());
+        from = at;
+    }
+    tells.push(bytes.len()..bytes.len() + text.len() - from);
+    bytes.extend_from_slice(&text.as_bytes()[from..]);
+    tells.retain(|part| part.len() >= 6);
+    Written { how, secret: 0..bytes.len(), bytes, tells, exact: true, telling: 6 }
 }
