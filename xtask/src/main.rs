@@ -29,7 +29,7 @@ usage: cargo xtask COMMAND [ARGS]
 
   check              everything a change must pass: format, tidy, clippy, docs, tests, the web page (what .ci/run runs)
   test [ARGS]        the inner loop: all tests but the promises; ARGS go to the test runner (`-p runvoy-model`, a name)
-  prove [FILTER]     the reliability promises at full counts; writes docs/prove.md
+  prove [FILTER]     the reliability promises at full counts and the fuzz targets (`prove fuzz`); writes docs/prove.md
   lint               format, tidy, clippy, docs, and cargo-deny where it is installed
   tidy               the rules of the house alone: layers, headers, names, sizes, bans, links
   fix                format, and let clippy repair what it can

@@ -1,5 +1,5 @@
-//! `cargo xtask prove [FILTER]`: the reliability promises at full counts. Their rows go into docs/prove.md, which is
-//! committed. A promise that ran and left no row fails the run: a proof nobody can read is none.
+//! `cargo xtask prove [FILTER]`: the reliability promises at full counts, and the fuzz targets for a minute each, which `fuzz` as the filter
+//! runs alone. Their rows go into docs/prove.md, which is committed. A promise that ran and left no row fails the run: a proof nobody can read is none.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,6 +12,9 @@ use crate::report::{Machine, Report, Row, date};
 use crate::suite::{PROMISE, Runner};
 use crate::{need, tee, tool};
 
+/// The filter that chooses the fuzz targets alone.
+const FUZZ: &str = "fuzz";
+
 /// Runs the promises whose names hold the first of `args` (all, if there is none) and writes the table.
 pub fn run(args: &[String]) -> Result<()> {
     need::provide()?;
@@ -20,15 +23,21 @@ pub fn run(args: &[String]) -> Result<()> {
     let mut rows = Vec::new();
     let mut ran = BTreeSet::new();
     let emulators = Emulators::start();
-    let mut command = Runner::pick().promises(filter);
-    emulators.tell(&mut command);
-    let status = tee::run(&mut command, |line| {
-        rows.extend(Row::read(line, &today));
-        ran.extend(promise_number(line));
-    })?;
+    let runner = Runner::pick();
+    let promises = (filter != FUZZ).then(|| runner.promises(filter));
+    let fuzz = (filter.is_empty() || filter == FUZZ).then(|| runner.fuzz());
+    let mut holds = true;
+    for mut command in promises.into_iter().chain(fuzz) {
+        emulators.tell(&mut command);
+        let status = tee::run(&mut command, |line| {
+            rows.extend(Row::read(line, &today));
+            ran.extend(promise_number(line));
+        })?;
+        holds &= status.success();
+    }
     let silent: Vec<u32> = ran.iter().copied().filter(|number| !rows.iter().any(|row| row.number == *number)).collect();
     write(rows)?;
-    if !status.success() {
+    if !holds {
         bail!("a promise does not hold; docs/prove.md has the rows of those that ended");
     }
     if !silent.is_empty() {

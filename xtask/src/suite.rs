@@ -9,6 +9,9 @@ use crate::tool;
 /// What the names of the tests of the reliability promises hold (`promise_07_a_full_disk_…`).
 pub const PROMISE: &str = "promise_";
 
+/// The crate of the fuzz targets.
+const FUZZ: &str = "runvoy-fuzz";
+
 /// The profile of `prove`: what is shipped, without the slow link, so that numbers mean something.
 const PROVE_PROFILE: [&str; 4] = ["--config", "profile.prove.inherits='release'", "--config", "profile.prove.lto='off'"];
 
@@ -101,12 +104,21 @@ impl Runner {
 
     /// The promises whose names hold `filter`, at full counts, one at a time, with their output.
     pub fn promises(self, filter: &str) -> Command {
-        let filter = format!("{PROMISE}{}", filter.trim_start_matches(PROMISE));
+        self.proof(&["--workspace", &format!("{PROMISE}{}", filter.trim_start_matches(PROMISE))])
+    }
+
+    /// The fuzz targets, a minute each, with their output.
+    pub fn fuzz(self) -> Command {
+        self.proof(&["-p", FUZZ])
+    }
+
+    /// The tests that these arguments choose, as `prove` runs tests.
+    fn proof(self, chosen: &[&str]) -> Command {
         let mut command = match self {
             Runner::Nextest => tool::cargo(&["nextest", "run", "--cargo-profile", "prove", "--no-capture"]),
             Runner::Libtest => tool::cargo(&["test", "--profile", "prove", "--no-fail-fast", "--tests"]),
         };
-        command.args(PROVE_PROFILE).args(["--workspace", &filter]);
+        command.args(PROVE_PROFILE).args(chosen);
         if matches!(self, Runner::Libtest) {
             command.args(["--", "--test-threads=1", "--nocapture"]);
         }
@@ -152,6 +164,15 @@ mod tests {
     fn every_journey_on_aws_is_a_test_of_the_binary() {
         for journey in AWS_JOURNEYS {
             assert!(tool::root().join(format!("crates/runvoy/tests/{journey}.rs")).exists(), "{journey}");
+        }
+    }
+
+    #[test]
+    fn a_proof_of_the_fuzz_targets_runs_all_of_them_at_length() {
+        for runner in [Runner::Nextest, Runner::Libtest] {
+            let command = runner.fuzz();
+            assert!(words(&command).windows(2).any(|pair| pair == ["-p", FUZZ]));
+            assert!(command.get_envs().any(|(name, _)| name == "RUNVOY_PROVE"));
         }
     }
 

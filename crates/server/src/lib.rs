@@ -48,4 +48,6 @@ pub use crate::peer::{Connection, Peer};
 pub use crate::proxy::{InvalidNetwork, Network};
 pub use crate::route::{Rule, TableRow};
 pub use crate::rpc::RpcRule;
+#[doc(hidden)]
+pub use crate::rpc::fuzz::unpack_call;
 pub use crate::tls::TlsError;

@@ -10,6 +10,7 @@ mod entry;
 mod error;
 mod event;
 mod execution;
+pub(crate) mod fuzz;
 mod job;
 mod lease;
 mod list;
