@@ -2,8 +2,8 @@
 
 use http::Method;
 use runvoy_wire::{
-    ClaimResponse, CreateKeyRequest, CreateKeyResponse, CreateUserRequest, CreateUserResponse, Key, KeysResponse, RevokeKeyResponse,
-    RevokeUserRequest, RevokeUserResponse, SetRoleRequest, SetRoleResponse, User, UsersResponse,
+    ClaimResponse, CreateKeyRequest, CreateKeyResponse, CreateUserRequest, CreateUserResponse, Key, KeysResponse, RenewInvitationRequest,
+    RevokeKeyResponse, RevokeUserRequest, RevokeUserResponse, SetRoleRequest, SetRoleResponse, User, UsersResponse,
 };
 
 use crate::call::{Call, fresh_id};
@@ -29,6 +29,11 @@ impl Client {
     /// Invites a user. The token in the answer is given once.
     pub async fn create_user(&self, request: &CreateUserRequest) -> Result<CreateUserResponse, ClientError> {
         self.fetch(&Call::new(Method::POST, Target::new(&["users", "create"])).json(request).keyed(fresh_id())).await
+    }
+
+    /// Gives an invitation that nobody has answered another token, once, and another end.
+    pub async fn renew_invitation(&self, email: &str, request: &RenewInvitationRequest) -> Result<CreateUserResponse, ClientError> {
+        self.fetch(&Call::new(Method::POST, Target::new(&["users", email, "renew"])).json(request).keyed(fresh_id())).await
     }
 
     /// Ends the rights of a user, and their open executions where asked to.

@@ -54,7 +54,8 @@ async fn users_are_invited_changed_and_revoked() {
     let client = client(&fake).await;
     assert_eq!(client.users().await.expect("a list")[0].email, "ana@example.com");
     assert_eq!(last(&fake), ("GET /api/v1/users".to_owned(), Value::Null, false));
-    let request = CreateUserRequest { email: "ana@example.com".into(), role: "viewer".into(), api_key: None, confirm: false };
+    let request =
+        CreateUserRequest { email: "ana@example.com".into(), role: "viewer".into(), api_key: None, confirm: false, expires_in: None };
     assert_eq!(client.create_user(&request).await.expect("invited").claim_token.expose(), "t");
     assert_eq!(last(&fake), ("POST /api/v1/users/create".to_owned(), json!({"email": "ana@example.com", "role": "viewer"}), true));
     assert_eq!(client.revoke_user("ana@example.com", true).await.expect("revoked").open_executions, 2);

@@ -1,7 +1,7 @@
 //! Random changes of what people manage: few people, few names, so that they meet each other often.
 
 use runvoy_model::change::{
-    Change, Checkpoint, ClaimKey, Denied, Invitation, InvitedBy, NewImage, NewKey, NewSecret, NewUser, NewWorker, SecretUpdate,
+    Change, Checkpoint, ClaimKey, Denied, Invitation, InvitedBy, NewImage, NewKey, NewSecret, NewUser, NewWorker, Renewal, SecretUpdate,
 };
 use runvoy_model::command::{Command, SubmitKey};
 use runvoy_model::event::EventType;
@@ -43,7 +43,7 @@ pub(crate) fn change(chance: &mut Chance, now: UnixMs) -> Command {
 
 fn of_people(chance: &mut Chance, now: UnixMs) -> Change {
     let who = email(chance);
-    match chance.below(24) {
+    match chance.below(26) {
         0..3 => Change::CreateFirstAdmin(NewUser { email: who, role: Role::Admin, key: new_key(chance, now) }),
         3..6 => Change::InviteUser(Invitation { email: who, role: role(chance), by: InvitedBy::Token(hash(chance), token_end(now)) }),
         6..9 => Change::InviteUser(Invitation { email: who, role: role(chance), by: InvitedBy::Key(new_key(chance, now)) }),
@@ -55,6 +55,7 @@ fn of_people(chance: &mut Chance, now: UnixMs) -> Change {
         20 => Change::RotateKey(who, new_key(chance, now).prefix, new_key(chance, now)),
         21 => Change::RecoverAdmin(NewUser { email: who, role: Role::Admin, key: new_key(chance, now) }),
         22 => Change::ForgetUnclaimed(who),
+        23..25 => Change::RenewInvitation(Renewal { email: who, token_hash: hash(chance), expires_at: token_end(now) }),
         _ => Change::NoteDenied(Denied { email: who, code: "FORBIDDEN".into(), why: "é: rule \"no-prod\"".into(), ..Denied::default() }),
     }
 }

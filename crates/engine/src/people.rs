@@ -1,6 +1,7 @@
 //! People as admins manage them: who there is, who is invited, what they are, whose rights end and what becomes of their work.
 
-use runvoy_model::change::{Change, Invitation, InvitedBy, NewUser};
+use runvoy_model::change::{Change, Invitation, InvitedBy, NewUser, Renewal};
+use runvoy_model::command::Refusal;
 use runvoy_model::hex::hex;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::job::JobStatus;
@@ -10,7 +11,7 @@ use runvoy_model::role::{Action, Role};
 use runvoy_model::status::Status;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
-use runvoy_model::user::{CLAIM_LIVES_MS, User, email as checked_email};
+use runvoy_model::user::{CLAIM_LIVES_MS, MAX_CLAIM_LIVES_MS, User, email as checked_email};
 use runvoy_ports::job::JobQuery;
 use runvoy_ports::store::{ListQuery, StoreError};
 use serde_json::json;
@@ -58,6 +59,8 @@ pub struct InviteRequest {
     pub api_key: Option<String>,
     /// They are invited although this server then runs no more commands.
     pub confirm: bool,
+    /// Seconds for which they can claim it; 15 minutes where that is not said.
+    pub expires_in: Option<u64>,
     /// The client's own key for the request.
     pub idempotency_key: Option<String>,
 }
@@ -118,13 +121,18 @@ impl Engine {
                 return Err(EngineError::invalid("api_key", "looks like a token that somebody signed"));
             }
         }
-        let asked = json!({"email": email, "role": role, "key": brought.map(|key| hex(&key_hash(key)))});
+        let lives_ms = claim_lives_ms(request.expires_in)?;
+        if brought.is_some() && request.expires_in.is_some() {
+            return Err(EngineError::invalid("expires_in", "is for an invitation: leave it out where they have a key"));
+        }
+        let key_hash_of = brought.map(|key| hex(&key_hash(key)));
+        let asked = json!({"email": email, "role": role, "key": key_hash_of, "expiresIn": request.expires_in});
         let key = submit_key(caller, request.idempotency_key.as_deref(), "users.create", &asked)?;
         let (by, token) = match brought {
             Some(text) => (InvitedBy::Key(new_key(text, None, None)), None),
             None => {
                 let token = claim_token(&self.ports.ids.random());
-                (InvitedBy::Token(key_hash(&token), self.now().plus_ms(CLAIM_LIVES_MS)), Some(token))
+                (InvitedBy::Token(key_hash(&token), self.now().plus_ms(lives_ms)), Some(token))
             }
         };
         self.refuse_second_user(request.confirm).await?;
@@ -135,6 +143,36 @@ impl Engine {
         }
         let user = record.user().cloned().ok_or_else(|| no_user(&email))?;
         Ok(Invited { account: self.account(user).await?, token })
+    }
+
+    /// Gives an invitation that nobody has answered another token and another end. The token before it works no longer; the role stays.
+    pub async fn renew_invitation(
+        &self,
+        caller: &Caller,
+        email: &str,
+        expires_in: Option<u64>,
+        idempotency_key: Option<&str>,
+    ) -> Result<Invited, EngineError> {
+        const ACTION: &str = "users.renew";
+        caller.may(Action::ManageUsers)?;
+        let email = checked_email(email).map_err(|_| no_user(email))?;
+        let lives_ms = claim_lives_ms(expires_in)?;
+        let key = submit_key(caller, idempotency_key, ACTION, &json!({"email": email, "expiresIn": expires_in}))?;
+        let token = claim_token(&self.ports.ids.random());
+        let renewal = Renewal { email: email.clone(), token_hash: key_hash(&token), expires_at: self.now().plus_ms(lives_ms) };
+        let changed = self.ports.store.change(self.user_step(caller, ACTION), Change::RenewInvitation(renewal), key).await;
+        let (record, repeated) = changed.map_err(|error| match error {
+            StoreError::Refused(Refusal::Claimed) => EngineError::conflict(
+                format!("{email} has claimed their key: there is no invitation to renew"),
+                "nothing was changed; give them one more key with `runvoy keys create --user`",
+            ),
+            error => error.into(),
+        })?;
+        if repeated {
+            return Err(EngineError::ShownOnce(format!("the invitation of {email}")));
+        }
+        let user = record.user().cloned().ok_or_else(|| no_user(&email))?;
+        Ok(Invited { account: self.account(user).await?, token: Some(token) })
     }
 
     /// Ends a user's rights, and says what becomes of their open executions: they go on, or are killed one by one. Asking again changes nothing, and
@@ -266,6 +304,14 @@ impl Engine {
         }
         Ok(accounts)
     }
+}
+
+/// For how long an invitation can be answered.
+fn claim_lives_ms(expires_in: Option<u64>) -> Result<i64, EngineError> {
+    let Some(seconds) = expires_in else { return Ok(CLAIM_LIVES_MS) };
+    let ms = i64::try_from(seconds).ok().and_then(|seconds| seconds.checked_mul(1_000));
+    ms.filter(|ms| (1..=MAX_CLAIM_LIVES_MS).contains(ms))
+        .ok_or_else(|| EngineError::invalid("expires_in", format!("must be from 1 to {} seconds, or left out", MAX_CLAIM_LIVES_MS / 1_000)))
 }
 
 /// No such user, or not one that the caller may hear of: both look the same.

@@ -25,6 +25,8 @@ pub enum Change {
     CreateFirstAdmin(NewUser),
     /// Somebody who may claim a key, or who brings one.
     InviteUser(Invitation),
+    /// An invitation that nobody has answered gets another token and another end; the token before it works no longer.
+    RenewInvitation(Renewal),
     /// An invitation is answered.
     ClaimKey(ClaimKey),
     /// No key of theirs works any more.
@@ -143,6 +145,17 @@ pub struct Invitation {
     pub role: Role,
     /// How they get their key.
     pub by: InvitedBy,
+}
+
+/// Another token for an invitation that nobody has answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Renewal {
+    /// Who was invited.
+    pub email: String,
+    /// SHA-256 of the token.
+    pub token_hash: [u8; 32],
+    /// It works until then.
+    pub expires_at: UnixMs,
 }
 
 /// How somebody who is invited gets their key.

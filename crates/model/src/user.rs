@@ -9,6 +9,8 @@ use crate::time::UnixMs;
 
 /// An invitation is good for this long.
 pub const CLAIM_LIVES_MS: i64 = 15 * 60 * 1_000;
+/// An admin may let an invitation last as long as this.
+pub const MAX_CLAIM_LIVES_MS: i64 = 7 * 24 * 3600 * 1_000;
 /// A user has at most this many keys that work.
 pub const MOST_KEYS: usize = 20;
 /// The longest e-mail address there is.

@@ -89,7 +89,8 @@ pub use task_health::{HealthWord, TaskHealth, TaskHealthResponse, TaskHealthSumm
 pub use time::Rfc3339;
 pub use trace::{RelatedResources, TraceLog, TraceResponse};
 pub use user::{
-    CreateUserRequest, CreateUserResponse, RevokeUserRequest, RevokeUserResponse, SetRoleRequest, SetRoleResponse, User, UsersResponse,
+    CreateUserRequest, CreateUserResponse, RenewInvitationRequest, RevokeUserRequest, RevokeUserResponse, SetRoleRequest, SetRoleResponse,
+    User, UsersResponse,
 };
 pub use whoami::Whoami;
 pub use worker::{CreateWorkerRequest, CreateWorkerResponse, RevokeWorkerResponse, RotateSigningKeyResponse, Worker, WorkerAccount};

@@ -69,6 +69,18 @@ pub struct CreateUserRequest {
     /// `--run-as-uids`, `--run-as`, `--no-worker` or `--allow-shared-uid`.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "std::ops::Not::not")]
     pub confirm: bool,
+    /// Seconds for which the invitation can be answered, at most seven days; 15 minutes where it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_in: Option<u64>,
+}
+
+/// Body of `POST /users/{email}/renew`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RenewInvitationRequest {
+    /// Seconds for which the invitation can be answered, at most seven days; 15 minutes where it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_in: Option<u64>,
 }
 
 /// Answer to an invitation. The token is given once.

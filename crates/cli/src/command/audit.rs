@@ -27,7 +27,7 @@ Examples:
   runvoy audit export --since 30d > audit.ndjson";
 
 /// What events are called. A server may know more.
-pub(crate) const ACTIONS: [&str; 38] = [
+pub(crate) const ACTIONS: [&str; 39] = [
     "admin.recover",
     "backup.create",
     "executions.kill",
@@ -60,6 +60,7 @@ pub(crate) const ACTIONS: [&str; 38] = [
     "secrets.update",
     "users.claim",
     "users.create",
+    "users.renew",
     "users.revoke",
     "users.role",
     "workers.create",

@@ -5,9 +5,10 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
 use runvoy_client::Client;
-use runvoy_wire::{Code, CreateUserRequest, ProbeStatus, Rfc3339, User};
+use runvoy_wire::{Code, CreateUserRequest, CreateUserResponse, ProbeStatus, RenewInvitationRequest, Rfc3339, User};
 
 use crate::complete;
+use crate::duration::Seconds;
 use crate::failure::Failure;
 use crate::sanitize::one_line;
 use crate::session::Session;
@@ -17,6 +18,8 @@ use crate::terminal::Tone;
 const EXAMPLES: &str = "\
 Examples:
   runvoy users create ana@example.com --role developer
+  runvoy users create ana@example.com --role developer --expires 2d
+  runvoy users renew ana@example.com   # another token, where it was not claimed in time
   runvoy users list
   runvoy users role ana@example.com operator
   runvoy users revoke ana@example.com --kill   # and end what they have running";
@@ -46,6 +49,19 @@ enum UsersCommand {
         /// What they may do
         #[arg(long, value_parser = ROLES)]
         role: String,
+        /// For how long the token works, at most 7d [default: 15m]
+        #[arg(long, value_name = "DURATION")]
+        expires: Option<Seconds>,
+    },
+    /// Give an invited user another token; the one before it works no longer
+    #[command(before_help = "Examples:\n  runvoy users renew ana@example.com\n  runvoy users renew ana@example.com --expires 2d")]
+    Renew {
+        /// E-mail of the user
+        #[arg(add = ArgValueCompleter::new(complete::users))]
+        email: String,
+        /// For how long the token works, at most 7d [default: 15m]
+        #[arg(long, value_name = "DURATION")]
+        expires: Option<Seconds>,
     },
     /// List the users
     #[command(visible_alias = "ls", before_help = "Examples:\n  runvoy users list\n  runvoy users list --json")]
@@ -75,7 +91,14 @@ enum UsersCommand {
 impl UsersArgs {
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         match self.command {
-            UsersCommand::Create { email, role } => create(session, email, role).await,
+            UsersCommand::Create { email, role, expires } => create(session, email, role, expires).await,
+            UsersCommand::Renew { email, expires } => {
+                let client = session.connect().await?;
+                let request = RenewInvitationRequest { expires_in: expires.map(|expires| expires.0) };
+                let made = client.renew_invitation(&email, &request).await?;
+                hand_over(session, &client, &made)?;
+                Ok(0)
+            }
             UsersCommand::List => show_all(session).await,
             UsersCommand::Revoke { email, kill } => {
                 let fate = if kill { "and kill their open executions" } else { "and leave their open executions running" };
@@ -91,9 +114,10 @@ impl UsersArgs {
     }
 }
 
-async fn create(session: &Session, email: String, role: String) -> Result<u8, Failure> {
+async fn create(session: &Session, email: String, role: String, expires: Option<Seconds>) -> Result<u8, Failure> {
     let client = session.connect().await?;
-    let mut request = CreateUserRequest { email, role, api_key: None, confirm: session.global.yes };
+    let expires_in = expires.map(|expires| expires.0);
+    let mut request = CreateUserRequest { email, role, api_key: None, confirm: session.global.yes, expires_in };
     let made = match client.create_user(&request).await {
         Err(error) if error.asks_to_confirm() => {
             session.confirm_refused(&error, &format!("invite {} although this server then runs no more commands", request.email))?;
@@ -103,9 +127,18 @@ async fn create(session: &Session, email: String, role: String) -> Result<u8, Fa
         made => made,
     };
     let made = made.map_err(|error| exists(error.into(), &request))?;
+    hand_over(session, &client, &made)?;
+    if session.global.quiet == 0 {
+        note_shared_uid(session, &client).await;
+    }
+    Ok(0)
+}
+
+/// Shows the token of an invitation.
+fn hand_over(session: &Session, client: &Client, made: &CreateUserResponse) -> Result<(), Failure> {
     let token = made.claim_token.expose();
     // The token is told this once: whoever wants one word wants that.
-    session.show(&made, || vec![token.to_owned()], || format!("{token}\n"))?;
+    session.show(made, || vec![token.to_owned()], || format!("{token}\n"))?;
     // Where stdout goes elsewhere the token is not written a second time: whoever keeps stderr may be somebody else.
     let shown = if session.terminal.stdout_tty { token } else { "TOKEN" };
     let until = made.user.claim_expires_at.map(|at| format!(" until {at}")).unwrap_or_default();
@@ -114,10 +147,7 @@ async fn create(session: &Session, email: String, role: String) -> Result<u8, Fa
         Tone::Plain,
         &format!("{}\n  they claim their key with: runvoy claim {shown} --endpoint {}", one_line(&text), client.endpoint()),
     );
-    if session.global.quiet == 0 {
-        note_shared_uid(session, &client).await;
-    }
-    Ok(0)
+    Ok(())
 }
 
 /// Says what a second user changes, where the server has something to say about it: else the next command is refused out of the blue.
@@ -137,6 +167,7 @@ fn exists(failure: Failure, request: &CreateUserRequest) -> Failure {
     }
     failure
         .next(format!("give them one more key: runvoy keys create --user {email}"))
+        .next(format!("or, where they have not claimed it, another token: runvoy users renew {email}"))
         .next(format!("or invite them anew: runvoy users revoke {email}, then runvoy users create {email} --role {role}"))
 }
 

@@ -71,6 +71,7 @@ const fn needed(command: &Command) -> Option<Action> {
 const fn needed_for_change(change: &Change) -> Option<Action> {
     Some(match change {
         Change::InviteUser(_)
+        | Change::RenewInvitation(_)
         | Change::RevokeUser(_)
         | Change::SetRole(..)
         | Change::PutGroup(_)

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::registry::{commit, look};
 use super::{Decision, refuse};
-use crate::change::{ClaimKey, Invitation, InvitedBy, NewKey, NewUser};
+use crate::change::{ClaimKey, Invitation, InvitedBy, NewKey, NewUser, Renewal};
 use crate::command::Refusal;
 use crate::record::{Body, Kind, ONLY, Record, hash_name};
 use crate::role::Role;
@@ -74,14 +74,10 @@ pub(super) fn invite<V: View>(view: &mut V, step: &Step, invitation: &Invitation
     let mut user = new_user(step, &invitation.email, invitation.role);
     match &invitation.by {
         InvitedBy::Token(token_hash, expires_at) => {
-            let mut claim = look(view, Kind::Claim, &hash_name(token_hash))?;
-            if claim.body.is_some() {
-                return refuse(Refusal::Taken(Kind::Claim, "token".into()));
+            let claim = PendingClaim { token_hash: *token_hash, expires_at: *expires_at };
+            if let Some(refusal) = open_claim(view, &mut user, claim, &mut writes)? {
+                return refuse(refusal);
             }
-            let email = user.email.clone();
-            claim.body = Some(Body::Claim(Claim { email, expires_at: *expires_at, claimed: None }));
-            writes.put_record(claim);
-            user.claim = Some(PendingClaim { token_hash: *token_hash, expires_at: *expires_at });
         }
         InvitedBy::Key(key) => {
             if let Some(refusal) = give_key(view, step, &mut user, key, &mut writes)? {
@@ -91,6 +87,21 @@ pub(super) fn invite<V: View>(view: &mut V, step: &Step, invitation: &Invitation
         }
     }
     let change = json!({"role": user.role, "invited": true});
+    finish(writes, step, &mut record, user, &change)
+}
+
+/// Also an invitation that has lapsed can be renewed, as long as it was not forgotten.
+pub(super) fn renew<V: View>(view: &mut V, step: &Step, renewal: &Renewal) -> Decision<V::Error> {
+    let mut record = look(view, Kind::User, &renewal.email)?;
+    let Some(mut user) = record.user().filter(|user| user.revoked_at.is_none()).cloned() else { return missing(&renewal.email) };
+    let Some(earlier) = user.claim.take() else { return refuse(Refusal::Claimed) };
+    let mut writes = Writes::default();
+    let claim = PendingClaim { token_hash: renewal.token_hash, expires_at: renewal.expires_at };
+    if let Some(refusal) = open_claim(view, &mut user, claim, &mut writes)? {
+        return refuse(refusal);
+    }
+    forget_claim(view, &earlier.token_hash, &mut writes)?;
+    let change = json!({"role": user.role, "renewed": true});
     finish(writes, step, &mut record, user, &change)
 }
 
@@ -281,6 +292,18 @@ fn give_key<V: View>(view: &mut V, step: &Step, user: &mut User, key: &NewKey, w
 fn end_key(user: &mut User, step: &Step, prefix: &str) -> bool {
     let key = user.keys.iter_mut().find(|key| key.prefix == prefix && key.revoked_at.is_none());
     key.map(|key| key.revoked_at = Some(step.at)).is_some()
+}
+
+/// Opens an invitation of a user; a reason why not, if there is one.
+fn open_claim<V: View>(view: &mut V, user: &mut User, pending: PendingClaim, writes: &mut Writes) -> Result<Option<Refusal>, V::Error> {
+    let mut claim = look(view, Kind::Claim, &hash_name(&pending.token_hash))?;
+    if claim.body.is_some() {
+        return Ok(Some(Refusal::Taken(Kind::Claim, "token".into())));
+    }
+    claim.body = Some(Body::Claim(Claim { email: user.email.clone(), expires_at: pending.expires_at, claimed: None }));
+    writes.put_record(claim);
+    user.claim = Some(pending);
+    Ok(None)
 }
 
 fn forget_claim<V: View>(view: &mut V, token_hash: &[u8; 32], writes: &mut Writes) -> Result<(), V::Error> {

@@ -45,6 +45,7 @@ fn decide<V: View>(view: &mut V, step: &Step, change: &Change) -> Decision<V::Er
     match change {
         Change::CreateFirstAdmin(user) => identity::create_first_admin(view, step, user),
         Change::InviteUser(invitation) => identity::invite(view, step, invitation),
+        Change::RenewInvitation(renewal) => identity::renew(view, step, renewal),
         Change::ClaimKey(claim) => identity::claim(view, step, claim),
         Change::RevokeUser(email) => identity::revoke(view, step, email),
         Change::SetRole(email, role) => identity::set_role(view, step, email, *role),

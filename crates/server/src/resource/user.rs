@@ -5,8 +5,8 @@ use http::{Response, StatusCode};
 use runvoy_engine::{Account, InviteRequest, RevokedUser};
 use runvoy_model::role::Action;
 use runvoy_wire::{
-    Code, CreateUserRequest, CreateUserResponse, RevokeUserRequest, RevokeUserResponse, SetRoleRequest, SetRoleResponse, User,
-    UsersResponse,
+    Code, CreateUserRequest, CreateUserResponse, RenewInvitationRequest, RevokeUserRequest, RevokeUserResponse, SetRoleRequest,
+    SetRoleResponse, User, UsersResponse,
 };
 
 use super::key;
@@ -28,6 +28,13 @@ pub(super) fn add(routes: &mut Routes) {
         .gives::<CreateUserResponse>(201, "They are invited; the token is shown only here")
         .refuses(&[Code::Conflict]);
     routes.post("/api/v1/users/create", rule, operation, create);
+    let operation = Operation::new("renewInvitation", "Give an invitation that nobody has answered another token")
+        .path("email", text(), "Who was invited")
+        .idempotent()
+        .takes::<RenewInvitationRequest>(false)
+        .gives::<CreateUserResponse>(200, "The token before it works no longer; the new one is shown only here")
+        .refuses(&[Code::NotFound, Code::Conflict]);
+    routes.post("/api/v1/users/{email}/renew", rule, operation, renew);
     let operation = Operation::new("revokeUser", "End somebody's rights, and their executions where asked to")
         .takes::<RevokeUserRequest>(true)
         .gives::<RevokeUserResponse>(200, "No key of theirs works any more")
@@ -56,10 +63,20 @@ async fn create(call: Call) -> Result<Response<Body>, Fault> {
     if api_key.as_deref().is_some_and(looks_like_ticket) {
         return Err(Fault::invalid("api_key", "looks like a ticket of this server: take another one"));
     }
-    let request = InviteRequest { email: request.email, role: request.role, api_key, confirm: request.confirm, idempotency_key };
+    let CreateUserRequest { email, role, confirm, expires_in, .. } = request;
+    let request = InviteRequest { email, role, api_key, confirm, expires_in, idempotency_key };
     let invited = call.engine().invite(call.caller()?, &request).await?;
     let claim_token = invited.token.unwrap_or_default().into();
     Ok(answer::json(StatusCode::CREATED, &CreateUserResponse { user: shown(&invited.account), claim_token }))
+}
+
+async fn renew(call: Call) -> Result<Response<Body>, Fault> {
+    let idempotency_key = call.idempotency_key()?;
+    let request: RenewInvitationRequest = call.json().await?.unwrap_or_default();
+    let (caller, email) = (call.caller()?, call.params.get("email"));
+    let invited = call.engine().renew_invitation(caller, email, request.expires_in, idempotency_key.as_deref()).await?;
+    let claim_token = invited.token.unwrap_or_default().into();
+    Ok(answer::json(StatusCode::OK, &CreateUserResponse { user: shown(&invited.account), claim_token }))
 }
 
 async fn revoke(call: Call) -> Result<Response<Body>, Fault> {

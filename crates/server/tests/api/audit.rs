@@ -64,6 +64,10 @@ async fn case<'a>(app: &'a TestApp, method: &Method, path: &str) -> Option<Ask<'
         ("POST", "/api/v1/users/create") => post(path, json!({"email": "ana@example.com", "role": "developer"})),
         ("GET" | "POST", "/api/v1/claim/{token}") => app.ask(method.clone(), &path.replace("{token}", &invited(app).await)),
         ("POST", "/api/v1/users/revoke") => post(path, json!({"email": "viewer@example.com"})),
+        ("POST", "/api/v1/users/{email}/renew") => {
+            invited(app).await;
+            post("/api/v1/users/ana@example.com/renew", json!({}))
+        }
         ("POST", "/api/v1/users/{email}/role") => post("/api/v1/users/viewer@example.com/role", json!({"role": "operator"})),
         ("POST", "/api/v1/users/{email}/keys") => post("/api/v1/users/viewer@example.com/keys", json!({"name": "ci"})),
         ("DELETE", "/api/v1/users/{email}/keys/{prefix}") => {

@@ -342,3 +342,38 @@ async fn the_last_use_of_a_key_is_told_to_the_minute() {
     assert_eq!(user(&app, "old@example.com").await.expect("a user")["last_used"], "2026-01-03T14:25:00.000Z");
     assert_eq!(shown["keys"][0]["name"], "laptop");
 }
+
+#[tokio::test]
+async fn an_invitation_lasts_as_long_as_the_admin_says_up_to_seven_days() {
+    let app = TestApp::new().await;
+    let invited = async |body: Value| app.post("/api/v1/users/create").admin().json(&body).send().await;
+    for bad in [json!(0), json!(7 * 24 * 3600 + 1), json!(u64::MAX)] {
+        let answer = invited(json!({"email": ANA, "role": "viewer", "expires_in": bad})).await;
+        assert_eq!(answer.code(), (400, "INVALID_REQUEST".into()), "{bad}");
+        assert!(answer.json()["error"].as_str().expect("text").starts_with("expires_in"), "{}", answer.text());
+    }
+    let answer = invited(json!({"email": ANA, "role": "viewer", "expires_in": 7 * 24 * 3600})).await.json();
+    let token = answer["claim_token"].as_str().expect("a token").to_owned();
+    app.clock.advance(7 * 24 * 60 * MINUTE_MS - 1);
+    assert_eq!(app.post(&format!("/api/v1/claim/{token}")).send().await.status.as_u16(), 200);
+}
+
+#[tokio::test]
+async fn security_04_a_renewed_invitation_ends_the_token_before_it() {
+    let app = TestApp::new().await;
+    let first = invite(&app, ANA, "operator").await;
+    app.clock.advance(10 * MINUTE_MS);
+    let renew =
+        async |email: &str| app.post(&format!("/api/v1/users/{email}/renew")).admin().json(&json!({"expires_in": 3600})).send().await;
+    let renewed = renew(ANA).await.json();
+    assert_eq!((&renewed["user"]["email"], &renewed["user"]["role"]), (&json!(ANA), &json!("operator")));
+    let second = renewed["claim_token"].as_str().expect("a token");
+    assert_eq!(app.post(&format!("/api/v1/claim/{first}")).send().await.code(), (404, "NOT_FOUND".into()));
+    app.clock.advance(50 * MINUTE_MS);
+    let claimed = app.post(&format!("/api/v1/claim/{second}")).send().await.json();
+    assert_eq!(claimed["user_email"], ANA);
+    assert_eq!(renew(ANA).await.code(), (409, "CONFLICT".into()), "it was claimed");
+    assert_eq!(renew("nobody@example.com").await.code(), (404, "NOT_FOUND".into()));
+    assert_eq!(app.post(&format!("/api/v1/users/{ANA}/renew")).role(Role::Operator).send().await.code(), (403, "FORBIDDEN".into()));
+    assert_eq!(audited(&app).await.iter().filter(|(_, action, result)| action == "users.renew" && result == "ok").count(), 1);
+}

@@ -8,7 +8,7 @@ use runvoy_model::log::Stream;
 use runvoy_ports::log::LogStore;
 use runvoy_sqlite::logs::{FileLogStore, Seams};
 
-use crate::kit::{Line, append, copy_dir, id, quick, run, small, whole, with_extension};
+use crate::kit::{Line, append, copy_dir, id, in_order, quick, run, small, whole, with_extension};
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
@@ -43,7 +43,7 @@ async fn write(store: &FileLogStore) {
 
 async fn check(dir: &Path, what: &str) {
     let store = open(dir);
-    assert_eq!(whole(&store, id(1)).await, small_log(), "{what}");
+    assert_eq!(whole(&store, id(1)).await, in_order(&small_log()), "{what}");
     assert_eq!(whole(&store, id(2)).await, big_log(), "{what}");
     let extent = store.extent(id(1)).await.expect("extent");
     assert!(extent.sealed && extent.raw_bytes == 6 + 12 + 8, "{what}: {extent:?}");

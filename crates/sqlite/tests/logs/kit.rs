@@ -41,6 +41,16 @@ impl From<Record<'_>> for Line {
     }
 }
 
+/// Lines as a log keeps them: their times never go back.
+pub fn in_order(lines: &[Line]) -> Vec<Line> {
+    let mut latest = i64::MIN;
+    let keep = |line: &Line| {
+        latest = latest.max(line.at);
+        Line { at: latest, ..line.clone() }
+    };
+    lines.iter().map(keep).collect()
+}
+
 pub fn block(lines: &[Line]) -> Block {
     let mut builder = BlockBuilder::default();
     for line in lines {

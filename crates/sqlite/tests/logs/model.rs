@@ -8,7 +8,7 @@ use runvoy_model::time::UnixMs;
 use runvoy_ports::log::{LogStore, Search};
 use runvoy_sqlite::logs::FileLogStore;
 
-use crate::kit::{Dice, Line, append, count, id, open, read_all, run};
+use crate::kit::{Dice, Line, append, count, id, in_order, open, read_all, run};
 
 #[derive(Debug, Clone)]
 enum Op {
@@ -119,6 +119,7 @@ async fn write(
         sent.extend(lines.iter().cloned());
     }
     model.lines.extend(lines);
+    model.lines = in_order(&model.lines);
     prop_assert_eq!(appended.next_line, model.lines.len() as u64 + 1);
     prop_assert_eq!(appended.next_seq, model.sent[attempt as usize].len() as u64 + 1);
     Ok(())

@@ -1069,6 +1069,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/users/{email}/renew": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give an invitation that nobody has answered another token */
+        post: operations["renewInvitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/users/{email}/role": {
         parameters: {
             query?: never;
@@ -1614,6 +1631,11 @@ export interface components {
             confirm?: boolean;
             /** @description Whom to invite. */
             email: string;
+            /**
+             * Format: int64
+             * @description Seconds for which the invitation can be answered, at most seven days; 15 minutes where it is absent.
+             */
+            expires_in?: number | null;
             /** @description `admin`, `operator`, `developer` or `viewer`. */
             role?: string;
         };
@@ -2622,6 +2644,14 @@ export interface components {
             message: string;
             /** @description Which. */
             name: string;
+        };
+        /** @description Body of `POST /users/{email}/renew`. */
+        RenewInvitationRequest: {
+            /**
+             * Format: int64
+             * @description Seconds for which the invitation can be answered, at most seven days; 15 minutes where it is absent.
+             */
+            expires_in?: number | null;
         };
         /** @description Answer to `DELETE /users/{email}/keys/{prefix}`. */
         RevokeKeyResponse: {
@@ -5447,6 +5477,36 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CreateKeyResponse"];
+                };
+            };
+        };
+    };
+    renewInvitation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Who was invited */
+                email: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RenewInvitationRequest"];
+            };
+        };
+        responses: {
+            /** @description The token before it works no longer; the new one is shown only here */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreateUserResponse"];
                 };
             };
         };
