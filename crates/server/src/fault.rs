@@ -82,6 +82,12 @@ impl Fault {
         )
     }
 
+    /// Nothing leads to this server that a link could name.
+    pub(crate) fn no_address() -> Self {
+        let details = "it listens on its Unix socket alone: start one that others reach with `runvoy serve`";
+        Self::refused(Code::Conflict, "this server has no HTTP port that a link could lead to", details)
+    }
+
     /// The body is larger than the route takes.
     pub(crate) fn too_large(limit: usize) -> Self {
         Self::refused(Code::PayloadTooLarge, "the body is too large", format!("at most {limit} bytes"))
@@ -131,6 +137,7 @@ impl Fault {
             | EngineError::Overloaded
             | EngineError::NoSpace
             | EngineError::Unavailable(_)
+            | EngineError::Damaged(_)
             | EngineError::Internal(_) => return None,
         })
     }
@@ -238,6 +245,10 @@ fn engine_response(error: &EngineError, state: &State, reached: &Reached, reques
         EngineError::Unavailable(source) => {
             tracing::error!(request_id, error = %chain(source.as_ref()), "the store failed");
             plain(Code::DatabaseError, "try again; the same Idempotency-Key makes that safe")
+        }
+        EngineError::Damaged(what) => {
+            tracing::error!(request_id, error = what, "the store is damaged");
+            plain(Code::DatabaseError, "an admin has to look at the server: its log says what cannot be read")
         }
         EngineError::Internal(what) => {
             tracing::error!(request_id, error = what, "internal error");

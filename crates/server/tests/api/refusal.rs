@@ -119,6 +119,7 @@ async fn trouble_with_the_store_is_told_apart_and_says_nothing_of_the_inside() {
         for answer in answers {
             assert_eq!(answer.code(), (status, code.as_str().into()), "{trouble:?}");
             assert!(!answer.text().contains("fire") && !answer.text().contains("torn"), "{}", answer.text());
+            assert_eq!(answer.text().contains("the server's store is damaged"), matches!(trouble, Trouble::Damaged), "{}", answer.text());
         }
     }
     app.store.set(None);
