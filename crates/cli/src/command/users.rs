@@ -73,6 +73,14 @@ enum UsersCommand {
 }
 
 impl UsersArgs {
+    /// Whether it changes something on the server.
+    pub(crate) fn changes(&self) -> bool {
+        match &self.command {
+            UsersCommand::List => false,
+            UsersCommand::Create { .. } | UsersCommand::Revoke { .. } | UsersCommand::Role { .. } => true,
+        }
+    }
+
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         match self.command {
             UsersCommand::Create { email, role } => create(session, email, role).await,

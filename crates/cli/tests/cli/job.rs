@@ -309,3 +309,50 @@ async fn a_terminal_sees_the_tree_drawn_anew() {
     assert_eq!(output.status.code(), Some(0), "{shown}");
     assert!(shown.contains("↓ · b  WAITING") && shown.contains("\x1b[3A\r\x1b[J✓ a  SUCCEEDED\n↓ ✓ b  SUCCEEDED"), "{shown:?}");
 }
+
+/// A job of two tasks with the same log; the second of them failed.
+fn logged(seen: &Seen) -> Reply {
+    const FAILED: &str = "0192ab00000070008000000000000002";
+    match seen.path().trim_start_matches("/api/v1/") {
+        path if path.starts_with("jobs/") => {
+            let mut job = job("FAILED", 2);
+            job["tasks"][1]["executionId"] = FAILED.into();
+            Reply::json(200, job)
+        }
+        path if path.ends_with("/logs/search") => {
+            let is_hit = path.contains(FAILED) && seen.parameter("q") == Some("oops");
+            let hits = if is_hit { vec![json!({"line": 3, "message": "oops"})] } else { Vec::new() };
+            Reply::json(200, json!({"total": hits.len(), "hits": hits, "next_line": null}))
+        }
+        _ => answer(seen, 1),
+    }
+}
+
+#[tokio::test]
+async fn the_logs_of_a_job_are_cut_searched_and_narrowed_to_what_failed() {
+    let user = User::of(&Fake::new(logged)).await;
+    for (words, code, expected) in [
+        (&["--tail", "2"][..], 0, "a │ oops\na │ no newline\nb │ oops\nb │ no newline\n"),
+        (&["--tail", "2", "-f"], 0, "oops"),
+        (&["--tail", "2", "--failed"], 0, "b │ oops\nb │ no newline\n"),
+        (&["a", "--tail", "2"], 0, "oops\nno newline"),
+        (&["--search", "oops"], 0, "b │ oops\n"),
+        (&["--search", "oops", "--failed"], 0, "b │ oops\n"),
+        (&["a", "--search", "oops"], 1, ""),
+        (&["--search", "none"], 1, ""),
+        (&["--search", "oops", "--tail", "2"], 2, ""),
+        (&["a", "--failed"], 2, ""),
+    ] {
+        let output = user.run(&[&["job", "logs", JOB][..], words].concat()).await;
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {}", text(&output.stderr));
+        let shown = text(&output.stdout);
+        if words.contains(&"-f") {
+            assert_eq!((shown.matches("oops").count(), shown.contains("hello")), (2, false), "{words:?}: {shown}");
+        } else {
+            assert_eq!(shown, expected, "{words:?}");
+        }
+    }
+    let json = user.run(&["job", "logs", JOB, "--search", "oops", "--json"]).await;
+    let hit: Value = serde_json::from_slice(&json.stdout).expect("one object");
+    assert_eq!((hit["taskId"].as_str(), hit["line"].as_u64()), (Some("b"), Some(3)), "{hit}");
+}

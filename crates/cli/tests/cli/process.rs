@@ -271,7 +271,13 @@ async fn a_key_file_that_others_can_read_is_used_with_a_warning() {
 async fn a_stream_has_no_documents() {
     let fake = server(0);
     let user = User::of(&fake).await;
-    for words in [&["run", "-o", "yaml", "x"][..], &["run", "-o", "name", "x"], &["logs", "-o", "yaml", ID], &["rerun", "-o", "name", ID]] {
+    for words in [
+        &["run", "-o", "yaml", "x"][..],
+        &["run", "-o", "name", "x"],
+        &["logs", "-o", "yaml", ID],
+        &["job", "logs", "-o", "yaml", ID],
+        &["rerun", "-o", "name", ID],
+    ] {
         let output = user.run(words).await;
         assert_eq!(output.status.code(), Some(2), "{words:?}: {}", text(&output.stderr));
         assert!(text(&output.stderr).contains("-o json"), "{words:?}");
