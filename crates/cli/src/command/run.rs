@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use runvoy_client::Submission;
 use runvoy_wire::{RunRequest, RunResponse, Status};
+use serde::Serialize;
 
 use super::dry_run;
 use super::terms::TermsArgs;
@@ -173,14 +174,21 @@ fn missing_here(request: &RunRequest, directory: &Path) -> Option<String> {
     words.into_iter().find(is_file_here).map(str::to_owned)
 }
 
+/// What a program is told before the log.
+#[derive(Serialize)]
+struct Submitted<'a> {
+    execution_id: &'a str,
+    status: Status,
+    log_url: &'a str,
+}
+
 /// The line that JSON begins with, so that a program knows the id while nothing is written yet. The stream's ticket is no part of it.
 fn first_line(session: &Session, response: &RunResponse) -> String {
     if session.format() != Format::Json {
         return String::new();
     }
-    let submitted = serde_json::json!({
-        "execution_id": response.execution_id, "status": response.status, "log_url": response.log_url,
-    });
+    let RunResponse { execution_id, status, log_url, .. } = response;
+    let submitted = Submitted { execution_id, status: *status, log_url };
     let line = session.filtered(&submitted).unwrap_or_default();
     // A filter that looks for what lines of the log hold finds nothing in it.
     if session.jq.is_some() && line == "null\n" { String::new() } else { line }

@@ -69,7 +69,7 @@ Environment and files
                              endpoint or a key
     .runvoy/NAME.yaml        playbook NAME of the project, here or above
     ~/.runvoy/NAME.yaml      playbook NAME of the user, hidden by the project's
-    ~/.runvoy/skew/          when a server of another release was last remarked on
+    ~/.runvoy/skew/          when a server of another release was remarked on
 
   A key belongs to the server that it was stored with, and is never sent to
   another one. Keys, tokens and values of secrets are read from files, from

@@ -137,3 +137,21 @@ async fn a_server_of_another_release_is_remarked_on_once_a_day() {
     std::fs::write(stamp.path(), (told - 24 * 60 * 60 * 1_000).to_string()).expect("written");
     assert_eq!(remarks(&["whoami"], "").await, 1, "the next day");
 }
+
+#[tokio::test]
+async fn a_command_that_misses_a_file_of_this_directory_is_told_where_it_runs() {
+    for (code, words, told) in [
+        (1, &["run", "--", "cat", "notes"][..], true),
+        (1, &["run", "cat notes"], true),
+        (0, &["run", "--", "cat", "notes"], false),
+        (1, &["run", "--", "cat", "other"], false),
+        (1, &["run", "-q", "--", "cat", "notes"], false),
+    ] {
+        let user = User::of(&server(code)).await;
+        std::fs::write(user.home.path().join("notes"), "x").expect("written");
+        let output = user.run(words).await;
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
+        assert_eq!(said.contains("empty work directory of its own, and `notes` is in yours"), told, "{words:?}: {said}");
+    }
+}

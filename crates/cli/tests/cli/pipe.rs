@@ -63,7 +63,7 @@ async fn a_full_disk_names_the_execution() {
 async fn json_begins_with_the_id() {
     let user = User::of(&crate::user::server(0)).await;
     for (words, first) in [
-        (&["run", "--json", "x"][..], format!(r#"{{"execution_id":"{ID}","log_url":"","status":"PENDING"}}"#)),
+        (&["run", "--json", "x"][..], format!(r#"{{"execution_id":"{ID}","status":"PENDING","log_url":""}}"#)),
         (&["run", "--jq", ".execution_id // empty", "x"], ID.to_owned()),
         (&["run", "--jq", ".line", "x"], "1".to_owned()),
     ] {

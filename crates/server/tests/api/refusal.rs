@@ -188,6 +188,7 @@ async fn every_answer_has_the_headers_that_keep_browsers_quiet() {
         let answer = app.get(path).send().await;
         assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
         assert_eq!(answer.header("referrer-policy"), "no-referrer", "{path}");
+        assert_eq!(answer.header("x-runvoy-version"), env!("CARGO_PKG_VERSION"), "{path}");
         assert_eq!(answer.header("content-security-policy"), "default-src 'none'; frame-ancestors 'none'", "{path}");
     }
     assert_eq!(app.get("/api/v1/executions").role(Role::Viewer).send().await.header("cache-control"), "no-store");
