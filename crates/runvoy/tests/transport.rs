@@ -84,7 +84,8 @@ fn the_first_start_says_where_the_key_of_its_admin_is() {
         command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(dir.path());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
         BufReader::new(child.stdout.take().expect("piped")).read_line(&mut String::new()).expect("it listens");
-        child.kill().expect("it runs");
+        let asked = Command::new("kill").arg(child.id().to_string()).status().expect("kill is everywhere");
+        assert!(asked.success());
         let told = child.wait_with_output().expect("it ends");
         String::from_utf8_lossy(&told.stderr).into_owned()
     };
