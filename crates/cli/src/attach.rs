@@ -3,12 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use runvoy_client::{Client, Followed, Start};
+use runvoy_client::{Client, ClientError, Followed, Killed, Start};
 use runvoy_wire::StatusResponse;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::{Failure, INTERRUPTED, Kind};
 use crate::global::Format;
 use crate::printer::{Layout, Printer};
 use crate::session::Session;
@@ -32,6 +33,8 @@ pub(crate) struct Attach<'a> {
     pub(crate) session: &'a Session,
     pub(crate) client: &'a Client,
     pub(crate) id: String,
+    /// What stdout gets before the log.
+    pub(crate) first: String,
     pub(crate) websocket_url: Option<String>,
     pub(crate) kill_on_interrupt: bool,
     /// Let every escape sequence through to a terminal.
@@ -54,7 +57,9 @@ impl Attach<'_> {
                     _ = interrupts.recv() => return Ok(INTERRUPTED),
                 };
                 let status = self.end(last).await?;
-                written?;
+                written.map_err(|error| {
+                    Failure::from(error).next(format!("the execution has ended; read its log: runvoy logs {}", self.id))
+                })?;
                 self.session.tell(&format!("{break_line}{}", summary::line(&status, self.session.terminal.stderr_colour)));
                 return Ok(summary::exit_code(&status));
             }
@@ -62,15 +67,21 @@ impl Attach<'_> {
             Err(failure) => return Err(failure.next(format!("the execution may go on; follow it: runvoy logs -f {}", self.id))),
         };
         match left {
-            Left::Interrupted => {
+            Left::Interrupted(asked) => {
                 // The spinner is gone before anything else is said. Whether it was in time or not, the end is the same.
                 let _ = tokio::time::timeout(OUTPUT_LIMIT, sink.finish()).await;
-                self.session.tell(&format!("{break_line}{}", detached(&self.id, self.session.terminal.stderr_colour)));
+                self.session.tell(&format!("{break_line}{}", left_behind(&self.id, asked, self.session.terminal.stderr_colour)));
                 Ok(INTERRUPTED)
             }
             Left::Ended(_) | Left::OutputClosed => {
-                sink.finish().await?;
-                Ok(0)
+                let goes_on = format!("the execution goes on; follow it: runvoy logs -f {}", self.id);
+                match sink.finish().await.map_err(Failure::from) {
+                    Err(failure) if failure.kind != Kind::BrokenPipe => Err(failure.next(goes_on)),
+                    Ok(()) | Err(_) => {
+                        self.session.tell(&goes_on);
+                        Ok(0)
+                    }
+                }
             }
         }
     }
@@ -78,25 +89,41 @@ impl Attach<'_> {
     async fn follow(&self, screen: &mut Screen<'_>, interrupts: &mut Signal) -> Result<Left, Failure> {
         let start = Start { from_line: 1, websocket_url: self.websocket_url.clone(), live: true };
         let mut follow = self.client.follow(&self.id, start);
-        let (mut last, mut kill, sink) = (None, self.kill_on_interrupt, screen.sink);
+        let (mut last, mut kill, sink) = (None, Kill::new(self), screen.sink);
+        if !self.first.is_empty() && !sink.write(Out::Stdout(self.first.clone().into_bytes())).await {
+            return Ok(Left::OutputClosed);
+        }
         loop {
             tokio::select! {
                 item = follow.next() => {
                     let Some(item) = item else { return Ok(Left::Ended(last)) };
+                    let mut shown = std::pin::pin!(screen.show(item?, &mut last));
                     // A reader that stands still must not keep Ctrl-C from working.
-                    tokio::select! {
-                        open = screen.show(item?, &mut last) => if !open {
-                            return Ok(Left::OutputClosed);
-                        },
-                        _ = interrupts.recv() => return Ok(Left::Interrupted),
+                    let open = loop {
+                        tokio::select! {
+                            open = &mut shown => break open,
+                            _ = interrupts.recv() => match kill.ask() {
+                                true => self.session.note(Tone::Warning, ASKED),
+                                false => return Ok(Left::Interrupted(kill.known().await)),
+                            },
+                        }
+                    };
+                    if !open {
+                        return Ok(Left::OutputClosed);
                     }
                 }
                 _ = interrupts.recv() => {
-                    if !std::mem::take(&mut kill) {
-                        return Ok(Left::Interrupted);
+                    if !kill.ask() {
+                        return Ok(Left::Interrupted(kill.known().await));
                     }
-                    screen.remark("killing the execution; press Ctrl-C again to leave it").await;
-                    self.client.kill(&self.id, false).await?;
+                    screen.remark(ASKED).await;
+                }
+                answer = kill.answer() => {
+                    let said = match answer? {
+                        Killed::Asked(_) => "the server ends the execution",
+                        Killed::AlreadyEnded => "it had already ended",
+                    };
+                    screen.remark(said).await;
                 }
                 () = sink.abandoned() => return Ok(Left::OutputClosed),
                 () = screen.tick() => {}
@@ -113,10 +140,67 @@ impl Attach<'_> {
     }
 }
 
+/// What is said once the server is asked to kill the execution.
+const ASKED: &str = "killing the execution; press Ctrl-C again to leave it";
+
+/// How far a kill has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// The server was not asked.
+    No,
+    /// The request is under way, and not answered.
+    Unanswered,
+    /// The server takes the request.
+    Acknowledged,
+}
+
+/// The kill that Ctrl-C asks for. It runs beside the log, so that neither waits for the other.
+struct Kill<'a> {
+    attach: &'a Attach<'a>,
+    asked: Asked,
+    request: Option<JoinHandle<Result<Killed, ClientError>>>,
+}
+
+impl<'a> Kill<'a> {
+    fn new(attach: &'a Attach<'a>) -> Self {
+        Self { attach, asked: Asked::No, request: None }
+    }
+
+    /// Asks the server; `false` where it was asked before, or is not to be asked.
+    fn ask(&mut self) -> bool {
+        if !self.attach.kill_on_interrupt || self.asked != Asked::No {
+            return false;
+        }
+        let (client, id) = (self.attach.client.clone(), self.attach.id.clone());
+        self.request = Some(tokio::spawn(async move { client.kill(&id, false).await }));
+        self.asked = Asked::Unanswered;
+        true
+    }
+
+    /// The server's answer; for ever where none is awaited.
+    async fn answer(&mut self) -> Result<Killed, Failure> {
+        let Some(request) = &mut self.request else { return std::future::pending().await };
+        let answer = request.await;
+        self.request = None;
+        let answer = answer.map_err(|error| Failure::other("the request to kill it broke off").why(error.to_string()))??;
+        self.asked = Asked::Acknowledged;
+        Ok(answer)
+    }
+
+    /// How far it has come by now, also where the answer is there and was not looked at.
+    async fn known(&mut self) -> Asked {
+        if self.request.as_ref().is_some_and(JoinHandle::is_finished) {
+            // A refusal leaves it unanswered.
+            let _ = self.answer().await;
+        }
+        self.asked
+    }
+}
+
 /// Why following ended.
 enum Left {
     Ended(Option<Box<StatusResponse>>),
-    Interrupted,
+    Interrupted(Asked),
     OutputClosed,
 }
 
@@ -226,7 +310,15 @@ impl<'a> Screen<'a> {
     }
 }
 
-fn detached(id: &str, colour: bool) -> String {
-    let heading = paint("detached; the execution goes on", Tone::Warning, colour);
-    format!("{heading}\n  follow it: runvoy logs -f {id}\n  kill it:   runvoy kill {id}")
+/// What becomes of an execution that Ctrl-C left.
+fn left_behind(id: &str, asked: Asked, colour: bool) -> String {
+    let (heading, next) = match asked {
+        Asked::No => ("detached; the execution goes on", format!("follow it: runvoy logs -f {id}\n  kill it:   runvoy kill {id}")),
+        Asked::Unanswered => (
+            "detached; the server has not answered the request to kill it: the execution may go on",
+            format!("see it:  runvoy status {id}\n  kill it: runvoy kill {id}"),
+        ),
+        Asked::Acknowledged => ("detached; the server ends the execution", format!("see how it ends: runvoy logs -f {id}")),
+    };
+    format!("{}\n  {next}", paint(heading, Tone::Warning, colour))
 }

@@ -14,6 +14,8 @@ use crate::sanitize::one_line;
 
 /// Keys at the top and in every profile.
 const KEYS: [&str; 4] = ["api_endpoint", "api_key", "web_url", "ca_file"];
+/// Keys of profiles alone.
+const PROFILE_KEYS: [&str; 1] = ["confirm"];
 /// Keys at the top alone.
 const TOP_KEYS: [&str; 2] = ["profile", "profiles"];
 /// From here on two words are taken for the same word with a slip.
@@ -40,6 +42,17 @@ impl UserFile {
         scope.get(key)?.as_str().filter(|value| !value.is_empty())
     }
 
+    /// Whether a profile asks for its name before anything that changes. A value that is neither true nor false asks too.
+    pub(crate) fn asks(&self, profile: &str) -> bool {
+        let asks = self.content.get("profiles").and_then(|profiles| profiles.get(profile)?.get("confirm"));
+        asks.is_some_and(|asks| !asks.is_null() && asks.as_bool() != Some(false))
+    }
+
+    /// Makes a profile ask for its name.
+    pub(crate) fn set_asks(&mut self, profile: &str) -> Result<(), Failure> {
+        self.put(Some(profile), "confirm", Some(true.into()))
+    }
+
     pub(crate) fn has_profile(&self, name: &str) -> bool {
         self.content.get("profiles").and_then(|profiles| profiles.get(name)).is_some()
     }
@@ -52,6 +65,10 @@ impl UserFile {
 
     /// Sets or, with `None`, removes a value.
     pub(crate) fn set(&mut self, profile: Option<&str>, key: &str, value: Option<&str>) -> Result<(), Failure> {
+        self.put(profile, key, value.map(Value::from))
+    }
+
+    fn put(&mut self, profile: Option<&str>, key: &str, value: Option<Value>) -> Result<(), Failure> {
         let path = self.path.display().to_string();
         let scope = match profile {
             None => &mut self.content,
@@ -64,7 +81,7 @@ impl UserFile {
             }
         };
         match value {
-            Some(value) => scope.insert(key.to_owned(), value.into()),
+            Some(value) => scope.insert(key.to_owned(), value),
             None => scope.remove(key),
         };
         Ok(())
@@ -91,7 +108,7 @@ impl UserFile {
         let profiles = self.content.get("profiles").and_then(Value::as_object);
         for (name, profile) in profiles.into_iter().flatten() {
             if let Some(profile) = profile.as_object() {
-                remarks.extend(self.scope_remarks(profile, &format!(" of profile `{name}`"), &KEYS));
+                remarks.extend(self.scope_remarks(profile, &format!(" of profile `{name}`"), &[&KEYS[..], &PROFILE_KEYS].concat()));
             }
         }
         remarks.iter().map(|remark| one_line(remark)).collect()
@@ -105,6 +122,8 @@ impl UserFile {
                 Some(format!("unknown key `{key}`{place} in {path} is ignored{hint}"))
             }
             Some(&"profiles") => None,
+            Some(&"confirm") if value.is_boolean() || value.is_null() => None,
+            Some(&"confirm") => Some(format!("`{key}`{place} in {path} is neither true nor false, and taken as true")),
             Some(_) if value.is_string() || value.is_null() => None,
             Some(_) => Some(format!("`{key}`{place} in {path} is ignored: it is not text; put its value into quotes")),
         };

@@ -48,6 +48,9 @@ pub struct GlobalArgs {
     /// Answer every question with yes
     #[arg(short, long, global = true)]
     pub yes: bool,
+    /// Name of the profile, where it asks for that before anything that changes; `configure --confirm` makes it ask
+    #[arg(long, global = true, value_name = "NAME", num_args = 0..=1)]
+    pub confirm: Option<Option<String>>,
     /// Never ask; fail instead [env: RUNVOY_PROMPT_DISABLED]
     #[arg(long, global = true)]
     pub no_input: bool,

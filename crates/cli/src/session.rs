@@ -2,10 +2,10 @@
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use runvoy_client::{Client, ClientError, Detail, Endpoint, Options, Retry, Revive};
+use runvoy_client::{Client, ClientError, Detail, OnRetry, Options, Retry, Revive};
 use runvoy_wire::Rfc3339;
 
 use crate::ambiguity;
@@ -32,6 +32,8 @@ pub(crate) struct Session {
     /// Why the files of the configuration are left out, where they cannot be read.
     pub(crate) broken: Option<String>,
     local: &'static dyn LocalServer,
+    /// The client that was made last: it knows which version the server has.
+    pub(crate) asked: Mutex<Option<Client>>,
 }
 
 impl Session {
@@ -66,7 +68,7 @@ impl Session {
         let sources = Sources { flags: &global, environment: &environment, project: &project, user: &user_file };
         let settings = sources.resolve()?;
         let jq = global.jq.as_deref().map(Jq::new).transpose()?.map(Arc::new);
-        Ok(Self { global, environment, settings, user_file, terminal, jq, broken: None, local })
+        Ok(Self { global, environment, settings, user_file, terminal, jq, broken: None, local, asked: Mutex::default() })
     }
 
     pub(crate) fn format(&self) -> Format {
@@ -91,7 +93,7 @@ impl Session {
     }
 
     /// The file that the key in use was read from.
-    fn key_file(&self) -> Option<&Path> {
+    pub(crate) fn key_file(&self) -> Option<&Path> {
         match self.settings.api_key.origin {
             _ if self.settings.endpoint.value.is_none() => None,
             Origin::Flag(_) => self.global.api_key_file.as_deref(),
@@ -148,8 +150,8 @@ impl Session {
 
     /// A client without a key, for the calls that need none. It starts no server.
     pub(crate) fn keyless_client(&self, endpoint: Endpoint) -> Result<Client, Failure> {
-        let (ca_file, trace) = (self.settings.ca_file.value.clone(), self.trace());
-        Ok(Client::new(Options { ca_file, trace, ..Options::new(endpoint) })?)
+        let (ca_file, trace, on_retry) = (self.settings.ca_file.value.clone(), self.trace(), self.on_retry());
+        Ok(Client::new(Options { ca_file, trace, on_retry, ..Options::new(endpoint) })?)
     }
 
     /// This moment, by the clock of this machine.
@@ -191,8 +193,11 @@ impl Session {
             }
             return Err(failure.next("give one: `runvoy configure`, --api-key-file FILE, or the variable RUNVOY_API_KEY"));
         }
-        let (ca_file, trace, revive) = (self.settings.ca_file.value.clone(), self.trace(), self.revive());
-        Ok(Client::new(Options { api_key, ca_file, retry, trace, revive, ..Options::new(endpoint) })?)
+        let (ca_file, on_retry) = (self.settings.ca_file.value.clone(), self.on_retry());
+        let (trace, revive) = (self.trace(), self.revive());
+        let client = Client::new(Options { api_key, ca_file, retry, on_retry, trace, revive, ..Options::new(endpoint) })?;
+        *self.asked.lock().expect("no panic holds it") = Some(client.clone());
+        Ok(client)
     }
 
     /// A local server may leave between being found and being asked: then it is found, or started, once more.
@@ -203,6 +208,21 @@ impl Session {
             let data_dir = data_dir.clone();
             Box::pin(async move { server.ensure(&data_dir).await.map(drop) })
         }))
+    }
+
+    /// Says that a call is repeated and why: a command that waits in silence looks as if it hung.
+    fn on_retry(&self) -> Option<OnRetry> {
+        let Terminal { moves, stderr_colour, .. } = self.terminal;
+        (self.global.quiet < 2).then(|| -> OnRetry {
+            Arc::new(move |error| {
+                let details = error.refusal().map(|refusal| refusal.details.clone()).filter(|details| !details.is_empty());
+                let why: Vec<String> = error.causes().into_iter().chain(details).collect();
+                let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(": ")) };
+                let line = paint(&one_line(&format!("### runvoy: {error}{why}; trying again")), Tone::Warning, stderr_colour);
+                // A spinner may stand in the line. There is nobody to tell that stderr is gone.
+                let _ = writeln!(io::stderr(), "{}{line}", if moves { "\r\x1b[K" } else { "" });
+            })
+        })
     }
 
     fn trace(&self) -> Option<runvoy_client::Trace> {
@@ -274,21 +294,6 @@ impl Session {
         let details = error.refusal().map(|refusal| format!(": {}", refusal.details)).unwrap_or_default();
         self.note(Tone::Warning, &one_line(&format!("{error}{details}")));
         self.confirm(question)
-    }
-
-    /// Asks before something that cannot be undone.
-    pub(crate) fn confirm(&self, question: &str) -> Result<(), Failure> {
-        if self.global.yes {
-            return Ok(());
-        }
-        if !self.may_ask() {
-            return Err(Failure::new(Kind::Cancelled, format!("{question} needs a yes")).next("add --yes"));
-        }
-        let mut stderr = io::stderr();
-        write!(stderr, "{question}? [y/N] ").and_then(|()| stderr.flush())?;
-        let mut answer = String::new();
-        io::stdin().read_line(&mut answer)?;
-        if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(Failure::new(Kind::Cancelled, "cancelled")) }
     }
 }
 

@@ -69,6 +69,8 @@ pub(crate) struct Settings {
     pub(crate) data_dir: Setting<Option<PathBuf>>,
     /// Why a key that is configured is not used.
     pub(crate) withheld: Option<String>,
+    /// The name that is to be typed before anything that changes.
+    pub(crate) confirm: Option<String>,
     /// The profile that was named is not in the user file.
     pub(crate) profile_missing: bool,
 }
@@ -97,7 +99,8 @@ impl Sources<'_> {
         // Where the data directory says which server is meant, no profile does.
         let by_data_dir = endpoint.value.is_none() && endpoint.origin != Origin::Default;
         let profile_missing = !by_data_dir && name.is_some_and(|name| !self.user.has_profile(name));
-        Ok(Settings { profile, endpoint, api_key, web_url, ca_file, data_dir, withheld, profile_missing })
+        let confirm = name.filter(|name| !by_data_dir && self.user.asks(name)).map(str::to_owned);
+        Ok(Settings { profile, endpoint, api_key, web_url, ca_file, data_dir, withheld, confirm, profile_missing })
     }
 
     /// The endpoint; none where a stronger source names a data directory, and so its local server.

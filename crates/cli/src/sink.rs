@@ -42,14 +42,20 @@ impl Sink {
         self.pieces.send(piece).await.is_ok()
     }
 
-    /// Waits until whoever read stdout has left; for ever where that cannot be seen, and then the next write finds out.
+    /// Waits until whoever read stdout has left, or a write failed.
     pub(crate) async fn abandoned(&self) {
-        if let Some(pipe) = &self.watched
-            && pipe.ready(Interest::ERROR).await.is_ok_and(|ready| ready.is_error())
-        {
-            return;
+        let has_left = async {
+            if let Some(pipe) = &self.watched
+                && pipe.ready(Interest::ERROR).await.is_ok_and(|ready| ready.is_error())
+            {
+                return;
+            }
+            std::future::pending().await
+        };
+        tokio::select! {
+            () = has_left => {}
+            () = self.pieces.closed() => {}
         }
-        std::future::pending().await
     }
 
     /// Waits until everything is written.

@@ -22,6 +22,8 @@ use crate::trace::{Detail, shown_body, without_tokens};
 
 /// How long one attempt may take.
 pub(crate) const ATTEMPT_LIMIT: Duration = Duration::from_secs(30);
+/// The header in which a server says its version.
+const VERSION: &str = "x-runvoy-version";
 const MAX_ANSWER_BYTES: usize = 256 << 20;
 const MAX_ERROR_BYTES: usize = 1 << 20;
 
@@ -136,6 +138,7 @@ impl Client {
         F: Future<Output = Result<T, ClientError>>,
     {
         let (retry, request_id, started) = (call.retry.unwrap_or(self.inner.retry), fresh_id(), Instant::now());
+        let mut told = String::new();
         for tried in 0.. {
             let error = match attempt(request_id.clone()).await {
                 Ok(done) => return Ok(done),
@@ -145,6 +148,12 @@ impl Client {
                 return Err(error);
             };
             self.trace(Detail::Brief, || format!("* {error}; again in {} ms", delay.as_millis()));
+            if let Some(on_retry) = &self.inner.on_retry
+                && told != error.to_string()
+            {
+                told = error.to_string();
+                on_retry(&error);
+            }
             tokio::time::sleep(delay).await;
         }
         unreachable!("the retry budget ends before the numbers do")
@@ -163,6 +172,9 @@ impl Client {
         let ms = started.elapsed().as_millis();
         self.trace(Detail::Brief, || format!("* {} -> {outcome} in {ms} ms, request id {request_id}", shown()));
         let response = sent?;
+        if let Some(version) = response.headers().get(VERSION).and_then(|version| version.to_str().ok()) {
+            *self.inner.server_version.lock().expect("no panic holds it") = Some(version.to_owned());
+        }
         if response.status().is_success() {
             return Ok(response);
         }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use http::HeaderValue;
 
@@ -16,6 +16,9 @@ use crate::trace::{Detail, Trace};
 /// Brings back a server that is not there. The error is for a person.
 pub type Revive = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync>;
 
+/// Is told why a call is repeated: before its first repeat, and again where the reason is another one.
+pub type OnRetry = Arc<dyn Fn(&ClientError) + Send + Sync>;
+
 /// How to make a client.
 #[derive(Clone)]
 pub struct Options {
@@ -27,6 +30,8 @@ pub struct Options {
     pub ca_file: Option<PathBuf>,
     /// How long to repeat.
     pub retry: Retry,
+    /// Who is told that a call is repeated.
+    pub on_retry: Option<OnRetry>,
     /// Who sees the requests.
     pub trace: Option<Trace>,
     /// Who is asked for the server while it was never seen and nobody listens at the endpoint.
@@ -36,7 +41,7 @@ pub struct Options {
 impl Options {
     /// A client of `endpoint` without a key.
     pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, api_key: None, ca_file: None, retry: Retry::default(), trace: None, revive: None }
+        Self { endpoint, api_key: None, ca_file: None, retry: Retry::default(), on_retry: None, trace: None, revive: None }
     }
 }
 
@@ -50,28 +55,40 @@ pub(crate) struct Inner {
     pub(crate) pool: Arc<Pool>,
     pub(crate) api_key: Option<HeaderValue>,
     pub(crate) retry: Retry,
+    pub(crate) on_retry: Option<OnRetry>,
     trace: Option<Trace>,
+    /// What the last answer said.
+    pub(crate) server_version: Arc<Mutex<Option<String>>>,
 }
 
 impl Client {
     /// Makes a client; nothing is sent yet.
     pub fn new(options: Options) -> Result<Self, ClientError> {
-        let api_key = options.api_key.map(|key| secret_header("API key", key.trim())).transpose()?;
-        let connector = Connector::new(options.endpoint, options.ca_file.as_deref(), options.revive)?;
-        let inner = Inner { pool: Arc::new(Pool::new(connector)), api_key, retry: options.retry, trace: options.trace };
+        let api_key = options.api_key.as_deref().map(|key| secret_header("API key", key.trim())).transpose()?;
+        let connector = Connector::new(options.endpoint.clone(), options.ca_file.as_deref(), options.revive.clone())?;
+        let pool = Arc::new(Pool::new(connector));
+        let (Options { retry, on_retry, trace, .. }, server_version) = (options, Arc::default());
+        let inner = Inner { pool, api_key, retry, on_retry, trace, server_version };
         Ok(Self { inner: Arc::new(inner) })
     }
 
     /// The same server over the same connections, with another key.
     pub fn with_key(&self, api_key: &str) -> Result<Self, ClientError> {
         let api_key = Some(secret_header("API key", api_key.trim())?);
-        let inner = Inner { pool: self.inner.pool.clone(), api_key, retry: self.inner.retry, trace: self.inner.trace.clone() };
+        let Inner { pool, retry, on_retry, trace, server_version, .. } = &*self.inner;
+        let (pool, on_retry, trace, server_version) = (pool.clone(), on_retry.clone(), trace.clone(), server_version.clone());
+        let inner = Inner { pool, api_key, retry: *retry, on_retry, trace, server_version };
         Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Where the server is.
     pub fn endpoint(&self) -> &Endpoint {
         self.inner.pool.connector().endpoint()
+    }
+
+    /// The server's version, once it has answered; none where it does not say.
+    pub fn server_version(&self) -> Option<String> {
+        self.inner.server_version.lock().expect("no panic holds it").clone()
     }
 
     pub(crate) fn trace(&self, detail: Detail, line: impl FnOnce() -> String) {

@@ -33,7 +33,7 @@ mod worker;
 
 pub use access::AccessQuery;
 pub use audit::AuditQuery;
-pub use client::{Client, Options, Revive};
+pub use client::{Client, OnRetry, Options, Revive};
 pub use download::Download;
 pub use endpoint::{Endpoint, InvalidEndpoint};
 pub use error::{ClientError, Refusal};

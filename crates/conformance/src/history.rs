@@ -318,7 +318,7 @@ impl History {
             4..6 => Outcome::Exited { code: [1, 69, 127][self.chance.below(3)], after_kill },
             6 => Outcome::Signalled { signal: [9, 11, 15][self.chance.below(3)], after_kill },
             7 => Outcome::TimedOut { timeout_ms: 1_500, forced: after_kill },
-            8 => Outcome::StartFailed { message: "no shell: é".into() },
+            8 => Outcome::StartFailed { message: "no shell: é".into(), exit_code: None },
             _ => [Outcome::OutOfMemory, Outcome::WorkerStopped, Outcome::OutputFailed { message: "disk full".into() }]
                 [self.chance.below(3)]
             .clone(),

@@ -115,6 +115,9 @@ pub enum EngineError {
     /// The store cannot answer now.
     #[error("the store is not available")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// What is stored cannot be trusted; what is damaged is for the log, and no client's to see.
+    #[error("the server's store is damaged")]
+    Damaged(String),
     /// A bug, or damage.
     #[error("internal error: {0}")]
     Internal(String),
@@ -143,7 +146,7 @@ impl From<StoreError> for EngineError {
             StoreError::Refused(refusal) => refusal.into(),
             StoreError::NoSpace => Self::NoSpace,
             StoreError::Unavailable(source) => Self::Unavailable(source),
-            StoreError::Damaged(_) => Self::Unavailable(Box::new(error)),
+            StoreError::Damaged(what) => Self::Damaged(what),
         }
     }
 }

@@ -9,6 +9,7 @@ use runvoy_model::record::{Kind, Record};
 use runvoy_model::role::{Action, Reach, reach};
 use runvoy_model::secret::{SecretUse, SecretUser};
 use runvoy_ports::lease::{LeaseError, Material, Materials};
+use runvoy_ports::store::StoreError;
 
 use crate::Engine;
 use crate::error::EngineError;
@@ -32,6 +33,7 @@ impl Engine {
             Ok(None) => {}
             Ok(Some((input, reserved))) => (materials.input, materials.reserved) = (Some(input), reserved.map(Arc::new)),
             Err(EngineError::Unavailable(source)) => return Err(LeaseError::Unavailable(source)),
+            Err(EngineError::Damaged(what)) => return Err(LeaseError::Unavailable(Box::new(StoreError::Damaged(what)))),
             Err(error) => return Err(LeaseError::Refused(format!("its input could not be put together: {error}"))),
         }
         Ok(materials)
@@ -50,6 +52,7 @@ impl Engine {
         match self.open_for(execution, name).await {
             Ok(material) => Ok(material),
             Err(EngineError::Unavailable(source)) => Err(LeaseError::Unavailable(source)),
+            Err(EngineError::Damaged(what)) => Err(LeaseError::Unavailable(Box::new(StoreError::Damaged(what)))),
             Err(error) => Err(LeaseError::Refused(error.to_string())),
         }
     }

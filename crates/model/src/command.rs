@@ -302,6 +302,9 @@ pub enum Outcome {
     StartFailed {
         /// Why.
         message: String,
+        /// The exit code that a shell gives for it, where the program itself could not be executed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
     },
     /// It was not started because of what it is, or of what its owner may not have.
     Refused {

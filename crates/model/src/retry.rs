@@ -70,6 +70,8 @@ pub fn classify(outcome: &Outcome) -> Category {
     match outcome {
         Outcome::TimedOut { .. } => Category::Timeout,
         Outcome::OutOfMemory => Category::Programming,
+        // As if a shell had looked for the program.
+        Outcome::StartFailed { exit_code: Some(_), .. } => Category::NotFound,
         Outcome::StartFailed { .. } | Outcome::OutputFailed { .. } => Category::ServerError,
         Outcome::Refused { category, .. } | Outcome::GitFailed { category, .. } => *category,
         Outcome::WorkerStopped | Outcome::Lost { .. } => Category::Network,

@@ -143,6 +143,8 @@ pub struct Exit {
 pub struct StartError {
     /// What happened and what to do.
     pub message: String,
+    /// The exit code that a shell gives for it, where the program itself could not be executed.
+    pub exit_code: Option<i32>,
 }
 
 /// Why a file that a command left was not read.

@@ -22,7 +22,7 @@ pub(crate) fn is_attempt_name(name: &str) -> bool {
 
 /// Refuses what the operating system cannot take, by name.
 pub(crate) fn check(start: &Start) -> Result<(), StartError> {
-    let refuse = |message: String| Err(StartError { message });
+    let refuse = |message: String| Err(StartError { message, exit_code: None });
     if start.argv.first().is_none_or(String::is_empty) {
         return refuse("the command is empty: name a program".to_owned());
     }
@@ -48,11 +48,11 @@ pub(crate) fn check(start: &Start) -> Result<(), StartError> {
 fn check_places(start: &Start) -> Result<(), StartError> {
     let is_inside = |path: &str| !path.contains('\0') && !path.starts_with('/') && !path.split('/').any(|part| part == "..");
     if !is_inside(&start.directory) {
-        return Err(StartError { message: format!("directory {:?} is not inside the work directory", start.directory) });
+        return Err(StartError { message: format!("directory {:?} is not inside the work directory", start.directory), exit_code: None });
     }
     let WorkDir::New(files) = &start.work_dir else { return Ok(()) };
     match files.iter().find(|file| matches!(file.name.as_str(), "" | "." | "..") || file.name.contains(['/', '\0'])) {
-        Some(file) => Err(StartError { message: format!("{:?} is no name for a file in the work directory", file.name) }),
+        Some(file) => Err(StartError { message: format!("{:?} is no name for a file in the work directory", file.name), exit_code: None }),
         None => Ok(()),
     }
 }
@@ -66,6 +66,22 @@ fn zero_limit(limits: &Limits) -> Option<&'static str> {
         ("file size", limits.file_bytes),
     ];
     named.into_iter().find(|(_, limit)| *limit == Some(0)).map(|(name, _)| name)
+}
+
+/// The exit code that a shell gives for a program that cannot be executed; none where that is no fault of the program's name, or where
+/// the shell itself is missing.
+pub(crate) fn exit_code(program: &str, errno: i32) -> Option<i32> {
+    match errno {
+        _ if is_shell(program) => None,
+        libc::ENOENT | libc::ENOTDIR => Some(127),
+        libc::EACCES | libc::ENOEXEC => Some(126),
+        _ => None,
+    }
+}
+
+/// Whether a program is what shell commands are given to.
+pub(crate) fn is_shell(program: &str) -> bool {
+    matches!(program.rsplit('/').next(), Some("sh" | "bash" | "dash" | "zsh"))
 }
 
 /// The paths that may hold the program, in the order they are tried.

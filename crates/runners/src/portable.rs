@@ -17,7 +17,7 @@ use runvoy_ports::runner::{
 };
 use tokio::sync::oneshot;
 
-use crate::command::{attempt_name, check, is_attempt_name};
+use crate::command::{attempt_name, check, exit_code, is_attempt_name};
 use crate::config::{Config, User};
 use crate::leftover;
 
@@ -30,17 +30,17 @@ impl ProcessRunner {
     /// Makes the work root.
     pub async fn new(config: Config) -> Result<Self, StartError> {
         if config.user != User::Worker {
-            return Err(StartError { message: "commands can run as another user only on Linux".to_owned() });
+            return Err(StartError { message: "commands can run as another user only on Linux".to_owned(), exit_code: None });
         }
         if !matches!(config.containment, None | Some(Containment::Weak)) {
-            return Err(StartError { message: "this machine can contain commands only by process groups".to_owned() });
+            return Err(StartError { message: "this machine can contain commands only by process groups".to_owned(), exit_code: None });
         }
         let root = &config.work_root;
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(root)
-            .map_err(|error| StartError { message: format!("work root {} could not be made: {error}", root.display()) })?;
+            .map_err(|error| StartError { message: format!("work root {} could not be made: {error}", root.display()), exit_code: None })?;
         Ok(Self { config })
     }
 }
@@ -90,18 +90,21 @@ impl Runner for ProcessRunner {
     async fn start(&self, start: Start) -> Result<Started, StartError> {
         check(&start)?;
         if start.limits != Limits::default() {
-            return Err(StartError { message: "limits cannot be enforced on this worker: they need Linux".to_owned() });
+            return Err(StartError { message: "limits cannot be enforced on this worker: they need Linux".to_owned(), exit_code: None });
         }
         if start.terminal {
-            return Err(StartError { message: "commands have a terminal only on Linux".to_owned() });
+            return Err(StartError { message: "commands have a terminal only on Linux".to_owned(), exit_code: None });
         }
         let work_dir = self.config.work_root.join(attempt_name(start.execution, start.attempt));
         let new = match &start.work_dir {
-            WorkDir::New(files) => make_work_dir(&work_dir, files)
-                .map(|()| true)
-                .map_err(|error| StartError { message: format!("work directory {} could not be made: {error}", work_dir.display()) })?,
+            WorkDir::New(files) => make_work_dir(&work_dir, files).map(|()| true).map_err(|error| StartError {
+                message: format!("work directory {} could not be made: {error}", work_dir.display()),
+                exit_code: None,
+            })?,
             WorkDir::Kept => false,
         };
+        // The system tells a directory that is not there as it tells a program that is not there.
+        let has_directory = work_dir.join(&start.directory).is_dir();
         let mut child = Command::new(&start.argv[0])
             .args(&start.argv[1..])
             .env_clear()
@@ -116,7 +119,8 @@ impl Runner for ProcessRunner {
                 if new {
                     drop(fs::remove_dir_all(&work_dir));
                 }
-                StartError { message: format!("{}: could not be run: {error}", start.argv[0]) }
+                let exit_code = error.raw_os_error().filter(|_| has_directory).and_then(|errno| exit_code(&start.argv[0], errno));
+                StartError { message: format!("{}: could not be run: {error}", start.argv[0]), exit_code }
             })?;
         let pid = child.id();
         let stdout = OwnedFd::from(child.stdout.take().expect("it was asked for"));
@@ -139,7 +143,10 @@ impl Runner for ProcessRunner {
     }
 
     async fn sweep(&self) -> Result<usize, StartError> {
-        let fail = |error: io::Error| StartError { message: format!("{} could not be read: {error}", self.config.work_root.display()) };
+        let fail = |error: io::Error| StartError {
+            message: format!("{} could not be read: {error}", self.config.work_root.display()),
+            exit_code: None,
+        };
         for entry in fs::read_dir(&self.config.work_root).map_err(fail)? {
             let entry = entry.map_err(fail)?;
             if entry.file_name().to_str().is_some_and(is_attempt_name) {

@@ -18,10 +18,10 @@ use crate::keys::random;
 
 /// Makes the admin if there is no user yet. The key file is written before the user: a crash between the two leaves
 /// a file that the next start writes anew, never an admin whose key nobody has. Of several servers that start on one store at once, one makes
-/// the admin, and only that one keeps its file.
-pub async fn ensure_admin(data: &DataDir, email: &str, backend: &Backend, clock: &dyn Clock, ids: &dyn IdSource) -> Result<()> {
+/// the admin, and only that one keeps its file. Gives whose key is in the file, where this call made it.
+pub async fn ensure_admin(data: &DataDir, email: &str, backend: &Backend, clock: &dyn Clock, ids: &dyn IdSource) -> Result<Option<String>> {
     if backend.records.record(Kind::Admins, ONLY).await.context("cannot read the users")?.is_some() {
-        return Ok(());
+        return Ok(None);
     }
     let email = user::email(email).context("--admin-email")?;
     let text = key_text(&random()?);
@@ -30,15 +30,18 @@ pub async fn ensure_admin(data: &DataDir, email: &str, backend: &Backend, clock:
     let change = Change::CreateFirstAdmin(NewUser { email: email.clone(), role: Role::Admin, key });
     let step = Step::system(StepId(ids.next_id()), clock.now(), "setup");
     match backend.store.change(step, change, None).await {
-        Ok(_) => tracing::info!(email, key_file = %data.admin_key().display(), "the first admin was made"),
+        Ok(_) => {
+            tracing::info!(email, key_file = %data.admin_key().display(), "the first admin was made");
+            Ok(Some(email))
+        }
         Err(StoreError::Refused(Refusal::Taken(..))) => {
             // A key that opens nothing must not lie about.
             std::fs::remove_file(data.admin_key()).with_context(|| format!("cannot remove {}", data.admin_key().display()))?;
             tracing::info!("another server made the first admin: the key is in its data directory");
+            Ok(None)
         }
-        Err(error) => return Err(error).context("cannot make the first admin"),
+        Err(error) => Err(error).context("cannot make the first admin"),
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -61,7 +64,8 @@ mod tests {
             ensure_admin(&one, "ana@localhost", &backend, &clock, &ids),
             ensure_admin(&two, "bo@localhost", &backend, &clock, &ids)
         );
-        first.and(second).expect("both go on");
+        let told = [first.expect("it goes on"), second.expect("it goes on")];
+        assert_eq!(told.iter().flatten().count(), 1, "one says where its key is");
         let users = backend.records.records(Kind::User).await.expect("users");
         let [made] = users.as_slice() else { panic!("one admin, not {users:?}") };
         let (keeps, other) = if made.name == "ana@localhost" { (&one, &two) } else { (&two, &one) };

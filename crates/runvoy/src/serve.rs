@@ -85,6 +85,9 @@ async fn serve(args: &ServeArgs, data: DataDir, settings: Settings) -> Result<()
     }
     stack.start();
     let mut serving = listeners.serve(&stack.app, REQUESTS_END_WITHIN)?;
+    if let Some(email) = stack.first_admin.as_ref().filter(|_| !args.ephemeral) {
+        eprintln!("made the first admin, {email}; their API key is in {}", data.admin_key().display());
+    }
     announce(&data, serving.url())?;
     let end = until_the_end(&stack, &data, &mut serving, &mut stops, args.ephemeral).await?;
     stack.app.refuse_work();

@@ -44,6 +44,8 @@ pub struct Stack {
     pub settings: Settings,
     pub engine: Arc<Engine>,
     pub app: App,
+    /// The first admin, where this start made them.
+    pub first_admin: Option<String>,
     worker: Option<Arc<Worker>>,
     upkeep: Arc<dyn Upkeep>,
     auditor: Arc<Auditor>,
@@ -63,7 +65,7 @@ impl Stack {
         if backend.is_shared && data.store().exists() {
             tracing::warn!(path = %data.store().display(), "the data directory holds an embedded store, which this server does not use");
         }
-        ensure_admin(data, &settings.admin_email, &backend, &*clock, &*ids).await?;
+        let first_admin = ensure_admin(data, &settings.admin_email, &backend, &*clock, &*ids).await?;
         let identity = WorkerIdentity {
             id: worker_id,
             host: runner::host(),
@@ -112,7 +114,7 @@ impl Stack {
         let woken = Arc::clone(&engine);
         let mut agents: Vec<_> = (backend.agents)(Arc::new(move || woken.wake_worker())).into_iter().map(tokio::spawn).collect();
         agents.push(tokio::spawn(metrics::keep_up(move || metrics.run_upkeep())));
-        let mut stack = Self { settings, engine, app, worker: None, upkeep: backend.upkeep, auditor, agents };
+        let mut stack = Self { settings, engine, app, first_admin, worker: None, upkeep: backend.upkeep, auditor, agents };
         if let Some(runner) = runner {
             stack.attach_worker(runner, clock, identity.host);
         }

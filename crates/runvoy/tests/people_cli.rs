@@ -158,7 +158,9 @@ fn a_rule_narrows_and_is_explained_and_a_dry_run_leaves_no_trace() {
     done(&with_stdin(server.cli_command(&["rules", "apply", "-"]), rules));
     let refused = ana.cli(&["run", "--lock", "prod-eu", "true"]);
     assert_eq!(refused.status.code(), Some(125), "{}", text(&refused.stderr));
-    let explained = json_of(&server.cli(&["access", "explain", "ana@example.com", "run", "--lock", "prod-eu", "--json"]));
+    let denied = server.cli(&["access", "explain", "ana@example.com", "run", "--lock", "prod-eu", "--json"]);
+    assert_eq!(denied.status.code(), Some(1), "{}", text(&denied.stderr));
+    let explained: Value = serde_json::from_slice(&denied.stdout).expect("JSON");
     assert_eq!((explained["allowed"].as_bool(), explained["rule"].as_str()), (Some(false), Some("no-prod")), "{explained}");
     done(&ana.cli(&["access", "explain", "me", "run", "--lock", "test"]));
     // The help and the completion know the words of the server.

@@ -87,6 +87,12 @@ fn the_remote_exit_code_comes_back_unchanged() {
         let output = server.cli(&["run", command]);
         assert_eq!(output.status.code(), Some(code), "{command}: {}", text(&output.stderr));
     }
+    // A program has the codes that a shell gives.
+    for (words, code) in [(&["nosuchprogram", "a"][..], 127), (&["/etc/passwd", "a"], 126)] {
+        let output = server.cli(&[&["run", "--"][..], words].concat());
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("start_failed"), "{words:?}: {}", text(&output.stderr));
+    }
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 mod harness;
 
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
 
 use self::harness::{Server, Setup};
 
@@ -72,6 +74,25 @@ fn the_files_of_a_server_are_its_owners_only_and_go_when_it_stops() {
     assert_eq!(std::fs::read_to_string(server.data.join("endpoint")).expect("the endpoint").trim(), server.url);
     assert_eq!(server.stop(), Some(0));
     assert!(!server.data.join("endpoint").exists() && !server.data.join("sock").exists());
+}
+
+#[test]
+fn the_first_start_says_where_the_key_of_its_admin_is() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let said = || {
+        let mut command = Command::new(harness::binary());
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(dir.path());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut String::new()).expect("it listens");
+        let asked = Command::new("kill").arg(child.id().to_string()).status().expect("kill is everywhere");
+        assert!(asked.success());
+        let told = child.wait_with_output().expect("it ends");
+        String::from_utf8_lossy(&told.stderr).into_owned()
+    };
+    let place = format!("made the first admin, admin@localhost; their API key is in {}", dir.path().join("admin.key").display());
+    let (first, second) = (said(), said());
+    assert!(first.contains(&place), "{first}");
+    assert!(!second.contains("the first admin"), "{second}");
 }
 
 #[test]

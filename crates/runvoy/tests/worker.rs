@@ -57,6 +57,8 @@ fn a_worker_runs_what_the_server_hands_out_and_its_log_is_complete() {
     let worker = setup.start();
     assert_eq!(worker.ready.trim(), format!("worker ada serves default at {}", server.url));
     let ids: Vec<String> = (0..6).map(|n| server.run(&format!("{}; exit {n}", writes(40)))).collect();
+    let missing = server.cli(&["run", "--", "nosuchprogram", "a"]);
+    assert_eq!(missing.status.code(), Some(127), "as on the server's own machine: {}", String::from_utf8_lossy(&missing.stderr));
     for (n, id) in ids.iter().enumerate() {
         let status = server.wait(id);
         assert_eq!(status["exit_code"], json!(n), "{status}");

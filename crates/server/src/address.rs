@@ -57,6 +57,11 @@ impl Reached {
         }
     }
 
+    /// Whether there is an address at all that others could open: a server on its Unix socket alone has none.
+    pub(crate) fn has_page(&self, state: &State) -> bool {
+        !(self.base(state).is_empty() && state.engine.config().web_url.is_empty())
+    }
+
     /// The stream of an execution's log, with a ticket.
     pub(crate) fn stream_url(&self, state: &State, id: ExecutionId, ticket: &str) -> String {
         let base = self.base(state);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use futures_util::FutureExt as _;
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use runvoy_engine::{Caller, Credential, EngineError, Subject};
 use runvoy_model::role::Action;
 
@@ -25,6 +25,9 @@ use crate::request_id;
 use crate::request_line::RequestLine;
 use crate::route::{Route, Rule};
 use crate::ticket::looks_like_ticket;
+
+/// Tells a client of another release that it is one.
+const VERSION: HeaderName = HeaderName::from_static("x-runvoy-version");
 
 /// All methods of one path.
 pub(crate) struct Entry {
@@ -213,6 +216,7 @@ fn permit(rule: Rule, caller: Option<&Caller>, reached: &Reached) -> Result<(), 
 pub(crate) fn secure(response: &mut Response<Body>) {
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(VERSION, HeaderValue::from_static(env!("CARGO_PKG_VERSION")));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     let csp = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
     headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(csp);

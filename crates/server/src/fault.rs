@@ -85,6 +85,12 @@ impl Fault {
         )
     }
 
+    /// Nothing leads to this server that a link could name.
+    pub(crate) fn no_address() -> Self {
+        let details = "it listens on its Unix socket alone: start one that others reach with `runvoy serve`";
+        Self::refused(Code::Conflict, "this server has no HTTP port that a link could lead to", details)
+    }
+
     /// The body is larger than the route takes.
     pub(crate) fn too_large(limit: usize) -> Self {
         Self::refused(Code::PayloadTooLarge, "the body is too large", format!("at most {limit} bytes"))
@@ -134,6 +140,7 @@ impl Fault {
             | EngineError::Overloaded
             | EngineError::NoSpace
             | EngineError::Unavailable(_)
+            | EngineError::Damaged(_)
             | EngineError::Internal(_) => return None,
         })
     }
@@ -245,6 +252,10 @@ fn engine_response(error: &EngineError, state: &State, reached: &Reached, reques
                 Some(Trouble::Throttled) => respond(Code::RateLimited, ErrorBody::new(Code::RateLimited, THROTTLED, details)),
                 Some(Trouble::Faulty) | None => plain(Code::DatabaseError, details),
             })
+        }
+        EngineError::Damaged(what) => {
+            tracing::error!(request_id, error = what, "the store is damaged");
+            plain(Code::DatabaseError, "an admin has to look at the server: its log says what cannot be read")
         }
         EngineError::Internal(what) => {
             tracing::error!(request_id, error = what, "internal error");

@@ -174,7 +174,7 @@ impl<'a> Attempt<'a> {
         let spec = &self.execution.spec;
         if spec.is_lost() {
             // An empty command would succeed.
-            return Err((Some(Outcome::StartFailed { message: "its spec is lost".to_owned() }), None));
+            return Err((Some(Outcome::StartFailed { message: "its spec is lost".to_owned(), exit_code: None }), None));
         }
         if spec.task.is_none() && spec.secrets.is_empty() && spec.git.as_ref().is_none_or(|git| git.token.is_none()) {
             return Ok(());
@@ -185,7 +185,7 @@ impl<'a> Attempt<'a> {
         let materials = fetched.map_err(|not_had| match not_had {
             NotHad::Lost => (None, None),
             NotHad::Refused(message) => (Some(Outcome::Refused { message, category: Category::Auth }), None),
-            NotHad::Unavailable(message) => (Some(Outcome::StartFailed { message }), None),
+            NotHad::Unavailable(message) => (Some(Outcome::StartFailed { message, exit_code: None }), None),
         })?;
         // A large secret takes a while, which no other task shall wait for.
         let own_key = self.worker.config.own_key.clone();
@@ -220,7 +220,7 @@ impl<'a> Attempt<'a> {
                 let outcome = self.judge(&running, exit).map(|outcome| match outcome {
                     // The clone was whole all the same, but the command never ran.
                     Outcome::Exited { code: 0, .. } => {
-                        Outcome::StartFailed { message: "it was ended before its command was started".to_owned() }
+                        Outcome::StartFailed { message: "it was ended before its command was started".to_owned(), exit_code: None }
                     }
                     outcome => outcome,
                 });
@@ -246,12 +246,12 @@ impl<'a> Attempt<'a> {
         let started = self.wait_for(timeout(START_WITHIN, self.worker.runner.start(start))).await;
         // The input is in its file by now, or of no use any more.
         self.materials.reserved = None;
-        let message = match started? {
+        let (message, exit_code) = match started? {
             Ok(Ok(started)) => return Ok(started),
-            Ok(Err(error)) => self.recorder.masked(&error.message),
-            Err(_) => format!("the command was not started within {} s", START_WITHIN.as_secs()),
+            Ok(Err(error)) => (self.recorder.masked(&error.message), error.exit_code),
+            Err(_) => (format!("the command was not started within {} s", START_WITHIN.as_secs()), None),
         };
-        Err((Some(Outcome::StartFailed { message }), None))
+        Err((Some(Outcome::StartFailed { message, exit_code }), None))
     }
 
     /// The first lines of an attempt's log.
@@ -376,7 +376,7 @@ fn describe(outcome: &Outcome, kill: Option<&KillRequest>, ran: Duration) -> Str
         Outcome::Signalled { signal, .. } => format!("{by}ended by signal {signal} after {seconds:.3} s"),
         Outcome::TimedOut { timeout_ms, .. } => format!("timeout: ended after {seconds:.3} s, {timeout_ms} ms were allowed"),
         Outcome::OutOfMemory => format!("out of memory after {seconds:.3} s"),
-        Outcome::StartFailed { message } | Outcome::Refused { message, .. } => format!("could not be started: {message}"),
+        Outcome::StartFailed { message, .. } | Outcome::Refused { message, .. } => format!("could not be started: {message}"),
         Outcome::GitFailed { message, .. } | Outcome::OutputFailed { message } | Outcome::Lost { message } => message.clone(),
         Outcome::WorkerStopped => format!("the worker was stopped; the command was ended after {seconds:.3} s"),
     }

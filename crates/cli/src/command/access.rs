@@ -6,7 +6,7 @@ use runvoy_client::AccessQuery;
 use runvoy_wire::{Effect, Explanation};
 
 use crate::complete;
-use crate::failure::Failure;
+use crate::failure::{Failure, GENERAL};
 use crate::session::Session;
 use crate::table::{Cell, facts, render};
 use crate::terminal::{Tone, paint};
@@ -124,7 +124,7 @@ impl AccessArgs {
         let answer = client.explain(&query).await?;
         let word = if answer.allowed { "allowed" } else { "denied" };
         session.show(&answer, || vec![word.to_owned()], || describe(&answer, word, session.terminal.stdout_colour))?;
-        Ok(0)
+        Ok(if answer.allowed { 0 } else { GENERAL })
     }
 }
 

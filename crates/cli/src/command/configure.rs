@@ -18,6 +18,7 @@ const EXAMPLES: &str = "\
 Examples:
   runvoy configure                                                     # asks for what is needed
   runvoy configure --profile prod --endpoint https://runvoy.example.com
+  runvoy configure --profile prod --confirm   # asks for its name before anything that changes
   runvoy configure --endpoint http://127.0.0.1:56212 --api-key-file ~/.runvoy/data/admin.key
   pass show runvoy | runvoy configure --endpoint https://runvoy.example.com --api-key-stdin";
 
@@ -58,6 +59,10 @@ impl ConfigureArgs {
         file.set(profile, "api_key", key.as_deref())?;
         if let Some(web_url) = &self.web_url {
             file.set(profile, "web_url", Some(web_url))?;
+        }
+        if session.global.confirm.is_some() {
+            let profile = profile.ok_or_else(|| Failure::usage("--confirm is for a profile").next("name it: --profile NAME"))?;
+            file.set_asks(profile)?;
         }
         file.save()?;
         let path = file.path.display().to_string();

@@ -10,6 +10,7 @@ use super::version::VERSION;
 use crate::expiry;
 use crate::failure::Failure;
 use crate::session::Session;
+use crate::skew;
 use crate::table::{Cell, render};
 use crate::terminal::Tone;
 
@@ -171,11 +172,10 @@ fn configuration(session: &Session) -> Finding {
 }
 
 fn version_skew(client: &str, server: &str) -> Finding {
-    let release = |version: &str| version.split('.').take(2).map(str::to_owned).collect::<Vec<_>>();
-    if release(client) == release(server) {
-        ok(format!("client {client}, server {server}"))
-    } else {
+    if skew::differs(client, server) {
         warn(format!("client {client}, server {server}; use the same release on both sides"))
+    } else {
+        ok(format!("client {client}, server {server}"))
     }
 }
 

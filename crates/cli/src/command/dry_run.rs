@@ -47,6 +47,7 @@ fn describe(plan: &DryRunResponse, git_token: Option<&str>, colour: bool) -> Str
             ("image", Some(image)),
             ("git", Some(git.join(" "))),
             ("git token", git_token.map(|secret| format!("from secret {secret}"))),
+            ("runs in", plan.git_repo.is_none().then(|| "an empty work directory of its own".to_owned())),
             ("env", Some(plan.env.join(" "))),
             ("secrets", Some(secrets.join(", "))),
             ("lock", plan.lock.as_ref().map(|lock| format!("{lock}{held}"))),

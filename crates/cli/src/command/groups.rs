@@ -70,6 +70,14 @@ struct ChangeArgs {
 }
 
 impl GroupsArgs {
+    /// Whether it changes something on the server.
+    pub(crate) fn changes(&self) -> bool {
+        match &self.command {
+            GroupsCommand::List => false,
+            GroupsCommand::Create { .. } | GroupsCommand::Add(_) | GroupsCommand::Remove(_) | GroupsCommand::Delete { .. } => true,
+        }
+    }
+
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         match self.command {
             GroupsCommand::List => show_all(session).await,

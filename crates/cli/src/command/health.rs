@@ -41,6 +41,14 @@ enum HealthCommand {
 }
 
 impl HealthArgs {
+    /// Whether it changes something on the server.
+    pub(crate) fn changes(&self) -> bool {
+        match &self.command {
+            HealthCommand::Tasks { .. } => false,
+            HealthCommand::Reconcile => true,
+        }
+    }
+
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         match self.command {
             HealthCommand::Reconcile => reconcile(session).await,

@@ -80,6 +80,14 @@ struct RegisterArgs {
 }
 
 impl ImagesArgs {
+    /// Whether it changes something on the server.
+    pub(crate) fn changes(&self) -> bool {
+        match &self.command {
+            ImagesCommand::List | ImagesCommand::Show { .. } => false,
+            ImagesCommand::Register(_) | ImagesCommand::Unregister { .. } => true,
+        }
+    }
+
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         match self.command {
             ImagesCommand::Register(args) => {

@@ -1,14 +1,18 @@
 //! `keys`: the API keys of a user. Rotating the key that is in use makes the new one, saves it, and only then ends the old one with it:
 //! whatever breaks off in between, one of the two still works and is in the user file.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
 use runvoy_client::Client;
 use runvoy_wire::{CreateKeyRequest, CreateKeyResponse, Key, Rfc3339};
 
 use crate::complete;
+use crate::config_file::UserFile;
 use crate::duration::{Human, Seconds};
 use crate::failure::Failure;
+use crate::private_file::PrivateFile;
 use crate::sanitize::one_line;
 use crate::session::Session;
 use crate::settings::Origin;
@@ -80,6 +84,14 @@ struct NewKeyArgs {
 }
 
 impl KeysArgs {
+    /// Whether it changes something on the server.
+    pub(crate) fn changes(&self) -> bool {
+        match &self.command {
+            KeysCommand::List => false,
+            KeysCommand::Create(_) | KeysCommand::Revoke { .. } | KeysCommand::Rotate { .. } => true,
+        }
+    }
+
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let client = session.connect().await?;
         let email = match self.user {
@@ -152,6 +164,29 @@ fn hand_over(session: &Session, email: &str, made: &CreateKeyResponse) -> Result
     Ok(0)
 }
 
+/// Where a key is kept, ready for another one.
+enum Place {
+    UserFile { file: UserFile, profile: Option<String> },
+    KeyFile { file: PrivateFile, path: PathBuf },
+}
+
+impl Place {
+    /// Puts the key there; gives the file.
+    fn keep(self, key: &str) -> Result<PathBuf, Failure> {
+        match self {
+            Self::UserFile { mut file, profile } => {
+                file.set(profile.as_deref(), "api_key", Some(key))?;
+                file.save()?;
+                Ok(file.path)
+            }
+            Self::KeyFile { file, path } => match file.write(&format!("{key}\n")) {
+                Ok(()) => Ok(path),
+                Err(error) => Err(Failure::other(format!("cannot write {}", path.display())).why(error.to_string())),
+            },
+        }
+    }
+}
+
 struct Rotation<'a> {
     session: &'a Session,
     client: &'a Client,
@@ -167,6 +202,7 @@ impl Rotation<'_> {
         };
         let keys = self.client.keys(self.email).await?;
         let old = find(&keys, &wanted, self.email)?;
+        self.session.confirm_at_terminal(&format!("replace key {} of {}, which ends", old.prefix, self.email))?;
         let request = new.request(Some(old));
         if own.as_ref() == Some(&old.prefix) { self.own(&old.prefix, &request).await } else { self.other(&old.prefix, &request).await }
     }
@@ -174,30 +210,59 @@ impl Rotation<'_> {
     /// A key that is used elsewhere: the server exchanges it in one step, and whoever asked gets the new one.
     async fn other(&self, prefix: &str, request: &CreateKeyRequest) -> Result<u8, Failure> {
         let made = self.client.rotate_key(self.email, prefix, request).await?;
+        self.renew_admin_key(prefix, made.api_key.expose());
         hand_over(self.session, self.email, &made)
     }
 
-    /// The key in use. It must be one of the user file, for nowhere else could the new one be put.
-    async fn own(&self, old: &str, request: &CreateKeyRequest) -> Result<u8, Failure> {
-        let session = self.session;
-        let Origin::User { profile, .. } = &session.settings.api_key.origin else {
-            let origin = &session.settings.api_key.origin;
-            return Err(Failure::usage("the key in use is not stored in the user file, so that a new one could not be put in its place")
-                .why(format!("it comes from: {origin}"))
-                .next("make a new one, put it there, then end the old one: runvoy keys create, runvoy keys revoke"));
-        };
-        let mut file = session.user_file.clone();
-        // Whether the file can be written is found out before there is a key to lose.
-        file.save()?;
-        let made = self.client.create_key(self.email, request).await?;
-        file.set(profile.as_deref(), "api_key", Some(made.api_key.expose()))?;
-        if let Err(failure) = file.save() {
-            // Nobody has the new key, so that it is no use to anybody; the old one is as it was.
-            let _ = self.client.revoke_key(self.email, &made.key.prefix).await;
-            return Err(failure.why("the key was not rotated"));
+    /// The server of this machine put the key of its first admin into a file: where that is the old key, it gets the new one.
+    fn renew_admin_key(&self, old: &str, new: &str) {
+        let Some(path) = self.session.settings.data_dir.value.as_ref().map(|data_dir| data_dir.join("admin.key")) else { return };
+        if !std::fs::read_to_string(&path).is_ok_and(|kept| kept.starts_with(old)) {
+            return;
         }
+        let renewed = PrivateFile::prepare(&path).and_then(|file| file.write(&format!("{new}\n")));
+        let said = match renewed {
+            Ok(()) => (Tone::Plain, format!("{} has the new key too", path.display())),
+            Err(error) => (Tone::Warning, format!("{} still has the old key: {error}", path.display())),
+        };
+        self.session.note(said.0, &one_line(&said.1));
+    }
+
+    /// Where the key in use is kept, and the new one is put.
+    fn place(&self) -> Result<Place, Failure> {
+        let session = self.session;
+        match (&session.settings.api_key.origin, session.key_file()) {
+            (Origin::User { profile, .. }, _) => {
+                let file = session.user_file.clone();
+                // Whether the file can be written is found out before there is a key to lose.
+                file.save()?;
+                Ok(Place::UserFile { file, profile: profile.clone() })
+            }
+            (_, Some(path)) => {
+                let cannot = |error: std::io::Error| Failure::other(format!("cannot write {}", path.display())).why(error.to_string());
+                Ok(Place::KeyFile { file: PrivateFile::prepare(path).map_err(cannot)?, path: path.to_owned() })
+            }
+            (origin, None) => Err(Failure::usage("the key in use is in no file, so that a new one could not be put in its place")
+                .why(format!("it comes from: {origin}"))
+                .next("make a new one, put it there, then end the old one: runvoy keys create, runvoy keys revoke")),
+        }
+    }
+
+    /// The key in use. It must be in a file, for nowhere else could the new one be put.
+    async fn own(&self, old: &str, request: &CreateKeyRequest) -> Result<u8, Failure> {
+        let (session, place) = (self.session, self.place()?);
+        let made = self.client.create_key(self.email, request).await?;
+        let path = match place.keep(made.api_key.expose()) {
+            Ok(path) => path,
+            Err(failure) => {
+                // Nobody has the new key, so that it is no use to anybody; the old one is as it was.
+                let _ = self.client.revoke_key(self.email, &made.key.prefix).await;
+                return Err(failure.why("the key was not rotated"));
+            }
+        };
+        self.renew_admin_key(old, made.api_key.expose());
         let ended = self.client.with_key(made.api_key.expose())?.revoke_key(self.email, old).await;
-        let kept = format!("the new key {} is saved in {}", made.key.prefix, file.path.display());
+        let kept = format!("the new key {} is saved in {}", made.key.prefix, path.display());
         match ended {
             Ok(_) => session.report(&made.key, &made.key.prefix, &format!("{kept}; the old key {old} is ended")),
             Err(error) => {

@@ -15,7 +15,8 @@ use crate::terminal::Tone;
 const EXAMPLES: &str = "\
 Examples:
   runvoy kill 0192ab34           # SIGTERM, and SIGKILL for what is left after its grace period
-  runvoy kill --force 0192ab34   # SIGKILL at once";
+  runvoy kill --force 0192ab34   # SIGKILL at once
+  runvoy kill --yes 0192ab34     # without the question that a terminal is asked";
 
 /// Arguments of `kill`.
 #[derive(Debug, Clone, Args)]
@@ -31,6 +32,7 @@ pub struct KillArgs {
 
 impl KillArgs {
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
+        session.confirm_at_terminal(&format!("kill execution {}", self.id))?;
         let client = session.connect().await?;
         let id = session.resolve(&client, &self.id).await?;
         let answer = match client.kill(&id, self.force).await? {

@@ -38,6 +38,14 @@ enum LocksCommand {
 }
 
 impl LocksArgs {
+    /// Whether it changes something on the server.
+    pub(crate) fn changes(&self) -> bool {
+        match &self.command {
+            LocksCommand::List => false,
+            LocksCommand::Release { .. } => true,
+        }
+    }
+
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         match self.command {
             LocksCommand::List => list(session).await,

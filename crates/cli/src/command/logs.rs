@@ -4,13 +4,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use runvoy_client::{Client, Follow, Followed, LogsQuery, Start};
-use runvoy_wire::Stream;
+use runvoy_client::{Client, ClientError, Follow, Followed, LogsQuery, Start};
+use runvoy_wire::{Hit, Stream};
 
 use crate::attach::interrupts;
 use crate::complete;
 use crate::duration::Seconds;
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::{Failure, GENERAL, INTERRUPTED};
 use crate::global::Format;
 use crate::printer::{Layout, Printer};
 use crate::sanitize::one_line;
@@ -67,22 +67,36 @@ pub struct LogsArgs {
     link: bool,
 }
 
+/// What `job logs` shows of each log.
+#[derive(Debug, Clone, Args)]
+pub(super) struct ShownArgs {
+    /// Go on until the task, or the job, ends
+    #[arg(short, long)]
+    pub(super) follow: bool,
+    /// Only the last lines of each task
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(super) tail: Option<u64>,
+    /// Begin each line with its time
+    #[arg(short, long)]
+    pub(super) timestamps: bool,
+    /// Only lines that hold this text, found by the server
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["follow", "tail", "timestamps"])]
+    pub(super) search: Option<String>,
+    /// The text is a regular expression
+    #[arg(long, requires = "search")]
+    pub(super) regex: bool,
+}
+
 impl LogsArgs {
-    /// The whole log of an execution.
-    pub(super) fn of(id: String, follow: bool, timestamps: bool) -> Self {
-        Self {
-            id,
-            follow,
-            tail: None,
-            since: None,
-            timestamps,
-            lines: false,
-            stream: None,
-            search: None,
-            regex: false,
-            raw: false,
-            link: false,
-        }
+    /// Whether it changes something on the server: a link lets others in.
+    pub(crate) fn changes(&self) -> bool {
+        self.link
+    }
+
+    /// The log of the execution of a task.
+    pub(super) fn of_task(id: String, shown: &ShownArgs) -> Self {
+        let ShownArgs { follow, tail, timestamps, search, regex } = shown.clone();
+        Self { id, follow, tail, since: None, timestamps, lines: false, stream: None, search, regex, raw: false, link: false }
     }
 
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
@@ -142,13 +156,12 @@ impl LogsArgs {
         Ok(())
     }
 
-    /// The line to begin with. The tail is counted by the server, so that only the stream that was asked for counts.
-    async fn first_line(&self, client: &Client, id: &str) -> Result<u64, Failure> {
-        let Some(tail) = self.tail else { return Ok(1) };
-        let query = LogsQuery { tail: Some(tail), stream: self.wanted(), ..LogsQuery::default() };
-        let logs = client.logs(id, &query).await?;
-        let first = logs.events.as_ref().and_then(|events| events.first()).filter(|_| tail > 0);
-        Ok(first.map_or(logs.next_line, |event| event.line))
+    /// The line to begin with.
+    async fn first_line(&self, client: &Client, id: &str) -> Result<u64, ClientError> {
+        match self.tail {
+            Some(tail) => line_of_tail(client, id, tail, self.wanted()).await,
+            None => Ok(1),
+        }
     }
 
     fn wanted(&self) -> Option<Stream> {
@@ -176,29 +189,42 @@ impl LogsArgs {
     }
 
     async fn find(&self, session: &Session, client: &Client, id: &str, text: &str) -> Result<u8, Failure> {
-        let mut from = None;
-        loop {
-            let found = client.search(id, text, self.regex, from).await?;
-            let mut lines = String::new();
-            for hit in &found.hits {
-                match session.format() {
-                    Format::Json => lines.push_str(&session.filtered(hit)?),
-                    _ => {
-                        if self.lines {
-                            lines.push_str(&format!("{:>6} ", hit.line));
-                        }
-                        let shown = if session.terminal.stdout_tty && !self.raw { one_line(&hit.message) } else { hit.message.clone() };
-                        lines.push_str(&shown);
-                        lines.push('\n');
-                    }
-                }
+        let line = |hit: &Hit| match session.format() {
+            Format::Json => session.filtered(hit),
+            _ => {
+                let number = if self.lines { format!("{:>6} ", hit.line) } else { String::new() };
+                let shown = if session.terminal.stdout_tty && !self.raw { one_line(&hit.message) } else { hit.message.clone() };
+                Ok(format!("{number}{shown}\n"))
             }
-            session.print(&lines)?;
-            // A server that does not move on would be asked for ever.
-            match found.next_line.filter(|next| from.is_none_or(|from| *next > from)) {
-                Some(next) => from = Some(next),
-                None => return Ok(0),
-            }
+        };
+        let is_found = print_hits(session, client, (id, text, self.regex), line).await?;
+        Ok(if is_found { 0 } else { GENERAL })
+    }
+}
+
+/// Prints every line of a log that holds a text, as `line` writes it; whether there was one.
+pub(super) async fn print_hits(
+    session: &Session,
+    client: &Client,
+    (id, text, regex): (&str, &str, bool),
+    line: impl Fn(&Hit) -> Result<String, Failure>,
+) -> Result<bool, Failure> {
+    let (mut from, mut is_found) = (None, false);
+    loop {
+        let found = client.search(id, text, regex, from).await?;
+        is_found |= !found.hits.is_empty();
+        session.print(&found.hits.iter().map(&line).collect::<Result<String, _>>()?)?;
+        // A server that does not move on would be asked for ever.
+        match found.next_line.filter(|next| from.is_none_or(|from| *next > from)) {
+            Some(next) => from = Some(next),
+            None => return Ok(is_found),
         }
     }
+}
+
+/// The line where the last lines begin. They are counted by the server, so that only the stream that was asked for counts.
+pub(super) async fn line_of_tail(client: &Client, id: &str, tail: u64, stream: Option<Stream>) -> Result<u64, ClientError> {
+    let logs = client.logs(id, &LogsQuery { tail: Some(tail), stream, ..LogsQuery::default() }).await?;
+    let first = logs.events.as_ref().and_then(|events| events.first()).filter(|_| tail > 0);
+    Ok(first.map_or(logs.next_line, |event| event.line))
 }

@@ -163,6 +163,45 @@ impl ClientCommand {
         }
     }
 
+    /// Whether it changes something on the server. `configure` and `profile` change files of this machine alone.
+    fn changes(&self) -> bool {
+        match self {
+            Self::Run(args) => !args.is_dry(),
+            Self::Logs(args) => args.changes(),
+            Self::Job(args) => args.changes(),
+            Self::Queues(args) => args.changes(),
+            Self::Workers(args) => args.changes(),
+            Self::Locks(args) => args.changes(),
+            Self::Playbook(args) => args.changes(),
+            Self::Images(args) => args.changes(),
+            Self::Secrets(args) => args.changes(),
+            Self::Users(args) => args.changes(),
+            Self::Keys(args) => args.changes(),
+            Self::Groups(args) => args.changes(),
+            Self::Rules(args) => args.changes(),
+            Self::Health(args) => args.changes(),
+            Self::Kill(_) | Self::Rerun(_) | Self::Claim(_) | Self::Alerts(_) => true,
+            Self::Status(_)
+            | Self::List(_)
+            | Self::Wait(_)
+            | Self::Events(_)
+            | Self::Access(_)
+            | Self::Audit(_)
+            | Self::Trace(_)
+            | Self::Backup(_)
+            | Self::Configure(_)
+            | Self::Config(_)
+            | Self::Profile(_)
+            | Self::Whoami(_)
+            | Self::Doctor(_)
+            | Self::Version(_)
+            | Self::Completion(_)
+            | Self::ExitCodes
+            | Self::Environment
+            | Self::Formatting => false,
+        }
+    }
+
     /// What needs nothing of the configuration, or is there to look at it.
     fn works_without_files(&self) -> bool {
         matches!(
@@ -198,7 +237,11 @@ impl ClientCommand {
 
     async fn carry_out(self, session: &Session) -> Result<u8, Failure> {
         let listed_by = self.listed_by();
+        if self.changes() {
+            session.confirm_profile()?;
+        }
         let done = self.dispatch(session).await;
+        session.remark_on_version();
         match listed_by {
             Some(command) => done.map_err(|failure| failure.listed_by(command)),
             None => done,

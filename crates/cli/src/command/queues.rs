@@ -117,6 +117,18 @@ struct QueueName {
 }
 
 impl QueuesArgs {
+    /// Whether it changes something on the server.
+    pub(crate) fn changes(&self) -> bool {
+        match &self.command {
+            QueuesCommand::List | QueuesCommand::Show { .. } | QueuesCommand::Dead { .. } => false,
+            QueuesCommand::Pause { .. }
+            | QueuesCommand::Resume { .. }
+            | QueuesCommand::Set(_)
+            | QueuesCommand::Reset { .. }
+            | QueuesCommand::Redrive { .. } => true,
+        }
+    }
+
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         match self.command {
             QueuesCommand::List => queues(session).await,

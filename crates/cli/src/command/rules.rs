@@ -67,6 +67,14 @@ enum RulesCommand {
 }
 
 impl RulesArgs {
+    /// Whether it changes something on the server.
+    pub(crate) fn changes(&self) -> bool {
+        match &self.command {
+            RulesCommand::List | RulesCommand::Show { .. } => false,
+            RulesCommand::Apply { .. } | RulesCommand::Delete { .. } => true,
+        }
+    }
+
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         match self.command {
             RulesCommand::List => show_all(session).await,

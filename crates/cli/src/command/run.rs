@@ -1,10 +1,12 @@
 //! `run`: submit a command and stay with it.
 
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
 use runvoy_client::Submission;
 use runvoy_wire::{RunRequest, RunResponse, Status};
+use serde::Serialize;
 
 use super::dry_run;
 use super::terms::TermsArgs;
@@ -31,7 +33,14 @@ Examples:
 Options stand before the command: `runvoy run --lock prod kubectl get pods -l app=web` gives
 -l to kubectl. After one text in quotes, such as 'make deploy', they may follow. What stands
 after -- is always the command's.
+The command runs in an empty work directory of its own, not in yours: name files of the worker's
+machine by their absolute path, or take a repository with --git-repo.
 The command reads nothing: its standard input is empty, also where something is piped to runvoy.";
+
+/// Where a command runs.
+const WORK_DIRECTORY: &str = "the command runs in an empty work directory of its own";
+/// How it gets at files all the same.
+const HOW_TO_GIVE_FILES: &str = "name files of the worker's machine by their absolute path, or take a repository with --git-repo";
 
 /// How long a detached submit may take to say what it waits for.
 const WAIT_REMARK_LIMIT: Duration = Duration::from_secs(2);
@@ -76,7 +85,12 @@ impl RunArgs {
             let plan = session.connect().await?.dry_run(&request).await?;
             return dry_run::show(session, &plan, request.git_token.as_deref());
         }
-        self.stay.submit(session, &Submission::new(request, self.idempotency_key)).await
+        let missing = missing_here(&request, &session.environment.directory);
+        let code = self.stay.submit(session, &Submission::new(request, self.idempotency_key)).await?;
+        if let Some(name) = missing.filter(|_| code != 0 && code != INTERRUPTED) {
+            session.note(Tone::Warning, &one_line(&format!("{WORK_DIRECTORY}, and `{name}` is in yours; {HOW_TO_GIVE_FILES}")));
+        }
+        Ok(code)
     }
 
     /// Nothing is run, so that no exit code can be the command's.
@@ -141,9 +155,43 @@ impl StayArgs {
             }
             return Ok(0);
         }
+        let first = first_line(session, &response);
         let (kill_on_interrupt, raw, websocket_url) = (self.kill_on_interrupt, self.raw, response.websocket_url);
-        Attach { session, client, id, websocket_url, kill_on_interrupt, raw }.run(interrupts).await
+        Attach { session, client, id, first, websocket_url, kill_on_interrupt, raw }.run(interrupts).await
     }
+}
+
+/// A word of the command that names a file here by a relative path, where nothing brings files along.
+fn missing_here(request: &RunRequest, directory: &Path) -> Option<String> {
+    if request.git_repo.is_some() {
+        return None;
+    }
+    let words: Vec<&str> = match &request.args {
+        Some(args) => args.iter().map(String::as_str).collect(),
+        None => request.command.split([' ', '\t', '\n', '\'', '"', '<', ';']).collect(),
+    };
+    let is_file_here = |word: &&str| !word.is_empty() && Path::new(word).is_relative() && directory.join(word).exists();
+    words.into_iter().find(is_file_here).map(str::to_owned)
+}
+
+/// What a program is told before the log.
+#[derive(Serialize)]
+struct Submitted<'a> {
+    execution_id: &'a str,
+    status: Status,
+    log_url: &'a str,
+}
+
+/// The line that JSON begins with, so that a program knows the id while nothing is written yet. The stream's ticket is no part of it.
+fn first_line(session: &Session, response: &RunResponse) -> String {
+    if session.format() != Format::Json {
+        return String::new();
+    }
+    let RunResponse { execution_id, status, log_url, .. } = response;
+    let submitted = Submitted { execution_id, status: *status, log_url };
+    let line = session.filtered(&submitted).unwrap_or_default();
+    // A filter that looks for what lines of the log hold finds nothing in it.
+    if session.jq.is_some() && line == "null\n" { String::new() } else { line }
 }
 
 /// Says what a fresh execution waits for, where it does: nobody follows it, and it might wait for ever.
@@ -158,7 +206,6 @@ async fn note_wait(session: &Session, client: &runvoy_client::Client, id: &str) 
 #[cfg(test)]
 mod tests {
     use std::ffi::OsString;
-    use std::path::Path;
 
     use clap::{Parser, Subcommand};
 
@@ -235,6 +282,24 @@ mod tests {
         assert!(request(&["-l", "", "true"]).expect_err("no label").contains("--label is empty"));
         let program = request(&["--lock", "prod", "--", "tool", "--lock", ""]).expect("the words of a program are its own");
         assert_eq!(program.args, Some(vec!["--lock".to_owned(), String::new()]));
+    }
+
+    #[test]
+    fn a_relative_path_that_is_only_here_is_found_in_the_command() {
+        let here = tempfile::tempdir().expect("a directory");
+        std::fs::write(here.path().join("notes"), "x").expect("written");
+        let absolute = here.path().join("notes").display().to_string();
+        for (words, found) in [
+            (&["cat", "notes"][..], Some("notes")),
+            (&["cat 'notes' | wc -l"], Some("notes")),
+            (&["wc<notes"], Some("notes")),
+            (&["cat", &absolute], None),
+            (&["cat", "other"], None),
+            (&["--git-repo", "https://x/y.git", "cat", "notes"], None),
+        ] {
+            let request = request(words).expect("parses");
+            assert_eq!(missing_here(&request, here.path()).as_deref(), found, "{words:?}");
+        }
     }
 
     #[test]

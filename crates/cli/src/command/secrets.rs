@@ -114,6 +114,14 @@ struct UpdateArgs {
 }
 
 impl SecretsArgs {
+    /// Whether it changes something on the server.
+    pub(crate) fn changes(&self) -> bool {
+        match &self.command {
+            SecretsCommand::List | SecretsCommand::Get { .. } => false,
+            SecretsCommand::Create(_) | SecretsCommand::Update(_) | SecretsCommand::Delete { .. } | SecretsCommand::RotateKey => true,
+        }
+    }
+
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         match self.command {
             SecretsCommand::Create(args) => {

@@ -10,6 +10,7 @@ Exit codes
     0          it succeeded
     1 to 255   what the command returned; a signal is 128 + its number
     124        it ran into its --timeout
+    126, 127   it cannot be executed; there is no such program
     130        it was killed
     125        it left no exit code (see `runvoy status ID`),
                or runvoy itself failed: no server, refused, lost
@@ -21,13 +22,16 @@ Exit codes
                `doctor`, `health reconcile`: something is wrong;
                `run --dry-run`: the run would be refused;
                `job … --follow`: the job did not complete;
-               `health tasks`: something is critical or overtime
+               `health tasks`: something is critical or overtime;
+               `access explain`: denied;
+               `logs --search`, `job logs --search`: no line holds it
 
   All commands:
 
     0          the reader of a pipe has enough; what was submitted goes on
     2          wrong usage or configuration; a question was answered with no,
-               or could not be asked
+               or could not be asked; --confirm is missing or names another
+               profile
     4          not authenticated: there is no API key, or it is not accepted
     130        interrupted with Ctrl-C; what was submitted goes on
 ";
@@ -54,18 +58,27 @@ Environment and files
     CLICOLOR_FORCE=1         colours also in a pipe
     TERM=dumb                neither colours nor spinner
     DEBUG=api                show requests, as -vv does
+    CI                       servers of another release are not remarked on
     HOME                     where ~/.runvoy is
 
     ~/.runvoy/config.yaml    user file: api_endpoint, api_key, web_url, ca_file,
-                             also under profiles.NAME; profile
+                             also under profiles.NAME; profile;
+                             profiles.NAME.confirm: true asks for NAME before
+                             anything that changes
     .runvoy/project.yaml     project file, here or above: profile, and never an
                              endpoint or a key
     .runvoy/NAME.yaml        playbook NAME of the project, here or above
     ~/.runvoy/NAME.yaml      playbook NAME of the user, hidden by the project's
+    ~/.runvoy/skew/          when a server of another release was remarked on
 
   A key belongs to the server that it was stored with, and is never sent to
   another one. Keys, tokens and values of secrets are read from files, from
   stdin or from a hidden prompt; no flag takes one.
+
+  What cannot be undone asks at a terminal, unless --yes is given. Without a
+  terminal `kill`, `job cancel` and `keys rotate` go ahead, as scripts expect;
+  what takes something away from others needs --yes. A profile with `confirm`
+  has its name typed, or given as --confirm NAME; --yes does not answer that.
 ";
 
 /// `help formatting`.
@@ -85,7 +98,8 @@ Formatting
                  without quotes: runvoy list --jq '.[].execution_id'
 
   Streams (`run --json`, `logs --json`) are written as one JSON object a line,
-  flushed as they come; they have neither YAML nor names. What a command wrote
+  flushed as they come; they have neither YAML nor names. The first line of
+  `run --json` has execution_id, status and log_url. What a command wrote
   reaches a pipe byte for byte. On a terminal only colours pass; --raw lets
   everything through.
 ";

@@ -89,6 +89,14 @@ enum UsersCommand {
 }
 
 impl UsersArgs {
+    /// Whether it changes something on the server.
+    pub(crate) fn changes(&self) -> bool {
+        match &self.command {
+            UsersCommand::List => false,
+            UsersCommand::Create { .. } | UsersCommand::Revoke { .. } | UsersCommand::Role { .. } => true,
+        }
+    }
+
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         match self.command {
             UsersCommand::Create { email, role, expires } => create(session, email, role, expires).await,

@@ -114,6 +114,18 @@ struct QueuesOf {
 }
 
 impl WorkersArgs {
+    /// Whether it changes something on the server.
+    pub(crate) fn changes(&self) -> bool {
+        match &self.command {
+            WorkersCommand::List | WorkersCommand::Accounts => false,
+            WorkersCommand::Create { .. }
+            | WorkersCommand::Revoke { .. }
+            | WorkersCommand::Rotate { .. }
+            | WorkersCommand::RotateSigningKey
+            | WorkersCommand::Import { .. } => true,
+        }
+    }
+
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         match self.command {
             WorkersCommand::List => workers(session).await,

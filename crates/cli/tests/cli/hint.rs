@@ -69,3 +69,89 @@ async fn help_topics_keep_their_shape_on_a_narrow_terminal() {
         assert_eq!(text(&output.stdout).trim_end(), expected.trim_end(), "{name}");
     }
 }
+
+#[tokio::test]
+async fn a_search_without_a_hit_and_a_denial_are_no_success() {
+    let fake = Fake::new(|seen| match seen.path() {
+        path if path.ends_with("/logs/search") => match (seen.parameter("q"), seen.parameter("from_line")) {
+            (Some("late"), None) => Reply::json(200, json!({"total": 1, "hits": [], "next_line": 7})),
+            (Some("late"), _) => Reply::json(200, json!({"total": 1, "hits": [{"line": 9, "message": "late"}], "next_line": null})),
+            _ => Reply::json(200, json!({"total": 0, "hits": [], "next_line": null})),
+        },
+        path if path.contains("/access") => {
+            let allowed = seen.parameter("action") == Some("read");
+            Reply::json(
+                200,
+                json!({"allowed": allowed, "rule": "r", "why": "w", "user": "u", "role": "viewer", "action": "run", "rules": []}),
+            )
+        }
+        _ => answer(seen, 0),
+    });
+    let user = User::of(&fake).await;
+    for (words, code) in [
+        (&["logs", "--search", "late", ID][..], 0),
+        (&["logs", "--search", "none", ID], 1),
+        (&["access", "explain", "me", "read"], 0),
+        (&["access", "explain", "me", "run"], 1),
+    ] {
+        let output = user.run(words).await;
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {}{}", text(&output.stdout), text(&output.stderr));
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_repeated_says_so_at_once_and_why() {
+    let tries = std::sync::atomic::AtomicUsize::new(0);
+    let fake = Fake::new(move |seen| match tries.fetch_add(1, std::sync::atomic::Ordering::SeqCst) % 4 {
+        0 | 1 => Reply::error(503, "SERVICE_UNAVAILABLE", "the server is stopping"),
+        2 => Reply::error(503, "DATABASE_ERROR", "the server's store is damaged"),
+        _ => answer(seen, 0),
+    });
+    let user = User::of(&fake).await;
+    let told = user.run(&["whoami", "--json"]).await;
+    assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
+    let expected = "### runvoy: the server is stopping; trying again\n### runvoy: the server's store is damaged; trying again\n";
+    assert_eq!(text(&told.stderr), expected, "each reason once");
+    let silent = user.run(&["-qq", "whoami", "--json"]).await;
+    assert_eq!((silent.status.code(), text(&silent.stderr)), (Some(0), String::new()));
+}
+
+#[tokio::test]
+async fn a_server_of_another_release_is_remarked_on_once_a_day() {
+    let fake = Fake::new(|seen| {
+        let Reply::Answer(status, mut headers, body) = answer(seen, 0) else { return answer(seen, 0) };
+        headers.push(("x-runvoy-version", "99.1.0".to_owned()));
+        Reply::Answer(status, headers, body)
+    });
+    let user = User::of(&fake).await;
+    let remarks = async |words: &[&str], ci: &str| {
+        let mut command = user.command(words);
+        command.env("CI", ci);
+        text(&finish(command).await.stderr).matches("use the same release").count()
+    };
+    assert_eq!((remarks(&["whoami"], "true").await, remarks(&["-q", "whoami"], "").await), (0, 0));
+    assert_eq!((remarks(&["list"], "").await, remarks(&["whoami"], "").await), (1, 0), "any command tells, and once");
+    let stamps: Vec<_> = std::fs::read_dir(user.home.path().join(".runvoy/skew")).expect("kept").collect();
+    let [Ok(stamp)] = stamps.as_slice() else { panic!("one server, not {stamps:?}") };
+    let told: i64 = std::fs::read_to_string(stamp.path()).expect("a file").trim().parse().expect("a time");
+    std::fs::write(stamp.path(), (told - 24 * 60 * 60 * 1_000).to_string()).expect("written");
+    assert_eq!(remarks(&["whoami"], "").await, 1, "the next day");
+}
+
+#[tokio::test]
+async fn a_command_that_misses_a_file_of_this_directory_is_told_where_it_runs() {
+    for (code, words, told) in [
+        (1, &["run", "--", "cat", "notes"][..], true),
+        (1, &["run", "cat notes"], true),
+        (0, &["run", "--", "cat", "notes"], false),
+        (1, &["run", "--", "cat", "other"], false),
+        (1, &["run", "-q", "--", "cat", "notes"], false),
+    ] {
+        let user = User::of(&server(code)).await;
+        std::fs::write(user.home.path().join("notes"), "x").expect("written");
+        let output = user.run(words).await;
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
+        assert_eq!(said.contains("empty work directory of its own, and `notes` is in yours"), told, "{words:?}: {said}");
+    }
+}

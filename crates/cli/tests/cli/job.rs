@@ -162,9 +162,7 @@ async fn a_job_is_shown_drawn_listed_and_moved() {
     assert!(text(&user.run(&["job", "status", JOB]).await.stdout).contains("2: 2 done"));
     assert_eq!(text(&user.run(&["job", "list", "-o", "name", "--status", "failed"]).await.stdout), format!("{JOB}\n"));
     assert_eq!(user.run(&["job", "list", "--status", "lost"]).await.status.code(), Some(2));
-    let refused = user.run(&["job", "cancel", JOB]).await;
-    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
-    assert!(text(&user.run(&["job", "cancel", JOB, "--yes"]).await.stderr).contains("cancelled"));
+    assert!(text(&user.run(&["job", "cancel", JOB]).await.stderr).contains("cancelled"));
     assert!(text(&user.run(&["job", "resume", JOB]).await.stderr).contains("2 tasks run again"));
     let added = with_stdin(user.command(&["job", "add-tasks", JOB, "-"]), "- {taskId: c, dependsOn: [a], command: x}\n").await;
     assert!(text(&added.stderr).contains("added 1 tasks; it has 3 now"), "{}", text(&added.stderr));
@@ -308,4 +306,51 @@ async fn a_terminal_sees_the_tree_drawn_anew() {
     let shown = text(&output.stdout).replace("\r\n", "\n");
     assert_eq!(output.status.code(), Some(0), "{shown}");
     assert!(shown.contains("↓ · b  WAITING") && shown.contains("\x1b[3A\r\x1b[J✓ a  SUCCEEDED\n↓ ✓ b  SUCCEEDED"), "{shown:?}");
+}
+
+/// A job of two tasks with the same log; the second of them failed.
+fn logged(seen: &Seen) -> Reply {
+    const FAILED: &str = "0192ab00000070008000000000000002";
+    match seen.path().trim_start_matches("/api/v1/") {
+        path if path.starts_with("jobs/") => {
+            let mut job = job("FAILED", 2);
+            job["tasks"][1]["executionId"] = FAILED.into();
+            Reply::json(200, job)
+        }
+        path if path.ends_with("/logs/search") => {
+            let is_hit = path.contains(FAILED) && seen.parameter("q") == Some("oops");
+            let hits = if is_hit { vec![json!({"line": 3, "message": "oops"})] } else { Vec::new() };
+            Reply::json(200, json!({"total": hits.len(), "hits": hits, "next_line": null}))
+        }
+        _ => answer(seen, 1),
+    }
+}
+
+#[tokio::test]
+async fn the_logs_of_a_job_are_cut_searched_and_narrowed_to_what_failed() {
+    let user = User::of(&Fake::new(logged)).await;
+    for (words, code, expected) in [
+        (&["--tail", "2"][..], 0, "a │ oops\na │ no newline\nb │ oops\nb │ no newline\n"),
+        (&["--tail", "2", "-f"], 0, "oops"),
+        (&["--tail", "2", "--failed"], 0, "b │ oops\nb │ no newline\n"),
+        (&["a", "--tail", "2"], 0, "oops\nno newline"),
+        (&["--search", "oops"], 0, "b │ oops\n"),
+        (&["--search", "oops", "--failed"], 0, "b │ oops\n"),
+        (&["a", "--search", "oops"], 1, ""),
+        (&["--search", "none"], 1, ""),
+        (&["--search", "oops", "--tail", "2"], 2, ""),
+        (&["a", "--failed"], 2, ""),
+    ] {
+        let output = user.run(&[&["job", "logs", JOB][..], words].concat()).await;
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {}", text(&output.stderr));
+        let shown = text(&output.stdout);
+        if words.contains(&"-f") {
+            assert_eq!((shown.matches("oops").count(), shown.contains("hello")), (2, false), "{words:?}: {shown}");
+        } else {
+            assert_eq!(shown, expected, "{words:?}");
+        }
+    }
+    let json = user.run(&["job", "logs", JOB, "--search", "oops", "--json"]).await;
+    let hit: Value = serde_json::from_slice(&json.stdout).expect("one object");
+    assert_eq!((hit["taskId"].as_str(), hit["line"].as_u64()), (Some("b"), Some(3)), "{hit}");
 }

@@ -220,6 +220,29 @@ async fn rotating_the_key_in_use_saves_the_new_one_before_the_old_one_ends() {
     assert_eq!((ended.header("x-api-key"), ended.path()), (Some("rv_new_hunter3"), "/api/v1/users/ana%40example.com/keys/rv_hun"));
 }
 
+/// The server of this machine told its first admin's key in a file.
+#[tokio::test]
+async fn a_rotated_key_is_renewed_in_its_file_and_in_admin_key() {
+    let user = User::of(&Fake::new(people)).await;
+    let (file, data) = (user.home.path().join("ana.key"), user.home.path().join(".runvoy/data"));
+    std::fs::create_dir_all(&data).expect("made");
+    let kept = |path: &std::path::Path| std::fs::read_to_string(path).expect("there");
+    for (admin, words, renewed) in [
+        ("rv_hunter2\n", &["keys", "rotate"][..], "rv_new_hunter3\n"),
+        ("rv_othello-and-more\n", &["keys", "rotate", "rv_othe"], "rv_oth_hunter4\n"),
+        ("rv_another\n", &["keys", "rotate", "rv_othe"], "rv_another\n"),
+    ] {
+        std::fs::write(&file, "rv_hunter2\n").expect("written");
+        std::fs::write(data.join("admin.key"), admin).expect("written");
+        let mut command = user.command(words);
+        command.env_remove("RUNVOY_API_KEY").env("RUNVOY_API_KEY_FILE", &file);
+        let rotated = finish(command).await;
+        assert_eq!(rotated.status.code(), Some(0), "{words:?}: {}", text(&rotated.stderr));
+        assert_eq!(kept(&data.join("admin.key")), renewed, "{words:?}");
+        assert_eq!(kept(&file), if words.len() == 2 { "rv_new_hunter3\n" } else { "rv_hunter2\n" }, "{words:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_key_that_is_not_stored_here_is_not_rotated_by_itself() {
     let fake = Fake::new(people);

@@ -27,6 +27,8 @@ async fn a_reader_that_leaves_is_not_waited_for_until_the_next_line() {
         for word in ["detached", "succeeded", "error", "killing"] {
             assert!(!stderr.contains(word), "{words:?}: {stderr}");
         }
+        let goes_on = format!("the execution goes on; follow it: runvoy logs -f {ID}");
+        assert_eq!(stderr.contains(&goes_on), words[0] == "run", "{words:?}: {stderr}");
     }
     assert!(fake.seen().iter().all(|seen| seen.method != "DELETE"), "the execution goes on");
 }
@@ -39,4 +41,33 @@ async fn a_file_has_no_reader_that_could_leave() {
     command.stdout(std::fs::File::create(&path).expect("made")).stderr(std::process::Stdio::null());
     let code = tokio::task::spawn_blocking(move || command.status().expect("the example is built").code()).await.expect("it ends");
     assert_eq!((code, std::fs::read(&path).expect("there")), (Some(3), b"hello \xff\x1b]0;title\x07\nno newline".to_vec()));
+}
+
+/// Nothing can be written there: the disk is full.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_full_disk_names_the_execution() {
+    let user = User::of(&Fake::new(endless)).await;
+    for words in [&["run", "x"][..], &["run", "--json", "x"]] {
+        let mut command = user.command(words);
+        command.stdout(std::fs::File::create("/dev/full").expect("a device"));
+        let output = tokio::task::spawn_blocking(move || command.stderr(std::process::Stdio::piped()).spawn()?.wait_with_output());
+        let output = output.await.expect("it ends").expect("the example is built");
+        let stderr = crate::user::text(&output.stderr);
+        assert_eq!(output.status.code(), Some(125), "{stderr}");
+        assert!(stderr.contains("cannot write the output") && stderr.contains(&format!("runvoy logs -f {ID}")), "{words:?}: {stderr}");
+    }
+}
+
+#[tokio::test]
+async fn json_begins_with_the_id() {
+    let user = User::of(&crate::user::server(0)).await;
+    for (words, first) in [
+        (&["run", "--json", "x"][..], format!(r#"{{"execution_id":"{ID}","status":"PENDING","log_url":""}}"#)),
+        (&["run", "--jq", ".execution_id // empty", "x"], ID.to_owned()),
+        (&["run", "--jq", ".line", "x"], "1".to_owned()),
+    ] {
+        let output = user.run(words).await;
+        assert_eq!(crate::user::text(&output.stdout).lines().next(), Some(first.as_str()), "{words:?}");
+    }
 }

@@ -129,7 +129,7 @@ pub(super) fn give_up<V: View>(view: &mut V, step: &Step, id: ExecutionId, why: 
     if execution.status != Status::Pending || !execution.spec.is_lost() {
         return Ok((Writes::default(), Answer::Unchanged));
     }
-    let outcome = Outcome::StartFailed { message: format!("what it was to run cannot be read: {why}") };
+    let outcome = Outcome::StartFailed { message: format!("what it was to run cannot be read: {why}"), exit_code: None };
     let verdict = judge(&outcome, execution.kill.as_ref());
     execution.dead = true;
     finish(view, step, execution, &outcome, verdict, Facts::default())
@@ -137,7 +137,7 @@ pub(super) fn give_up<V: View>(view: &mut V, step: &Step, id: ExecutionId, why: 
 
 /// Writes the end of an execution in the step that makes it: nobody knows any more what its task was to run. It holds nothing yet.
 pub(super) fn fail_unread(step: &Step, mut execution: Execution, writes: &mut Writes) {
-    let outcome = Outcome::StartFailed { message: LOST.to_owned() };
+    let outcome = Outcome::StartFailed { message: LOST.to_owned(), exit_code: None };
     let verdict = judge(&outcome, None);
     let ended = end_properties(&execution, step, &outcome, &verdict, &Facts::default());
     writes.event(step, execution.id, event_type(&verdict), properties(&execution, ended));
@@ -192,7 +192,8 @@ fn own_verdict(outcome: &Outcome) -> Verdict {
             failed(EXIT_TIMEOUT, EndCode::Timeout, format!("ran longer than its timeout of {}", seconds(*timeout_ms)))
         }
         Outcome::OutOfMemory => failed(128 + 9, EndCode::Oom, "used more memory than its limit".into()),
-        Outcome::StartFailed { message } | Outcome::Refused { message, .. } => failed(EXIT_PLATFORM, EndCode::StartFailed, message.clone()),
+        Outcome::StartFailed { message, exit_code } => failed(exit_code.unwrap_or(EXIT_PLATFORM), EndCode::StartFailed, message.clone()),
+        Outcome::Refused { message, .. } => failed(EXIT_PLATFORM, EndCode::StartFailed, message.clone()),
         Outcome::GitFailed { message, .. } => failed(EXIT_PLATFORM, EndCode::GitFailed, message.clone()),
         Outcome::OutputFailed { message } => failed(EXIT_PLATFORM, EndCode::OutputFailed, message.clone()),
         Outcome::WorkerStopped => failed(EXIT_PLATFORM, EndCode::WorkerLost, "its worker was stopped before the command ended".into()),

@@ -98,7 +98,7 @@ pub(super) fn expire_wait<V: View>(view: &mut V, step: &Step, id: ExecutionId) -
         reason: EndReason { code: EndCode::StartFailed, message: message.clone() },
         category: None,
     };
-    let (writes, answer) = finish(view, step, execution, &Outcome::StartFailed { message }, verdict, Facts::default())?;
+    let (writes, answer) = finish(view, step, execution, &Outcome::StartFailed { message, exit_code: None }, verdict, Facts::default())?;
     Ok(match answer {
         Answer::Ended(execution) => (writes, Answer::Changed(execution)),
         other => (writes, other),

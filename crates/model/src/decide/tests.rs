@@ -143,7 +143,7 @@ fn terminating_and_ended_by_the_signal_is_stopped_with_the_real_exit_in_the_reas
         (Outcome::Signalled { signal: 15, after_kill: true }, "ended by signal 15 (SIGTERM)"),
         (Outcome::Lost { message: "gone".into() }, "gone"),
         (Outcome::WorkerStopped, "its worker was stopped"),
-        (Outcome::StartFailed { message: "ended before its command was started".into() }, "before its command"),
+        (Outcome::StartFailed { message: "ended before its command was started".into(), exit_code: None }, "before its command"),
         (Outcome::TimedOut { timeout_ms: 1_000, forced: true }, "timeout of 1 s"),
     ];
     for (outcome, words) in after {

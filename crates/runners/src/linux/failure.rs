@@ -60,13 +60,14 @@ pub(crate) fn explain(failure: &Failure, context: &Context<'_>) -> StartError {
         (Step::Prepare | Step::Descriptors, _) => format!("the command's output could not be connected: {why} {}", failure.detail),
         (Step::Execute, errno) => explain_execute(errno, context),
     };
-    StartError { message: message.trim_end().to_owned() }
+    let exit_code = if failure.step == Step::Execute { command::exit_code(&context.start.argv[0], failure.errno) } else { None };
+    StartError { message: message.trim_end().to_owned(), exit_code }
 }
 
 fn explain_execute(errno: i32, context: &Context<'_>) -> String {
     let program = &context.start.argv[0];
     let looked_up = !program.contains('/');
-    let shell = matches!(program.rsplit('/').next(), Some("sh" | "bash" | "dash" | "zsh"));
+    let shell = command::is_shell(program);
     match errno {
         libc::ENOENT if command::candidates(context.start).iter().any(|path| Path::new(path).exists()) => {
             format!("{program}: the interpreter or loader that it names is not on this worker")
@@ -114,7 +115,25 @@ mod tests {
             terminal: false,
         };
         let context = Context { start: &start, work_dir: Path::new("/data/work/x-1"), uid: Some(77) };
-        explain(&Failure { step, errno, detail: String::new() }, &context).message
+        let error = explain(&Failure { step, errno, detail: String::new() }, &context);
+        let code = error.exit_code.map_or_else(|| "no code".to_owned(), |code| format!("code {code}"));
+        format!("{} ({code})", error.message)
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_executed_has_the_code_that_a_shell_gives() {
+        for (program, step, errno, expected) in [
+            ("tool", Step::Execute, libc::ENOENT, "(code 127)"),
+            ("a/tool", Step::Execute, libc::ENOTDIR, "(code 127)"),
+            ("tool", Step::Execute, libc::EACCES, "(code 126)"),
+            ("tool", Step::Execute, libc::ENOEXEC, "(code 126)"),
+            ("tool", Step::Execute, libc::E2BIG, "(no code)"),
+            ("sh", Step::Execute, libc::ENOENT, "(no code)"),
+            ("tool", Step::EnterDirectory, libc::ENOENT, "(no code)"),
+        ] {
+            let said = say(program, step, errno);
+            assert!(said.ends_with(expected), "{program} {errno}: {said}");
+        }
     }
 
     #[test]

@@ -93,7 +93,8 @@ impl Link {
         F: FnOnce(Vec<Orphan>) + Send + 'static,
     {
         let program = config.spawner_program.display();
-        let fail = |error: io::Error| StartError { message: format!("the spawner {program} could not be started: {error}") };
+        let fail =
+            |error: io::Error| StartError { message: format!("the spawner {program} could not be started: {error}"), exit_code: None };
         let (ours, theirs) = socket::pair().map_err(fail)?;
         let mut child = Command::new(&config.spawner_program)
             .args(&config.spawner_args)
@@ -120,7 +121,7 @@ impl Link {
 
     async fn greet(socket: OwnedFd, config: &Config, pid: u32) -> Result<Self, StartError> {
         let program = config.spawner_program.display();
-        let fail = |why: String| StartError { message: format!("the spawner {program} did not get ready: {why}") };
+        let fail = |why: String| StartError { message: format!("the spawner {program} did not get ready: {why}"), exit_code: None };
         let setup = Setup {
             work_root: config.work_root.clone(),
             instance: config.instance.clone(),
@@ -138,7 +139,7 @@ impl Link {
             return Err(fail("it ended at once (is it the right program?)".to_owned()));
         }
         match serde_json::from_slice(&buffer[..length]).map_err(|error| fail(error.to_string()))? {
-            Hello::Refused { message } => Err(StartError { message }),
+            Hello::Refused { message } => Err(StartError { message, exit_code: None }),
             Hello::Ready { containment, home, cgroups, protections } => Ok(Self {
                 socket,
                 runtime: Runtime::current(),

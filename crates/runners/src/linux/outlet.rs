@@ -27,6 +27,7 @@ impl Outlet {
         drop(stderr_writer);
         let given = terminal(start, stdout_writer).map_err(|error| StartError {
             message: format!("no terminal could be made: {error} (the worker needs /dev/ptmx and a /dev/pts that is not used up)"),
+            exit_code: None,
         })?;
         Ok(Self { stdout, stderr, given })
     }
@@ -40,6 +41,7 @@ fn terminal(start: &Start, into: OwnedFd) -> io::Result<[OwnedFd; 2]> {
 fn pipe() -> Result<(OwnedFd, OwnedFd), StartError> {
     let (reader, writer) = io::pipe().map_err(|error| StartError {
         message: format!("no pipe for the command's output could be made: {error} (raise the worker's limit of open files)"),
+        exit_code: None,
     })?;
     Ok((reader.into(), writer.into()))
 }

@@ -49,7 +49,7 @@ impl ProcessRunner {
     pub async fn new(mut config: Config) -> Result<Self, StartError> {
         if config.instance.is_empty() || !config.instance.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
             let message = format!("instance name {:?} may only have letters, digits, '-' and '_'", config.instance);
-            return Err(StartError { message });
+            return Err(StartError { message, exit_code: None });
         }
         let range = if let User::Each(range) = config.user { Some(range) } else { None };
         range.map_or(Ok(()), check_range)?;
@@ -58,6 +58,7 @@ impl ProcessRunner {
                 "work root {} could not be made: {error} (the worker must be able to write there)",
                 config.work_root.display()
             ),
+            exit_code: None,
         })?;
         let records = Records { work_root: config.work_root.clone(), instance: config.instance.clone() };
         let boot_id = boot_id();
@@ -105,7 +106,7 @@ impl ProcessRunner {
             }
         }
         let why = last_error.map_or_else(|| "it ends as soon as it is started".to_owned(), |error| error.to_string());
-        Err(StartError { message: format!("the spawner could not be asked to start the command: {why}") })
+        Err(StartError { message: format!("the spawner could not be asked to start the command: {why}"), exit_code: None })
     }
 
     async fn begin(&self, name: &str, mut start: Start, lent: Option<Arc<LentUid>>) -> Result<Started, StartError> {
@@ -145,7 +146,10 @@ impl ProcessRunner {
     fn keep(&self, name: &str, execution: ExecutionId) -> Result<Option<Arc<LentUid>>, StartError> {
         let mut kept = lock(&self.kept);
         if kept.contains_key(name) {
-            return Err(StartError { message: format!("attempt {name} was started here before: every start needs its own attempt") });
+            return Err(StartError {
+                message: format!("attempt {name} was started here before: every start needs its own attempt"),
+                exit_code: None,
+            });
         }
         let lent = self.pool.as_ref().map(|pool| lend(pool, execution)).transpose()?;
         kept.insert(name.to_owned(), lent.clone());
@@ -176,7 +180,10 @@ impl Runner for ProcessRunner {
         let name = attempt_name(start.execution, start.attempt);
         if start.work_dir == WorkDir::Kept {
             let Some(lent) = lock(&self.kept).get(&name).cloned() else {
-                return Err(StartError { message: format!("attempt {name} has no work directory here: nothing of it was started before") });
+                return Err(StartError {
+                    message: format!("attempt {name} has no work directory here: nothing of it was started before"),
+                    exit_code: None,
+                });
             };
             return self.begin(&name, start, lent).await;
         }
@@ -205,7 +212,7 @@ impl Runner for ProcessRunner {
             }
             Ok(swept)
         });
-        swept.await.unwrap_or_else(|error| Err(error.to_string())).map_err(|message| StartError { message })
+        swept.await.unwrap_or_else(|error| Err(error.to_string())).map_err(|message| StartError { message, exit_code: None })
     }
 
     async fn clean_up(&self, execution: ExecutionId, attempt: u32) {
@@ -269,7 +276,7 @@ async fn open(config: &Config, records: &Records, boot_id: &str) -> Result<Arc<L
     lock(&roots).clone_from(&link.cgroups);
     records.add_spawner(&spawner(&link, boot_id)).map_err(|error| {
         link.shut_down();
-        StartError { message: format!("the work root cannot be written: {error}") }
+        StartError { message: format!("the work root cannot be written: {error}"), exit_code: None }
     })?;
     Ok(link)
 }
@@ -318,7 +325,7 @@ async fn send(link: &Link, id: u64, wanted: &Wanted<'_>, files: [&OwnedFd; 2]) -
 fn check_range(range: UidRange) -> Result<(), StartError> {
     let refuse = |error: UnfitUids| {
         let why = error.source().map(|why| format!(": {why}")).unwrap_or_default();
-        StartError { message: format!("commands cannot run as uids {range}: {error}{why}") }
+        StartError { message: format!("commands cannot run as uids {range}: {error}{why}"), exit_code: None }
     };
     range.check(kernel::ids().0).map_err(refuse)
 }
@@ -328,6 +335,7 @@ fn lend(pool: &Arc<UidPool>, execution: ExecutionId) -> Result<Arc<LentUid>, Sta
     let (_, random) = execution.as_bytes().split_last_chunk().expect("an id has 16 bytes");
     pool.lend(u64::from_be_bytes(*random)).ok_or_else(|| StartError {
         message: format!("every uid of {} is in use: widen the range, or run fewer executions at once", pool.range()),
+        exit_code: None,
     })
 }
 
@@ -340,7 +348,7 @@ fn withhold_used(pool: &UidPool) {
 }
 
 fn gone() -> StartError {
-    StartError { message: "the spawner ended before the command was started (the next start tries a new one)".to_owned() }
+    StartError { message: "the spawner ended before the command was started (the next start tries a new one)".to_owned(), exit_code: None }
 }
 
 /// Nobody but us may list it; the user that commands run as must be able to pass.

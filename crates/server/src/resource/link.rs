@@ -43,6 +43,9 @@ async fn create(call: Call) -> Result<Response<Body>, Fault> {
     let key = call.idempotency_key()?;
     let execution = call.execution().await?;
     let (state, caller) = (&call.state, call.caller()?);
+    if !call.reached.has_page(state) {
+        return Err(Fault::no_address());
+    }
     let issued_at = call.engine().note_link(caller, &execution, key.as_deref(), expires_at).await?;
     let (token, link) = state.links.issue(caller, execution.id, issued_at);
     let response = LinkResponse {

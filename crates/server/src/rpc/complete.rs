@@ -95,8 +95,8 @@ fn judged(call: &Call, task: &Task, result: &JobResult, known: &Known) -> Result
     }
     let message = result.error_message.trim();
     let outcome = match (result.success, result.exit_code) {
-        (false, 0) if message.is_empty() => Outcome::StartFailed { message: "its worker says that it failed".into() },
-        (false, 0) => Outcome::StartFailed { message: message.to_owned() },
+        (false, 0) if message.is_empty() => Outcome::StartFailed { message: "its worker says that it failed".into(), exit_code: None },
+        (false, 0) => Outcome::StartFailed { message: message.to_owned(), exit_code: None },
         (_, code) => Outcome::Exited { code, after_kill: known.is_killed && code != 0 },
     };
     let is_said = matches!(outcome, Outcome::Exited { code, .. } if code != 0) && !message.is_empty();

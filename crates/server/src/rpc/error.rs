@@ -197,6 +197,10 @@ fn engine_status(error: &EngineError, request_id: &str) -> ConnectError {
             tracing::error!(request_id, error = %chain(source.as_ref()), "the store failed");
             unavailable(source.as_ref())
         }
+        EngineError::Damaged(what) => {
+            tracing::error!(request_id, error = what, "the store is damaged");
+            plain(ErrorCode::Unavailable)
+        }
         EngineError::Internal(what) => {
             tracing::error!(request_id, error = what, "internal error");
             internal(request_id)

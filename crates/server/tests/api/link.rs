@@ -51,6 +51,19 @@ async fn a_link_opens_one_log_without_a_key() {
 }
 
 #[tokio::test]
+async fn a_server_without_an_address_gives_no_link() {
+    let app = TestApp::with(|config| config.web_url.clear(), |server| server.own_url.clear()).await;
+    let id = app.submit("true").await;
+    let answer = app.post(&format!("/api/v1/executions/{id}/link")).admin().send().await;
+    assert_eq!(answer.code(), (409, "CONFLICT".into()));
+    let told = answer.json();
+    assert!(told["error"].as_str().is_some_and(|error| error.contains("no HTTP port")), "{told}");
+    assert!(told["details"].as_str().is_some_and(|details| details.contains("runvoy serve")), "{told}");
+    let trail = app.get("/api/v1/audit?action=executions.link").admin().send().await.json();
+    assert_eq!(trail.as_array().map(Vec::len), Some(0), "{trail}");
+}
+
+#[tokio::test]
 async fn the_same_key_gives_the_same_link() {
     let app = TestApp::new().await;
     let (id, other) = (app.submit("true").await, app.submit("true").await);

@@ -122,6 +122,7 @@ async fn trouble_with_the_store_is_told_apart_and_says_nothing_of_the_inside() {
             assert_eq!(answer.code(), (status, code.as_str().into()), "{trouble:?}");
             assert_eq!(answer.header("retry-after"), "1", "{trouble:?}");
             assert!(!answer.text().contains("fire") && !answer.text().contains("torn"), "{}", answer.text());
+            assert_eq!(answer.text().contains("the server's store is damaged"), matches!(trouble, Trouble::Damaged), "{}", answer.text());
         }
     }
     app.store.set(None);
@@ -190,6 +191,7 @@ async fn every_answer_has_the_headers_that_keep_browsers_quiet() {
         let answer = app.get(path).send().await;
         assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
         assert_eq!(answer.header("referrer-policy"), "no-referrer", "{path}");
+        assert_eq!(answer.header("x-runvoy-version"), env!("CARGO_PKG_VERSION"), "{path}");
         assert_eq!(answer.header("content-security-policy"), "default-src 'none'; frame-ancestors 'none'", "{path}");
     }
     assert_eq!(app.get("/api/v1/executions").role(Role::Viewer).send().await.header("cache-control"), "no-store");

@@ -64,7 +64,7 @@ impl Runner for GroupRunner {
     async fn start(&self, start: Start) -> Result<Started, StartError> {
         self.starts.fetch_add(1, Ordering::SeqCst);
         self.terminals.fetch_add(usize::from(start.terminal), Ordering::SeqCst);
-        let fail = |error: std::io::Error| StartError { message: error.to_string() };
+        let fail = |error: std::io::Error| StartError { message: error.to_string(), exit_code: None };
         let work_dir = self.root.join(format!("{}-{}", start.execution, start.attempt));
         if let WorkDir::New(files) = &start.work_dir {
             DirBuilder::new().mode(0o700).create(&work_dir).map_err(fail)?;

@@ -76,7 +76,7 @@ async fn without_its_secrets_nothing_starts() {
 #[tokio::test]
 async fn what_nobody_knows_any_more_is_not_started() {
     let played = Stage::new("").play().await;
-    assert_eq!(played.outcome, Outcome::StartFailed { message: "its spec is lost".to_owned() });
+    assert_eq!(played.outcome, Outcome::StartFailed { message: "its spec is lost".to_owned(), exit_code: None });
     assert_eq!(played.starts, 0);
 }
 

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use clap::Args;
 use runvoy_client::{Client, ClientError, Followed, Start};
-use runvoy_wire::{Batch, Job, JobStatus, LogEvent, LogPosition, Record, Status, Stream, Task, TaskStatus};
+use runvoy_wire::{Batch, Hit, Job, JobStatus, LogEvent, LogPosition, Record, Status, Stream, Task, TaskStatus};
 use serde::Serialize;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::sleep;
 
 use super::{JobId, follow};
 use crate::attach::interrupts;
-use crate::command::logs;
-use crate::failure::{Failure, INTERRUPTED};
+use crate::command::logs::{self, ShownArgs, line_of_tail, print_hits};
+use crate::failure::{Failure, GENERAL, INTERRUPTED};
 use crate::global::Format;
 use crate::sanitize::{Filter, one_line};
 use crate::session::Session;
@@ -24,6 +24,8 @@ Examples:
   runvoy job logs 0192ab34 build          # one task
   runvoy job logs 0192ab34 build -f       # until it ends
   runvoy job logs 0192ab34                # all tasks, each line with its task before it
+  runvoy job logs 0192ab34 --failed --tail 20
+  runvoy job logs 0192ab34 --search 'error:'
   runvoy job logs 0192ab34 -f --json      # all tasks as they run, an object a line";
 
 /// So many logs that nobody writes to any more are read at once. How many are written at once is the server's to say.
@@ -37,12 +39,11 @@ pub(super) struct LogsArgs {
     job: JobId,
     /// Only this task
     task: Option<String>,
-    /// Go on until the task, or the job, ends
-    #[arg(short, long)]
-    follow: bool,
-    /// Begin each line with its time
-    #[arg(short, long)]
-    timestamps: bool,
+    /// Only tasks that failed
+    #[arg(long, conflicts_with_all = ["task", "follow"])]
+    failed: bool,
+    #[command(flatten)]
+    shown: ShownArgs,
 }
 
 /// A line of a task, for a program.
@@ -56,23 +57,35 @@ struct TaskLine<'a> {
     event: LogEvent,
 }
 
+/// A line of a task that holds what was searched for, for a program.
+#[derive(Serialize)]
+struct TaskHit<'a> {
+    #[serde(rename = "taskId")]
+    task_id: &'a str,
+    #[serde(rename = "executionId")]
+    execution_id: &'a str,
+    #[serde(flatten)]
+    hit: &'a Hit,
+}
+
 /// What comes of one log: its task and execution, and what was read.
 type Piece = (Arc<(String, String)>, Result<Followed, ClientError>);
 
 impl LogsArgs {
     pub(super) async fn execute(self, session: &Session) -> Result<u8, Failure> {
+        session.check_stream()?;
         let client = session.connect().await?;
         let id = self.job.resolve(&client).await?;
         let Some(task) = &self.task else {
             let mut interrupts = interrupts()?;
             return tokio::select! {
-                shown = self.each(session, &client, &id), if !self.follow => shown.map(|()| 0),
-                shown = self.all(session, &client, &id), if self.follow => shown.map(|()| 0),
+                code = self.each(session, &client, &id), if !self.shown.follow => code,
+                shown = self.all(session, &client, &id), if self.shown.follow => shown.map(|()| 0),
                 _ = interrupts.recv() => Ok(INTERRUPTED),
             };
         };
         let execution = self.execution_of(&client, &id, task).await?;
-        logs::LogsArgs::of(execution, self.follow, self.timestamps).execute(session).await
+        logs::LogsArgs::of_task(execution, &self.shown).execute(session).await
     }
 
     /// The newest execution of a task; one that has none yet is waited for, where that was asked for.
@@ -85,7 +98,7 @@ impl LogsArgs {
             if let Some(execution) = &found.execution_id {
                 return Ok(execution.clone());
             }
-            if !self.follow || job.status != JobStatus::Running {
+            if !self.shown.follow || job.status != JobStatus::Running {
                 let why = found.waiting_for.as_ref().map_or_else(|| "it has not begun".to_owned(), |reason| reason.message.clone());
                 return Err(Failure::other(format!("task {task} has no log yet"))
                     .why(why)
@@ -95,17 +108,37 @@ impl LogsArgs {
         }
     }
 
-    /// All logs as they are, one after the other in the order of the job's tasks.
-    async fn each(&self, session: &Session, client: &Client, id: &str) -> Result<(), Failure> {
-        for task in client.job(id).await?.tasks {
+    /// All logs as they are, one after the other in the order of the job's tasks; gives the exit code.
+    async fn each(&self, session: &Session, client: &Client, id: &str) -> Result<u8, Failure> {
+        let mut is_found = false;
+        for task in client.job(id).await?.tasks.into_iter().filter(|task| self.is_asked_for(task)) {
             let Some(execution) = task.execution_id else { continue };
-            let mut log = client.follow(&execution, Start { from_line: 1, websocket_url: None, live: false });
             let whose = (task.task_id, execution);
+            if let Some(text) = &self.shown.search {
+                let line = |hit: &Hit| self.hit_line(session, &whose, hit);
+                is_found |= print_hits(session, client, (&whose.1, text, self.shown.regex), line).await?;
+                continue;
+            }
+            let from_line = first_line(client, &whose.1, self.shown.tail).await?;
+            let mut log = client.follow(&whose.1, Start { from_line, websocket_url: None, live: false });
             while let Some(read) = log.next().await {
                 self.show(session, &whose, read)?;
             }
         }
-        Ok(())
+        Ok(if self.shown.search.is_some() && !is_found { GENERAL } else { 0 })
+    }
+
+    fn is_asked_for(&self, task: &Task) -> bool {
+        !self.failed || task.status == Status::Failed.into()
+    }
+
+    fn hit_line(&self, session: &Session, (task, execution): &(String, String), hit: &Hit) -> Result<String, Failure> {
+        if session.format() == Format::Json {
+            return session.filtered(&TaskHit { task_id: task, execution_id: execution, hit });
+        }
+        let name = paint(&format!("{} │", one_line(task)), Tone::Dim, session.terminal.stdout_colour);
+        let shown = if session.terminal.stdout_tty { one_line(&hit.message) } else { hit.message.clone() };
+        Ok(format!("{name} {shown}\n"))
     }
 
     /// All logs as they are written. Each execution is read once; those that a resume makes are read as well.
@@ -116,7 +149,8 @@ impl LogsArgs {
         loop {
             if let Some(open) = &sender {
                 let job = client.job(id).await?;
-                read_new(client, &job, &mut known, &permits, open);
+                let reading = Reading { client, tail: self.shown.tail, permits: &permits };
+                reading.begin(&job, &mut known, open);
                 pause = follow::pause(&job);
                 if job.status != JobStatus::Running {
                     // The readers have it too: when the last of them is done, nothing more comes.
@@ -188,30 +222,55 @@ impl LogsArgs {
         } else {
             bytes.extend_from_slice(record.bytes);
         }
-        let time = if self.timestamps { format!("{} ", runvoy_wire::Rfc3339(record.at.0)) } else { String::new() };
+        let time = if self.shown.timestamps { format!("{} ", runvoy_wire::Rfc3339(record.at.0)) } else { String::new() };
         let name = paint(&format!("{} │", one_line(task)), Tone::Dim, session.terminal.stdout_colour);
         format!("{name} {time}{}\n", String::from_utf8_lossy(&bytes).trim_end_matches(['\n', '\r']))
     }
 }
 
-/// Reads the logs that have something to say and are not read yet.
-fn read_new(client: &Client, job: &Job, known: &mut HashSet<String>, permits: &Arc<Semaphore>, sender: &mpsc::Sender<Piece>) {
-    // What is in line would hold a connection and say nothing; when nothing moves any more, its log is as it stays.
-    let speaks = |task: &&Task| job.status != JobStatus::Running || task.status != Status::Pending.into() || task.started_at.is_some();
-    for task in job.tasks.iter().filter(speaks) {
-        let Some(execution) = task.execution_id.as_ref().filter(|execution| known.insert((*execution).clone())) else { continue };
-        let whose = Arc::new((task.task_id.clone(), execution.clone()));
-        let is_live = matches!(task.status, TaskStatus::Execution(status) if !status.is_terminal());
-        let (client, permits, sender) = (client.clone(), Arc::clone(permits), sender.clone());
-        tokio::spawn(async move {
-            // A log that is being written may take as long as its task does: nothing waits behind it.
-            let _permit = if is_live { None } else { permits.acquire_owned().await.ok() };
-            let mut follow = client.follow(&whose.1, Start { from_line: 1, websocket_url: None, live: true });
-            while let Some(item) = follow.next().await {
-                if sender.send((Arc::clone(&whose), item)).await.is_err() {
-                    return;
+/// The line of a log to begin with.
+async fn first_line(client: &Client, execution: &str, tail: Option<u64>) -> Result<u64, ClientError> {
+    match tail {
+        Some(tail) => line_of_tail(client, execution, tail, None).await,
+        None => Ok(1),
+    }
+}
+
+/// How logs are read side by side.
+struct Reading<'a> {
+    client: &'a Client,
+    tail: Option<u64>,
+    permits: &'a Arc<Semaphore>,
+}
+
+impl Reading<'_> {
+    /// Begins to read the logs that have something to say and are not read yet.
+    fn begin(&self, job: &Job, known: &mut HashSet<String>, sender: &mpsc::Sender<Piece>) {
+        // What is in line would hold a connection and say nothing; when nothing moves any more, its log is as it stays.
+        let speaks = |task: &&Task| job.status != JobStatus::Running || task.status != Status::Pending.into() || task.started_at.is_some();
+        for task in job.tasks.iter().filter(speaks) {
+            let Some(execution) = task.execution_id.as_ref().filter(|execution| known.insert((*execution).clone())) else { continue };
+            let whose = Arc::new((task.task_id.clone(), execution.clone()));
+            let is_live = matches!(task.status, TaskStatus::Execution(status) if !status.is_terminal());
+            let (client, tail, permits, sender) = (self.client.clone(), self.tail, Arc::clone(self.permits), sender.clone());
+            tokio::spawn(async move {
+                // A log that is being written may take as long as its task does: nothing waits behind it.
+                let _permit = if is_live { None } else { permits.acquire_owned().await.ok() };
+                let from_line = match first_line(&client, &whose.1, tail).await {
+                    Ok(line) => line,
+                    Err(error) => {
+                        // Whoever asked may have left.
+                        let _ = sender.send((whose, Err(error))).await;
+                        return;
+                    }
+                };
+                let mut follow = client.follow(&whose.1, Start { from_line, websocket_url: None, live: true });
+                while let Some(item) = follow.next().await {
+                    if sender.send((Arc::clone(&whose), item)).await.is_err() {
+                        return;
+                    }
                 }
-            }
-        });
+            });
+        }
     }
 }

@@ -121,6 +121,14 @@ pub(crate) async fn resolve(client: &Client, id: &str) -> Result<String, Failure
 }
 
 impl JobArgs {
+    /// Whether it changes something on the server.
+    pub(crate) fn changes(&self) -> bool {
+        match &self.command {
+            JobCommand::Status(_) | JobCommand::List(_) | JobCommand::Graph(_) | JobCommand::Logs(_) => false,
+            JobCommand::Submit(_) | JobCommand::AddTasks { .. } | JobCommand::Resume { .. } | JobCommand::Cancel(_) => true,
+        }
+    }
+
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         match self.command {
             JobCommand::Submit(args) => args.execute(session).await,
@@ -155,7 +163,7 @@ async fn resume(session: &Session, job: &JobId, follow: bool) -> Result<u8, Fail
 }
 
 async fn cancel(session: &Session, job: &JobId) -> Result<u8, Failure> {
-    session.confirm(&format!("cancel job {} and kill what runs of it", job.id))?;
+    session.confirm_at_terminal(&format!("cancel job {} and kill what runs of it", job.id))?;
     let client = session.connect().await?;
     let id = job.resolve(&client).await?;
     let answer = client.cancel_job(&id).await?;

@@ -83,6 +83,15 @@ enum PlaybookCommand {
 }
 
 impl PlaybookArgs {
+    /// Whether it changes something on the server.
+    pub(crate) fn changes(&self) -> bool {
+        match &self.command {
+            PlaybookCommand::List(_) | PlaybookCommand::Show(_) => false,
+            PlaybookCommand::Run(args) => !args.is_dry(),
+            PlaybookCommand::Push(_) | PlaybookCommand::Remove { .. } => true,
+        }
+    }
+
     /// The exit code of failures of our own: a run's code is otherwise the command's.
     pub(crate) fn own_failure(&self) -> u8 {
         match &self.command {

@@ -52,7 +52,7 @@ fn where_every_task_stands_is_told_while_it_fits_and_counted_beyond_that() {
 fn a_long_message_is_cut_and_says_so() {
     let mut world = World::new();
     let fence = world.running(|_| ());
-    world.end(fence, Outcome::StartFailed { message: "x".repeat(1 << 20) });
+    world.end(fence, Outcome::StartFailed { message: "x".repeat(1 << 20), exit_code: None });
     let fence = world.running(|_| ());
     let said = ErrorMark { category: Category::Auth, message: "y".repeat(1 << 20), retry_after_ms: None };
     let mut end = ended(fence, exit(3));

@@ -46,7 +46,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         1 => any::<bool>().prop_map(|forced| Outcome::TimedOut { timeout_ms: 1_500, forced }),
         1 => Just(Outcome::OutOfMemory),
         1 => Just(Outcome::WorkerStopped),
-        1 => Just(Outcome::StartFailed { message: "no shell".into() }),
+        1 => Just(Outcome::StartFailed { message: "no shell".into(), exit_code: None }),
         1 => Just(Outcome::GitFailed { message: "no such branch".into(), category: Category::NotFound }),
         1 => Just(Outcome::Refused { message: "secret db was deleted".into(), category: Category::Auth }),
     ]

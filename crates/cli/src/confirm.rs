@@ -1,0 +1,59 @@
+//! Questions before something happens. Two rules: what cannot be undone asks a person at a terminal, and a profile that was made with
+//! `configure --confirm` asks for its name before anything that changes.
+
+use std::io::{self, Write as _};
+
+use crate::failure::{Failure, Kind};
+use crate::session::Session;
+
+impl Session {
+    /// Asks before something that cannot be undone; where nobody can be asked, `--yes` is needed.
+    pub(crate) fn confirm(&self, question: &str) -> Result<(), Failure> {
+        if self.global.yes {
+            return Ok(());
+        }
+        if !self.may_ask() {
+            return Err(Failure::new(Kind::Cancelled, format!("{question} needs a yes")).next("add --yes"));
+        }
+        let answer = ask(&format!("{question}? [y/N] "))?;
+        if matches!(answer.as_str(), "y" | "Y" | "yes") { Ok(()) } else { Err(Failure::new(Kind::Cancelled, "cancelled")) }
+    }
+
+    /// Asks before something that cannot be undone and that scripts do: without a terminal it goes ahead.
+    pub(crate) fn confirm_at_terminal(&self, question: &str) -> Result<(), Failure> {
+        if self.terminal.stdin_tty && self.terminal.stderr_tty { self.confirm(question) } else { Ok(()) }
+    }
+
+    /// Has the name of the profile typed, where it asks for that. `--yes` is no answer: it says nothing about where.
+    pub(crate) fn confirm_profile(&self) -> Result<(), Failure> {
+        let used = self.settings.profile.value.as_deref();
+        let given = self.global.confirm.as_ref().map(Option::as_deref);
+        match (given, &self.settings.confirm) {
+            (Some(None), _) => Err(Failure::usage("--confirm needs the name of the profile").next("give it: --confirm NAME")),
+            (Some(Some(given)), _) if Some(given) == used => Ok(()),
+            (Some(Some(given)), _) => {
+                let used = used.map_or_else(|| "no profile is in use".to_owned(), |used| format!("profile `{used}` is in use"));
+                Err(Failure::new(Kind::Cancelled, format!("--confirm names `{given}`, but {used}: nothing was done")))
+            }
+            (None, None) => Ok(()),
+            (None, Some(name)) if self.may_ask() && self.terminal.stderr_tty => {
+                match ask(&format!("this changes profile {name}; type its name to go on: "))? == *name {
+                    true => Ok(()),
+                    false => Err(Failure::new(Kind::Cancelled, "cancelled: that is not its name")),
+                }
+            }
+            (None, Some(name)) => {
+                Err(Failure::new(Kind::Cancelled, format!("profile `{name}` asks for its name before anything that changes"))
+                    .next(format!("add --confirm {name}")))
+            }
+        }
+    }
+}
+
+fn ask(question: &str) -> Result<String, Failure> {
+    let mut stderr = io::stderr();
+    write!(stderr, "{question}").and_then(|()| stderr.flush())?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(answer.trim().to_owned())
+}
