@@ -14,7 +14,7 @@ use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::job::{JobQuery, JobStore};
-use runvoy_ports::queue::{DeadQuery, QueueCounts};
+use runvoy_ports::queue::{Backlog, DeadQuery, QueueCounts};
 use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore, incident_counts};
 use runvoy_ports::store::{
     Counts, EventPage, EventQuery, ExecutionStore, Leaf, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
@@ -86,6 +86,10 @@ impl ExecutionStore for DynamoStore {
 
     async fn queues(&self) -> Result<Vec<QueueCounts>, StoreError> {
         Ok(self.lists.queues().await?)
+    }
+
+    async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
+        Ok(self.lists.backlogs().await?)
     }
 
     async fn dead(&self, query: DeadQuery) -> Result<Vec<Execution>, StoreError> {

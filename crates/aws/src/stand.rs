@@ -80,6 +80,11 @@ impl Stand {
         Some(Self { line, queue: execution.spec.queue.clone(), sort })
     }
 
+    /// Which execution stands there.
+    pub fn id(&self) -> Option<ExecutionId> {
+        self.sort.rsplit('#').next()?.parse().ok()
+    }
+
     /// Since when one that waits could run, or was submitted where it waits for its lock.
     pub fn waits_since(&self) -> Option<UnixMs> {
         match self.line {

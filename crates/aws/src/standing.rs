@@ -7,8 +7,9 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use runvoy_model::execution::{Execution, LockClaim};
 use runvoy_model::id::ExecutionId;
 use runvoy_model::name::Name;
+use runvoy_model::status::Status;
 use runvoy_model::time::UnixMs;
-use runvoy_ports::queue::QueueCounts;
+use runvoy_ports::queue::{Backlog, QueueCounts};
 use runvoy_ports::store::{OpenLease, StoreError};
 
 use crate::dynamo::Query;
@@ -68,6 +69,20 @@ impl Lists {
             }
         }
         Ok(queues.into_values().collect())
+    }
+
+    /// What waits, by user and queue. The index names the queue of each; who submitted it is read.
+    pub async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
+        let [process, image, waiting, _] = Line::OPEN;
+        let stands = self.stands(&[process, image, waiting]).await?;
+        let by_id: HashMap<ExecutionId, Name> = stands.into_iter().filter_map(|stand| Some((stand.id()?, stand.queue))).collect();
+        let mut counts: HashMap<(String, &Name), u64> = HashMap::new();
+        for execution in self.states(by_id.keys().copied().collect(), Vec::new()).await? {
+            if let Some(queue) = by_id.get(&execution.id).filter(|_| execution.status == Status::Pending) {
+                *counts.entry((execution.created_by, queue)).or_default() += 1;
+            }
+        }
+        Ok(counts.into_iter().map(|((user, queue), count)| Backlog { user, queue: queue.clone(), count }).collect())
     }
 
     /// Where everything in these lines stands. What this process wrote and the index tells otherwise is read; so is what moved from one

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use runvoy_client::{Client, ClientError, Detail, OnRetry, Options, Retry, Revive};
+use runvoy_client::{Client, ClientError, Detail, Endpoint, OnRetry, Options, Retry, Revive};
 use runvoy_wire::Rfc3339;
 
 use crate::ambiguity;

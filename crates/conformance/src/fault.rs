@@ -22,7 +22,7 @@ use runvoy_model::time::UnixMs;
 use runvoy_model::worker::Presence;
 use runvoy_ports::job::{JobQuery, JobStore};
 use runvoy_ports::log::{Append, Appended, Extent, Found, LogError, LogStore, Pruned, RawPlace, Search};
-use runvoy_ports::queue::{DeadQuery, QueueCounts};
+use runvoy_ports::queue::{Backlog, DeadQuery, QueueCounts};
 use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore};
 use runvoy_ports::roster::Roster;
 use runvoy_ports::store::{
@@ -201,6 +201,10 @@ macro_rules! layer {
 
             async fn queues(&self) -> Result<Vec<QueueCounts>, StoreError> {
                 self.repeatable(|| self.inner.queues()).await
+            }
+
+            async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
+                self.repeatable(|| self.inner.backlogs()).await
             }
 
             async fn dead(&self, query: DeadQuery) -> Result<Vec<Execution>, StoreError> {

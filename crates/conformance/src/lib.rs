@@ -150,6 +150,7 @@ macro_rules! execution_store_conformance {
         });
         $crate::promises!($harness; execution::queue {
             queues_are_counted,
+            what_waits_is_counted_by_user_and_queue,
             dead_letters_are_listed_by_when_they_were_given_up,
             dead_letters_are_counted_as_far_as_asked_for,
             a_page_goes_on_after_one_that_ran_again,
@@ -320,6 +321,7 @@ macro_rules! log_store_conformance {
             a_regular_expression_is_one,
             a_search_can_be_narrowed,
             hits_are_counted_and_paged,
+            a_stopped_search_says_where_to_go_on,
         });
         $crate::promises!($harness; log::seal {
             a_sealed_log_reads_as_before,

@@ -36,6 +36,10 @@ pub struct Config {
     pub predecessors: Predecessors,
     /// More submits than this at once are turned away.
     pub max_submits_at_once: usize,
+    /// No user may have more executions waiting than this; 0 is any number.
+    pub max_waiting_per_user: u64,
+    /// No more executions may wait in a queue; 0 is any number.
+    pub max_waiting_per_queue: u64,
     /// So many refusals of one user are kept as events in a minute; beyond that they are turned away. 0 is any number.
     pub denials_per_minute: u32,
     /// How what runs is looked at.
@@ -152,6 +156,8 @@ impl Default for Config {
             poll: Duration::from_secs(1),
             predecessors: Predecessors::All,
             max_submits_at_once: 2_048,
+            max_waiting_per_user: 100_000,
+            max_waiting_per_queue: 1_000_000,
             denials_per_minute: 60,
             health: HealthConfig::default(),
             alert_every: Duration::from_secs(60),

@@ -109,6 +109,14 @@ pub enum EngineError {
     /// Too much at once.
     #[error("too many requests at once")]
     Overloaded,
+    /// The caller has as much of something as they may.
+    #[error("{what}")]
+    LimitReached {
+        /// Which limit.
+        what: String,
+        /// What helps.
+        remedy: &'static str,
+    },
     /// The disk is full.
     #[error("no space left on the server")]
     NoSpace,

@@ -74,6 +74,11 @@ const MOST_LOOKED_AT: usize = 10_000;
 /// So many are read at once.
 const READ_AT_ONCE: usize = 500;
 
+/// Whether a text can be the beginning or the end of an id.
+pub(crate) fn is_part_of_id(text: &str) -> bool {
+    (MIN_ID_DIGITS..=32).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
 impl Engine {
     /// Runs a command. The answer is durable: the execution is recorded, its lock held, before this returns.
     pub async fn run(&self, caller: &Caller, request: &RunRequest) -> Result<Execution, EngineError> {
@@ -138,6 +143,7 @@ impl Engine {
     ) -> Result<Execution, EngineError> {
         let _admitted = self.admission.enter()?;
         self.refuse_shared_uid().await?;
+        self.take_room(caller, &[(spec.queue.clone(), 1)]).await?;
         let slot = if self.config.queues.contains(&spec.queue) { self.slots.get().and_then(|slots| slots.reserve()) } else { None };
         let lease_to =
             slot.as_ref().map(|_| LeaseTo { lease: self.lease_id(), worker: self.worker.clone(), ttl_ms: self.config.lease_ttl_ms });
@@ -203,7 +209,7 @@ impl Engine {
     }
 
     async fn resolve(&self, caller: &Caller, reach: Reach, digits: &str) -> Result<ExecutionId, EngineError> {
-        if digits.len() < MIN_ID_DIGITS || digits.len() > 32 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        if !is_part_of_id(digits) {
             return Err(EngineError::no_execution(digits.escape_default()));
         }
         let mut visible = Vec::new();

@@ -24,6 +24,7 @@ use runvoy_ports::store::EventQuery;
 pub use self::request::{JobRequest, TaskRequest};
 use crate::Engine;
 use crate::access::Caller;
+use crate::backlog;
 use crate::error::{EngineError, NOTHING_CHANGED};
 use crate::repeat::submit_key;
 use crate::subject::Subject;
@@ -73,6 +74,7 @@ impl Engine {
         let (id, batch) = (JobId(self.ports.ids.next_id()), self.batch());
         let nodes = self.planned(caller, ACTION, std::mem::take(&mut request.tasks), (id, batch)).await?;
         let roots = nodes.iter().filter(|node| node.depends_on.is_empty()).count();
+        self.take_room(caller, &backlog::of_tasks(&nodes)).await?;
         let (told, digest) = (self.told(&nodes).await?, digest_of(&nodes));
         let subject = Subject::of_tasks(&nodes, None);
         let job = self.new_job(caller, request, id, batch, nodes.len());
@@ -140,6 +142,7 @@ impl Engine {
         }
         let batch = self.batch();
         let nodes = self.planned(caller, ACTION, request.tasks, (job.id, batch)).await?;
+        self.take_room(caller, &backlog::of_tasks(&nodes)).await?;
         let tasks = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
         let (told, digest) = (self.told(&nodes).await?, digest_of(&nodes));
         let subject = Subject::of_tasks(&nodes, None);

@@ -7,6 +7,7 @@ mod attendance;
 mod attention;
 mod audit;
 mod auditor;
+mod backlog;
 mod claim;
 mod config;
 mod denial;
@@ -45,6 +46,7 @@ mod recovery;
 mod repeat;
 mod request;
 mod rule;
+mod search;
 mod secret;
 mod signing;
 mod subject;
@@ -155,6 +157,8 @@ pub struct Engine {
     keyring: signing::Keyring,
     attendance: attendance::Attendance,
     denials: denial::Denials,
+    searches: search::Searches,
+    backlogs: backlog::Backlogs,
     alerts: alerts::AlertDesk,
     desk: job_event::Desk,
     /// Something moved in a job.
@@ -183,6 +187,8 @@ impl Engine {
             keyring: signing::Keyring::default(),
             attendance: attendance::Attendance::default(),
             denials,
+            searches: search::Searches::default(),
+            backlogs: backlog::Backlogs::default(),
             alerts: alerts::AlertDesk::default(),
             desk,
             dispatcher: tokio::sync::Notify::new(),

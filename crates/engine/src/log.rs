@@ -1,9 +1,9 @@
-//! Logs as callers read them: pages, places, searches. Always by line number, always through the caller's reach.
+//! Logs as callers read them: pages and places. Always by line number, always through the caller's reach.
 
 use runvoy_model::execution::Execution;
 use runvoy_model::log::Chunk;
 use runvoy_model::time::UnixMs;
-use runvoy_ports::log::{Extent, Found, RawPlace, Search};
+use runvoy_ports::log::{Extent, RawPlace};
 
 use crate::Engine;
 use crate::error::EngineError;
@@ -34,10 +34,5 @@ impl Engine {
     /// The line that holds a byte of the raw output.
     pub async fn log_raw_place(&self, execution: &Execution, offset: u64) -> Result<Option<RawPlace>, EngineError> {
         Ok(self.ports.logs.raw_place(execution.id, offset).await?)
-    }
-
-    /// Looks through a log.
-    pub async fn search_log(&self, execution: &Execution, search: Search) -> Result<Found, EngineError> {
-        Ok(self.ports.logs.search(execution.id, search).await?)
     }
 }

@@ -114,9 +114,11 @@ impl Engine {
             Wanted::Named(ids) => self.named(caller, &rest.queue, ids).await?,
             Wanted::Oldest(_) => self.oldest(caller, rest.clone()).await?,
         };
-        if let Some(why) = &round.denied {
-            self.note_denied(caller, REDRIVE, why, &Subject::default()).await?;
+        if let Some((id, why)) = &round.denied {
+            let subject = Subject { target: Some(id.to_string()), ..Subject::default() };
+            self.note_denied(caller, REDRIVE, why, &subject).await?;
         }
+        self.take_room(caller, &[(rest.queue.clone(), round.letters.len() as u64)]).await?;
         let letters = self.run_again(caller, round, key).await?;
         self.report(wanted, rest, letters).await
     }
@@ -208,7 +210,7 @@ impl Engine {
                     Some(Decision { rule: Some(rule), why, .. }) => format!("rule {rule}: {why}"),
                     Some(decision) => decision.why,
                 };
-                round.denied.get_or_insert_with(|| format!("execution {}: {why}", execution.id));
+                round.denied.get_or_insert_with(|| (execution.id, format!("execution {}: {why}", execution.id)));
                 round.refuse(execution.id, why);
             }
             Err(
@@ -277,7 +279,7 @@ struct Round {
     letters: Vec<Letter>,
     refused: Vec<Redriven>,
     /// The first that a rule forbids.
-    denied: Option<String>,
+    denied: Option<(ExecutionId, String)>,
 }
 
 impl Round {

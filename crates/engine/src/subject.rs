@@ -12,6 +12,7 @@ use runvoy_model::step::Step;
 
 use crate::Engine;
 use crate::error::EngineError;
+use crate::execution::is_part_of_id;
 
 /// How many commands of a job's tasks are shown.
 const MAX_SHOWN_TASKS: usize = 20;
@@ -79,6 +80,16 @@ impl Engine {
             Some(execution) if !execution.spec.is_lost() => self.masked(&Subject::of(&execution.spec, None)).await,
             _ => Ok(None),
         }
+    }
+
+    /// The same with the whole id of an execution that was asked for by a part of its id, where that fits no other.
+    pub(crate) async fn with_whole_id(&self, subject: &Subject) -> Result<Subject, EngineError> {
+        let mut subject = subject.clone();
+        let Some(digits) = subject.target.as_deref().filter(|target| is_part_of_id(target)) else { return Ok(subject) };
+        if let [id] = self.ports.store.find(digits, 2).await?[..] {
+            subject.target = Some(id.to_string());
+        }
+        Ok(subject)
     }
 
     async fn masked(&self, subject: &Subject) -> Result<Option<String>, EngineError> {

@@ -98,9 +98,11 @@ impl Log {
             None => memmem::find(bytes, search.pattern.as_bytes()).is_some(),
         };
         let (mut found, mut bytes) = (Found::default(), 0);
-        for (line, _, record) in self.records() {
-            let asked_for = line >= search.from_line && search.stream.is_none_or(|stream| record.stream == stream);
-            if !asked_for || !matches(record.bytes) {
+        for (line, _, record) in self.records().filter(|(line, ..)| *line >= search.from_line) {
+            if search.stop.is_set() && line > search.from_line.max(1) {
+                return Ok(Found { next_line: found.next_line.or(Some(line)), is_stopped: true, ..found });
+            }
+            if search.stream.is_some_and(|stream| record.stream != stream) || !matches(record.bytes) {
                 continue;
             }
             found.total += 1;
@@ -190,6 +192,7 @@ impl LogStore for MemoryLogStore {
 #[cfg(test)]
 mod tests {
     use runvoy_model::log::{BlockBuilder, Stream};
+    use runvoy_ports::search::Stop;
 
     use super::*;
 
@@ -201,7 +204,7 @@ mod tests {
         }
         log.append(ExecutionId::from_bytes([1; 16]), Append { attempt: 1, first_seq: None, late: false, block: block.take() })
             .expect("appends");
-        let search = |from_line| Search { pattern: "x".into(), regex: false, from_line, limit: 1000, stream: None };
+        let search = |from_line| Search { pattern: "x".into(), regex: false, from_line, limit: 1000, stream: None, stop: Stop::default() };
         let first = log.search(&search(1)).expect("searches");
         assert_eq!((first.total, first.hits.len(), first.next_line), (40, 16, Some(17)));
         let last = log.search(&search(33)).expect("searches");

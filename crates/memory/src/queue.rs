@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use runvoy_model::execution::{Execution, LockClaim};
 use runvoy_model::name::Name;
 use runvoy_model::status::Status;
-use runvoy_ports::queue::{DeadQuery, QueueCounts};
+use runvoy_ports::queue::{Backlog, DeadQuery, QueueCounts};
 
 /// Every queue that holds something, by name.
 pub(crate) fn counts<'e>(executions: impl Iterator<Item = &'e Execution>) -> Vec<QueueCounts> {
@@ -28,6 +28,15 @@ pub(crate) fn counts<'e>(executions: impl Iterator<Item = &'e Execution>) -> Vec
         }
     }
     queues.into_values().collect()
+}
+
+/// What waits, by user and queue.
+pub(crate) fn backlogs<'e>(executions: impl Iterator<Item = &'e Execution>) -> Vec<Backlog> {
+    let mut counts: BTreeMap<(&str, &Name), u64> = BTreeMap::new();
+    for execution in executions.filter(|execution| execution.status == Status::Pending) {
+        *counts.entry((&execution.created_by, &execution.spec.queue)).or_default() += 1;
+    }
+    counts.into_iter().map(|((user, queue), count)| Backlog { user: user.to_owned(), queue: queue.clone(), count }).collect()
 }
 
 /// A page of dead letters.

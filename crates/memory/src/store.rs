@@ -18,7 +18,7 @@ use runvoy_model::spec::Needs;
 use runvoy_model::status::Status;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
-use runvoy_ports::queue::{DeadQuery, QueueCounts};
+use runvoy_ports::queue::{Backlog, DeadQuery, QueueCounts};
 use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore, incident_counts};
 use runvoy_ports::store::{
     Counts, EventPage, EventQuery, ExecutionStore, Leaf, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
@@ -133,6 +133,10 @@ impl ExecutionStore for MemoryStore {
 
     async fn queues(&self) -> Result<Vec<QueueCounts>, StoreError> {
         Ok(queue::counts(self.state.lock().executions.values()))
+    }
+
+    async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
+        Ok(queue::backlogs(self.state.lock().executions.values()))
     }
 
     async fn dead(&self, query: DeadQuery) -> Result<Vec<Execution>, StoreError> {

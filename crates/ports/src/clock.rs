@@ -7,7 +7,7 @@ use runvoy_model::time::UnixMs;
 
 /// Both kinds of time.
 pub trait Clock: Send + Sync {
-    /// The wall clock: for people, records and keys. It may jump.
+    /// The wall clock: for people, records and keys. It does not jump while a process runs; another process may see another time.
     fn now(&self) -> UnixMs;
 
     /// Time since some fixed moment, which never jumps: for leases and timeouts.

@@ -6,6 +6,8 @@ use runvoy_model::id::ExecutionId;
 use runvoy_model::log::{Block, Chunk, Stream};
 use runvoy_model::time::UnixMs;
 
+use crate::search::Stop;
+
 /// What went wrong with a log.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
@@ -114,17 +116,21 @@ pub struct Search {
     pub limit: usize,
     /// Only records of this stream.
     pub stream: Option<Stream>,
+    /// Ends the search early.
+    pub stop: Stop,
 }
 
 /// What was found.
 #[derive(Debug, Clone, Default)]
 pub struct Found {
-    /// How many records from `from_line` to the end match.
+    /// How many records from `from_line` on match: to the end, or as far as the search came where it was stopped.
     pub total: u64,
     /// The first of them: line number and bytes.
     pub hits: Vec<(u64, Vec<u8>)>,
     /// Where to go on for the hits after these; `None` when there are no more.
     pub next_line: Option<u64>,
+    /// It was stopped before the end: `total` is only what was counted until then, and `next_line` is there.
+    pub is_stopped: bool,
 }
 
 /// A place in the raw output.
@@ -173,7 +179,7 @@ pub trait LogStore: Send + Sync {
     /// The record that holds byte `offset` of the raw output; `None` beyond its end.
     async fn raw_place(&self, id: ExecutionId, offset: u64) -> Result<Option<RawPlace>, LogError>;
 
-    /// Looks through the whole log from a line on.
+    /// Looks through the whole log from a line on, until its [`Stop`] is set. It looks at one record at least, so that a caller who goes on comes to the end.
     async fn search(&self, id: ExecutionId, search: Search) -> Result<Found, LogError>;
 
     /// Removes the logs of executions that ended before `before`. One that ended a moment ago may stay until the next time.

@@ -26,6 +26,17 @@ impl QueueCounts {
     }
 }
 
+/// How many executions of one user wait in one queue: for a worker, for their lock, for their next attempt.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Backlog {
+    /// Who submitted them.
+    pub user: String,
+    /// The queue.
+    pub queue: Name,
+    /// How many.
+    pub count: u64,
+}
+
 /// Which dead letters of a queue, by when they were given up and then by id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadQuery {

@@ -20,7 +20,7 @@ use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 
 pub use crate::event::{EventPage, EventQuery, Leaf, Sight, StoredEvent};
-use crate::queue::{DeadQuery, QueueCounts};
+use crate::queue::{Backlog, DeadQuery, QueueCounts};
 
 /// What went wrong with a store.
 #[derive(Debug, thiserror::Error)]
@@ -174,6 +174,9 @@ pub trait ExecutionStore: Send + Sync {
 
     /// Every queue that holds something, by name. However many executions have ended, it costs no more.
     async fn queues(&self) -> Result<Vec<QueueCounts>, StoreError>;
+
+    /// What waits, by user and queue, in no order. What it costs depends on what waits and not on what has ended.
+    async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError>;
 
     /// A page of a queue's dead letters.
     async fn dead(&self, query: DeadQuery) -> Result<Vec<Execution>, StoreError>;

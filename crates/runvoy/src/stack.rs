@@ -228,6 +228,8 @@ fn engine_config(settings: &Settings, url: Option<&str>) -> EngineConfig {
         worker_audience: settings.worker_audience.clone(),
         concurrency: if settings.worker { settings.concurrency } else { 0 },
         lease_ttl_ms: u64::try_from(LEASE.as_millis()).expect("a small constant"),
+        max_waiting_per_user: settings.max_waiting_per_user,
+        max_waiting_per_queue: settings.max_waiting_per_queue,
         health: health_config(settings),
         alert_every: settings.alerts_interval,
         token_key_days: settings.token_key_days,

@@ -105,6 +105,23 @@ fn a_large_output_reaches_the_child_and_is_part_of_a_backup() {
     std::fs::remove_dir_all(&copy).expect("removed");
 }
 
+#[test]
+fn security_29_eight_of_the_largest_outputs_at_once_share_one_budget() {
+    let server = Setup::default().arg("--concurrency").arg("8").start();
+    let largest = "{ printf '\"'; head -c 16000000 /dev/zero | tr '\\0' x; printf '\"'; } > \"$RUNVOY_OUTPUT\"";
+    let tasks: Vec<Value> = (0..8).map(|n| json!({"taskId": format!("t{n}"), "command": largest})).collect();
+    process::reset_peak(server.pid());
+    let before = process::memory(server.pid(), "VmRSS");
+    let made = server.http().post("/api/v1/jobs", &json!({ "tasks": tasks })).json();
+    let done = ended(&server, made["jobId"].as_str().expect("an id"), "COMPLETED");
+    for n in 0..8 {
+        assert!(done["tasks"][n]["outputBytes"].as_u64().is_some_and(|bytes| bytes > 16_000_000), "{done}");
+    }
+    // Without the budget of 64 MiB they would take three times 128 MB.
+    let grown = process::memory(server.pid(), "VmHWM").saturating_sub(before) >> 20;
+    assert!(grown < 192, "the peak grew by {grown} MiB");
+}
+
 /// How many files there are under a directory.
 fn files(root: &Path) -> usize {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();

@@ -3,16 +3,22 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 use crate::limit::network;
 use crate::listen::Limits;
 use crate::peer::Peer;
 use crate::proxy::Network;
 use crate::traffic::Traffic;
+
+/// An evicted connection has this long to leave before another one is evicted too: one may have got a request in the same moment.
+const EVICT_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 /// The connections of a listener.
 pub(crate) struct Connections {
@@ -60,12 +66,17 @@ impl Connections {
         Arc::new(Self { limits, trusted_proxies, places, open: Mutex::default() })
     }
 
-    /// A place for one more connection. Where there is none, an idle connection is closed for it.
+    /// A place for one more connection. Where there is none, idle connections are closed, one after the other, until one has left.
     pub(crate) async fn place(&self) -> OwnedSemaphorePermit {
-        if self.places.available_permits() == 0 {
-            self.evict();
+        let mut free = pin!(Arc::clone(&self.places).acquire_owned());
+        loop {
+            if self.places.available_permits() == 0 {
+                self.evict();
+            }
+            if let Ok(place) = timeout(EVICT_AGAIN_AFTER, &mut free).await {
+                return place.expect("the semaphore is never closed");
+            }
         }
-        Arc::clone(&self.places).acquire_owned().await.expect("the semaphore is never closed")
     }
 
     /// Gives the place to a connection of this peer; `None` where its address has as many as it may.
@@ -192,5 +203,21 @@ mod tests {
         for kept in [&busy, &lone, &second] {
             assert!(tokio::time::timeout(std::time::Duration::from_millis(10), kept.evicted()).await.is_err(), "{:?}", kept.address);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn security_29_an_evicted_connection_that_stays_is_not_waited_for() {
+        let connections = limited(2, 2, 2);
+        let stays = open(&connections, "10.0.0.1").await.expect("a place");
+        let leaves = open(&connections, "10.0.0.1").await.expect("a place");
+        let newcomer = {
+            let connections = Arc::clone(&connections);
+            tokio::spawn(async move { open(&connections, "10.0.0.2").await.is_some() })
+        };
+        stays.evicted().await;
+        let _request = stays.traffic().begin();
+        leaves.evicted().await;
+        drop(leaves);
+        assert!(newcomer.await.expect("no panic"));
     }
 }

@@ -138,6 +138,7 @@ impl Fault {
             | EngineError::Ended(_)
             | EngineError::RefusedTooOften(_)
             | EngineError::Overloaded
+            | EngineError::LimitReached { .. }
             | EngineError::NoSpace
             | EngineError::Unavailable(_)
             | EngineError::Damaged(_)
@@ -241,6 +242,7 @@ fn engine_response(error: &EngineError, state: &State, reached: &Reached, reques
         }
         EngineError::RefusedTooOften(wait) => too_often(*wait, &error.to_string()),
         EngineError::Overloaded => later(plain(Code::RateLimited, "try again in a second")),
+        EngineError::LimitReached { remedy, .. } => later(plain(Code::RateLimited, remedy)),
         EngineError::NoSpace => {
             tracing::error!(request_id, "no space left");
             later(plain(Code::ServiceUnavailable, "nothing was written; an admin has to free disk space"))

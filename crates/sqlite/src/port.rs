@@ -15,7 +15,7 @@ use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::job::{JobQuery, JobStore};
-use runvoy_ports::queue::{DeadQuery, QueueCounts};
+use runvoy_ports::queue::{Backlog, DeadQuery, QueueCounts};
 use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore};
 use runvoy_ports::store::{
     Counts, EventPage, EventQuery, ExecutionStore, Leaf, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
@@ -85,6 +85,10 @@ impl ExecutionStore for SqliteStore {
 
     async fn queues(&self) -> Result<Vec<QueueCounts>, StoreError> {
         self.readers.read(|conn, _| queue::counts(conn)).await
+    }
+
+    async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
+        self.readers.read(|conn, _| queue::backlogs(conn)).await
     }
 
     async fn dead(&self, query: DeadQuery) -> Result<Vec<Execution>, StoreError> {

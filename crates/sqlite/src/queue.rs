@@ -7,7 +7,7 @@ use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::name::Name;
 use runvoy_model::time::UnixMs;
-use runvoy_ports::queue::{DeadQuery, QueueCounts};
+use runvoy_ports::queue::{Backlog, DeadQuery, QueueCounts};
 use rusqlite::{Connection, Rows, Statement, params};
 
 use crate::fault::Fault;
@@ -21,6 +21,9 @@ const IN_LINE: &str =
     "SELECT queue, count(*), min(submitted_at) FROM executions INDEXED BY executions_wait WHERE waiting_until IS NOT NULL GROUP BY queue";
 const IN_FLIGHT: &str =
     "SELECT queue, count(*), NULL FROM executions INDEXED BY executions_status WHERE status BETWEEN 1 AND 3 GROUP BY queue";
+/// Of each that waits its row is read: this is asked seldom.
+const BACKLOGS: &str =
+    "SELECT created_by, queue, count(*) FROM executions INDEXED BY executions_status WHERE status = 0 GROUP BY created_by, queue";
 const DEAD: &str = "SELECT queue, count(*), NULL FROM executions INDEXED BY executions_dead WHERE dead_at IS NOT NULL GROUP BY queue";
 
 /// Every queue that holds something, by name.
@@ -47,13 +50,28 @@ fn each(
     let mut statement = conn.prepare_cached(sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let text: String = row.get(0)?;
-        let name = Name::new(&text).map_err(|error| Fault::Damaged(format!("a queue has no name: {error}")))?;
+        let name = name_of(&row.get::<_, String>(0)?)?;
         let number = u64::try_from(row.get::<_, i64>(1)?).unwrap_or(0);
         let since = row.get::<_, Option<i64>>(2)?.map(UnixMs);
         add(queues.entry(name.clone()).or_insert_with(|| QueueCounts::empty(name)), number, since);
     }
     Ok(())
+}
+
+fn name_of(text: &str) -> Result<Name, Fault> {
+    Name::new(text).map_err(|error| Fault::Damaged(format!("a queue has no name: {error}")))
+}
+
+/// What waits, by user and queue.
+pub(crate) fn backlogs(conn: &Connection) -> Result<Vec<Backlog>, Fault> {
+    let mut statement = conn.prepare_cached(BACKLOGS)?;
+    let mut rows = statement.query([])?;
+    let mut backlogs = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (user, queue) = (row.get(0)?, name_of(&row.get::<_, String>(1)?)?);
+        backlogs.push(Backlog { user, queue, count: u64::try_from(row.get::<_, i64>(2)?).unwrap_or(0) });
+    }
+    Ok(backlogs)
 }
 
 /// Where each page begins and ends among the entries of one index, whoever's they are.

@@ -6,13 +6,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SearchResponse {
-    /// How many lines match from `from_line` on.
+    /// How many lines match from `from_line` on: to the log's end, or as far as an incomplete search came.
     pub total: u64,
     /// The first of them.
     pub hits: Vec<Hit>,
     /// Where to go on with `from_line`; null once the whole log was searched.
     #[serde(default)]
     pub next_line: Option<u64>,
+    /// False where the search reached its time limit before the log's end: there may be more hits from `next_line` on.
+    #[serde(default = "yes")]
+    pub complete: bool,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 /// A line that matches.

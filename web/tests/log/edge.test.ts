@@ -94,6 +94,18 @@ describe('the HTTP source', () => {
     const whole = answer({ total: 9, hits: [{ line: 4, message: 'a b' }], next_line: 5 });
     expect(await whole.source().search(query)).toEqual({ total: 9, atLeast: false, lines: [4], texts: ['a b'], nextLine: 5 });
     expect(whole.asked[0]?.[0]).toContain('/logs/search?from_line=3&limit=1&q=a+b&regex=true');
+    const slow = [
+      { total: 0, hits: [], next_line: 6, complete: false },
+      { total: 2, hits: [{ line: 8, message: 'a b' }], next_line: 9, complete: false },
+    ];
+    const asked: string[] = [];
+    const fetch = (async (url: string) => {
+      asked.push(url);
+      return new Response(JSON.stringify(slow.shift()));
+    }) as typeof globalThis.fetch;
+    const stopped = httpLogSource({ endpoint: 'https://runvoy.example/', executionId: 'abc', headers: () => ({}), fetch, canSearch: true });
+    expect(await stopped.search(query)).toEqual({ total: 2, atLeast: true, lines: [8], texts: ['a b'], nextLine: 9 });
+    expect(asked.map((url) => new URL(url).searchParams.get('from_line'))).toEqual(['3', '6']);
     const link = answer({ status: 'RUNNING', events: [event], next_line: 8 });
     expect(await link.source(false).search(query)).toEqual({ total: 1, atLeast: true, lines: [7], texts: ['hi'], nextLine: 8 });
     expect(link.asked[0]?.[0]).toContain('/logs?from_line=3&limit=1&search=a+b');

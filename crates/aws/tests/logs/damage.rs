@@ -5,12 +5,13 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_s3::primitives::ByteStream;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::log::{LogError, LogStore, Search};
+use runvoy_ports::search::Stop;
 
 use super::stage::{execution, installation, items, objects, open, packing, write};
 use crate::emulator::Emulator;
 
 async fn told(store: &dyn LogStore, id: runvoy_model::id::ExecutionId, line: u64, at: UnixMs) -> Vec<u64> {
-    let search = Search { pattern: "line".into(), regex: false, from_line: 1, limit: 10, stream: None };
+    let search = Search { pattern: "line".into(), regex: false, from_line: 1, limit: 10, stream: None, stop: Stop::default() };
     let answers = [
         store.read(id, line, 1).await.map(drop),
         store.line_at(id, at).await.map(drop),

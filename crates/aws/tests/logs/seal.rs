@@ -7,6 +7,7 @@ use runvoy_aws::{Clients, Config, LogConfig};
 use runvoy_model::id::ExecutionId;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::log::{LogStore, Search};
+use runvoy_ports::search::Stop;
 
 use super::stage::{block, execution, installation, items, lines, numbered, objects, open, packing, read_all, read_from, write};
 use super::wire::{Cut, Wire};
@@ -42,7 +43,7 @@ async fn a_sealed_log_is_in_objects(emulator: &Emulator) {
             assert_eq!((place.line, place.line_start), (line, (line - 1) * 1_001));
         }
         assert_eq!(store.raw_place(id, 60 * 1_001 + 41).await.expect("a place").expect("late").line, 62);
-        let search = Search { pattern: "line [0-9]*7 ".into(), regex: true, from_line: 1, limit: 3, stream: None };
+        let search = Search { pattern: "line [0-9]*7 ".into(), regex: true, from_line: 1, limit: 3, stream: None, stop: Stop::default() };
         let found = store.search(id, search).await.expect("a search");
         assert_eq!((found.total, found.next_line), (6, Some(37)));
         assert_eq!(found.hits.iter().map(|hit| hit.0).collect::<Vec<_>>(), [7, 17, 27]);

@@ -14,6 +14,33 @@ use runvoy_ports::store::ListQuery;
 use crate::harness::Executions;
 use crate::stage::{BEGINNING, PASSING_FAILURE, Stage, exit, in_line, locked, name, refusal};
 
+/// What waits is counted by user and queue: for a worker, for a lock and for the next attempt, and nothing else.
+pub async fn what_waits_is_counted_by_user_and_queue(harness: Executions<'_>) {
+    let mut stage = Stage::new(harness);
+    let counted = async |stage: &Stage<'_>| {
+        let mut backlogs = stage.store().backlogs().await.expect("backlogs");
+        backlogs.sort();
+        backlogs.into_iter().map(|backlog| (backlog.user, backlog.queue.to_string(), backlog.count)).collect::<Vec<_>>()
+    };
+    assert_eq!(counted(&stage).await, []);
+    let done = stage.running(|_| ()).await;
+    stage.end(done, exit(0)).await;
+    let holder = stage.running(|spec| spec.lock = Some(name("prod"))).await;
+    for (user, queue, lock) in [("ann@x", "default", None), ("bob@x", "other", None), ("ann@x", "default", Some("prod"))] {
+        let mut submit = stage.new_submit(in_line);
+        submit.spec.lock = lock.map(name);
+        submit.spec.queue = name(queue);
+        submit.created_by = user.into();
+        stage.play(Command::Submit(submit)).await;
+    }
+    let killed = stage.submit(|_| ()).await;
+    stage.kill(killed).await;
+    let (ann, bob) = (("ann@x".to_owned(), "default".to_owned(), 2), ("bob@x".to_owned(), "other".to_owned(), 1));
+    assert_eq!(counted(&stage).await, [ann.clone(), bob.clone()]);
+    stage.end(holder, exit(0)).await;
+    assert_eq!(counted(&stage).await, [ann, bob], "who got the lock still waits for a worker");
+}
+
 /// Submits one that is given up after two attempts.
 async fn given_up(stage: &mut Stage<'_>, change: impl FnOnce(&mut Spec)) -> ExecutionId {
     let first = stage

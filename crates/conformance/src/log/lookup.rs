@@ -2,6 +2,7 @@
 
 use runvoy_model::log::Stream;
 use runvoy_ports::log::{LogError, Search};
+use runvoy_ports::search::Stop;
 
 use super::{Line, append, block, execution, lines, numbered, record, varied};
 use crate::chance::Chance;
@@ -13,7 +14,7 @@ fn raw_len(line: &Line) -> u64 {
 }
 
 fn search(pattern: &str) -> Search {
-    Search { pattern: pattern.into(), regex: false, from_line: 1, limit: 1_000, stream: None }
+    Search { pattern: pattern.into(), regex: false, from_line: 1, limit: 1_000, stream: None, stop: Stop::default() }
 }
 
 /// The first record at a time or later.
@@ -92,6 +93,32 @@ pub async fn a_search_can_be_narrowed(harness: Logs<'_>) {
     assert_eq!((later.total, later.hits[0].0), (2, 3));
     let beyond = store.search(id, Search { from_line: 9, ..search("hit") }).await.expect("a search");
     assert_eq!(beyond.total, 0);
+}
+
+/// A search that is stopped says how far it came, and whoever goes on from there finds every hit once.
+pub async fn a_stopped_search_says_where_to_go_on(harness: Logs<'_>) {
+    let id = execution(1);
+    for seq in 0..30u64 {
+        append(&*harness.store(), id, numbered(1, seq * 3 + 1, lines(&["hay", "needle", "hay"]))).await;
+    }
+    harness.store().sync(id).await.expect("a sync");
+    for regex in [false, true] {
+        let (mut seen, mut counted, mut from, mut stopped) = (Vec::new(), 0, Some(1), 0);
+        while let Some(from_line) = from {
+            let what = Search { from_line, regex, ..search("needle") };
+            what.stop.set();
+            let found = harness.store().search(id, what).await.expect("a search");
+            assert_eq!(found.next_line.is_some(), found.is_stopped, "from line {from_line}");
+            assert!(found.next_line.is_none_or(|next| next > from_line), "it goes on from line {from_line}");
+            counted += found.total;
+            stopped += u64::from(found.is_stopped);
+            seen.extend(found.hits.into_iter().map(|(line, _)| line));
+            from = found.next_line;
+        }
+        assert_eq!((counted, seen), (30, (0..30).map(|seq| seq * 3 + 2).collect::<Vec<u64>>()));
+        assert!(stopped > 0, "it was stopped");
+        harness.reopen().await;
+    }
 }
 
 /// All hits are counted, and those beyond the limit follow page by page, each once.

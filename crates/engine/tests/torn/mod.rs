@@ -15,7 +15,7 @@ use runvoy_model::name::Name;
 use runvoy_model::spec::{Needs, Spec};
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
-use runvoy_ports::queue::{DeadQuery, QueueCounts};
+use runvoy_ports::queue::{Backlog, DeadQuery, QueueCounts};
 use runvoy_ports::store::{
     Counts, EventPage, EventQuery, ExecutionStore, Leaf, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
 };
@@ -119,6 +119,10 @@ impl ExecutionStore for Torn {
 
     async fn queues(&self) -> Result<Vec<QueueCounts>, StoreError> {
         self.inner.queues().await
+    }
+
+    async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
+        self.inner.backlogs().await
     }
 
     async fn dead(&self, query: DeadQuery) -> Result<Vec<Execution>, StoreError> {

@@ -104,6 +104,8 @@ pub const KEYS: &[Key] = &[
     key!(metrics_public, "false", "Let anybody read /metrics without a key.", boolean),
     key!(failed_keys_per_minute, "60", "Wrong keys looked at, per address and per beginning of a key; 0 is any number.", number),
     key!(failed_claims_per_minute, "20", "Wrong claim tokens looked at, per address; 0 is any number.", number),
+    key!(max_waiting_per_user, "100000", "Executions of one user that may wait; more are refused (429). 0 is any number.", number),
+    key!(max_waiting_per_queue, "1000000", "Executions that may wait in one queue; more are refused (429). 0 is any number.", number),
     key!(trusted_proxies, "", "Addresses or networks of proxies whose X-Forwarded-For, -Proto and -Host are believed.", networks),
     key!(log_level, "info", "error, warn, info, debug or trace.", text),
     key!(log_format, "auto", "text, json, or auto: text on a terminal, else JSON.", text),

@@ -93,6 +93,10 @@ pub struct Settings {
     pub failed_keys_per_minute: u32,
     /// So many wrong claim tokens a minute.
     pub failed_claims_per_minute: u32,
+    /// So many executions of one user wait at most.
+    pub max_waiting_per_user: u64,
+    /// So many executions wait in one queue at most.
+    pub max_waiting_per_queue: u64,
     /// Proxies whose word about a client's address is taken.
     pub trusted_proxies: Vec<Network>,
     /// How much is logged.

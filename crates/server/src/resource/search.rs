@@ -4,6 +4,7 @@ use axum::body::Body;
 use http::{Response, StatusCode};
 use runvoy_model::role::Action;
 use runvoy_ports::log::Search;
+use runvoy_ports::search::Stop;
 use runvoy_wire::{Hit, SearchResponse};
 
 use crate::answer;
@@ -22,7 +23,7 @@ const MOST_HIT_BYTES: usize = 4_096;
 const CUT: &str = "… (cut)";
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("searchLogs", "Lines that match, counted to the log's end")
+    let operation = Operation::new("searchLogs", "Lines that match, counted to the log's end. A search that takes longer than 20 s answers with what it has found, and `complete` is false")
         .execution_id()
         .required_query("q", text(), "What to look for")
         .query("regex", flag(), "It is a regular expression")
@@ -46,12 +47,13 @@ async fn search(call: Call) -> Result<Response<Body>, Fault> {
         from_line: query.number("from_line", 1..=u64::MAX)?.unwrap_or(1),
         limit: usize::try_from(limit).unwrap_or(usize::MAX),
         stream: stream_of(&query)?,
+        stop: Stop::default(),
     };
     let execution = call.execution().await?;
     extent_of_kept(&call, &execution).await?;
-    let found = call.engine().search_log(&execution, search).await?;
+    let found = call.engine().search_log(call.caller()?, &execution, search).await?;
     let hits = found.hits.iter().map(|(line, bytes)| Hit { line: *line, message: shown(bytes) });
-    let response = SearchResponse { total: found.total, hits: hits.collect(), next_line: found.next_line };
+    let response = SearchResponse { total: found.total, hits: hits.collect(), next_line: found.next_line, complete: !found.is_stopped };
     Ok(answer::json(StatusCode::OK, &response))
 }
 

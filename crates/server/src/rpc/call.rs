@@ -2,13 +2,14 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
 
-use runvoy_engine::{Caller, Engine, Holder};
-use runvoy_model::id::WorkerId;
+use runvoy_engine::{Caller, Engine, Holder, Subject};
+use runvoy_model::id::{ExecutionId, WorkerId};
 use runvoy_model::name::Name;
+use runvoy_ports::memory::Reservation;
 use runvoy_rpc::connectrpc::{ConnectError, RequestContext, Response, ServiceResult, ServiceStream};
 
+use super::answered::Answered;
 use super::error::RpcFault;
 use super::refusal::{self, ItemRefusals};
 use super::rule::RpcRule;
@@ -27,8 +28,8 @@ pub(super) struct Admitted {
     pub(super) load: Arc<Load>,
     /// The same, message by message, where there are many.
     pub(super) upload: Option<Arc<Upload>>,
-    /// The HTTP status that comes nearest to what the call ended with, for the log; 0 where it ended well.
-    pub(super) ended: Arc<AtomicU16>,
+    /// What it leaves beside its answer.
+    pub(super) answered: Arc<Answered>,
 }
 
 /// One admitted call.
@@ -37,6 +38,7 @@ pub(crate) struct Call {
     pub(super) caller: Caller,
     rule: RpcRule,
     load: Arc<Load>,
+    answered: Arc<Answered>,
 }
 
 impl Call {
@@ -50,6 +52,11 @@ impl Call {
         Arc::clone(&self.load)
     }
 
+    /// The answer has this memory until it is sent.
+    pub(super) fn answer_holds(&self, reserved: Arc<Reservation>) {
+        self.answered.holds(reserved);
+    }
+
     /// The lease that a token proves, if the caller may serve its queue.
     pub(super) async fn task(&self, token: &str) -> Result<Task, RpcFault> {
         let read = match self.state.tokens.read(&*self.engine().signing_ring().await?, token) {
@@ -58,6 +65,7 @@ impl Call {
             read => read,
         };
         let task = read?;
+        self.answered.is_about(of_execution(task.fence.execution));
         if task.account.is_some_and(|account| account != account_tag(&self.caller.account)) {
             return Err(BadToken::OtherAccount.into());
         }
@@ -70,6 +78,16 @@ impl Call {
         Holder { worker, caller: Some(self.caller.clone()) }
     }
 
+    /// The call is about this: the trail says so where it is refused.
+    pub(super) fn is_about(&self, subject: Subject) {
+        self.answered.is_about(subject);
+    }
+
+    /// Applies the rule of a call whose handler does that itself ([`RpcRule::checked_by_handler`]).
+    pub(super) fn permit(&self) -> Result<(), RpcFault> {
+        Ok(self.caller.may(self.rule.action).map(drop)?)
+    }
+
     /// Counts a stream of the caller until it is dropped; refuses one where they have as many as they may.
     pub(super) fn open_stream(&self) -> Result<OpenStream, RpcFault> {
         self.state.open_stream(&self.caller.email).ok_or_else(|| Fault::too_many_streams().into())
@@ -77,18 +95,24 @@ impl Call {
 
     /// What a stream ends with that met a fault. A refusal is kept in the trail first.
     pub(super) async fn ended(&self, fault: RpcFault) -> ConnectError {
-        refusal::noted(&self.state, &self.caller, &self.rule, fault).await.into_status(&self.caller.request_id)
+        let subject = self.answered.subject();
+        refusal::noted(&self.state, &self.caller, &self.rule, fault, &subject).await.into_status(&self.caller.request_id)
     }
 
     /// What an item of a batch ends with that met a fault. A refusal is kept in the trail first, one of each code.
-    pub(super) async fn item_ended(&self, refusals: &ItemRefusals, fault: RpcFault) -> ConnectError {
-        refusals.noted(&self.state, &self.caller, &self.rule, fault).await.into_status(&self.caller.request_id)
+    pub(super) async fn item_ended(&self, refusals: &ItemRefusals, fault: RpcFault, subject: &Subject) -> ConnectError {
+        refusals.noted(&self.state, &self.caller, &self.rule, fault, subject).await.into_status(&self.caller.request_id)
     }
 
     /// Refuses a key that is limited to other queues.
     pub(super) fn may_serve(&self, queue: &Name) -> Result<(), RpcFault> {
         if self.caller.may_serve(queue) { Ok(()) } else { Err(RpcFault::OtherQueue(queue.to_string())) }
     }
+}
+
+/// A call about an execution.
+pub(super) fn of_execution(id: ExecutionId) -> Subject {
+    Subject { target: Some(id.to_string()), ..Subject::default() }
 }
 
 /// The services.
@@ -144,7 +168,13 @@ impl Rpc {
     }
 
     fn call(&self, admitted: &Admitted) -> Call {
-        Call { state: Arc::clone(&self.state), caller: admitted.caller.clone(), rule: admitted.rule, load: Arc::clone(&admitted.load) }
+        Call {
+            state: Arc::clone(&self.state),
+            caller: admitted.caller.clone(),
+            rule: admitted.rule,
+            load: Arc::clone(&admitted.load),
+            answered: Arc::clone(&admitted.answered),
+        }
     }
 
     /// What the client is told, once a refusal was kept.
@@ -153,9 +183,9 @@ impl Rpc {
             Ok(answer) => return Ok(answer),
             Err(fault) => fault,
         };
-        let fault = refusal::noted(&self.state, &admitted.caller, &admitted.rule, fault).await;
+        let fault = refusal::noted(&self.state, &admitted.caller, &admitted.rule, fault, &admitted.answered.subject()).await;
         let status = fault.into_status(&admitted.caller.request_id);
-        admitted.ended.store(status.http_status().as_u16(), Ordering::Relaxed);
+        admitted.answered.failed(status.http_status());
         Err(status)
     }
 }

@@ -1,12 +1,13 @@
 //! Ends of attempts, one by one or many at once: by our own worker as it saw them, by others as the protocol lets them say it.
 
 use futures_util::{StreamExt as _, stream};
+use runvoy_engine::Subject;
 use runvoy_model::command::{EndAttempt, ErrorMark, Outcome};
 use runvoy_model::retry::classify;
 use runvoy_model::time::UnixMs;
 use runvoy_rpc::job::v1::{CompleteJobRequest, CompleteJobResponse, CompleteJobsRequest, CompleteJobsResponse, CompletedJob, JobResult};
 
-use super::call::Call;
+use super::call::{Call, of_execution};
 use super::enqueue::{MOST_AT_ONCE, UNDER_WAY, item_error};
 use super::error::RpcFault;
 use super::job;
@@ -29,10 +30,16 @@ pub(super) async fn complete_many(call: Call, request: CompleteJobsRequest) -> R
         return Err(RpcFault::invalid("jobs", format!("at most {MOST_AT_ONCE}")));
     }
     let refusals = ItemRefusals::default();
-    let one = |request| async {
+    let one = |request: CompleteJobRequest| async {
+        let token = request.task_token.clone();
         match end(&call, request).await {
             Ok(job) => CompletedJob { job: job.into(), ..CompletedJob::default() },
-            Err(fault) => CompletedJob { error: item_error(fault, &call, &refusals).await.into(), ..CompletedJob::default() },
+            Err(fault) => {
+                // Of a token that proves nothing nothing is known.
+                let subject = call.task(&token).await.map_or_else(|_| Subject::default(), |task| of_execution(task.fence.execution));
+                let error = item_error(fault, &call, &refusals, &subject).await;
+                CompletedJob { error: error.into(), ..CompletedJob::default() }
+            }
         }
     };
     let results = stream::iter(request.jobs).map(one).buffered(UNDER_WAY).collect().await;

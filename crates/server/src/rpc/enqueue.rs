@@ -1,7 +1,7 @@
 //! Submitting, one by one or many at once. The same checks as everywhere: the engine's.
 
 use futures_util::{StreamExt as _, stream};
-use runvoy_engine::EngineError;
+use runvoy_engine::{EngineError, RunRequest, Subject};
 use runvoy_model::execution::Execution;
 use runvoy_model::name::Name;
 use runvoy_model::spec::DEFAULT_QUEUE;
@@ -19,10 +19,24 @@ pub(super) const MOST_AT_ONCE: usize = 1_000;
 pub(super) const UNDER_WAY: usize = 64;
 
 pub(super) async fn enqueue(call: Call, request: EnqueueJobRequest) -> Result<EnqueueJobResponse, RpcFault> {
-    submit(&call, request).await.map(|execution| made(&execution))
+    if let Err(fault) = call.permit() {
+        call.is_about(request::subject(std::iter::once(&request)));
+        return Err(fault);
+    }
+    match submit(&call, request).await {
+        Ok(execution) => Ok(made(&execution)),
+        Err((fault, subject)) => {
+            call.is_about(subject);
+            Err(fault)
+        }
+    }
 }
 
 pub(super) async fn enqueue_many(call: Call, request: EnqueueJobsRequest) -> Result<EnqueueJobsResponse, RpcFault> {
+    if let Err(fault) = call.permit() {
+        call.is_about(request::subject(request.jobs.iter()));
+        return Err(fault);
+    }
     if request.jobs.len() > MOST_AT_ONCE {
         return Err(RpcFault::invalid("jobs", format!("at most {MOST_AT_ONCE}")));
     }
@@ -30,7 +44,10 @@ pub(super) async fn enqueue_many(call: Call, request: EnqueueJobsRequest) -> Res
     let one = |request| async {
         match submit(&call, request).await {
             Ok(execution) => EnqueuedJob { job: made(&execution).into(), ..EnqueuedJob::default() },
-            Err(fault) => EnqueuedJob { error: item_error(fault, &call, &refusals).await.into(), ..EnqueuedJob::default() },
+            Err((fault, subject)) => {
+                let error = item_error(fault, &call, &refusals, &subject).await;
+                EnqueuedJob { error: error.into(), ..EnqueuedJob::default() }
+            }
         }
     };
     let results = stream::iter(request.jobs).map(one).buffered(UNDER_WAY).collect().await;
@@ -38,21 +55,26 @@ pub(super) async fn enqueue_many(call: Call, request: EnqueueJobsRequest) -> Res
 }
 
 /// What the call alone would have failed with.
-pub(super) async fn item_error(fault: RpcFault, call: &Call, refusals: &ItemRefusals) -> ItemError {
-    let status = call.item_ended(refusals, fault).await;
+pub(super) async fn item_error(fault: RpcFault, call: &Call, refusals: &ItemRefusals, subject: &Subject) -> ItemError {
+    let status = call.item_ended(refusals, fault, subject).await;
     let code = i32::try_from(status.code.grpc_code()).unwrap_or(i32::MAX);
     ItemError { code, message: status.message.unwrap_or_default(), ..ItemError::default() }
 }
 
-async fn submit(call: &Call, request: EnqueueJobRequest) -> Result<Execution, RpcFault> {
-    let request = request::run_request(request)?;
+/// A refusal comes with what it is of.
+async fn submit(call: &Call, request: EnqueueJobRequest) -> Result<Execution, (RpcFault, Subject)> {
+    let request = request::run_request(request).map_err(|fault| (fault, Subject::default()))?;
+    checked(call, &request).await.map_err(|fault| (fault, request::subject_of_run(&request)))
+}
+
+async fn checked(call: &Call, request: &RunRequest) -> Result<Execution, RpcFault> {
     let queue = request.queue.as_deref().unwrap_or(DEFAULT_QUEUE);
     let queue = Name::new(queue).map_err(|error| RpcFault::invalid("queue", error.to_string()))?;
     if let Err(unknown) = known(call, &queue).await {
         // A repeat is answered as the first one was, whoever has left in between.
-        return call.engine().ran_before(&call.caller, &request).await?.ok_or(unknown);
+        return call.engine().ran_before(&call.caller, request).await?.ok_or(unknown);
     }
-    call.engine().run(&call.caller, &request).await.map_err(|error| match error {
+    call.engine().run(&call.caller, request).await.map_err(|error| match error {
         EngineError::Invalid { field, message } => Fault::invalid(&request::field(&field), message).into(),
         error => error.into(),
     })

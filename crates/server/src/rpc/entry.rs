@@ -3,18 +3,18 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
 
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use runvoy_engine::{Caller, Credential};
+use runvoy_engine::{Caller, Credential, Subject};
 use runvoy_model::role::Action;
 use runvoy_rpc::connectrpc::{ConnectError, ConnectRpcService, DeadlinePolicy, Router};
 use tower::Service as _;
 
+use super::answered::Answered;
 use super::call::Admitted;
 use super::error::RpcFault;
 use super::refusal;
@@ -102,14 +102,10 @@ impl Inner {
     ) -> (Response<Body>, StatusCode) {
         let (headers, version, mut body) = (parts.headers.clone(), parts.version, Some(body));
         match self.admit(rule, parts, &mut body, reached, line).await {
-            Ok((request, ended)) => {
-                let response = match self.service.clone().call(request).await {
-                    Ok(response) => response.map(Body::new),
-                    Err(never) => match never {},
-                };
-                let status = StatusCode::from_u16(ended.load(Ordering::Relaxed)).unwrap_or(response.status());
-                (response, status)
-            }
+            Ok((request, answered)) => match self.service.clone().call(request).await {
+                Ok(response) => answered.answer(response.map(Body::new)),
+                Err(never) => match never {},
+            },
             Err(refused) => {
                 let status = refused.http_status();
                 let mut response = refused.into_http_response(&headers).map(Body::new);
@@ -128,7 +124,7 @@ impl Inner {
         body: &mut Option<Body>,
         reached: &Reached,
         line: &mut RequestLine<'_>,
-    ) -> Result<(Request<Body>, Arc<AtomicU16>), ConnectError> {
+    ) -> Result<(Request<Body>, Arc<Answered>), ConnectError> {
         let Some(rule) = rule else {
             return Err(ConnectError::unimplemented(shortened(&format!("there is no method {}", parts.uri.path()))));
         };
@@ -140,7 +136,9 @@ impl Inner {
         if rule.action == Action::Run && rule.is_change && self.state.refuses_work() {
             return Err(refused(RpcFault::Stopping));
         }
-        self.permit(rule, &caller).await.map_err(refused)?;
+        if !rule.checked_by_handler {
+            self.permit(rule, &caller).await.map_err(refused)?;
+        }
         let load = self.state.load(&parts, reached, Some(&caller)).map_err(|full| refused(Fault::from(full).into()))?;
         let load = Arc::new(load);
         let upload = rule.is_upload.then(|| Upload::new(Arc::clone(&load)));
@@ -150,12 +148,12 @@ impl Inner {
             None => {
                 let body = body.as_mut().expect("it is not taken");
                 let (sent, most) = (read(body, super::most_bytes(rule.path), &load).await.map_err(refused)?, super::most_bytes(rule.path));
-                Body::from(unpack::unpacked(&mut parts.headers, sent, most, &load).map_err(refused)?)
+                Body::from(unpack::unpacked(&mut parts.headers, sent, most, &load).await.map_err(refused)?)
             }
         };
-        let ended = Arc::new(AtomicU16::new(0));
-        parts.extensions.insert(Admitted { caller, rule: *rule, load, upload, ended: Arc::clone(&ended) });
-        Ok((Request::from_parts(parts, sent), ended))
+        let answered = Arc::new(Answered::default());
+        parts.extensions.insert(Admitted { caller, rule: *rule, load, upload, answered: Arc::clone(&answered) });
+        Ok((Request::from_parts(parts, sent), answered))
     }
 
     /// Tells who calls. Whoever fails too often at that is told only to wait.
@@ -178,7 +176,7 @@ impl Inner {
     async fn permit(&self, rule: &RpcRule, caller: &Caller) -> Result<(), RpcFault> {
         match caller.may(rule.action) {
             Ok(_) => Ok(()),
-            Err(error) => Err(refusal::noted(&self.state, caller, rule, error.into()).await),
+            Err(error) => Err(refusal::noted(&self.state, caller, rule, error.into(), &Subject::default()).await),
         }
     }
 

@@ -189,6 +189,7 @@ fn engine_status(error: &EngineError, request_id: &str) -> ConnectError {
         EngineError::Unconfirmed { .. } => ConnectError::new(ErrorCode::FailedPrecondition, error.to_string()),
         EngineError::RefusedTooOften(wait) => later(plain(ErrorCode::ResourceExhausted), *wait),
         EngineError::Overloaded => plain(ErrorCode::ResourceExhausted),
+        EngineError::LimitReached { .. } => later(plain(ErrorCode::ResourceExhausted), Duration::ZERO),
         EngineError::NoSpace => {
             tracing::error!(request_id, "no space left");
             plain(ErrorCode::Unavailable)

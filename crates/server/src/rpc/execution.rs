@@ -1,5 +1,6 @@
 //! One job: a look at it, and its end.
 
+use runvoy_engine::Subject;
 use runvoy_model::id::ExecutionId;
 use runvoy_rpc::job::v1::{CancelJobRequest, CancelJobResponse, GetJobRequest, GetJobResponse};
 
@@ -14,6 +15,8 @@ pub(super) async fn get(call: Call, request: GetJobRequest) -> Result<GetJobResp
 }
 
 pub(super) async fn cancel(call: Call, request: CancelJobRequest) -> Result<CancelJobResponse, RpcFault> {
+    call.is_about(Subject { target: Some(shortened(&request.job_id)).filter(|id| !id.is_empty()), ..Subject::default() });
+    call.permit()?;
     let execution = call.engine().kill(&call.caller, &id(&request.job_id)?, request.force).await?;
     Ok(CancelJobResponse { job: job::job(call.engine(), &execution).await?.into(), ..CancelJobResponse::default() })
 }

@@ -78,6 +78,9 @@ pub(super) async fn materials(call: Call, request: FetchMaterialsRequest) -> Res
         Err(LeaseError::Refused(why)) => Ok(FetchMaterialsResponse { refused: Some(why), ..FetchMaterialsResponse::default() }),
         answered => {
             let materials = call.under(&task, answered).await?;
+            if let Some(reserved) = materials.reserved {
+                call.answer_holds(reserved);
+            }
             Ok(FetchMaterialsResponse {
                 secrets: materials.secrets.into_iter().map(material).collect(),
                 git_token: materials.git_token.map(material).into(),

@@ -1,6 +1,7 @@
 //! The RPC edge: `job.v1` and `principal.v1` over Connect, gRPC and gRPC-Web, one file per resource. This file is the list of what there is; what every call
 //! goes through is in [`entry`], who may call what in [`rule`].
 
+mod answered;
 mod call;
 mod complete;
 mod credential;

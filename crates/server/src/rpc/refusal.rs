@@ -11,9 +11,9 @@ use crate::app::State;
 use crate::fault::shortened;
 
 /// Keeps a refusal, if it is one; where it cannot be kept, that is the answer.
-pub(super) async fn noted(state: &State, caller: &Caller, rule: &RpcRule, fault: RpcFault) -> RpcFault {
+pub(super) async fn noted(state: &State, caller: &Caller, rule: &RpcRule, fault: RpcFault, subject: &Subject) -> RpcFault {
     let Some(refused) = fault.to_be_noted().filter(|_| rule.is_change) else { return fault };
-    match keep(state, caller, rule, refused).await {
+    match keep(state, caller, rule, refused, subject).await {
         Ok(()) => fault,
         Err(error) => error.into(),
     }
@@ -25,14 +25,14 @@ pub(super) struct ItemRefusals(Mutex<Vec<Code>>);
 
 impl ItemRefusals {
     /// As [`noted`]; but an item tells what was wrong with it also where its caller was refused too often for one more event.
-    pub(super) async fn noted(&self, state: &State, caller: &Caller, rule: &RpcRule, fault: RpcFault) -> RpcFault {
+    pub(super) async fn noted(&self, state: &State, caller: &Caller, rule: &RpcRule, fault: RpcFault, subject: &Subject) -> RpcFault {
         let Some(refused) = fault.to_be_noted().filter(|_| rule.is_change) else { return fault };
         // Held while it is kept: who comes second must not answer before it is.
         let (mut kept, code) = (self.0.lock().await, refused.0);
         if kept.contains(&code) {
             return fault;
         }
-        match keep(state, caller, rule, refused).await {
+        match keep(state, caller, rule, refused, subject).await {
             Ok(()) | Err(EngineError::RefusedTooOften(_)) => {
                 kept.push(code);
                 fault
@@ -42,7 +42,7 @@ impl ItemRefusals {
     }
 }
 
-async fn keep(state: &State, caller: &Caller, rule: &RpcRule, (code, why): (Code, String)) -> Result<(), EngineError> {
+async fn keep(state: &State, caller: &Caller, rule: &RpcRule, (code, why): (Code, String), subject: &Subject) -> Result<(), EngineError> {
     let action = rule.audit_action();
-    state.engine.note_refused(caller, &action, (code.as_str(), &shortened(&why)), &Subject::default()).await
+    state.engine.note_refused(caller, &action, (code.as_str(), &shortened(&why)), subject).await
 }

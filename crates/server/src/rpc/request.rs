@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use runvoy_engine::RunRequest;
+use runvoy_engine::{RunRequest, Subject, command_line};
+use runvoy_model::name::Name;
 use runvoy_model::rpc::{RpcClone, RpcContainer, RpcMount, RpcParams};
 use runvoy_model::spec::{LOCAL_IMAGE, Labels, MOST_LABELS, is_label};
 use runvoy_rpc::job::v1::{EnqueueJobRequest, JobParams, ProcessType};
@@ -11,6 +12,8 @@ use runvoy_rpc::job::v1::{EnqueueJobRequest, JobParams, ProcessType};
 use super::error::RpcFault;
 use super::params::{BRANCH, CARRIED, COMMIT, OWNER, REPOSITORY, guessed};
 
+/// Of how many jobs of a refused call the trail shows the command.
+const MAX_SHOWN_JOBS: usize = 20;
 /// The directory that everything starts in.
 const HERE: &str = ".";
 
@@ -46,6 +49,25 @@ pub(super) fn run_request(request: EnqueueJobRequest) -> Result<RunRequest, RpcF
         rpc: Some(Box::new(rpc)).filter(|rpc| **rpc != RpcParams::default()),
         idempotency_key: given(request.request_id),
     })
+}
+
+/// What jobs ask for, as the trail says it where they are refused.
+pub(super) fn subject<'j>(jobs: impl Iterator<Item = &'j EnqueueJobRequest>) -> Subject {
+    let runs = jobs.take(MAX_SHOWN_JOBS).filter_map(|job| run_request(job.clone()).ok());
+    let mut all = Subject::default();
+    for one in runs.map(|run| subject_of_run(&run)) {
+        let lines: Vec<String> = all.command.into_iter().chain(one.command).collect();
+        all.command = Some(lines.join("\n"));
+        all.secrets.extend(one.secrets);
+    }
+    all
+}
+
+/// What a request to run asks for.
+pub(super) fn subject_of_run(run: &RunRequest) -> Subject {
+    let command = Some(command_line(&run.command, run.args.as_deref()));
+    let secrets = run.secrets.iter().filter_map(|name| Name::new(name.as_str()).ok()).collect();
+    Subject { command, secrets, target: None }
 }
 
 /// Refuses what means nothing to anybody.

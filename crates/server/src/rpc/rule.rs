@@ -17,6 +17,8 @@ pub struct RpcRule {
     pub is_change: bool,
     /// The client sends more than one message, for as long as it likes.
     pub is_upload: bool,
+    /// Its handler applies the rule, before anything else: the trail says what was asked for, which is known only once the request is read.
+    pub checked_by_handler: bool,
 }
 
 impl RpcRule {
@@ -31,20 +33,24 @@ impl RpcRule {
 }
 
 const fn rule(spec: runvoy_rpc::connectrpc::Spec, action: Action) -> RpcRule {
-    RpcRule { path: spec.procedure, action, is_change: true, is_upload: false }
+    RpcRule { path: spec.procedure, action, is_change: true, is_upload: false, checked_by_handler: false }
 }
 
 const fn look(spec: runvoy_rpc::connectrpc::Spec, action: Action) -> RpcRule {
     RpcRule { is_change: false, ..rule(spec, action) }
 }
 
+const fn told(spec: runvoy_rpc::connectrpc::Spec, action: Action) -> RpcRule {
+    RpcRule { checked_by_handler: true, ..rule(spec, action) }
+}
+
 /// Every RPC there is.
 pub(crate) const RULES: [RpcRule; 21] = [
-    rule(j::JOB_SERVICE_ENQUEUE_JOB_SPEC, Action::Run),
-    rule(j::JOB_SERVICE_ENQUEUE_JOBS_SPEC, Action::Run),
+    told(j::JOB_SERVICE_ENQUEUE_JOB_SPEC, Action::Run),
+    told(j::JOB_SERVICE_ENQUEUE_JOBS_SPEC, Action::Run),
     look(j::JOB_SERVICE_LIST_JOBS_SPEC, Action::Read),
     look(j::JOB_SERVICE_GET_JOB_SPEC, Action::Read),
-    rule(j::JOB_SERVICE_CANCEL_JOB_SPEC, Action::Kill),
+    told(j::JOB_SERVICE_CANCEL_JOB_SPEC, Action::Kill),
     rule(j::JOB_SERVICE_DEQUEUE_JOB_SPEC, Action::Lease),
     rule(j::JOB_SERVICE_BEGIN_JOB_SPEC, Action::Lease),
     rule(j::JOB_SERVICE_UPDATE_JOB_SPEC, Action::Lease),

@@ -1,7 +1,6 @@
 //! Weighs every message after it is unpacked and before it is opened: what it takes then is what its call holds, for as long as it is looked at.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use futures_util::{StreamExt as _, stream};
 use runvoy_rpc::connectrpc::interceptor::{StreamRequest, StreamResponse, UnaryRequest, UnaryResponse};
@@ -78,7 +77,7 @@ fn hold(admitted: &Admitted, message: &Payload) -> Result<(), ConnectError> {
         };
         held.map_err(|full| no_room(admitted, full))
     });
-    held.inspect_err(|status| admitted.ended.store(status.http_status().as_u16(), Ordering::Relaxed))
+    held.inspect_err(|status| admitted.answered.failed(status.http_status()))
 }
 
 /// What a message takes once it is opened. What protobuf may ask for is bounded where it is read.

@@ -4,7 +4,11 @@ use http::StatusCode;
 use runvoy_model::role::Role;
 use serde_json::{Value, json};
 
-use crate::app::{TestApp, email_of};
+use runvoy_rpc::connectrpc::ErrorCode;
+use runvoy_rpc::job::v1::{CancelJobRequest, EnqueueJobsRequest};
+
+use crate::app::{TestApp, email_of, key_of};
+use crate::rpc::{BOTH, job, jobs, refusal};
 
 const SECRET: &str = "canary-8d2f-value";
 
@@ -97,4 +101,53 @@ async fn security_17_what_was_run_and_ended_is_in_the_trail_masked() {
     }
     assert!(found[3].3.as_str().is_some_and(|command| command.starts_with("echo ")), "{:?}", found[3]);
     assert_eq!(found[4].3, "make a");
+}
+
+#[tokio::test]
+async fn security_17_a_refusal_by_a_part_of_an_id_names_the_whole_one() {
+    let app = TestApp::new().await;
+    let others = app.submit("make deploy").await;
+    for path in ["kill", "rerun"] {
+        let answer = app.post(&format!("/api/v1/executions/{}/{path}", &others[..20])).role(Role::Developer).json(&json!({})).send().await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{}", answer.text());
+    }
+    let missing = "denied: NOT_FOUND";
+    let expected = [
+        about("executions.kill", missing, others.as_str(), "make deploy"),
+        about("executions.rerun", missing, others.as_str(), "make deploy"),
+    ];
+    assert_eq!(found(&app, &format!("user={}", email_of(Role::Developer))).await, expected);
+}
+
+#[tokio::test]
+async fn security_17_calls_refused_over_rpc_say_what_was_wanted() {
+    for protocol in BOTH {
+        let app = TestApp::new().await;
+        let others = app.submit("make deploy").await;
+        let secret = json!({"name": "db", "key_name": "DB", "value": SECRET});
+        assert!(app.post("/api/v1/secrets").admin().json(&secret).send().await.status.is_success());
+        let served = app.listen().await;
+        let (viewer, developer) = (jobs(&served, protocol, &key_of(Role::Viewer)), jobs(&served, protocol, &key_of(Role::Developer)));
+        let mut with_secret = job(&format!("psql {SECRET}"));
+        with_secret.job_params.as_option_mut().expect("params").secrets = vec!["db".into()];
+        assert_eq!(refusal(viewer.enqueue_job(with_secret).await).0, ErrorCode::PermissionDenied);
+        let many = EnqueueJobsRequest { jobs: vec![job("make a"), job("make b")], ..EnqueueJobsRequest::default() };
+        assert_eq!(refusal(viewer.enqueue_jobs(many).await).0, ErrorCode::PermissionDenied);
+        let cancel = || CancelJobRequest { job_id: others.clone(), ..CancelJobRequest::default() };
+        assert_eq!(refusal(viewer.cancel_job(cancel()).await).0, ErrorCode::PermissionDenied);
+        assert_eq!(refusal(developer.cancel_job(cancel()).await).0, ErrorCode::NotFound);
+        let (forbidden, missing, deploy) = ("denied: FORBIDDEN", "denied: NOT_FOUND", "make deploy");
+        let by_viewer = found(&app, &format!("user={}", email_of(Role::Viewer))).await;
+        assert_eq!(
+            by_viewer[1..],
+            [
+                about("executions.run", forbidden, Value::Null, "make a\nmake b"),
+                about("executions.kill", forbidden, others.as_str(), deploy),
+            ]
+        );
+        let masked = by_viewer[0].3.as_str().expect("a command");
+        assert!(masked.starts_with("psql ") && !masked.contains(SECRET), "{masked}");
+        let by_developer = found(&app, &format!("user={}", email_of(Role::Developer))).await;
+        assert_eq!(by_developer, [about("executions.kill", missing, others.as_str(), deploy)]);
+    }
 }

@@ -314,8 +314,14 @@ async fn a_task_is_given_large_and_small_outputs_of_many_parents() {
         outputs.insert(name, if n % 50 == 9 { Value::Null } else { output });
     }
     dispatcher.look().await.expect("a memory store");
-    let materials = app.play().await.materials().await.expect("a lease that holds");
-    let input: Value = serde_json::from_slice(&materials.input.expect("an input")).expect("JSON");
+    let free = || app.engine.memory().free_bytes();
+    let before = free();
+    let mut materials = app.play().await.materials().await.expect("a lease that holds");
+    let document = materials.input.take().expect("an input");
+    assert!(free() + document.len() <= before, "security 29: its memory is reserved");
+    drop(materials);
+    assert_eq!(free(), before);
+    let input: Value = serde_json::from_slice(&document).expect("JSON");
     assert!(input == json!({"input": last["input"], "dependencyOutputs": outputs}), "another document");
 }
 

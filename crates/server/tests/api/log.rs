@@ -197,7 +197,7 @@ async fn a_search_counts_everything_and_shows_the_first() {
     let search = async |query: &str| app.get(&format!("/api/v1/executions/{id}/logs/search?{query}")).admin().send().await;
     assert_eq!(
         search("q=out").await.json(),
-        json!({"total": 2, "hits": [{"line": 2, "message": "out 1"}, {"line": 3, "message": "out 2"}], "next_line": null})
+        json!({"total": 2, "hits": [{"line": 2, "message": "out 1"}, {"line": 3, "message": "out 2"}], "next_line": null, "complete": true})
     );
     let first = search("q=out&limit=1").await.json();
     assert_eq!((&first["total"], &first["next_line"]), (&json!(2), &json!(3)));

@@ -206,6 +206,9 @@ async fn what_rules_forbid_the_caller_does_not_run_again() {
         stored.event.properties["action"] == "queues.redrive" && stored.event.properties["result"] != "ok"
     };
     assert_eq!(trail.iter().filter(denied).count(), 1, "that somebody tried is kept");
+    let trail = app.get("/api/v1/audit?action=queues.redrive").admin().send().await.json();
+    let tried = trail.as_array().expect("a list").iter().find(|event| event["result"] != "ok").expect("it is kept");
+    assert_eq!((&tried["target"], &tried["command"]), (&json!(forbidden), &json!("deploy prod")), "and of what");
     assert_eq!(redrive(&app, Role::Admin, json!({})).await["redriven"][0]["execution_id"], json!(forbidden), "whom the rule does not name");
 }
 

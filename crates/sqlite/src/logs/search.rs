@@ -5,10 +5,12 @@ use runvoy_ports::search::Seeker;
 
 use super::cursor::Cursor;
 
-/// Counts all matches and returns the first ones.
+/// Counts all matches and returns the first ones, until it is stopped.
 pub(crate) fn search(mut cursor: Cursor, mut seeker: Seeker) -> Result<Found, LogError> {
     while let Some(chunk) = cursor.next()? {
-        seeker.look(&chunk)?;
+        if seeker.look(&chunk)?.is_break() {
+            break;
+        }
     }
     Ok(seeker.found())
 }

@@ -35,16 +35,14 @@ use super::usage::Usage;
 const SMALL_APPEND: usize = 32 << 10;
 const READ_WINDOW: usize = 128 << 10;
 const SEARCH_WINDOW: usize = 1 << 20;
-/// So many at once, and the others wait: the blocking pool has to have threads left for flushes.
+/// So many at once, and the others wait: the blocking pool has to have threads left for flushes. Searches are few: the engine shares them out.
 const MAX_READS: usize = 16;
-const MAX_SEARCHES: usize = 4;
 
 /// Logs in files below one directory.
 pub struct FileLogStore {
     core: Arc<Core>,
     keeper: Mutex<Option<JoinHandle<()>>>,
     reads: Arc<Semaphore>,
-    searches: Arc<Semaphore>,
     /// Locked until this store is closed or gone.
     lock: File,
 }
@@ -70,8 +68,8 @@ impl FileLogStore {
             .name("log-keeper".into())
             .spawn(move || keep(&theirs, &chores))
             .map_err(Trouble::io("start the keeper of", dir))?;
-        let (reads, searches) = (Arc::new(Semaphore::new(MAX_READS)), Arc::new(Semaphore::new(MAX_SEARCHES)));
-        Ok(Self { core, keeper: Mutex::new(Some(keeper)), reads, searches, lock })
+        let reads = Arc::new(Semaphore::new(MAX_READS));
+        Ok(Self { core, keeper: Mutex::new(Some(keeper)), reads, lock })
     }
 
     /// Flushes everything and stops the keeper. Nothing is accepted afterwards; reads go on. Blocks.
@@ -172,22 +170,25 @@ impl FileLogStore {
         seek: Seek,
         work: impl FnOnce(Cursor, Extent) -> Result<T, LogError> + Send + 'static,
     ) -> Result<T, LogError> {
-        self.walking(&self.reads, id, (seek, READ_WINDOW), work).await
+        let permit = Arc::clone(&self.reads).acquire_owned().await.expect("never closed");
+        self.walking(id, (seek, READ_WINDOW), move |cursor, extent| {
+            // Given back when the walk ends, also if nobody waits for it any more.
+            let _permit = permit;
+            work(cursor, extent)
+        })
+        .await
     }
 
-    /// Walks through a log, with one of `permits`. It is given back when the walk ends, also if nobody waits for it any more.
+    /// Walks through a log on the blocking pool.
     async fn walking<T: Send + 'static>(
         &self,
-        permits: &Arc<Semaphore>,
         id: ExecutionId,
         (seek, window): (Seek, usize),
         work: impl FnOnce(Cursor, Extent) -> Result<T, LogError> + Send + 'static,
     ) -> Result<T, LogError> {
-        let permit = Arc::clone(permits).acquire_owned().await.expect("never closed");
         let cell = self.core.checkout(id);
         let result = self
             .blocking(move |core| {
-                let _permit = permit;
                 let (plan, extent) = core.with(&cell, |state| Ok((core.plan(state, seek)?, state.extent())))?;
                 work(Cursor::new(plan, window), extent)
             })
@@ -289,7 +290,7 @@ impl LogStore for FileLogStore {
     async fn search(&self, id: ExecutionId, what: Search) -> Result<Found, LogError> {
         let seeker = Seeker::new(&what)?;
         let place = (Seek::Line(what.from_line.max(1)), SEARCH_WINDOW);
-        self.walking(&self.searches, id, place, move |cursor, _| search(cursor, seeker)).await
+        self.walking(id, place, move |cursor, _| search(cursor, seeker)).await
     }
 
     async fn prune(&self, before: UnixMs) -> Result<Pruned, LogError> {

@@ -6,6 +6,7 @@ use proptest::test_runner::TestCaseError;
 use runvoy_model::log::Stream;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::log::{LogStore, Search};
+use runvoy_ports::search::Stop;
 use runvoy_sqlite::logs::FileLogStore;
 
 use crate::kit::{Dice, Line, append, count, id, in_order, open, read_all, run};
@@ -146,7 +147,8 @@ async fn compare(store: &FileLogStore, log: u64, model: &Model) -> Result<(), Te
         prop_assert_eq!(place, place_of(lines, offset), "offset {}", offset);
     }
     for regex in [false, true] {
-        let search = Search { pattern: "a needle".into(), regex, from_line: 3, limit: 2, stream: Some(Stream::Stdout) };
+        let search =
+            Search { pattern: "a needle".into(), regex, from_line: 3, limit: 2, stream: Some(Stream::Stdout), stop: Stop::default() };
         let found = store.search(id, search).await.expect("searches");
         let hits: Vec<u64> = (1..)
             .zip(lines)

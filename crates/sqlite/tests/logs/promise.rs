@@ -3,6 +3,7 @@
 use runvoy_model::log::Stream;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::log::{Append, LogError, LogStore, Search};
+use runvoy_ports::search::Stop;
 use runvoy_sqlite::logs::{Config, FileLogStore};
 
 use crate::kit::{Line, append, block, count, id, in_order, lines, open, quick, read_all, run, small, whole, with_extension};
@@ -158,7 +159,14 @@ fn a_long_log_keeps_a_small_index_and_any_line_is_found() {
                 let place = store.raw_place(id(1), (line - 1) * 64 + 63).await.expect("raw_place").expect("inside");
                 assert_eq!((place.line, place.line_start), (line, (line - 1) * 64), "{stage}");
             }
-            let search = Search { pattern: format!("{:020}$", total - 3), regex: true, from_line: total / 2, limit: 5, stream: None };
+            let search = Search {
+                pattern: format!("{:020}$", total - 3),
+                regex: true,
+                from_line: total / 2,
+                limit: 5,
+                stream: None,
+                stop: Stop::default(),
+            };
             let found = store.search(id(1), search).await.expect("searches");
             assert_eq!((found.total, found.hits[0].0, found.next_line), (1, total - 3, None), "{stage}");
             if stage == "open" {
@@ -178,7 +186,7 @@ fn large_hits_come_in_several_answers() {
         store.append(id(1), append(1, Some(1), &large)).await.expect("appends");
         let (mut from_line, mut lines, mut left) = (Some(1), Vec::new(), 40);
         while let Some(line) = from_line {
-            let search = Search { pattern: "x".into(), regex: false, from_line: line, limit: 1000, stream: None };
+            let search = Search { pattern: "x".into(), regex: false, from_line: line, limit: 1000, stream: None, stop: Stop::default() };
             let found = store.search(id(1), search).await.expect("searches");
             assert_eq!(found.total, left, "all are counted");
             assert!((1..=16).contains(&found.hits.len()), "{} hits at once", found.hits.len());
@@ -196,8 +204,9 @@ fn hostile_patterns_are_refused_or_harmless() {
         let dir = tempfile::tempdir().expect("dir");
         let store = open(dir.path());
         store.append(id(1), append(1, Some(1), &[Line::new(0, vec![b'a'; 60_000]), Line::new(0, "b [x")])).await.expect("appends");
-        let search =
-            |pattern: &str, regex| store.search(id(1), Search { pattern: pattern.into(), regex, from_line: 0, limit: 10, stream: None });
+        let search = |pattern: &str, regex| {
+            store.search(id(1), Search { pattern: pattern.into(), regex, from_line: 0, limit: 10, stream: None, stop: Stop::default() })
+        };
         for bad in ["(", "a{1000}{1000}{1000}", "[x", "(?-u:\\xff", &"x".repeat(10_000), &"(".repeat(3000), "\\p{Nonsense}"] {
             assert!(matches!(search(bad, true).await, Err(LogError::Pattern(_))), "{}", &bad[..bad.len().min(20)]);
         }

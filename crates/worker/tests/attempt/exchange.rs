@@ -38,6 +38,13 @@ async fn a_large_output_goes_by_reference() {
 }
 
 #[tokio::test]
+async fn security_29_a_large_output_has_reserved_its_memory() {
+    let played = Stage::new(LARGE_OUTPUT).task(INPUT).play().await;
+    // Its file and its masked text, or that text and what is sent.
+    assert!(played.reserved_bytes >= 2 * 300_002, "{} bytes", played.reserved_bytes);
+}
+
+#[tokio::test]
 async fn the_lease_is_kept_while_a_large_output_is_stored() {
     let mut stage = Stage::new(LARGE_OUTPUT).task(INPUT);
     stage.extends_before_put = 3;

@@ -20,6 +20,7 @@ use runvoy_model::status::Status;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::clock::Clock;
 use runvoy_ports::lease::{LeaseError, Leases, Material, Materials};
+use runvoy_ports::memory::{DEFAULT_BUDGET_BYTES, MemoryBudget};
 use runvoy_ports::runner::Limits;
 use runvoy_worker::{Config, Git, OwnKey, Worker};
 use serde_json::Value;
@@ -37,6 +38,8 @@ pub struct Played {
     pub activities: Vec<Value>,
     /// What was too large to be carried.
     pub blobs: Vec<Vec<u8>>,
+    /// How much memory was reserved while the last of it was stored.
+    pub reserved_bytes: usize,
     /// Every record with its stream, a line each.
     pub log: String,
     /// How many commands were started.
@@ -199,7 +202,7 @@ impl Stage {
         let lost_after = self.lost_after.filter(|_| execution.spec.lock.is_none() && execution.spec.retries == 0);
         let lease = execution.lease.as_mut().expect("it is leased");
         lease.lost_after_ms = lost_after.map(|time| u64::try_from(time.as_millis()).expect("a short time"));
-        let clock = Still::default();
+        let (clock, memory) = (Still::default(), MemoryBudget::default());
         let leases = Arc::new(Desk {
             execution: execution.clone(),
             sleeps_s: self.sleeps_s,
@@ -221,6 +224,8 @@ impl Stage {
             log: Mutex::default(),
             activities: Mutex::default(),
             blobs: Mutex::default(),
+            memory: memory.clone(),
+            reserved_bytes: AtomicUsize::new(0),
             done: Mutex::new(Some(done)),
         });
         let config = Config {
@@ -235,7 +240,7 @@ impl Stage {
             limits: Limits::default(),
             git: self.git,
             own_key: self.own_key.map(OwnKey::new),
-            memory: runvoy_ports::memory::MemoryBudget::default(),
+            memory,
         };
         let worker = Worker::new(Arc::clone(&leases) as Arc<dyn Leases>, Arc::clone(&runner) as _, Arc::new(clock), config);
         worker.slots().reserve().expect("a free slot").start(execution);
@@ -260,7 +265,9 @@ impl Stage {
         let log = leases.log.lock().await.clone();
         let (activities, blobs) = (leases.activities.lock().await.clone(), leases.blobs.lock().await.clone());
         let (starts, terminals) = (runner.starts.load(Ordering::SeqCst), runner.terminals.load(Ordering::SeqCst));
-        ended.map(|ended| Played { outcome: ended.outcome.clone(), ended, activities, blobs, log, starts, terminals })
+        assert_eq!(leases.memory.free_bytes(), DEFAULT_BUDGET_BYTES, "all memory was given back");
+        let reserved_bytes = leases.reserved_bytes.load(Ordering::SeqCst);
+        ended.map(|ended| Played { outcome: ended.outcome.clone(), ended, activities, blobs, reserved_bytes, log, starts, terminals })
     }
 }
 
@@ -315,6 +322,8 @@ struct Desk {
     log: Mutex<String>,
     activities: Mutex<Vec<Value>>,
     blobs: Mutex<Vec<Vec<u8>>>,
+    memory: MemoryBudget,
+    reserved_bytes: AtomicUsize,
     done: Mutex<Option<oneshot::Sender<EndAttempt>>>,
 }
 
@@ -346,6 +355,7 @@ impl Leases for Desk {
         let until = *self.put_after.get_or_init(|| *self.extends.borrow() + self.extends_before_put);
         self.extends.subscribe().wait_for(|extends| *extends >= until).await.expect("it is not dropped");
         let length = bytes.len() as u64;
+        self.reserved_bytes.store(DEFAULT_BUDGET_BYTES - self.memory.free_bytes(), Ordering::SeqCst);
         self.blobs.lock().await.push(bytes);
         Ok(Payload::Blob { key: "k".to_owned(), bytes: length })
     }

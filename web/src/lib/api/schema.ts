@@ -317,7 +317,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lines that match, counted to the log's end */
+        /** Lines that match, counted to the log's end. A search that takes longer than 20 s answers with what it has found, and `complete` is false */
         get: operations["searchLogs"];
         put?: never;
         post?: never;
@@ -2858,6 +2858,8 @@ export interface components {
         };
         /** @description Answer to `GET /executions/{id}/logs/search`. */
         SearchResponse: {
+            /** @description False where the search reached its time limit before the log's end: there may be more hits from `next_line` on. */
+            complete?: boolean;
             /** @description The first of them. */
             hits: components["schemas"]["Hit"][];
             /**
@@ -2867,7 +2869,7 @@ export interface components {
             next_line?: number | null;
             /**
              * Format: int64
-             * @description How many lines match from `from_line` on.
+             * @description How many lines match from `from_line` on: to the log's end, or as far as an incomplete search came.
              */
             total: number;
         };

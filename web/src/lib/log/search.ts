@@ -132,6 +132,8 @@ export class Search {
     await this.recount();
     const end = this.end();
     const page = await this.page(from, PAGE);
+    // What was not counted to the end gives no rank.
+    if (page.atLeast) this.hits = { ...this.hits, atLeast: true };
     return { from, to: page.nextLine ?? Math.max(end, from), lines: page.lines, before: Math.max(0, this.hits.total - page.total) };
   }
 

@@ -117,9 +117,15 @@ export function httpLogSource(options: HttpLogSource): LogSource {
     async search(query, signal) {
       if (!source.canSearch) return plainSearch(await ask('', { ...linesOf(query), search: query.text }, signal), query);
       const regex = query.regex ? 'true' : undefined;
-      const body = (await (await ask('/search', { ...linesOf(query), q: query.text, regex }, signal)).json()) as SearchResponse;
+      let body: SearchResponse;
+      let fromLine = query.fromLine;
+      // A search that reached its time limit without a hit goes on.
+      do {
+        body = (await (await ask('/search', { ...linesOf({ ...query, fromLine }), q: query.text, regex }, signal)).json()) as SearchResponse;
+        fromLine = body.next_line ?? fromLine;
+      } while (body.complete === false && body.hits.length === 0);
       const [lines, texts] = [body.hits.map((hit) => hit.line), body.hits.map((hit) => hit.message)];
-      return { total: body.total, atLeast: false, lines, texts, nextLine: body.next_line ?? undefined };
+      return { total: body.total, atLeast: body.complete === false, lines, texts, nextLine: body.next_line ?? undefined };
     },
     download: (format, signal) => ask('', { format }, signal),
   };

@@ -15,7 +15,7 @@ use runvoy_model::record::{Kind, Record};
 use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
-use runvoy_ports::queue::{DeadQuery, QueueCounts};
+use runvoy_ports::queue::{Backlog, DeadQuery, QueueCounts};
 use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore};
 use runvoy_ports::store::{
     Counts, EventPage, EventQuery, ExecutionStore, Leaf, ListQuery, LockLine, OpenLease, Retention, Sight, StoreError, StoredEvent,
@@ -155,6 +155,11 @@ impl ExecutionStore for Faulty {
     async fn queues(&self) -> Result<Vec<QueueCounts>, StoreError> {
         self.check()?;
         self.inner.queues().await
+    }
+
+    async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
+        self.check()?;
+        self.inner.backlogs().await
     }
 
     async fn dead(&self, query: DeadQuery) -> Result<Vec<Execution>, StoreError> {

@@ -1,9 +1,16 @@
 //! Leases as our own worker uses them: taken, begun, fed with output, ended.
 
+use std::sync::Arc;
+
+use axum::body::Body;
+use http::{Request, StatusCode};
+use http_body_util::BodyExt as _;
+use runvoy_engine::Dispatcher;
 use runvoy_model::command::{EndAttempt, Fence, Outcome};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::WorkerId;
 use runvoy_model::log::{BlockBuilder, Record, Stream};
+use runvoy_model::role::Role;
 use runvoy_model::spec::Spec;
 use runvoy_model::status::Status;
 use runvoy_model::time::UnixMs;
@@ -15,7 +22,7 @@ use runvoy_rpc::job::v1::{
 use serde_json::json;
 
 use super::{Jobs, admin, enqueue, job, lease, look, over_both, refusal};
-use crate::app::{NOW, TestApp};
+use crate::app::{NOW, TestApp, key_of};
 
 pub fn info() -> WorkerInfo {
     WorkerInfo {
@@ -140,6 +147,32 @@ async fn output_is_kept_once_and_a_gap_is_told() {
         assert_eq!(refusal(client.append_output(output(&leased, 6, &["too late"])).await).0, ErrorCode::FailedPrecondition);
     })
     .await;
+}
+
+#[tokio::test]
+async fn security_29_materials_hold_their_memory_until_they_are_sent() {
+    let app = TestApp::new().await;
+    let wide = json!({"tasks": [{"taskId": "a", "command": "true", "input": {"wide": "x".repeat(300_000)}}]});
+    let submitted = app.post("/api/v1/jobs").admin().json(&wide).send().await;
+    assert!(submitted.status.is_success(), "{}", submitted.text());
+    Dispatcher::new(Arc::clone(&app.engine)).look().await.expect("a memory store");
+    let served = app.listen().await;
+    let client = admin(&served, Protocol::Connect);
+    let leased = lease(&client, two_step()).await;
+    client.begin_job(begin(&leased)).await.expect("it is held");
+    let request = Request::post("/job.v1.JobService/FetchMaterials")
+        .header("authorization", format!("Bearer {}", key_of(Role::Admin)))
+        .header("content-type", "application/json")
+        .body(Body::from(json!({"taskToken": leased.task_token}).to_string()))
+        .expect("a request");
+    let before = app.engine.memory().free_bytes();
+    let response = app.app.answer(request).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    assert!(app.engine.memory().free_bytes() + 300_000 <= before, "nothing is sent yet");
+    let sent = response.into_body().collect().await.expect("a whole body").to_bytes();
+    assert!(sent.len() > 300_000);
+    drop(sent);
+    assert_eq!(app.engine.memory().free_bytes(), before);
 }
 
 #[tokio::test]
