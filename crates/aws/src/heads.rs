@@ -1,4 +1,4 @@
-//! The heads of all chains, as executions, jobs and records keep them; and with them the trail of an installation.
+//! The heads of all chains, as executions, jobs and records keep them, and the records themselves; and with them the trail of an installation.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use runvoy_ports::trail::AuditTrail;
 use serde::Deserialize;
 
 use crate::event::BucketWitnesses;
-use crate::event::trail::{HeadCursor, HeadPage, Heads, Trail};
+use crate::event::trail::{HeadCursor, HeadPage, Heads, RecordPage, Trail};
 use crate::fault::Fault;
 use crate::item::{Item, Read};
 use crate::store::DynamoStore;
@@ -21,6 +21,8 @@ use crate::{execution, job, record};
 
 /// The tables that keep heads, in the order of a walk.
 const TABLES: [Table; 5] = [Table::Executions, Table::Jobs, Table::Records, Table::Images, Table::Secrets];
+/// The tables that keep records, in the order of a walk.
+const RECORDS: [Table; 5] = [Table::ApiKeys, Table::PendingApiKeys, Table::Records, Table::Images, Table::Secrets];
 
 impl DynamoStore {
     /// The trail of this store's events, and of the checkpoints that were exported.
@@ -44,14 +46,7 @@ impl Heads for DynamoStore {
                 head => heads.extend(head?.map(Ok)),
             }
         }
-        let next = match next {
-            Some(after) => Some(HeadCursor { table: cursor.table, after: Some(after) }),
-            None => {
-                let further = TABLES.iter().skip_while(|table| **table != cursor.table).nth(1);
-                further.map(|table| HeadCursor { table: *table, after: None })
-            }
-        };
-        Ok((heads, next))
+        Ok((heads, further(&TABLES, cursor.table, next)))
     }
 
     async fn head(&self, entity: &Entity) -> Result<Option<ChainHead>, Fault> {
@@ -71,6 +66,27 @@ impl Heads for DynamoStore {
         };
         let Some(found) = self.dynamo.get(table, key).await? else { return Ok(None) };
         Ok(head(table, &found)?.map(|(_, head)| head))
+    }
+
+    async fn records(&self, after: Option<HeadCursor>) -> Result<RecordPage, Fault> {
+        let cursor = after.unwrap_or(HeadCursor { table: RECORDS[0], after: None });
+        let (page, next) = self.dynamo.scan(cursor.table, cursor.after).await?;
+        let mut records = Vec::with_capacity(page.len());
+        for found in &page {
+            match record::of_item(found, &*self.blobs).await {
+                Err(Fault::Damaged(why)) => records.push(Err(unreadable(cursor.table, found, why))),
+                record => records.push(Ok(record?)),
+            }
+        }
+        Ok((records, further(&RECORDS, cursor.table, next)))
+    }
+}
+
+/// Where a walk over `tables` goes on: in the same table while it has more, then in the next.
+fn further(tables: &[Table], table: Table, next: Option<Item>) -> Option<HeadCursor> {
+    match next {
+        Some(after) => Some(HeadCursor { table, after: Some(after) }),
+        None => tables.iter().skip_while(|other| **other != table).nth(1).map(|table| HeadCursor { table: *table, after: None }),
     }
 }
 

@@ -170,6 +170,14 @@ fn key_hash(name: &str) -> String {
     hex::unhex::<32>(name).map_or_else(|| name.to_owned(), |hash| STANDARD.encode(hash))
 }
 
+/// The record that an item holds, whatever its kind.
+pub(crate) async fn of_item(found: &Item, blobs: &dyn BlobStore) -> Result<Record, Fault> {
+    let text = found.text("record_kind")?;
+    let kind = Kind::ALL.into_iter().find(|kind| kind.as_str() == text);
+    let kind = kind.ok_or_else(|| Fault::Damaged(format!("there are no records of kind {text:?}")))?;
+    Ok(decode(kind, found, blobs).await?.record)
+}
+
 async fn decode(kind: Kind, found: &Item, blobs: &dyn BlobStore) -> Result<SeenRecord, Fault> {
     let body = match found.text_if("body_blob") {
         None => found.contains_key("body").then(|| found.json("body")).transpose()?,

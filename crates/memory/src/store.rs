@@ -46,6 +46,11 @@ impl MemoryStore {
         self.state.lock().limits = limits;
         self
     }
+
+    /// Every record there is, also those that were removed.
+    pub fn all_records(&self) -> Vec<Record> {
+        self.state.lock().records.values().cloned().collect()
+    }
 }
 
 #[async_trait]

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::chain::canonical_json;
+use crate::digest;
 use crate::hex::hex;
 
 /// An event's text is no larger than this: what lies inline, and a little around it. The buses that events travel on take 256 KB.
@@ -65,7 +66,8 @@ pub fn level(properties: &mut Value, most: usize) {
     members.insert(CUT.into(), Value::Object(marks));
 }
 
-/// Leaves out the largest members until the rest has `most` bytes of canonical text.
+/// Leaves out the largest members until the rest has `most` bytes of canonical text. The digests of what the step wrote stay: without them nobody
+/// could prove its records.
 pub fn cut(properties: &mut Value, most: usize) {
     let Value::Object(members) = properties else {
         let whole = text(properties);
@@ -81,6 +83,7 @@ pub fn cut(properties: &mut Value, most: usize) {
     let mut sizes: Vec<(usize, String)> = members.iter().map(|(name, value)| (text(value).len(), name.clone())).collect();
     sizes.sort_unstable();
     let mut total: usize = sizes.iter().map(|(bytes, name)| bytes + name.len()).sum();
+    sizes.retain(|(_, name)| name != digest::BODY && name != digest::BODIES);
     while total > most
         && let Some((bytes, name)) = sizes.pop()
     {
@@ -120,6 +123,18 @@ mod tests {
         assert_eq!(properties[CUT]["b"], mark(&text(&whole["b"])));
         cut(&mut properties, 1_000);
         assert_eq!(properties, json!({"user": "ann@x", CUT: {"a": mark(&text(&whole["a"])), "b": mark(&text(&whole["b"]))}}));
+    }
+
+    #[test]
+    fn digests_stay_however_large_the_rest_is() {
+        let mut properties = json!({"text": "x".repeat(5_000), digest::BODY: "aa"});
+        for number in 0..100 {
+            digest::add(&mut properties, format!("key:{number}"), "b".repeat(64));
+        }
+        let whole = properties.clone();
+        cut(&mut properties, 1_000);
+        assert_eq!((&properties[digest::BODY], &properties[digest::BODIES]), (&whole[digest::BODY], &whole[digest::BODIES]));
+        assert_eq!(properties[CUT], json!({"text": mark(&text(&whole["text"]))}));
     }
 
     #[test]

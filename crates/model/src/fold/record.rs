@@ -19,8 +19,6 @@ const SHOWN_DIGITS: usize = 12;
 pub struct RecordCheck {
     /// The newest event that wrote a record, by [`digest::key`].
     written: BTreeMap<String, Written>,
-    /// A version wrote to this store that put no digests into events. Their chain proves that: nobody can make such an event without the audit key.
-    is_old: bool,
 }
 
 #[derive(Debug)]
@@ -34,8 +32,6 @@ struct Written {
 impl RecordCheck {
     /// The next event and its place in the log.
     pub fn event(&mut self, place: u64, event: &Event) {
-        let is_write = Kind::of(event.entity.kind).is_some_and(Kind::is_bound) && event.kind.is_chained();
-        self.is_old |= is_write && event.properties.get(digest::BODIES).is_none();
         for (key, digest) in digest::bodies(&event.properties) {
             let is_newer = self.written.get(key).is_none_or(|known| known.place < place);
             if is_newer {
@@ -43,11 +39,6 @@ impl RecordCheck {
                 self.written.insert(key.to_owned(), written);
             }
         }
-    }
-
-    /// The event of the first submit there ever was: where no event is about a record, it tells the age of the store.
-    pub fn first_submit(&mut self, event: &Event) {
-        self.is_old |= event.properties.get(digest::BODY).is_none();
     }
 
     /// The next record, also one that was removed.
@@ -58,7 +49,7 @@ impl RecordCheck {
         let key = digest::key(record);
         let Some(written) = self.written.remove(&key) else {
             let message = "no event wrote it: it was put there by another hand than the server's".to_owned();
-            return if self.is_old { Ok(()) } else { Err(Box::new(bad(&key, None, Problem::Altered, message))) };
+            return Err(Box::new(bad(&key, None, Problem::Altered, message)));
         };
         let has_own_events = record.entity().is_some();
         if written.digest == digest::of_record(record) && (has_own_events || record.chain == ChainHead::default()) {
@@ -66,6 +57,16 @@ impl RecordCheck {
         }
         let message = format!("its record is not what event {} wrote: it was altered", written.number);
         Err(Box::new(bad(&key, Some(&written), Problem::Altered, message)))
+    }
+
+    /// Says nothing of a record that did not hold still while it was looked at.
+    pub fn forget(&mut self, record: &Record) {
+        self.written.remove(&digest::key(record));
+    }
+
+    /// Says nothing of records of this kind that are gone: they go by themselves.
+    pub fn forget_gone(&mut self, kind: Kind) {
+        self.written.retain(|key, _| key.split_once(':').is_none_or(|(of, _)| of != kind.as_str()));
     }
 
     /// All records were seen: the first that an event wrote and that is gone.
@@ -97,5 +98,34 @@ fn bad(key: &str, written: Option<&Written>, problem: Problem, message: String) 
         event_id: written.map(|written| written.event),
         problem,
         message,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::event::{Entity, EntityType, EventType};
+    use crate::time::UnixMs;
+
+    #[test]
+    fn a_record_that_no_event_wrote_is_bad_whatever_other_events_lack() {
+        let mut check = RecordCheck::default();
+        check.event(
+            1,
+            &Event {
+                id: Id::from_bytes([1; 16]),
+                entity: Entity { kind: EntityType::User, id: "ana@x".into() },
+                number: 1,
+                kind: EventType::Audit,
+                at: UnixMs(1),
+                context: json!({}),
+                properties: json!({"action": "users.create"}),
+                mac: [0; 32],
+            },
+        );
+        let bad = check.record(&Record::new(Kind::User, "eve@x")).expect_err("no event wrote it");
+        assert_eq!((bad.entity.as_str(), bad.problem), ("USER:eve@x", Problem::Altered));
     }
 }

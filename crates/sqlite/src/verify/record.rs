@@ -2,7 +2,7 @@
 
 use runvoy_model::fold::RecordCheck;
 use runvoy_model::verify::{BadEvent, Problem};
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
 use crate::event::{columns, decode};
 use crate::fault::{Fault, Meaning};
@@ -11,8 +11,6 @@ use crate::registry;
 /// The events that write records: not those of executions, jobs, checkpoints and health checks.
 const EVENTS: &str =
     concat!("SELECT ", columns!(), " FROM events INDEXED BY events_entity WHERE entity_kind IN (1, 2, 3, 4, 5, 6, 10, 11)");
-/// `Task Pending` has the number 0.
-const FIRST_SUBMIT: &str = concat!("SELECT ", columns!(), " FROM events INDEXED BY events_kind WHERE kind = 0 ORDER BY seq LIMIT 1");
 
 /// Compares every record; gives how many there are, and what is wrong with some of them.
 pub(super) fn check(conn: &Connection) -> Result<(u64, Vec<BadEvent>), Fault> {
@@ -29,10 +27,6 @@ pub(super) fn check(conn: &Connection) -> Result<(u64, Vec<BadEvent>), Fault> {
         }
     }
     drop(rows);
-    let first = snapshot.prepare_cached(FIRST_SUBMIT)?.query_row([], |row| Ok(decode(row))).optional()?;
-    if let Some(Ok(first)) = first {
-        check.first_submit(&first.event);
-    }
     let (mut compared, mut found) = (0, Vec::new());
     registry::each(&snapshot, |record| {
         compared += 1;

@@ -16,18 +16,18 @@ use runvoy_ports::trail::{AuditTrail, Witnesses};
 
 use super::*;
 use crate::event::BucketWitnesses;
-use crate::event::trail::{HeadCursor, HeadPage, Heads, Trail};
+use crate::event::trail::{HeadCursor, HeadPage, Heads, RecordPage, Trail};
 use crate::fault::Fault;
 use crate::item::{Item, Read, item, s};
 
-/// Heads as they were before anybody changed anything.
-#[derive(Default)]
-struct Kept(Mutex<BTreeMap<Entity, ChainHead>>);
+/// Heads as they were before anybody changed anything, and the records of a store.
+struct Kept(Mutex<BTreeMap<Entity, ChainHead>>, MemoryStore);
 
 impl Kept {
-    fn of<'e>(events: impl Iterator<Item = &'e Event>) -> Arc<Self> {
+    fn of<'e>(events: impl Iterator<Item = &'e Event>, store: &MemoryStore) -> Arc<Self> {
         let chained = events.filter(|event| event.kind.is_chained());
-        Arc::new(Self(Mutex::new(chained.map(|event| (event.entity.clone(), ChainHead { count: event.number, mac: event.mac })).collect())))
+        let heads = chained.map(|event| (event.entity.clone(), ChainHead { count: event.number, mac: event.mac })).collect();
+        Arc::new(Self(Mutex::new(heads), store.clone()))
     }
 }
 
@@ -46,6 +46,10 @@ impl Heads for Kept {
 
     async fn head(&self, entity: &Entity) -> Result<Option<ChainHead>, Fault> {
         Ok(self.0.lock().get(entity).copied())
+    }
+
+    async fn records(&self, _: Option<HeadCursor>) -> Result<RecordPage, Fault> {
+        Ok((self.1.all_records().into_iter().map(Ok).collect(), None))
     }
 }
 
@@ -124,7 +128,7 @@ async fn a_whole_log_is_whole_and_what_is_changed_is_named() {
     let (events, witnesses) = with_checkpoints(events);
     assert!(witnesses.len() > 3, "{} events", events.len());
     copied(&stand, &events).await;
-    let heads = Kept::of(events.iter().map(|stored| &stored.event));
+    let heads = Kept::of(events.iter().map(|stored| &stored.event), &store);
     let bucket = BucketWitnesses::new(&stand.clients, &stand.config, KEY);
     bucket.tell(witnesses.clone()).await.expect("told");
     let trail = trail(&stand, Arc::clone(&heads), &store, true);
@@ -180,7 +184,7 @@ async fn exported_checkpoints_are_put_once_and_compared() {
     copied(&stand, &events).await;
     let bucket = BucketWitnesses::new(&stand.clients, &stand.config, KEY);
     assert_eq!(bucket.last().await.expect("none"), None);
-    let trail = trail(&stand, Kept::of(events.iter().map(|stored| &stored.event)), &store, true);
+    let trail = trail(&stand, Kept::of(events.iter().map(|stored| &stored.event), &store), &store, true);
     assert_eq!(trail.verify().await.expect("a verdict").first_bad.map(|bad| bad.number), Some(1), "none was told");
     for told in 1..witnesses.len() {
         bucket.tell(witnesses[..told].to_vec()).await.expect("told, most of it again");
@@ -211,7 +215,7 @@ async fn what_is_kept_is_compared_with_what_the_events_say() {
     let store = played(12, 120).await;
     let events = events_of(&store).await;
     copied(&stand, &events).await;
-    let heads = Kept::of(events.iter().map(|stored| &stored.event));
+    let heads = Kept::of(events.iter().map(|stored| &stored.event), &store);
     let found = trail(&stand, Arc::clone(&heads), &store, false).compare_state().await.expect("a comparison");
     let expected = store.compare_state().await.expect("a comparison");
     assert_eq!(found.first, None);

@@ -3,6 +3,7 @@
 
 mod chain;
 mod export;
+mod record;
 mod state;
 mod tree;
 
@@ -12,6 +13,7 @@ use async_trait::async_trait;
 use runvoy_model::chain::{AuditKey, ChainHead};
 use runvoy_model::event::Entity;
 use runvoy_model::fold::Comparison;
+use runvoy_model::record::Record;
 use runvoy_model::verify::{BadEvent, Problem, Verdict};
 use runvoy_ports::job::JobStore;
 use runvoy_ports::store::{ExecutionStore, StoreError};
@@ -23,7 +25,7 @@ use crate::fault::Fault;
 use crate::item::Item;
 use crate::table::Table;
 
-/// The heads of chains, as what they are about keeps them.
+/// The heads of chains, as what they are about keeps them; and records, whole.
 #[async_trait]
 pub(crate) trait Heads: Send + Sync {
     /// A page of heads, in any order, and where to go on; `None` begins, and `None` ends. Read consistently: whatever is there from the first page to
@@ -32,12 +34,18 @@ pub(crate) trait Heads: Send + Sync {
 
     /// The head of one chain as it is now; `None` where nothing keeps it.
     async fn head(&self, entity: &Entity) -> Result<Option<ChainHead>, Fault>;
+
+    /// A page of records, as [`Self::heads`] gives heads.
+    async fn records(&self, after: Option<HeadCursor>) -> Result<RecordPage, Fault>;
 }
 
 /// A page of heads, and of what keeps one that cannot be read.
 pub(crate) type HeadPage = (Vec<Result<(Entity, ChainHead), BadEvent>>, Option<HeadCursor>);
 
-/// Where a walk over all heads goes on.
+/// A page of records, and of those that cannot be read.
+pub(crate) type RecordPage = (Vec<Result<Record, BadEvent>>, Option<HeadCursor>);
+
+/// Where a walk over all heads or records goes on.
 #[derive(Debug, Clone)]
 pub(crate) struct HeadCursor {
     /// In this table.

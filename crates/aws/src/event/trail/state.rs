@@ -1,4 +1,4 @@
-//! Everything that is kept beside the events against the events themselves: executions, jobs with their tasks, locks. There is no snapshot over several
+//! Everything that is kept beside the events against the events themselves: executions, jobs with their tasks, locks, records. There is no snapshot over several
 //! items; but each has a version, so that what did not change while its events were read belongs together, and what did is read again.
 
 use runvoy_model::event::Entity;
@@ -10,13 +10,13 @@ use runvoy_model::lock::Lock;
 use runvoy_ports::job::JobQuery;
 use runvoy_ports::store::{EventQuery, ListQuery, LockLine, StoreError, StoredEvent};
 
-use super::Trail;
+use super::{Trail, record};
 use crate::dynamo::pause;
 
 /// A page of executions, jobs or tasks.
 const PAGE: usize = 200;
 /// So often something that changes all the time is looked at. What never holds still is not compared, and nothing wrong is said of it.
-const TRIES: u32 = 12;
+pub(super) const TRIES: u32 = 12;
 
 /// Compares all there is.
 pub(super) async fn compare(trail: &Trail) -> Result<Comparison, StoreError> {
@@ -28,6 +28,7 @@ pub(super) async fn compare(trail: &Trail) -> Result<Comparison, StoreError> {
             found.add(compared);
         }
     }
+    record::compare(trail, &mut found).await?;
     Ok(found)
 }
 
@@ -165,6 +166,6 @@ async fn nodes(trail: &Trail, job: JobId) -> Result<Vec<Node>, StoreError> {
     }
 }
 
-async fn events_of(trail: &Trail, entity: Entity) -> Result<Vec<StoredEvent>, StoreError> {
+pub(super) async fn events_of(trail: &Trail, entity: Entity) -> Result<Vec<StoredEvent>, StoreError> {
     Ok(trail.log.events(EventQuery { entity: Some(entity), limit: usize::MAX, ..EventQuery::default() }).await?)
 }
