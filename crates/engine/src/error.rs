@@ -94,7 +94,7 @@ pub enum EngineError {
     #[error("too many requests at once")]
     Overloaded,
     /// The disk is full.
-    #[error("no space left on the server")]
+    #[error("disk full: no space is left on the server")]
     NoSpace,
     /// The store cannot answer now.
     #[error("the store is not available")]

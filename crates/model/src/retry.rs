@@ -69,7 +69,7 @@ impl Category {
 pub fn classify(outcome: &Outcome) -> Category {
     match outcome {
         Outcome::TimedOut { .. } => Category::Timeout,
-        Outcome::OutOfMemory => Category::Programming,
+        Outcome::OutOfMemory | Outcome::OutOfDisk { .. } => Category::Programming,
         Outcome::StartFailed { .. } | Outcome::OutputFailed { .. } => Category::ServerError,
         Outcome::Refused { category, .. } | Outcome::GitFailed { category, .. } => *category,
         Outcome::WorkerStopped | Outcome::Lost { .. } => Category::Network,

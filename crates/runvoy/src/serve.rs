@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use runvoy_sqlite::DiskReserve;
 use tokio::time::{sleep, timeout};
 
 use crate::args::ServeArgs;
@@ -64,6 +65,7 @@ async fn serve(args: &ServeArgs, data: DataDir, settings: Settings, address: Opt
         () = stops.next() => None,
     };
     let Some(_lock) = taken else { return Ok(()) };
+    DiskReserve::make_room(&data.reserve());
     if let Some(concern) = bind::concern(&settings) {
         tracing::warn!("{concern}");
     }

@@ -118,6 +118,8 @@ async fn trouble_with_the_store_is_told_apart_and_says_nothing_of_the_inside() {
         ];
         for answer in answers {
             assert_eq!(answer.code(), (status, code.as_str().into()), "{trouble:?}");
+            let is_full = trouble == Trouble::Full;
+            assert_eq!((answer.text().contains("disk full"), answer.header("retry-after") == "60"), (is_full, is_full), "{trouble:?}");
             assert!(!answer.text().contains("fire") && !answer.text().contains("torn"), "{}", answer.text());
         }
     }
