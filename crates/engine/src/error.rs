@@ -118,7 +118,7 @@ pub enum EngineError {
         remedy: &'static str,
     },
     /// The disk is full.
-    #[error("no space left on the server")]
+    #[error("disk full: no space is left on the server")]
     NoSpace,
     /// The store cannot answer now.
     #[error("the store is not available")]

@@ -298,6 +298,11 @@ pub enum Outcome {
     },
     /// It went over its memory limit.
     OutOfMemory,
+    /// It wrote more than the disk, or its limit, has room for, and was ended.
+    OutOfDisk {
+        /// How much, and what it could have had.
+        message: String,
+    },
     /// It could not be started.
     StartFailed {
         /// Why.

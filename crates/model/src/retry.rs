@@ -69,7 +69,7 @@ impl Category {
 pub fn classify(outcome: &Outcome) -> Category {
     match outcome {
         Outcome::TimedOut { .. } => Category::Timeout,
-        Outcome::OutOfMemory => Category::Programming,
+        Outcome::OutOfMemory | Outcome::OutOfDisk { .. } => Category::Programming,
         // As if a shell had looked for the program.
         Outcome::StartFailed { exit_code: Some(_), .. } => Category::NotFound,
         Outcome::StartFailed { .. } | Outcome::OutputFailed { .. } => Category::ServerError,

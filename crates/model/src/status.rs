@@ -63,7 +63,7 @@ pub enum EndCode {
     Timeout,
     /// It went over its memory limit.
     Oom,
-    /// Somebody killed it.
+    /// Somebody killed it, or its worker did because it wrote too much to the disk.
     Killed,
     /// Its worker was lost.
     WorkerLost,

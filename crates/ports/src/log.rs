@@ -24,7 +24,7 @@ pub enum LogError {
         limit_bytes: u64,
     },
     /// The disk is full, or at its reserve.
-    #[error("no space left for logs")]
+    #[error("disk full: no space left for logs")]
     NoSpace,
     /// A search pattern that is not a regular expression.
     #[error("invalid search pattern: {0}")]

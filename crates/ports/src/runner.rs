@@ -137,6 +137,15 @@ pub struct Exit {
     pub max_rss_bytes: u64,
 }
 
+/// The disk under the work directories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskSpace {
+    /// What unprivileged writers can still have.
+    pub free_bytes: u64,
+    /// How large it is.
+    pub total_bytes: u64,
+}
+
 /// Why a command could not be started, in words for the person who submitted it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -225,6 +234,12 @@ pub trait Runner: Send + Sync {
     /// Ends whatever earlier starts of this worker left running, and removes their work directories. Returns how many commands were found.
     async fn sweep(&self) -> Result<usize, StartError>;
 
-    /// Removes the work directory of an attempt that has ended and been recorded.
+    /// The disk under the work directories; `None` where nobody can tell.
+    async fn disk_space(&self) -> Option<DiskSpace>;
+
+    /// What the files in the work directory of an attempt, and in its own `/tmp`, take on the disk. Walks through them.
+    async fn disk_usage(&self, execution: ExecutionId, attempt: u32) -> u64;
+
+    /// Removes the work directory of an attempt that has ended.
     async fn clean_up(&self, execution: ExecutionId, attempt: u32);
 }

@@ -29,7 +29,7 @@ pub enum StoreError {
     #[error(transparent)]
     Refused(Refusal),
     /// The disk is full, or at its reserve. Nothing was written.
-    #[error("no space left for the store")]
+    #[error("disk full: no space left for the store")]
     NoSpace,
     /// The store cannot answer now. The step may or may not have been written: repeat it with the same id.
     #[error("the store is not available")]

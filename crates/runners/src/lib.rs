@@ -6,6 +6,7 @@ mod command;
 mod config;
 mod leftover;
 mod uid;
+mod usage;
 mod user;
 
 #[cfg(target_os = "linux")]

@@ -13,13 +13,14 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use async_trait::async_trait;
 use runvoy_model::id::ExecutionId;
 use runvoy_ports::runner::{
-    Containment, Control, Exit, ExitStatus, Limits, Protection, Runner, Start, StartError, Started, Unread, WorkDir, WorkFile,
+    Containment, Control, DiskSpace, Exit, ExitStatus, Limits, Protection, Runner, Start, StartError, Started, Unread, WorkDir, WorkFile,
 };
 use tokio::sync::oneshot;
 
 use crate::command::{attempt_name, check, exit_code, is_attempt_name};
 use crate::config::{Config, User};
 use crate::leftover;
+use crate::usage;
 
 /// Runs commands as process groups of this machine.
 pub struct ProcessRunner {
@@ -156,9 +157,19 @@ impl Runner for ProcessRunner {
         Ok(0)
     }
 
+    async fn disk_space(&self) -> Option<DiskSpace> {
+        usage::space(&self.config.work_root)
+    }
+
+    async fn disk_usage(&self, execution: ExecutionId, attempt: u32) -> u64 {
+        usage::usage(vec![self.work_dir(execution, attempt)]).await
+    }
+
     async fn clean_up(&self, execution: ExecutionId, attempt: u32) {
         let directory = self.config.work_root.join(attempt_name(execution, attempt));
-        if let Err(error) = fs::remove_dir_all(&directory) {
+        if let Err(error) = fs::remove_dir_all(&directory)
+            && error.kind() != io::ErrorKind::NotFound
+        {
             tracing::warn!(%error, directory = %directory.display(), "a work directory could not be removed");
         }
     }

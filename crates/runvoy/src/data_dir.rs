@@ -17,7 +17,7 @@ const LOCK_TRY_EVERY: Duration = Duration::from_millis(10);
 const LONGEST_PATH: usize = size_of::<libc::sockaddr_un>() - offset_of!(libc::sockaddr_un, sun_path) - "/sock.new".len() - 1;
 
 /// What a server keeps in its directory. Anything else in it is somebody else's.
-pub const OWN_FILES: [&str; 27] = [
+pub const OWN_FILES: [&str; 28] = [
     "admin.key",
     "admin.new",
     "checkpoints.ndjson",
@@ -29,6 +29,7 @@ pub const OWN_FILES: [&str; 27] = [
     "blobs.new",
     "logs",
     "logs.new",
+    "reserve",
     "restoring",
     "runvoy.db",
     "runvoy.db-shm",
@@ -75,6 +76,11 @@ impl DataDir {
     /// What is too large for the store.
     pub fn blobs(&self) -> PathBuf {
         self.0.join("blobs")
+    }
+
+    /// Space that is set aside for a full disk.
+    pub fn reserve(&self) -> PathBuf {
+        self.0.join("reserve")
     }
 
     /// The logs.
@@ -200,9 +206,11 @@ impl DataDir {
             tries += 1;
             std::thread::sleep(LOCK_TRY_EVERY);
         }
-        file.set_len(0)?;
+        // Written over what is there: on a full disk there may be no room for another block.
+        let holder = format!("{}\n", std::process::id());
         file.seek(SeekFrom::Start(0))?;
-        writeln!(file, "{}", std::process::id())?;
+        file.write_all(holder.as_bytes())?;
+        file.set_len(holder.len() as u64)?;
         Ok(DirLock { file })
     }
 

@@ -43,8 +43,11 @@ impl Machine {
         let Some(free) = free_bytes(self.data.path()) else {
             return probe("disk", ProbeStatus::Warn, "the free space cannot be read");
         };
-        let detail = format!("{} free in {}", mib(free), self.data.path().display());
+        let mut detail = format!("{} free in {}", mib(free), self.data.path().display());
         let reserve = self.disk_reserve_bytes;
+        if free < reserve {
+            detail = format!("disk full: {detail}, and below {} no new work is taken: free some space", mib(reserve));
+        }
         let status = if free < reserve {
             ProbeStatus::Fail
         } else if free < reserve.saturating_mul(4) {

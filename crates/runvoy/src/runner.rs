@@ -50,6 +50,7 @@ pub fn worker_config(settings: &Settings, lease_ttl: Duration, host: String) -> 
         git: runvoy_worker::Git { reach: git_reach(settings), ca_file: settings.git_ca_file.clone() },
         own_key: None,
         memory: MemoryBudget::default(),
+        disk: runvoy_worker::DiskLimits { limit_bytes: settings.limit_disk_bytes, keep_free_bytes: settings.disk_reserve_bytes },
         limits: Limits {
             memory_bytes: settings.limit_memory_bytes,
             pids: settings.limit_pids,

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use runvoy_sqlite::DiskReserve;
 use tokio::time::{sleep, timeout};
 
 use crate::args::ServeArgs;
@@ -73,6 +74,7 @@ async fn serve(args: &ServeArgs, data: DataDir, settings: Settings) -> Result<()
     // Until now another server may have had the directory, and have been told other things.
     let settings = load_settings(args, &data)?;
     let address = address(args, &settings)?;
+    DiskReserve::make_room(&data.reserve());
     if let Some(concern) = bind::concern(&settings) {
         tracing::warn!("{concern}");
     }

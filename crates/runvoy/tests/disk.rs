@@ -2,12 +2,14 @@
 
 mod harness;
 
-use std::path::Path;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::json;
 
-use self::harness::{Setup, count, eventually, promise};
+use self::harness::http::Http;
+use self::harness::{Server, Setup, count, eventually, promise};
 
 /// A small file system of its own, gone with the value.
 struct SmallDisk {
@@ -16,14 +18,49 @@ struct SmallDisk {
 
 impl SmallDisk {
     fn mount(size: &str) -> Self {
+        Self::mount_with(&["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
+    }
+
+    /// Of each kind that this machine can make: tmpfs, ext4 and xfs, without anything that only root may use.
+    fn each(mib: u64) -> Vec<(&'static str, Self)> {
+        let made = [("ext4", ["mkfs.ext4", "-q", "-m", "0"].as_slice(), mib), ("xfs", ["mkfs.xfs", "-q"].as_slice(), mib.max(320))];
+        let on_loop = made.into_iter().filter_map(|(kind, make, mib)| Some((kind, Self::on_loop(make, mib)?)));
+        [("tmpfs", Self::mount(&format!("{mib}m")))].into_iter().chain(on_loop).collect()
+    }
+
+    /// A file system in a file; `None` where this machine cannot make or mount it.
+    fn on_loop(make: &[&str], mib: u64) -> Option<Self> {
+        let image = tempfile::NamedTempFile::new().expect("a file");
+        image.as_file().set_len(mib << 20).expect("a sparse file");
+        let made = Command::new(make[0]).args(&make[1..]).arg(image.path()).status();
+        if !made.is_ok_and(|status| status.success()) || !Path::new("/dev/loop-control").exists() {
+            eprintln!("not run: {} does not work here, or there are no loop devices", make[0]);
+            return None;
+        }
+        let kernel = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
+        let kind = make[0].trim_start_matches("mkfs.");
+        kernel.contains(kind).then(|| Self::mount_with(&["-o", "loop", image.path().to_str().expect("text")]))
+    }
+
+    fn mount_with(args: &[&str]) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(dir.path()).status();
-        assert!(mounted.expect("mount runs").success(), "this test mounts a tmpfs and needs to be root");
+        let mounted = Command::new("mount").args(args).arg(dir.path()).status();
+        assert!(mounted.expect("mount runs").success(), "this test mounts a file system and needs to be root");
         Self { dir }
     }
 
     fn path(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// Takes every block there is.
+    fn fill(&self) -> PathBuf {
+        let ballast = self.path().join("ballast");
+        let mut file = std::fs::File::create(&ballast).expect("a file");
+        for block in [vec![0; 1 << 20], vec![0; 4096]] {
+            while file.write_all(&block).is_ok() {}
+        }
+        ballast
     }
 }
 
@@ -59,6 +96,114 @@ fn promise_07_a_full_disk_loses_nothing_and_heals_by_itself() {
         assert_eq!(server.wait(id)["status"], "SUCCEEDED");
     }
     promise(7, "a full disk loses nothing and heals by itself", format!("{rounds} times full"), "0 lost");
+}
+
+/// A server with 8 MiB of its disk kept free.
+fn careful() -> Setup {
+    Setup::default().env("RUNVOY_DISK_RESERVE_BYTES", "8MiB").arg("--allow-shared-uid")
+}
+
+/// A second user; their key.
+fn bob(server: &Server) -> String {
+    let invited = server.http().post("/api/v1/users/create", &json!({"email": "bob@example.com", "role": "viewer", "confirm": true}));
+    let token = invited.json()["claim_token"].as_str().unwrap_or_else(|| panic!("no token: {}", invited.text())).to_owned();
+    let claimed = Http::new(&server.url, None).post(&format!("/api/v1/claim/{token}"), &json!({}));
+    claimed.json()["api_key"].as_str().unwrap_or_else(|| panic!("no key: {}", claimed.text())).to_owned()
+}
+
+/// The status of what a key gets.
+fn status_with(server: &Server, key: &str) -> u16 {
+    Http::new(&server.url, Some(key)).get("/api/v1/whoami").status
+}
+
+/// Waits until the server is ready and runs something to its end.
+fn assert_healed(server: &Server) {
+    eventually("the server is ready again", || server.get("/readyz").status == 200);
+    let id = server.run("echo healed");
+    assert_eq!(server.wait(&id)["status"], "SUCCEEDED");
+    assert_eq!(server.raw(&id), b"healed\n");
+}
+
+#[test]
+fn promise_07_on_a_disk_with_nothing_left_everything_can_end() {
+    let disks = SmallDisk::each(96);
+    let kinds: Vec<&str> = disks.iter().map(|(kind, _)| *kind).collect();
+    for (kind, disk) in &disks {
+        let data = disk.path().join("data");
+        let outside = tempfile::tempdir().expect("a temporary directory");
+        let flag = outside.path().join("go");
+        let mut server = careful().start_in(&data);
+        let bob = bob(&server);
+        assert_eq!(status_with(&server, &bob), 200);
+        // Makes the client's home while there is room.
+        assert!(server.cli(&["whoami"]).status.success());
+        let held = server.run_with(json!({"command": "exec sleep 1000", "lock": "prod"}));
+        let left = server.run("exec sleep 1000");
+        let ends = server.run(&format!("until test -e {}; do sleep 0.05; done", flag.display()));
+        for id in [&held, &left, &ends] {
+            server.wait_until(id, "RUNNING");
+        }
+        let ballast = disk.fill();
+
+        let refused = server.http().post("/api/v1/run", &json!({"command": "echo full"}));
+        assert_eq!(refused.status, 503, "{kind}: {}", refused.text());
+        assert!(refused.text().contains("disk full"), "{kind}: {}", refused.text());
+        let said = server.cli(&["run", "echo full"]);
+        assert!(String::from_utf8_lossy(&said.stderr).contains("disk full"), "{kind}: {said:?}");
+        let ready = server.get("/readyz");
+        assert!(ready.status == 503 && ready.text().contains("disk"), "{kind}: {}", ready.text());
+        let doctor = server.get("/api/v1/doctor");
+        assert!(doctor.text().contains("disk full"), "{kind}: {}", doctor.text());
+
+        std::fs::write(&flag, "").expect("outside there is room");
+        assert_eq!(server.wait(&ends)["status"], "SUCCEEDED", "{kind}");
+        let killed = server.http().post(&format!("/api/v1/executions/{held}/kill"), &json!({}));
+        assert_eq!(killed.status, 200, "{kind}: {}", killed.text());
+        assert_eq!(server.wait(&held)["status"], "STOPPED", "{kind}");
+        assert_eq!(server.get("/api/v1/locks").json(), json!([]), "{kind}");
+        let revoked = server.http().post("/api/v1/users/revoke", &json!({"email": "bob@example.com"}));
+        assert_eq!(revoked.status, 200, "{kind}: {}", revoked.text());
+        assert_eq!(status_with(&server, &bob), 401, "{kind}");
+
+        server.kill_9();
+        let server = careful().start_in(&data);
+        assert_eq!(server.wait(&left)["end_reason"]["code"], "worker_lost", "{kind}");
+        assert_eq!(server.status(&ends)["status"], "SUCCEEDED", "{kind}");
+        assert_eq!(server.status(&held)["status"], "STOPPED", "{kind}");
+        assert_eq!(status_with(&server, &bob), 401, "{kind}");
+        std::fs::remove_file(&ballast).expect("space again");
+        assert_healed(&server);
+    }
+    promise(7, "on a disk with nothing left everything can end", kinds.join(", "), "0 lost, ready again by itself");
+}
+
+#[test]
+fn promise_07_the_command_that_fills_the_disk_is_stopped() {
+    let disks = SmallDisk::each(96);
+    let kinds: Vec<&str> = disks.iter().map(|(kind, _)| *kind).collect();
+    for (kind, disk) in &disks {
+        let server = careful().start_in(&disk.path().join("data"));
+        let bystander = server.run("exec sleep 1000");
+        server.wait_until(&bystander, "RUNNING");
+        let filler = server.run("i=0; while :; do i=$((i+1)); dd if=/dev/zero of=$i bs=64k status=none 2>/dev/null || sleep 0.01; done");
+        let ended = server.wait(&filler);
+        assert_eq!((&ended["status"], &ended["end_reason"]["code"]), (&json!("FAILED"), &json!("killed")), "{kind}: {ended}");
+        assert!(ended["end_reason"]["message"].as_str().is_some_and(|why| why.contains("disk full: it wrote")), "{kind}: {ended}");
+        assert_healed(&server);
+        assert_eq!(server.status(&bystander)["status"], "RUNNING", "{kind}");
+        let killed = server.http().post(&format!("/api/v1/executions/{bystander}/kill"), &json!({}));
+        assert_eq!(killed.status, 200, "{kind}: {}", killed.text());
+        assert_eq!(server.wait(&bystander)["status"], "STOPPED", "{kind}");
+    }
+    promise(7, "the command that fills the disk is stopped", kinds.join(", "), "others run on, ready again by itself");
+}
+
+#[test]
+fn security_29_an_execution_over_its_disk_limit_is_stopped() {
+    let server = Setup::default().env("RUNVOY_LIMIT_DISK_BYTES", "1MiB").start();
+    let ended = server.wait(&server.run("head -c 3M /dev/zero > file; sync file; exec sleep 1000"));
+    assert_eq!((&ended["status"], &ended["end_reason"]["code"]), (&json!("FAILED"), &json!("killed")), "{ended}");
+    assert!(ended["end_reason"]["message"].as_str().is_some_and(|why| why.contains("1.0 MiB is its limit")), "{ended}");
 }
 
 #[test]

@@ -56,6 +56,8 @@ impl From<Full> for Fault {
 
 /// What a throttled store comes to.
 pub(crate) const THROTTLED: &str = "the store takes no more requests now";
+/// Nobody frees a disk in seconds: clients that would wait tell their users at once instead.
+const FULL_DISK_RETRY_AFTER: HeaderValue = HeaderValue::from_static("60");
 /// Longer words of a client are not repeated in full.
 const MOST_ECHOED_CHARS: usize = 400;
 
@@ -245,7 +247,11 @@ fn engine_response(error: &EngineError, state: &State, reached: &Reached, reques
         EngineError::LimitReached { remedy, .. } => later(plain(Code::RateLimited, remedy)),
         EngineError::NoSpace => {
             tracing::error!(request_id, "no space left");
-            later(plain(Code::ServiceUnavailable, "nothing was written; an admin has to free disk space"))
+            let response = plain(
+                Code::ServiceUnavailable,
+                "nothing was done; an admin has to free disk space (`runvoy doctor` shows how much there is)",
+            );
+            with(response, header::RETRY_AFTER, FULL_DISK_RETRY_AFTER)
         }
         EngineError::Unavailable(source) => {
             tracing::error!(request_id, error = %chain(source.as_ref()), "the store failed");

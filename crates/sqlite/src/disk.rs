@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::reserve::DiskReserve;
+
 const ASK_EVERY: Duration = Duration::from_secs(1);
 
 /// The disk under the store, and how much of it is kept free.
@@ -10,18 +12,22 @@ const ASK_EVERY: Duration = Duration::from_secs(1);
 pub(crate) struct Disk {
     directory: PathBuf,
     reserve_bytes: u64,
+    pub(crate) reserve: DiskReserve,
     asked: Option<(Instant, bool)>,
 }
 
 impl Disk {
     /// The disk that holds this file.
-    pub(crate) fn under(path: &Path, reserve_bytes: u64) -> Self {
+    pub(crate) fn under(path: &Path, reserve_bytes: u64, reserve: DiskReserve) -> Self {
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Self { directory: directory.to_owned(), reserve_bytes, asked: None }
+        Self { directory: directory.to_owned(), reserve_bytes, reserve, asked: None }
     }
 
-    /// Only the reserve is left.
+    /// Only the reserve is left, or not even that.
     pub(crate) fn is_at_reserve(&mut self) -> bool {
+        if self.reserve.is_given_up() {
+            return true;
+        }
         if self.reserve_bytes == 0 {
             return false;
         }

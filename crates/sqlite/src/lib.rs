@@ -25,6 +25,7 @@ mod ready;
 mod receipt;
 mod record;
 mod registry;
+mod reserve;
 mod retention;
 mod roster;
 mod schema;
@@ -43,6 +44,7 @@ mod writer;
 
 pub use blob::{BlobUsage, FileBlobStore, UNFINISHED as UNFINISHED_BLOBS};
 pub use open::{OpenError, Options};
+pub use reserve::DiskReserve;
 pub use schema::KNOWN_VERSION;
 pub use stats::Stats;
 pub use store::{BackupError, SqliteStore};

@@ -9,6 +9,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::fault::{Meaning, meaning};
+use crate::reserve::DiskReserve;
 use crate::{schema, vfs, wal};
 
 /// How a store is opened.
@@ -18,6 +19,8 @@ pub struct Options {
     pub audit_key: AuditKey,
     /// So much of the disk is left for what has begun to end: with less free, nothing new is taken.
     pub reserve_bytes: u64,
+    /// What is given up when the disk is full.
+    pub reserve: DiskReserve,
     /// How many reads may run at once.
     pub read_connections: usize,
 }
@@ -25,7 +28,7 @@ pub struct Options {
 impl Options {
     /// The usual ones: a reserve of 64 MiB and four readers.
     pub fn new(audit_key: AuditKey) -> Self {
-        Self { audit_key, reserve_bytes: 64 << 20, read_connections: 4 }
+        Self { audit_key, reserve_bytes: 64 << 20, reserve: DiskReserve::default(), read_connections: 4 }
     }
 }
 

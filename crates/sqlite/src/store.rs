@@ -61,7 +61,7 @@ impl SqliteStore {
         let (sender, inbox) = mpsc::channel(MAX_WAITING);
         let poison = Arc::new(Poison::default());
         let counters = Arc::new(Counters::default());
-        let disk = Disk::under(path, options.reserve_bytes);
+        let disk = Disk::under(path, options.reserve_bytes, options.reserve);
         let authority = Arc::new(AtomicU64::new(0));
         let shared = Shared { poison: Arc::clone(&poison), counters: Arc::clone(&counters), authority: Arc::clone(&authority) };
         let writer = Writer::new(inbox, options.audit_key, disk, shared);

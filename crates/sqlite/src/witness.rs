@@ -14,6 +14,7 @@ use runvoy_model::witness::Witness;
 use runvoy_ports::trail::{WitnessError, Witnesses};
 
 use crate::open::sync_directory;
+use crate::reserve::DiskReserve;
 
 /// No line of ours is longer.
 const LONGEST_LINE: u64 = 4096;
@@ -25,12 +26,19 @@ pub struct WitnessFile {
     /// Also held by work that nobody waits for any more.
     alone: Arc<Mutex<()>>,
     key: AuditKey,
+    reserve: DiskReserve,
 }
 
 impl WitnessFile {
     /// Names the file; it is made with its first line.
     pub fn new(path: impl Into<PathBuf>, key: AuditKey) -> Self {
-        Self { path: Arc::new(path.into()), alone: Arc::default(), key }
+        Self { path: Arc::new(path.into()), alone: Arc::default(), key, reserve: DiskReserve::default() }
+    }
+
+    /// With what is given up when the disk is full.
+    #[must_use]
+    pub fn with_reserve(self, reserve: DiskReserve) -> Self {
+        Self { reserve, ..self }
     }
 
     fn read_last(&self) -> io::Result<Option<Witness>> {
@@ -98,7 +106,10 @@ impl Witnesses for WitnessFile {
     }
 
     async fn tell(&self, witnesses: Vec<Witness>) -> Result<(), WitnessError> {
-        self.with_file("write", move |file| file.append(&witnesses)).await
+        self.with_file("write", move |file| {
+            file.reserve.with_room(|| file.append(&witnesses), |error| error.kind() == io::ErrorKind::StorageFull)
+        })
+        .await
     }
 }
 

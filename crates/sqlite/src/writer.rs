@@ -24,7 +24,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::desk::{Desk, Memory};
 use crate::disk::Disk;
-use crate::fault::{Fault, Meaning};
+use crate::fault::{Fault, Meaning, meaning};
 use crate::poison::{Poison, Stopped};
 use crate::stats::Counters;
 use crate::{open, registry, retention, roster};
@@ -177,6 +177,7 @@ impl Writer {
         if self.poison.check().is_err() {
             return self.refuse(jobs);
         }
+        let can_make_room = self.disk.reserve.can_give_up();
         match self.attempt(conn, &jobs) {
             Ok(results) => {
                 self.counters.steps.fetch_add(jobs.len() as u64, Ordering::Relaxed);
@@ -191,6 +192,10 @@ impl Writer {
             Err(fault) if fault.meaning() == Meaning::Fatal => {
                 self.poison.set(Stopped::Failed(fault.to_string()));
                 self.refuse(jobs);
+            }
+            Err(fault) if can_make_room && fault.meaning() == Meaning::NoSpace => {
+                self.disk.reserve.give_up();
+                self.commit(conn, jobs);
             }
             Err(fault) => {
                 self.counters.failed_commits.fetch_add(1, Ordering::Relaxed);
@@ -258,7 +263,8 @@ impl Writer {
     fn checkpoint(&mut self, conn: &Connection) {
         let begun = Instant::now();
         let frames = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i32>(1)?, row.get::<_, i32>(2)?));
-        let all_done = match conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], frames) {
+        let carry = || conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], frames);
+        let all_done = match self.disk.reserve.with_room(carry, is_full) {
             Ok((logged, carried)) => logged == carried,
             Err(error) => {
                 let fault = Fault::from(error);
@@ -294,9 +300,8 @@ impl Writer {
 
     fn close(&mut self, conn: &Connection) -> Result<(), StoreError> {
         self.poison.check()?;
-        let busy: bool = conn
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
-            .map_err(|error| Fault::from(error).into_store_error())?;
+        let carry = || conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
+        let busy = self.disk.reserve.with_room(carry, is_full).map_err(|error| Fault::from(error).into_store_error())?;
         // A reader that was in the way costs nothing but a longer start.
         tracing::debug!(busy, "the store is closed");
         self.poison.set(Stopped::Closed);
@@ -323,6 +328,10 @@ fn fill(conn: &Connection, jobs: &[Job], mut perform: impl FnMut(&Work) -> Resul
         }
     }
     Ok(results)
+}
+
+fn is_full(error: &rusqlite::Error) -> bool {
+    meaning(error) == Meaning::NoSpace
 }
 
 fn rolled_back() -> rusqlite::Error {

@@ -34,7 +34,7 @@ use crate::own_key::OwnKey;
 use crate::report::{Publisher, Unpublished};
 use crate::running::{Cause, Running};
 use crate::transcript::Transcript;
-use crate::worker::{Stopping, Worker};
+use crate::worker::{Place, Stopping, Worker};
 
 /// A runner that has not started a command by then has failed to.
 const START_WITHIN: Duration = Duration::from_secs(15);
@@ -48,6 +48,8 @@ pub(crate) struct Attempt<'a> {
     execution: Execution,
     fence: Fence,
     nudge: Arc<Notify>,
+    /// Why it is ended for what it wrote to disk.
+    disk_stop: watch::Receiver<Option<String>>,
     stopping: watch::Receiver<Stopping>,
     materials: Materials,
     /// What the log says about secrets that cannot be masked well.
@@ -103,7 +105,7 @@ struct Unkept {
 type Ended = (Option<Outcome>, Option<Running>);
 
 impl<'a> Attempt<'a> {
-    pub(crate) fn new(worker: &'a Worker, execution: Execution, nudge: Arc<Notify>, stopping: watch::Receiver<Stopping>) -> Self {
+    pub(crate) fn new(worker: &'a Worker, execution: Execution, place: &Place, stopping: watch::Receiver<Stopping>) -> Self {
         let lease = execution.lease.as_ref().expect("an attempt runs under its lease");
         let fence = Fence { execution: execution.id, attempt: lease.attempt, lease: lease.id };
         let heard_at = worker.leases.held_since(fence).map_or_else(Instant::now, Instant::from_std);
@@ -112,7 +114,8 @@ impl<'a> Attempt<'a> {
             worker,
             execution,
             fence,
-            nudge,
+            nudge: Arc::clone(&place.nudge),
+            disk_stop: place.disk_stop.subscribe(),
             stopping,
             materials: Materials::default(),
             warnings: Vec::new(),
@@ -281,6 +284,7 @@ impl<'a> Attempt<'a> {
             Some(Cause::OutputFailed(why)) => {
                 return Some(Outcome::OutputFailed { message: format!("its output could not be kept: {why}") });
             }
+            Some(Cause::OutOfDisk(why)) => return Some(Outcome::OutOfDisk { message: why.clone() }),
             Some(Cause::Kill) | None => {}
         }
         let after_kill = running.cause().is_some();
@@ -297,6 +301,10 @@ impl<'a> Attempt<'a> {
     /// Writes the last lines of the log and records the end, keeping the lease until that is done.
     async fn conclude(&mut self, outcome: Outcome, running: Option<&Running>, ran: Duration) {
         let Some((outcome, gathered)) = self.keep_lease_during(Bound::Own, self.leavings().gather(outcome)).await else { return };
+        if self.worker.is_disk_short_now().await {
+            // What it wrote may be what keeps its end from being recorded.
+            self.worker.runner.clean_up(self.execution.id, self.fence.attempt).await;
+        }
         let mut remarks = gathered.remarks;
         let mut last_lines = remarks.clone();
         last_lines.push(describe(&outcome, running.and_then(Running::kill_request), ran));
@@ -377,7 +385,10 @@ fn describe(outcome: &Outcome, kill: Option<&KillRequest>, ran: Duration) -> Str
         Outcome::TimedOut { timeout_ms, .. } => format!("timeout: ended after {seconds:.3} s, {timeout_ms} ms were allowed"),
         Outcome::OutOfMemory => format!("out of memory after {seconds:.3} s"),
         Outcome::StartFailed { message, .. } | Outcome::Refused { message, .. } => format!("could not be started: {message}"),
-        Outcome::GitFailed { message, .. } | Outcome::OutputFailed { message } | Outcome::Lost { message } => message.clone(),
+        Outcome::OutOfDisk { message }
+        | Outcome::GitFailed { message, .. }
+        | Outcome::OutputFailed { message }
+        | Outcome::Lost { message } => message.clone(),
         Outcome::WorkerStopped => format!("the worker was stopped; the command was ended after {seconds:.3} s"),
     }
 }

@@ -2,6 +2,7 @@
 
 mod attempt;
 mod checkout;
+mod disk;
 mod dotenv;
 mod environment;
 mod exchange;
@@ -17,5 +18,6 @@ mod worker;
 use runvoy_model::mask;
 
 pub use crate::checkout::Git;
+pub use crate::disk::DiskLimits;
 pub use crate::own_key::OwnKey;
 pub use crate::worker::{Config, Worker};

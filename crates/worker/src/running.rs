@@ -15,6 +15,8 @@ pub(crate) enum Cause {
     WorkerStop,
     LeaseLost,
     OutputFailed(String),
+    /// It wrote too much.
+    OutOfDisk(String),
 }
 
 pub(crate) struct Running {

@@ -16,6 +16,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::attempt::Attempt;
 use crate::checkout::Git;
+use crate::disk::{self, DiskLimits};
 use crate::own_key::OwnKey;
 
 /// What a worker can be told.
@@ -47,6 +48,8 @@ pub struct Config {
     pub own_key: Option<OwnKey>,
     /// What outputs take in memory together. The worker inside a server shares the server's.
     pub memory: MemoryBudget,
+    /// How much of the disk commands may take.
+    pub disk: DiskLimits,
 }
 
 /// How far a worker has been told to stop.
@@ -63,33 +66,49 @@ pub(crate) enum Stopping {
 /// The most executions that are leased in one step.
 const LEASE_AT_ONCE: usize = 32;
 
+/// An attempt that runs here, and how to reach it.
+#[derive(Debug)]
+pub(crate) struct Place {
+    attempt: u32,
+    /// The server should be asked what it wants of it.
+    pub(crate) nudge: Arc<Notify>,
+    /// Why it is ended for what it wrote to disk.
+    pub(crate) disk_stop: watch::Sender<Option<String>>,
+}
+
+impl Place {
+    fn of(attempt: u32) -> Arc<Self> {
+        Arc::new(Self { attempt, nudge: Arc::default(), disk_stop: watch::Sender::new(None) })
+    }
+}
+
 /// What runs, and nudges that came before the attempt they are for.
 #[derive(Default)]
 struct Places {
-    running: HashMap<ExecutionId, Arc<Notify>>,
+    running: HashMap<ExecutionId, Arc<Place>>,
     early: HashSet<ExecutionId>,
 }
 
 impl Places {
     const MOST_EARLY: usize = 1_024;
 
-    fn enter(&mut self, id: ExecutionId, nudge: &Arc<Notify>) {
-        self.running.insert(id, Arc::clone(nudge));
+    fn enter(&mut self, id: ExecutionId, place: &Arc<Place>) {
+        self.running.insert(id, Arc::clone(place));
         if self.early.remove(&id) {
-            nudge.notify_one();
+            place.nudge.notify_one();
         }
     }
 
     /// Leaves what another attempt of the same execution has entered since.
-    fn leave(&mut self, id: ExecutionId, nudge: &Arc<Notify>) {
-        if self.running.get(&id).is_some_and(|entered| Arc::ptr_eq(entered, nudge)) {
+    fn leave(&mut self, id: ExecutionId, place: &Arc<Place>) {
+        if self.running.get(&id).is_some_and(|entered| Arc::ptr_eq(entered, place)) {
             self.running.remove(&id);
         }
     }
 
     fn nudge(&mut self, id: ExecutionId) {
         match self.running.get(&id) {
-            Some(nudge) => nudge.notify_one(),
+            Some(place) => place.nudge.notify_one(),
             None => {
                 if self.early.len() >= Self::MOST_EARLY {
                     // A lost nudge costs the time to the next extend.
@@ -110,6 +129,8 @@ pub struct Worker {
     slots: Arc<Semaphore>,
     places: Mutex<Places>,
     stopping: watch::Sender<Stopping>,
+    /// The disk is nearly full: nothing is started.
+    is_disk_short: watch::Sender<bool>,
 }
 
 impl Worker {
@@ -117,7 +138,8 @@ impl Worker {
     pub fn new(leases: Arc<dyn Leases>, runner: Arc<dyn Runner>, clock: Arc<dyn Clock>, config: Config) -> Arc<Self> {
         let slots = Arc::new(Semaphore::new(config.concurrency));
         let places = Mutex::default();
-        Arc::new(Self { leases, runner, clock, config, slots, places, stopping: watch::channel(Stopping::No).0 })
+        let (stopping, is_disk_short) = (watch::Sender::new(Stopping::No), watch::Sender::new(false));
+        Arc::new(Self { leases, runner, clock, config, slots, places, stopping, is_disk_short })
     }
 
     /// Its slots, for the engine in the same process.
@@ -143,6 +165,8 @@ impl Worker {
     /// Leases and runs until it is told to stop.
     pub async fn run(self: Arc<Self>) {
         let mut stopping = self.stopping.subscribe();
+        let mut disk = self.is_disk_short.subscribe();
+        tokio::spawn(disk::watch(Arc::downgrade(&self)));
         loop {
             tokio::select! {
                 biased;
@@ -156,6 +180,11 @@ impl Worker {
             };
             // The slots are closed when the worker has stopped.
             let Ok(first) = first else { return };
+            tokio::select! {
+                biased;
+                _ = stopping.wait_for(|stopping| *stopping > Stopping::No) => return,
+                _ = disk.wait_for(|is_short| !is_short) => {}
+            }
             self.fill(first).await;
         }
     }
@@ -198,12 +227,13 @@ impl Worker {
 
     fn start(self: &Arc<Self>, execution: Execution, permit: OwnedSemaphorePermit) {
         let worker = Arc::clone(self);
-        let (id, nudge) = (execution.id, Arc::new(Notify::new()));
-        self.places.lock().enter(id, &nudge);
+        let lease = execution.lease.as_ref().expect("an attempt runs under its lease");
+        let (id, place) = (execution.id, Place::of(lease.attempt));
+        self.places.lock().enter(id, &place);
         tokio::spawn(async move {
             // Dropped however the attempt ends, by a panic too: the slot is free and the execution no longer counts as running.
-            let entry = Entry { worker: &worker, id, nudge: Arc::clone(&nudge) };
-            Attempt::new(&worker, execution, nudge, worker.stopping.subscribe()).run().await;
+            let entry = Entry { worker: &worker, id, place: Arc::clone(&place) };
+            Attempt::new(&worker, execution, &place, worker.stopping.subscribe()).run().await;
             drop((entry, permit));
         });
     }
@@ -222,16 +252,45 @@ impl Worker {
     }
 }
 
+impl Worker {
+    /// The attempts that run here, and whether each was told to end for what it wrote.
+    pub(crate) fn attempts(&self) -> Vec<(ExecutionId, u32, bool)> {
+        self.places.lock().running.iter().map(|(id, place)| (*id, place.attempt, place.disk_stop.borrow().is_some())).collect()
+    }
+
+    /// Ends an execution for what it wrote.
+    pub(crate) fn stop_for_disk(&self, id: ExecutionId, why: String) {
+        if let Some(place) = self.places.lock().running.get(&id) {
+            place.disk_stop.send_replace(Some(why));
+        }
+    }
+
+    /// Starts nothing while the disk is nearly full.
+    pub(crate) fn note_disk(&self, is_short: bool) {
+        let changed = self.is_disk_short.send_if_modified(|known| std::mem::replace(known, is_short) != is_short);
+        match (changed, is_short) {
+            (true, true) => tracing::error!("disk full: commands are started again when there is space under the work directories"),
+            (true, false) => tracing::info!("there is disk space for commands again"),
+            (false, _) => {}
+        }
+    }
+
+    /// Looks at the disk now: a command may have filled it in an instant.
+    pub(crate) async fn is_disk_short_now(&self) -> bool {
+        self.runner.disk_space().await.is_some_and(|space| self.config.disk.is_short(space))
+    }
+}
+
 /// An execution's place among those that run.
 struct Entry<'a> {
     worker: &'a Worker,
     id: ExecutionId,
-    nudge: Arc<Notify>,
+    place: Arc<Place>,
 }
 
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
-        self.worker.places.lock().leave(self.id, &self.nudge);
+        self.worker.places.lock().leave(self.id, &self.place);
     }
 }
 
@@ -244,7 +303,7 @@ struct OwnSlot {
 
 impl Slots for OwnSlots {
     fn reserve(&self) -> Option<Box<dyn Slot>> {
-        if self.0.is_draining() {
+        if self.0.is_draining() || *self.0.is_disk_short.borrow() {
             return None;
         }
         let permit = Arc::clone(&self.0.slots).try_acquire_owned().ok()?;
@@ -281,7 +340,7 @@ mod tests {
     #[test]
     fn an_attempt_that_ends_late_leaves_the_place_of_the_next_one() {
         let (mut places, id) = (Places::default(), ExecutionId::from_bytes([1; 16]));
-        let (first, second) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (first, second) = (Place::of(1), Place::of(2));
         places.enter(id, &first);
         places.enter(id, &second);
         places.leave(id, &first);

@@ -192,6 +192,7 @@ fn own_verdict(outcome: &Outcome) -> Verdict {
             failed(EXIT_TIMEOUT, EndCode::Timeout, format!("ran longer than its timeout of {}", seconds(*timeout_ms)))
         }
         Outcome::OutOfMemory => failed(128 + 9, EndCode::Oom, "used more memory than its limit".into()),
+        Outcome::OutOfDisk { message } => failed(128 + 9, EndCode::Killed, message.clone()),
         Outcome::StartFailed { message, exit_code } => failed(exit_code.unwrap_or(EXIT_PLATFORM), EndCode::StartFailed, message.clone()),
         Outcome::Refused { message, .. } => failed(EXIT_PLATFORM, EndCode::StartFailed, message.clone()),
         Outcome::GitFailed { message, .. } => failed(EXIT_PLATFORM, EndCode::GitFailed, message.clone()),

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use runvoy_model::id::ExecutionId;
-use runvoy_ports::runner::{Containment, Exit, ExitStatus, Protection, Runner, Start, StartError, Started, Unread, WorkDir};
+use runvoy_ports::runner::{Containment, DiskSpace, Exit, ExitStatus, Protection, Runner, Start, StartError, Started, Unread, WorkDir};
 
 use super::failure::{self, Context};
 use super::handle::{Handle, boot_id};
@@ -21,12 +21,14 @@ use super::link::{Link, NotBegun, Orphan, Pending, Stop};
 use super::message::{self, PACKET_MAX, Rung, Wanted};
 use super::outlet::Outlet;
 use super::pool::{LentUid, UidPool};
+use super::running::private_tmp;
 use super::sweep::{Records, Spawner};
 use super::tree;
 use crate::command::{attempt_name, check};
 use crate::config::{Config, User};
 use crate::leftover;
 use crate::uid::{UidRange, UnfitUids};
+use crate::usage;
 
 /// Runs commands as processes of this machine.
 pub struct ProcessRunner {
@@ -213,6 +215,15 @@ impl Runner for ProcessRunner {
             Ok(swept)
         });
         swept.await.unwrap_or_else(|error| Err(error.to_string())).map_err(|message| StartError { message, exit_code: None })
+    }
+
+    async fn disk_space(&self) -> Option<DiskSpace> {
+        usage::space(&self.config.work_root)
+    }
+
+    async fn disk_usage(&self, execution: ExecutionId, attempt: u32) -> u64 {
+        let work_dir = self.work_dir(execution, attempt);
+        usage::usage(vec![private_tmp(&work_dir), work_dir]).await
     }
 
     async fn clean_up(&self, execution: ExecutionId, attempt: u32) {

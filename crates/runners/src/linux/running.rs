@@ -318,7 +318,7 @@ fn fill_work_dir(path: &Path, owner: Option<&RunAs>, files: &[(&CStr, &[u8])]) -
 }
 
 /// The directory that the command of a work directory sees as `/tmp`.
-fn private_tmp(work_dir: &Path) -> PathBuf {
+pub(super) fn private_tmp(work_dir: &Path) -> PathBuf {
     let mut name = work_dir.as_os_str().to_owned();
     name.push(TMP);
     name.into()

@@ -3,12 +3,13 @@
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use futures_util::future::BoxFuture;
 use runvoy_server::BackupFault;
 use runvoy_sqlite::logs::FileLogStore;
-use runvoy_sqlite::{FileBlobStore, OpenError, SqliteStore, WitnessFile};
+use runvoy_sqlite::{DiskReserve, FileBlobStore, OpenError, SqliteStore, WitnessFile};
 use runvoy_wire::{Probe, ProbeStatus};
 use tokio::sync::Mutex;
 
@@ -23,10 +24,14 @@ use crate::seal_keys::FileSealKeys;
 use crate::settings::Settings;
 use crate::signing_keys::FileSigningKeys;
 
+/// How often a reserve that was given up is tried to be filled.
+const TEND_EVERY: Duration = Duration::from_secs(1);
+
 /// Opens the files of a data directory; an empty one gets its keys first.
 pub async fn open(data: &DataDir, settings: &Settings, open_files: OpenFiles) -> Result<Backend> {
     let keys = Keys::load_or_make(data)?;
-    let (store, logs) = open_stores(data, settings, &keys, open_files)?;
+    let reserve = DiskReserve::open(&data.reserve(), settings.disk_reserve_bytes);
+    let (store, logs) = open_stores(data, settings, &keys, open_files, &reserve)?;
     Keys::note_store(data)?;
     if !fits_first_event(&*store, &keys.audit).await? {
         bail!(
@@ -46,20 +51,43 @@ pub async fn open(data: &DataDir, settings: &Settings, open_files: OpenFiles) ->
         blobs: Arc::new(blobs.clone()),
         logs: Arc::clone(&logs) as _,
         trail: Arc::new(StoreTrail::new(data, keys.audit.clone())),
-        witnesses: Arc::new(WitnessFile::new(data.checkpoints(), keys.audit.clone())),
+        witnesses: Arc::new(WitnessFile::new(data.checkpoints(), keys.audit.clone()).with_reserve(reserve.clone())),
         seal_keys: Arc::clone(&seal_keys) as _,
         signing_keys: Arc::new(FileSigningKeys::new(data)),
         keys,
         is_shared: false,
         place: ("local", None),
-        agents: Box::new(|_| Vec::new()),
-        upkeep: Arc::new(Files { data: data.clone(), store, logs, blobs, seal_keys, backing_up: Arc::default() }),
+        agents: {
+            let reserve = reserve.clone();
+            Box::new(move |_| vec![Box::pin(tend(reserve)) as BoxFuture<'static, ()>])
+        },
+        upkeep: Arc::new(Files { data: data.clone(), store, logs, blobs, reserve, seal_keys, backing_up: Arc::default() }),
     })
 }
 
-fn open_stores(data: &DataDir, settings: &Settings, keys: &Keys, open_files: OpenFiles) -> Result<(Arc<SqliteStore>, Arc<FileLogStore>)> {
+/// Fills the disk reserve again when there is room.
+async fn tend(reserve: DiskReserve) {
+    loop {
+        tokio::time::sleep(TEND_EVERY).await;
+        if reserve.is_given_up() {
+            let reserve = reserve.clone();
+            if let Err(error) = tokio::task::spawn_blocking(move || reserve.tend()).await {
+                tracing::error!(%error, "the disk reserve cannot be looked after");
+            }
+        }
+    }
+}
+
+fn open_stores(
+    data: &DataDir,
+    settings: &Settings,
+    keys: &Keys,
+    open_files: OpenFiles,
+    reserve: &DiskReserve,
+) -> Result<(Arc<SqliteStore>, Arc<FileLogStore>)> {
     let mut options = runvoy_sqlite::Options::new(keys.audit.clone());
     options.reserve_bytes = settings.disk_reserve_bytes;
+    options.reserve = reserve.clone();
     let store = SqliteStore::open(data.store(), options).map_err(|error| {
         let path = data.path().display();
         let hint = match &error {
@@ -71,6 +99,7 @@ fn open_stores(data: &DataDir, settings: &Settings, keys: &Keys, open_files: Ope
     let config = runvoy_sqlite::logs::Config {
         max_log_bytes: settings.log_max_bytes,
         reserve_bytes: settings.disk_reserve_bytes,
+        reserve: reserve.clone(),
         open_logs: open_files.logs(),
         ..runvoy_sqlite::logs::Config::default()
     };
@@ -85,6 +114,7 @@ struct Files {
     store: Arc<SqliteStore>,
     logs: Arc<FileLogStore>,
     blobs: FileBlobStore,
+    reserve: DiskReserve,
     seal_keys: Arc<FileSealKeys>,
     /// Held by whoever makes a backup.
     backing_up: Arc<Mutex<()>>,
@@ -110,7 +140,11 @@ impl Upkeep for Files {
             true => probe(name, ProbeStatus::Ok, ""),
             false => probe(name, ProbeStatus::Fail, "has failed; the server's log says why"),
         };
-        let found = vec![one("store", self.store.alive().is_ok()), one("logs", self.logs.alive().is_ok())];
+        let disk = match self.reserve.is_low() {
+            false => probe("disk", ProbeStatus::Ok, ""),
+            true => probe("disk", ProbeStatus::Fail, "disk full: no new work is taken; what runs can end"),
+        };
+        let found = vec![one("store", self.store.alive().is_ok()), one("logs", self.logs.alive().is_ok()), disk];
         Box::pin(async move { found })
     }
 

@@ -146,12 +146,23 @@ pub const KEYS: &[Key] = &[
         "The most one log may hold; what comes after is counted, not kept. Lines of runvoy itself have 1 MiB more.",
         bytes
     ),
-    key!(disk_reserve_bytes, "64MiB", "Space that is left for ends of executions: below it nothing new is taken.", bytes),
+    key!(
+        disk_reserve_bytes,
+        "64MiB",
+        "Space that is kept free for what has begun: below it nothing new is taken. Half as much again, 64MiB at most, is set aside in a file for ends of executions.",
+        bytes
+    ),
     key!(limit_memory_bytes, "", "Memory of one command and its descendants.", optional_bytes),
     key!(limit_pids, "", "Processes and threads of one command.", optional_number),
     key!(limit_cpu_millis, "", "CPU of one command, in thousandths of a core.", optional_number),
     key!(limit_open_files, "", "Open files of each process.", optional_number),
     key!(limit_file_bytes, "", "Largest file a process may write.", optional_bytes),
+    key!(
+        limit_disk_bytes,
+        "",
+        "What one execution may take in its work directory and its own `/tmp`; one that takes more is stopped.",
+        optional_bytes
+    ),
     key!(cost_vcpu_hour_usd, "0", "Price of a vCPU hour, for cost per run.", number),
     key!(cost_gb_hour_usd, "0", "Price of a gigabyte hour, for cost per run.", number),
     key!(tenant, "default", "Tenant in event keys.", text),

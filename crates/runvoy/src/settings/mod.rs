@@ -137,6 +137,8 @@ pub struct Settings {
     pub limit_open_files: Option<u64>,
     /// Largest file a process may write.
     pub limit_file_bytes: Option<u64>,
+    /// What one execution may write to its work directory and its `/tmp`.
+    pub limit_disk_bytes: Option<u64>,
     /// Dollars per vCPU hour.
     pub cost_vcpu_hour_usd: f64,
     /// Dollars per gigabyte hour.

@@ -174,6 +174,9 @@ const fn refused_code(code: Code) -> ErrorCode {
     }
 }
 
+/// Nobody frees a disk in seconds.
+const FULL_DISK_RETRY: Duration = Duration::from_secs(60);
+
 fn engine_status(error: &EngineError, request_id: &str) -> ConnectError {
     let plain = |code| ConnectError::new(code, shortened(&error.to_string()));
     match error {
@@ -192,7 +195,7 @@ fn engine_status(error: &EngineError, request_id: &str) -> ConnectError {
         EngineError::LimitReached { .. } => later(plain(ErrorCode::ResourceExhausted), Duration::ZERO),
         EngineError::NoSpace => {
             tracing::error!(request_id, "no space left");
-            plain(ErrorCode::Unavailable)
+            later(plain(ErrorCode::Unavailable), FULL_DISK_RETRY)
         }
         EngineError::Unavailable(source) => {
             tracing::error!(request_id, error = %chain(source.as_ref()), "the store failed");

@@ -1,5 +1,7 @@
 //! What can be set about log storage. Sizes only; it never reads a file or the environment.
 
+use crate::reserve::DiskReserve;
+
 /// Limits and thresholds of the log files.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -13,6 +15,8 @@ pub struct Config {
     pub segment_bytes: u64,
     /// Appends are refused while the file system has less than this free.
     pub reserve_bytes: u64,
+    /// What is given up for ends of logs when the disk is full.
+    pub reserve: DiskReserve,
     /// How much of each open log is kept in memory for its followers.
     pub tail_bytes: usize,
     /// How much memory all those tails may take together.
@@ -31,6 +35,7 @@ impl Default for Config {
             spill_bytes: 256 << 10,
             segment_bytes: 64 << 20,
             reserve_bytes: 256 << 20,
+            reserve: DiskReserve::default(),
             tail_bytes: 256 << 10,
             tails_bytes: 32 << 20,
             open_logs: 1024,

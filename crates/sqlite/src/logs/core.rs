@@ -31,6 +31,8 @@ use super::trouble::Trouble;
 
 /// A block larger than this is refused: it could not be one entry's worth of anything.
 const MAX_BLOCK: usize = 1 << 30;
+/// Lines of the platform's own up to this size tell how an execution ended, and are written into the disk reserve too.
+const LAST_LINES_BYTES: usize = 16 << 10;
 
 /// Everything that the threads of one store share.
 pub(crate) struct Core {
@@ -241,8 +243,12 @@ impl Core {
         if after.stored_bytes > most_bytes(self.config.max_log_bytes, append.attempt, &block) {
             return Err(LogError::Full { limit_bytes: self.config.max_log_bytes });
         }
-        self.space.permit(after.stored_bytes - state.summary.stored_bytes)?;
-        self.write(state, &entries)?;
+        if block.raw_len == 0 && block.data.len() <= LAST_LINES_BYTES {
+            self.write_in_any_case(state, &entries)?;
+        } else {
+            self.space.permit(after.stored_bytes - state.summary.stored_bytes)?;
+            self.write(state, &entries)?;
+        }
         state.summary = after;
         self.tails.push(state.id, entries.into_iter().map(Entry::into_chunk));
         Ok(appended(&state.summary))
@@ -252,9 +258,8 @@ impl Core {
     pub(crate) fn seal(&self, state: &mut LogState, log_end: u64) -> Result<(), LogError> {
         self.writable()?;
         if !state.is_sealed() {
-            // Not subject to the disk reserve: an ended execution must be able to say so.
             let entry = Entry::seal(state.id, log_end, &state.summary);
-            self.write(state, std::slice::from_ref(&entry))?;
+            self.write_in_any_case(state, std::slice::from_ref(&entry))?;
             state.summary.apply(&entry.header);
             if state.big.is_some() {
                 self.order(Chore::Compress(state.id));
@@ -262,6 +267,11 @@ impl Core {
         }
         self.tails.forget(state.id);
         Ok(())
+    }
+
+    /// Also with nothing but the disk reserve left: an execution that ends must be able to say so.
+    fn write_in_any_case(&self, state: &mut LogState, entries: &[Entry]) -> Result<(), Trouble> {
+        self.config.reserve.with_room(|| self.write(state, entries), Trouble::is_full_disk)
     }
 
     fn write(&self, state: &mut LogState, entries: &[Entry]) -> Result<(), Trouble> {

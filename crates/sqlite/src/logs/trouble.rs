@@ -32,7 +32,7 @@ impl Trouble {
     }
 
     /// The disk, or this user's share of it, is full.
-    fn is_full_disk(&self) -> bool {
+    pub(crate) fn is_full_disk(&self) -> bool {
         matches!(self, Self::Io { source, .. } if matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
     }
 }

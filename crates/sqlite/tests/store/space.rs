@@ -1,6 +1,7 @@
 //! A full disk refuses and loses nothing; room makes it well again without hands. These tests mount a small file system, as root.
 
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -8,7 +9,7 @@ use runvoy_model::command::{Extend, Fence, Kill, Submit};
 use runvoy_model::id::ExecutionId;
 use runvoy_model::status::Status;
 use runvoy_ports::store::{ExecutionStore, StoreError};
-use runvoy_sqlite::{Options, SqliteStore};
+use runvoy_sqlite::{DiskReserve, Options, SqliteStore};
 
 use crate::fixture::{count, end_of, lease_to, open, options, step, submit, submitted};
 use crate::invariant;
@@ -17,9 +18,28 @@ use crate::invariant;
 struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
-    fn mount() -> Self {
+    fn tmpfs(size: &str) -> Self {
+        Self::mount_with(&["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
+    }
+
+    /// An ext4 of its own in a file; `None` where this machine has no loop devices.
+    fn ext4() -> Option<Self> {
+        let image = tempfile::NamedTempFile::new().expect("a file");
+        image.as_file().set_len(48 << 20).expect("a sparse file");
+        let path = image.path().to_str().expect("text");
+        let made = Command::new("mkfs.ext4").args(["-q", "-m", "0", path]).status();
+        let can_loop = std::path::Path::new("/dev/loop-control").exists() && made.is_ok_and(|status| status.success());
+        if !can_loop {
+            assert!(std::env::var_os("RUNVOY_PROVE").is_none(), "this proof needs mkfs.ext4 and loop devices");
+            eprintln!("not run: this machine has no mkfs.ext4 or no loop devices");
+            return None;
+        }
+        Some(Self::mount_with(&["-o", "loop", path]))
+    }
+
+    fn mount_with(args: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=6m", "tmpfs"]).arg(directory.path()).status();
+        let mounted = Command::new("mount").args(args).arg(directory.path()).status();
         assert!(mounted.expect("mount").success(), "these tests need the right to mount");
         Self(directory)
     }
@@ -31,8 +51,11 @@ impl SmallDisk {
     /// Takes all the room there is.
     fn fill(&self) -> PathBuf {
         let ballast = self.path().join("ballast");
-        // The write is meant to fail: it stops where the disk ends.
-        let _ = std::fs::write(&ballast, vec![0; 8 << 20]);
+        let mut file = std::fs::File::create(&ballast).expect("a file");
+        // The writes are meant to fail: they stop where the disk ends.
+        for block in [vec![0; 1 << 20], vec![0; 4096]] {
+            while file.write_all(&block).is_ok() {}
+        }
         ballast
     }
 }
@@ -56,7 +79,7 @@ async fn left_by_a_crash(path: &Path) -> BTreeSet<ExecutionId> {
 
 #[tokio::test]
 async fn promise_07_a_full_disk_refuses_and_recovers() {
-    let disk = SmallDisk::mount();
+    let disk = SmallDisk::tmpfs("6m");
     let path = disk.path().join("store.db");
     let store = open(&path);
     let known = (step(), submit("true"));
@@ -112,4 +135,42 @@ async fn at_the_reserve_nothing_new_is_taken_and_what_runs_can_end() {
     assert_eq!(store.end_attempt(step(), end_of(&running)).await.expect("an end").status, Status::Succeeded);
     assert_eq!(store.kill(step(), Kill { execution: killed.id, force: false }).await.expect("a kill").status, Status::Stopped);
     assert_eq!(store.counts().await.expect("counts").executions, 3);
+}
+
+#[tokio::test]
+async fn promise_07_ends_and_kills_are_recorded_on_a_disk_with_nothing_left() {
+    let rounds = count(2, 20);
+    for disk in [Some(SmallDisk::tmpfs("32m")), SmallDisk::ext4()].into_iter().flatten() {
+        let (path, file) = (disk.path().join("store.db"), disk.path().join("reserve"));
+        let reserve = DiskReserve::open(&file, 2 << 20);
+        for round in 0..rounds {
+            // A close empties the write-ahead log, so that it needs room from its first step on.
+            let store = SqliteStore::open(&path, Options { reserve: reserve.clone(), ..options() }).expect("it opens");
+            assert!(!reserve.is_given_up(), "round {round}");
+            let (running, _) = store.submit(step(), Submit { lease_to: Some(lease_to()), ..submit("true") }).await.expect("taken");
+            let waiting = submitted(&store, "true").await;
+            let ballast = disk.fill();
+            // Heartbeats use up what the last block had left.
+            let fence = Fence { execution: running.id, attempt: 1, lease: running.lease.as_ref().expect("a lease").id };
+            let extend = Extend { fence, ttl_ms: 30_000, process_id: None, rss_bytes: None, last_output_at: None, activity: None };
+            while !reserve.is_given_up() {
+                store.extend(step(), extend.clone()).await.expect("a heartbeat");
+            }
+            assert!(matches!(store.submit(step(), submit("true")).await, Err(StoreError::NoSpace)), "round {round}");
+            assert_eq!(store.end_attempt(step(), end_of(&running)).await.expect("an end").status, Status::Succeeded);
+            assert_eq!(store.kill(step(), Kill { execution: waiting.id, force: false }).await.expect("a kill").status, Status::Stopped);
+            reserve.tend();
+            assert!(reserve.is_given_up(), "there is no room for it yet");
+            std::fs::remove_file(ballast).expect("room");
+            // Some file systems give blocks back only with their next commit.
+            while reserve.is_given_up() {
+                std::fs::File::open(disk.path()).and_then(|directory| directory.sync_all()).expect("a sync");
+                reserve.tend();
+            }
+            store.close().await.expect("it closes");
+        }
+        let stored = invariant::check(&open(&path), &options().audit_key).await;
+        assert_eq!(stored.len(), 2 * rounds);
+    }
+    println!("PROMISE 07 | ends and kills are recorded on a disk with nothing left | {rounds} times full on tmpfs and ext4 | 0 lost");
 }

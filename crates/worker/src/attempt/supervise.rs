@@ -61,7 +61,7 @@ impl<'a> Attempt<'a> {
         mut exit: tokio::sync::oneshot::Receiver<Exit>,
     ) -> Option<Exit> {
         let (mut from_stdout, mut from_stderr) = (Vec::with_capacity(READ_BYTES), Vec::with_capacity(READ_BYTES));
-        let (mut stopping, nudge) = (self.stopping.clone(), Arc::clone(&self.nudge));
+        let (mut stopping, nudge, mut disk_stop) = (self.stopping.clone(), Arc::clone(&self.nudge), self.disk_stop.clone());
         let (mut stdout_open, mut stderr_open) = (true, true);
         let mut exited: Option<Option<Exit>> = None;
         let mut linger_until: Option<Instant> = None;
@@ -130,6 +130,7 @@ impl<'a> Attempt<'a> {
                     timeout_at = None;
                     running.end(Cause::Timeout, Some(self.worker.config.grace));
                 }
+                why = told_to_free(&mut disk_stop), if alive && running.cause().is_none() => running.end(Cause::OutOfDisk(why), None),
                 () = until(running.kill_at()), if alive => running.force(),
                 // Once: what was ended for another reason keeps that reason, and may take a while to be gone.
                 () = until(self.yield_at()), if alive && !yielded && running.cause() != Some(&Cause::LeaseLost) => {
@@ -340,6 +341,15 @@ pub(super) async fn told_to_end_all(stopping: &mut watch::Receiver<Stopping>) {
     if !told {
         // The worker is gone without a word; its runtime ends this task too.
         std::future::pending::<()>().await;
+    }
+}
+
+/// Why the command is ended for what it wrote to disk; comes back only where it is.
+async fn told_to_free(disk_stop: &mut watch::Receiver<Option<String>>) -> String {
+    let told = disk_stop.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
+    match told {
+        Some(why) => why,
+        None => std::future::pending().await,
     }
 }
 

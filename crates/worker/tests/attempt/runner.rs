@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use runvoy_model::id::ExecutionId;
-use runvoy_ports::runner::{Containment, Control, Exit, ExitStatus, Protection, Runner, Start, StartError, Started, Unread, WorkDir};
+use runvoy_ports::runner::{
+    Containment, Control, DiskSpace, Exit, ExitStatus, Protection, Runner, Start, StartError, Started, Unread, WorkDir,
+};
 use tokio::sync::oneshot;
 
 #[derive(Default)]
@@ -26,6 +28,8 @@ pub struct GroupRunner {
     pub terminals: AtomicUsize,
     /// It says of every command that something in it went over the memory limit.
     pub oom_kills: bool,
+    /// What it says of its disk.
+    pub disk: Option<DiskSpace>,
 }
 
 struct Group(u32);
@@ -109,6 +113,15 @@ impl Runner for GroupRunner {
 
     async fn sweep(&self) -> Result<usize, StartError> {
         Ok(0)
+    }
+
+    async fn disk_space(&self) -> Option<DiskSpace> {
+        self.disk
+    }
+
+    async fn disk_usage(&self, execution: ExecutionId, attempt: u32) -> u64 {
+        let files = fs::read_dir(self.work_dir(execution, attempt)).into_iter().flatten().flatten();
+        files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
     }
 
     async fn clean_up(&self, execution: ExecutionId, attempt: u32) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ use runvoy_model::time::UnixMs;
 use runvoy_ports::clock::Clock;
 use runvoy_ports::lease::{LeaseError, Leases, Material, Materials};
 use runvoy_ports::memory::{DEFAULT_BUDGET_BYTES, MemoryBudget};
-use runvoy_ports::runner::Limits;
-use runvoy_worker::{Config, Git, OwnKey, Worker};
+use runvoy_ports::runner::{DiskSpace, Limits};
+use runvoy_worker::{Config, DiskLimits, Git, OwnKey, Worker};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::{Mutex, oneshot, watch};
@@ -46,6 +46,8 @@ pub struct Played {
     pub starts: usize,
     /// How many of them were to have a terminal.
     pub terminals: usize,
+    /// No work directory was left when its end was told.
+    pub was_clean_at_end: bool,
 }
 
 impl Played {
@@ -101,7 +103,12 @@ pub struct Stage {
     pub extends_before_end: usize,
     /// As soon as the command has ended, the worker is told to end everything.
     pub is_stopped: bool,
+    /// How much of a disk that is full its command may take.
+    pub disk: DiskLimits,
 }
+
+/// A disk with nothing left.
+const FULL: DiskSpace = DiskSpace { free_bytes: 0, total_bytes: 1 << 30 };
 
 impl Stage {
     pub fn new(command: &str) -> Self {
@@ -147,6 +154,7 @@ impl Stage {
             holds: None,
             extends_before_end: 0,
             is_stopped: false,
+            disk: DiskLimits::default(),
         }
     }
 
@@ -196,7 +204,8 @@ impl Stage {
     /// Plays it to its end, which may be one that nobody is told of.
     pub async fn play_out(self) -> Option<Played> {
         let root = TempDir::new().expect("a directory");
-        let runner = Arc::new(GroupRunner { root: root.path().to_owned(), oom_kills: self.oom_kills, ..GroupRunner::default() });
+        let runner =
+            Arc::new(GroupRunner { root: root.path().to_owned(), oom_kills: self.oom_kills, disk: Some(FULL), ..GroupRunner::default() });
         let (done, ended) = oneshot::channel();
         let mut execution = execution(self.spec);
         let lost_after = self.lost_after.filter(|_| execution.spec.lock.is_none() && execution.spec.retries == 0);
@@ -227,6 +236,8 @@ impl Stage {
             memory: memory.clone(),
             reserved_bytes: AtomicUsize::new(0),
             done: Mutex::new(Some(done)),
+            root: root.path().to_owned(),
+            was_clean_at_end: AtomicBool::new(false),
         });
         let config = Config {
             concurrency: 1,
@@ -241,9 +252,11 @@ impl Stage {
             git: self.git,
             own_key: self.own_key.map(OwnKey::new),
             memory,
+            disk: self.disk,
         };
         let worker = Worker::new(Arc::clone(&leases) as Arc<dyn Leases>, Arc::clone(&runner) as _, Arc::new(clock), config);
         worker.slots().reserve().expect("a free slot").start(execution);
+        tokio::spawn(Arc::clone(&worker).run());
         let gone = async {
             while self.is_stopped && runner.exits.load(Ordering::SeqCst) == 0 {
                 tokio::time::sleep(Duration::from_millis(10)).await;
@@ -267,7 +280,18 @@ impl Stage {
         let (starts, terminals) = (runner.starts.load(Ordering::SeqCst), runner.terminals.load(Ordering::SeqCst));
         assert_eq!(leases.memory.free_bytes(), DEFAULT_BUDGET_BYTES, "all memory was given back");
         let reserved_bytes = leases.reserved_bytes.load(Ordering::SeqCst);
-        ended.map(|ended| Played { outcome: ended.outcome.clone(), ended, activities, blobs, reserved_bytes, log, starts, terminals })
+        let was_clean_at_end = leases.was_clean_at_end.load(Ordering::SeqCst);
+        ended.map(|ended| Played {
+            outcome: ended.outcome.clone(),
+            ended,
+            activities,
+            blobs,
+            reserved_bytes,
+            log,
+            starts,
+            terminals,
+            was_clean_at_end,
+        })
     }
 }
 
@@ -325,6 +349,9 @@ struct Desk {
     memory: MemoryBudget,
     reserved_bytes: AtomicUsize,
     done: Mutex<Option<oneshot::Sender<EndAttempt>>>,
+    root: PathBuf,
+    /// No work directory was left when the end was told.
+    was_clean_at_end: AtomicBool,
 }
 
 #[async_trait]
@@ -413,6 +440,8 @@ impl Leases for Desk {
             return Err(LeaseError::Unavailable("cut off".into()));
         }
         if let Some(done) = self.done.lock().await.take() {
+            let is_clean = std::fs::read_dir(&self.root).expect("the root").flatten().all(|entry| !entry.path().is_dir());
+            self.was_clean_at_end.store(is_clean, Ordering::SeqCst);
             drop(done.send(ended));
         }
         Ok(self.execution.clone())

@@ -77,6 +77,7 @@ async fn a_wait_for_work_ends_with_the_worker() {
         git: Git { reach: Reach::Private, ca_file: None },
         own_key: None,
         memory: runvoy_ports::memory::MemoryBudget::default(),
+        disk: runvoy_worker::DiskLimits::default(),
     };
     let runner = GroupRunner { root: "/nowhere".into(), ..GroupRunner::default() };
     let worker = Worker::new(Arc::clone(&leases) as _, Arc::new(runner), Arc::new(Still::default()), config);

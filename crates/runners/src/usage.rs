@@ -1,0 +1,70 @@
+//! How full the disk under the work directories is, and how much of it one directory takes.
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use runvoy_ports::runner::DiskSpace;
+
+/// No more files are looked at in one walk: a measure must end.
+const MAX_FILES: usize = 1_000_000;
+
+/// The disk that a directory is on.
+pub(crate) fn space(directory: &Path) -> Option<DiskSpace> {
+    let fs = rustix::fs::statvfs(directory).ok()?;
+    let bytes = |blocks: u64| blocks.saturating_mul(fs.f_frsize);
+    Some(DiskSpace { free_bytes: bytes(fs.f_bavail), total_bytes: bytes(fs.f_blocks) })
+}
+
+/// What the files in these directories take, each once. Links are not followed and other file systems not entered; what goes away meanwhile does not count.
+pub(crate) async fn usage(directories: Vec<PathBuf>) -> u64 {
+    let walk = move || {
+        let mut linked = HashSet::new();
+        directories.iter().map(|directory| walk(directory, &mut linked)).sum()
+    };
+    tokio::task::spawn_blocking(walk).await.unwrap_or(0)
+}
+
+fn walk(top: &Path, linked: &mut HashSet<u64>) -> u64 {
+    let Ok(device) = fs::symlink_metadata(top).map(|top| top.dev()) else { return 0 };
+    let (mut bytes, mut files, mut waiting) = (0, 0, vec![top.to_owned()]);
+    while let Some(directory) = waiting.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            let Ok(found) = entry.metadata() else { continue };
+            files += 1;
+            if files > MAX_FILES {
+                return bytes;
+            }
+            if found.dev() != device || (!found.is_dir() && found.nlink() > 1 && !linked.insert(found.ino())) {
+                continue;
+            }
+            bytes += found.blocks() * 512;
+            if found.is_dir() {
+                waiting.push(entry.path());
+            }
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn files_count_once_and_what_links_lead_to_does_not() {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::create_dir(dir.path().join("in")).unwrap();
+        fs::write(dir.path().join("in/file"), vec![1; 300_000]).unwrap();
+        fs::hard_link(dir.path().join("in/file"), dir.path().join("again")).unwrap();
+        fs::write(other.path().join("large"), vec![1; 3_000_000]).unwrap();
+        std::os::unix::fs::symlink(other.path(), dir.path().join("link")).unwrap();
+        // Blocks may be counted only once they are written.
+        fs::File::open(dir.path().join("again")).unwrap().sync_all().unwrap();
+        let used = usage(vec![dir.path().to_owned(), dir.path().join("none")]).await;
+        assert!((300_000..600_000).contains(&used), "{used}");
+        assert!(space(dir.path()).is_some_and(|space| space.free_bytes <= space.total_bytes));
+        assert_eq!(space(&dir.path().join("none")), None);
+    }
+}

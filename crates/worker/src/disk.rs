@@ -1,0 +1,179 @@
+//! Watches what commands write. A command over its limit is stopped, and where the disk is nearly full the one that wrote most: its files are what makes room
+//! again. What to stop is decided by [`plan`] alone.
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use runvoy_model::id::ExecutionId;
+use runvoy_ports::runner::DiskSpace;
+
+use crate::worker::Worker;
+
+/// How often the free space is looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Walking through files takes at most one part in so many of the time.
+const WALK_PAUSE: u32 = 10;
+/// On a small disk no more than this part of it is kept free.
+const MOST_KEPT_FREE: u64 = 8;
+/// Stopping a command that wrote less than this part of what is kept free would make no room.
+const WORTH_STOPPING: u64 = 4;
+
+/// How much of the disk commands may take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DiskLimits {
+    /// What one execution may write; `None` is without a limit.
+    pub limit_bytes: Option<u64>,
+    /// With less than this free, the execution that wrote most is stopped, and none is started.
+    pub keep_free_bytes: u64,
+}
+
+impl DiskLimits {
+    /// What is kept free of this disk.
+    fn kept_free(&self, space: DiskSpace) -> u64 {
+        self.keep_free_bytes.min(space.total_bytes / MOST_KEPT_FREE)
+    }
+
+    /// Nearly full: new commands would only fail.
+    pub(crate) fn is_short(&self, space: DiskSpace) -> bool {
+        space.free_bytes < self.kept_free(space)
+    }
+}
+
+/// What an execution that runs has written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Written {
+    execution: ExecutionId,
+    bytes: u64,
+    /// It was told to end before, and has not yet.
+    is_stopped: bool,
+}
+
+/// An execution to stop, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stop {
+    execution: ExecutionId,
+    message: String,
+}
+
+/// Whom to stop. One at a time for the space: what the first one frees may be enough.
+fn plan(limits: &DiskLimits, space: DiskSpace, written: &[Written]) -> Vec<Stop> {
+    let open = written.iter().filter(|one| !one.is_stopped);
+    let over = |one: &&Written| limits.limit_bytes.is_some_and(|limit| one.bytes > limit);
+    let mut stops: Vec<Stop> =
+        open.clone().filter(over).map(|one| Stop { execution: one.execution, message: over_limit(limits, one.bytes) }).collect();
+    let is_one_ending = !stops.is_empty() || written.iter().any(|one| one.is_stopped);
+    if limits.is_short(space) && !is_one_ending {
+        let worth = limits.kept_free(space) / WORTH_STOPPING;
+        let most = open.max_by_key(|one| one.bytes).filter(|one| one.bytes >= worth);
+        stops.extend(most.map(|one| Stop { execution: one.execution, message: nearly_full(limits.kept_free(space), space, one.bytes) }));
+    }
+    stops
+}
+
+fn over_limit(limits: &DiskLimits, bytes: u64) -> String {
+    let limit = limits.limit_bytes.unwrap_or_default();
+    format!("killed: it wrote {} to disk, and {} is its limit (limit_disk_bytes)", size(bytes), size(limit))
+}
+
+fn nearly_full(kept_free: u64, space: DiskSpace, bytes: u64) -> String {
+    format!(
+        "killed: disk full: it wrote {}, more than any other execution, and the disk of its worker has {} left of the {} that are kept free \
+         (disk_reserve_bytes); write less, or give the worker a larger disk",
+        size(bytes),
+        size(space.free_bytes),
+        size(kept_free)
+    )
+}
+
+/// A size as people read it.
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let unit = (bytes.max(1).ilog2() / 10).min(4);
+    let tenths = (u128::from(bytes) * 10) >> (10 * unit);
+    match unit {
+        0 => format!("{bytes} bytes"),
+        _ => format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit as usize]),
+    }
+}
+
+/// Looks until the worker is gone.
+pub(crate) async fn watch(worker: Weak<Worker>) {
+    while let Some(here) = worker.upgrade() {
+        let pause = look(&here).await;
+        drop(here);
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// Looks once; says how long to wait before the next look. Files are walked through only where that can matter.
+async fn look(worker: &Arc<Worker>) -> Duration {
+    let limits = &worker.config.disk;
+    let Some(space) = worker.runner.disk_space().await else { return LOOK_EVERY };
+    let is_short = limits.is_short(space);
+    worker.note_disk(is_short);
+    if !is_short && limits.limit_bytes.is_none() {
+        return LOOK_EVERY;
+    }
+    let began = Instant::now();
+    let mut written = Vec::new();
+    for (execution, attempt, is_stopped) in worker.attempts() {
+        let bytes = worker.runner.disk_usage(execution, attempt).await;
+        written.push(Written { execution, bytes, is_stopped });
+    }
+    let walked = began.elapsed();
+    for stop in plan(limits, space, &written) {
+        tracing::warn!(execution = %stop.execution, why = stop.message, "an execution is stopped for what it wrote");
+        worker.stop_for_disk(stop.execution, stop.message);
+    }
+    LOOK_EVERY.max(walked * WALK_PAUSE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn written(sizes: &[(u8, u64, bool)]) -> Vec<Written> {
+        sizes.iter().map(|&(id, bytes, is_stopped)| Written { execution: ExecutionId::from_bytes([id; 16]), bytes, is_stopped }).collect()
+    }
+
+    /// The first byte of every id that is stopped.
+    fn stopped(limits: DiskLimits, free_bytes: u64, sizes: &[(u8, u64, bool)]) -> Vec<u8> {
+        let stops = plan(&limits, DiskSpace { free_bytes, total_bytes: 10_000 * MIB }, &written(sizes));
+        stops.iter().map(|stop| stop.execution.as_bytes()[0]).collect()
+    }
+
+    #[test]
+    fn the_one_that_wrote_most_is_stopped_where_that_makes_room() {
+        let limits = DiskLimits { limit_bytes: None, keep_free_bytes: 64 * MIB };
+        let sizes = [(1, 20 * MIB, false), (2, 90 * MIB, false), (3, 0, false)];
+        assert_eq!(stopped(limits, 63 * MIB, &sizes), [2]);
+        assert_eq!(stopped(limits, 64 * MIB, &sizes), [0_u8; 0], "there is room");
+        assert_eq!(stopped(limits, 0, &[(1, 20 * MIB, false), (2, 90 * MIB, true)]), [0_u8; 0], "what it frees may be enough");
+        assert_eq!(stopped(limits, 0, &[(1, 15 * MIB, false)]), [0_u8; 0], "it is not what fills the disk");
+        assert_eq!(stopped(limits, 0, &[]), [0_u8; 0]);
+        assert_eq!(stopped(DiskLimits::default(), 0, &sizes), [0_u8; 0], "nothing is kept free");
+    }
+
+    #[test]
+    fn everyone_over_the_limit_is_stopped() {
+        let limits = DiskLimits { limit_bytes: Some(10 * MIB), keep_free_bytes: 64 * MIB };
+        let sizes = [(1, 10 * MIB, false), (2, 11 * MIB, false), (3, 12 * MIB, false), (4, 99 * MIB, true)];
+        assert_eq!(stopped(limits, 1_000 * MIB, &sizes), [2, 3]);
+        assert_eq!(stopped(limits, 0, &sizes), [2, 3], "nobody else has to go meanwhile");
+    }
+
+    #[test]
+    fn a_small_disk_is_not_always_short() {
+        let limits = DiskLimits { limit_bytes: None, keep_free_bytes: 64 * MIB };
+        assert!(!limits.is_short(DiskSpace { free_bytes: 30 * MIB, total_bytes: 32 * MIB }));
+        assert!(limits.is_short(DiskSpace { free_bytes: 3 * MIB, total_bytes: 32 * MIB }));
+    }
+
+    #[test]
+    fn sizes_are_as_people_read_them() {
+        let sizes = [0, 1023, 1536, 10 * MIB, (12 << 30) + (300 << 20), u64::MAX].map(size);
+        assert_eq!(sizes, ["0 bytes", "1023 bytes", "1.5 KiB", "10.0 MiB", "12.2 GiB", "16777215.9 TiB"]);
+    }
+}
