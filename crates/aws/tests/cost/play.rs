@@ -349,6 +349,7 @@ fn spec() -> Spec {
         worker_labels: Default::default(),
         terminal: false,
         retries: 0,
+        redeliveries: 0,
         secrets: Vec::new(),
         git: None,
         task: None,
