@@ -112,7 +112,7 @@ pub use crate::secret::{Rotation, SecretChange, SecretRequest};
 pub use crate::subject::{Subject, command_line};
 pub use crate::terms::{Bars, QueueState};
 pub use crate::trace::Trace;
-pub use crate::worker::{KnownWorker, MadeWorker, WorkerRequest};
+pub use crate::worker::{KnownWorker, MAY_SUBMIT, MadeWorker, WorkerRequest};
 
 /// Everything the engine needs from the world.
 #[derive(Clone)]
@@ -254,7 +254,12 @@ impl Engine {
             actor: Actor::User { email: caller.email.clone() },
             request_id: caller.request_id.clone(),
             audit: Some(Audit { action: action.to_owned(), from: caller.from.clone(), ..Audit::default() }),
-            authority: Some(Authority { email: caller.email.clone(), key_hash: caller.key_hash, role: caller.role }),
+            authority: Some(Authority {
+                email: caller.email.clone(),
+                key_hash: caller.key_hash,
+                role: caller.role,
+                may_submit: caller.may_submit,
+            }),
         }
     }
 }

@@ -204,6 +204,7 @@ pub fn caller(email: &str, role: Role) -> Caller {
     Caller {
         email: email.into(),
         role,
+        may_submit: false,
         groups: Vec::new(),
         key_prefix: None,
         key_expires_at: None,
