@@ -80,6 +80,7 @@ fn spec() -> Spec {
         worker_labels: Default::default(),
         terminal: false,
         retries: 0,
+        redeliveries: 0,
         secrets: Vec::new(),
         git: None,
         task: None,

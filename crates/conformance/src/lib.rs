@@ -115,6 +115,7 @@ macro_rules! execution_store_conformance {
             used_up_retries_are_dead_letters,
             a_lapsed_lease_without_retries_fails,
             a_lapsed_lease_with_retries_is_tried_again,
+            a_lapsed_lease_is_delivered_again,
             a_lapsed_unbegun_lease_goes_back_uncounted,
             a_lease_extended_since_is_not_reaped,
             of_many_finishes_one_counts,

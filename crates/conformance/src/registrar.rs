@@ -123,6 +123,7 @@ fn of_workers(chance: &mut Chance, now: UnixMs) -> Change {
                 name,
                 id: WorkerAccountId::from_bytes([u8::try_from(chance.below(9)).expect("small"); 16]),
                 role: Role::Worker,
+                may_submit: false,
                 queues,
                 key,
                 description: None,

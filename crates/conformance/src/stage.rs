@@ -295,6 +295,7 @@ pub(crate) fn spec() -> Spec {
         worker_labels: Default::default(),
         terminal: false,
         retries: 0,
+        redeliveries: 0,
         secrets: Vec::new(),
         git: None,
         task: None,

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use runvoy_model::execution::Execution;
 use runvoy_model::key::{check_key, key_hash};
 use runvoy_model::name::Name;
-use runvoy_model::role::{Action, Reach, Role, reach};
+use runvoy_model::role::{Action, Reach, Role, reach_of};
 use runvoy_model::rule::Subject;
 use runvoy_model::secret::SecretUser;
 use runvoy_model::time::UnixMs;
@@ -38,6 +38,8 @@ pub struct Caller {
     pub account: String,
     /// What they are.
     pub role: Role,
+    /// A worker that may also submit, and read and end what it submitted.
+    pub may_submit: bool,
     /// The groups they are in.
     pub groups: Vec<String>,
     /// The part of their key that may be shown; absent on the local socket.
@@ -68,7 +70,7 @@ pub struct Origin {
 impl Caller {
     /// How far an action reaches for this caller; an error where it does not reach at all.
     pub fn may(&self, action: Action) -> Result<Reach, EngineError> {
-        match reach(self.role, action) {
+        match reach_of(self.role, self.may_submit, action) {
             Reach::None => Err(EngineError::Forbidden { role: self.role.as_str() }),
             reach => Ok(reach),
         }
@@ -115,6 +117,7 @@ impl Caller {
             email: account.owner(),
             account: format!("{WORKER_OWNER}{}", account.id),
             role: account.role,
+            may_submit: account.may_submit,
             groups: Vec::new(),
             key_prefix: Some(account.key.shown()),
             key_expires_at: None,
@@ -132,6 +135,7 @@ impl Caller {
             email: person.user.email.clone(),
             account: format!("{} since {}", person.user.email, person.user.created_at.0),
             role: person.user.role,
+            may_submit: false,
             groups: person.groups.clone(),
             key_prefix: key.map(|key| key.prefix.clone()),
             key_expires_at: key.and_then(|key| key.expires_at),

@@ -30,6 +30,13 @@ pub(crate) enum Owner {
     Worker(WorkerAccount),
 }
 
+/// What the owner of something is now.
+pub(crate) struct OwnerStanding {
+    pub role: Role,
+    pub groups: Vec<String>,
+    pub may_run: bool,
+}
+
 /// What was read while the store's number stood.
 #[derive(Default)]
 pub(crate) struct Directory {
@@ -154,15 +161,19 @@ impl Engine {
         Ok(Some(Person { user: user.clone(), groups: self.groups_of(email).await? }))
     }
 
-    /// What the owner of something is now, and in which groups; `None` where they may not call any more.
-    pub(crate) async fn standing_of(&self, owner: &str) -> Result<Option<(Role, Vec<String>)>, EngineError> {
+    /// What the owner of something is now; `None` where they may not call any more.
+    pub(crate) async fn standing_of(&self, owner: &str) -> Result<Option<OwnerStanding>, EngineError> {
         let Some(name) = account_of(owner) else {
             let person = self.person(owner).await?.filter(|person| person.user.revoked_at.is_none());
-            return Ok(person.map(|person| (person.user.role, person.groups)));
+            return Ok(person.map(|person| {
+                let role = person.user.role;
+                OwnerStanding { role, groups: person.groups, may_run: reach(role, Action::Run) != Reach::None }
+            }));
         };
         let record = self.ports.records.record(Kind::Worker, name).await?;
         let account = record.as_ref().and_then(Record::worker).filter(|account| account.revoked_at.is_none());
-        Ok(account.map(|account| (account.role, Vec::new())))
+        let may_run = |account: &WorkerAccount| account.reach(Action::Run) != Reach::None;
+        Ok(account.map(|account| OwnerStanding { role: account.role, groups: Vec::new(), may_run: may_run(account) }))
     }
 
     /// Whose the key with this hash is, or was.
@@ -213,7 +224,7 @@ impl Engine {
         let mut names: Vec<String> = users.iter().filter_map(Record::user).filter(active).take(2).map(|user| user.email.clone()).collect();
         if names.len() < 2 {
             let accounts = self.all(Kind::Worker).await?;
-            let runs = |account: &&WorkerAccount| account.revoked_at.is_none() && reach(account.role, Action::Run) != Reach::None;
+            let runs = |account: &&WorkerAccount| account.revoked_at.is_none() && account.reach(Action::Run) != Reach::None;
             let keys = accounts.iter().filter_map(Record::worker).filter(runs).map(WorkerAccount::owner);
             names.extend(keys.take(2 - names.len()));
         }

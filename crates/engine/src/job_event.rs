@@ -7,15 +7,18 @@
 //! An attempt that our own worker ran has no events; for readers they are made from its lines. Decision 015 has the reasons.
 
 mod attempt;
+mod derive;
 mod desk;
 mod find;
 mod follow;
 mod ledger;
 mod load;
 mod masks;
+mod order;
 mod publish;
 mod settle;
 mod standing;
+mod straggler;
 
 use runvoy_model::job_event::{JobEvent, Kept};
 use runvoy_model::log::Stream;
@@ -23,6 +26,7 @@ use runvoy_model::time::UnixMs;
 
 pub(crate) use self::desk::Desk;
 pub use self::follow::{JobEventFilter, JobEventFollower};
+pub use self::order::Covers;
 
 /// The protocol's numbers of the kinds of events that are made here.
 mod kind {

@@ -48,9 +48,9 @@ impl Holder {
         let step = Step::worker(engine.step_id(), engine.now(), self.worker);
         match &self.caller {
             None => step,
-            Some(Caller { email, key_hash, role, request_id, .. }) => Step {
+            Some(Caller { email, key_hash, role, may_submit, request_id, .. }) => Step {
                 request_id: request_id.clone(),
-                authority: Some(Authority { email: email.clone(), key_hash: *key_hash, role: *role }),
+                authority: Some(Authority { email: email.clone(), key_hash: *key_hash, role: *role, may_submit: *may_submit }),
                 ..step
             },
         }

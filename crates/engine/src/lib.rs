@@ -10,6 +10,7 @@ mod auditor;
 mod backlog;
 mod claim;
 mod config;
+mod delivery;
 mod denial;
 mod directory;
 mod dispatcher;
@@ -84,6 +85,7 @@ pub use crate::audit::{AuditFilter, AuditPage};
 pub use crate::auditor::Auditor;
 pub use crate::claim::ClaimedKey;
 pub use crate::config::{Config, HealthConfig, Predecessors, RetentionConfig, RunLimits};
+pub use crate::delivery::{Delivery, DeliveryWatch};
 pub use crate::directory::Seen;
 pub use crate::dispatcher::Dispatcher;
 pub use crate::error::EngineError;
@@ -94,7 +96,7 @@ pub use crate::follow::{Followed, Follower};
 pub use crate::health::HealthWatch;
 pub use crate::image::{ImageRequest, KnownImage, RegisteredImage};
 pub use crate::job::{JobFilter, JobRequest, SubmittedJob, TaskRequest};
-pub use crate::job_event::{Derived, DerivedEvent, Effect, JobEventFilter, JobEventFollower, PublishedEvent, StreamedEvent};
+pub use crate::job_event::{Covers, Derived, DerivedEvent, Effect, JobEventFilter, JobEventFollower, PublishedEvent, StreamedEvent};
 pub use crate::key::{KeyRequest, MadeKey};
 pub use crate::keymaker::Keymaker;
 pub use crate::lease::{Holder, LeaseAsk, LocalLeases};
@@ -115,7 +117,7 @@ pub use crate::subject::{Subject, command_line};
 pub use crate::terms::{Bars, QueueState};
 pub use crate::token::token_fingerprint;
 pub use crate::trace::Trace;
-pub use crate::worker::{KnownWorker, MadeWorker, WorkerRequest};
+pub use crate::worker::{KnownWorker, MAY_SUBMIT, MadeWorker, WorkerRequest};
 
 /// Everything the engine needs from the world.
 #[derive(Clone)]
@@ -261,7 +263,12 @@ impl Engine {
             actor: Actor::User { email: caller.email.clone() },
             request_id: caller.request_id.clone(),
             audit: Some(Audit { action: action.to_owned(), from: caller.from.clone(), ..Audit::default() }),
-            authority: Some(Authority { email: caller.email.clone(), key_hash: caller.key_hash, role: caller.role }),
+            authority: Some(Authority {
+                email: caller.email.clone(),
+                key_hash: caller.key_hash,
+                role: caller.role,
+                may_submit: caller.may_submit,
+            }),
         }
     }
 }

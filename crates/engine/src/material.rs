@@ -6,12 +6,12 @@ use runvoy_model::command::Fence;
 use runvoy_model::execution::Execution;
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
-use runvoy_model::role::{Action, Reach, reach};
 use runvoy_model::secret::{SecretUse, SecretUser};
 use runvoy_ports::lease::{LeaseError, Material, Materials};
 use runvoy_ports::store::StoreError;
 
 use crate::Engine;
+use crate::directory::OwnerStanding;
 use crate::error::EngineError;
 
 impl Engine {
@@ -66,10 +66,8 @@ impl Engine {
             EngineError::conflict(message, "ask an admin for the secret")
         };
         let secret = record.as_ref().and_then(Record::secret).ok_or_else(missing)?;
-        let (role, groups) = self.standing_of(&execution.created_by).await?.ok_or_else(missing)?;
-        if reach(role, Action::Run) == Reach::None {
-            return Err(missing());
-        }
+        let OwnerStanding { role, groups, .. } =
+            self.standing_of(&execution.created_by).await?.filter(|owner| owner.may_run).ok_or_else(missing)?;
         let granted = match &execution.spec.playbook {
             Some(run) => self.playbook_version(&run.name, run.version).await?.is_some_and(|playbook| playbook.grants(secret)),
             None => secret.allows(SecretUser { email: &execution.created_by, role, groups: &groups }, SecretUse::Inject),

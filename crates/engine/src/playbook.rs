@@ -155,6 +155,7 @@ fn request(steps: &PlaybookBody) -> RunRequest {
         worker_labels: steps.worker_labels.clone(),
         terminal: steps.terminal,
         retries: steps.retries,
+        redeliveries: 0,
         secrets: steps.secrets.iter().map(ToString::to_string).collect(),
         git_repo: git.map(|git| git.repo.clone()),
         git_ref: git.and_then(|git| git.reference.clone()),

@@ -40,6 +40,9 @@ pub struct RunRequest {
     pub terminal: bool,
     /// Further attempts.
     pub retries: Option<i64>,
+    /// Further attempts where its worker was lost, even without retries. Left out where there are none, for the fingerprint of the request.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub redeliveries: u32,
     /// Secrets to inject.
     pub secrets: Vec<String>,
     /// A repository to clone.
@@ -56,6 +59,11 @@ pub struct RunRequest {
     /// The client's own key for this request.
     #[serde(skip)]
     pub idempotency_key: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Linux passes no single argument longer than this.
@@ -95,6 +103,7 @@ impl RunRequest {
             worker_labels: self.checked_worker_labels()?,
             terminal: self.checked_terminal(image_id)?,
             retries: retries.unwrap_or(0),
+            redeliveries: self.redeliveries,
             secrets: self.checked_secrets()?,
             git: self.checked_git(git)?,
             task: None,

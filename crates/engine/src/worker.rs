@@ -24,6 +24,8 @@ pub struct WorkerRequest {
     pub name: String,
     /// What it may do: the word; absent is a worker. Another one is for a public key alone.
     pub role: Option<String>,
+    /// What else a worker may do: the words; `submit` is the only one. It is for a public key alone.
+    pub may: Vec<String>,
     /// The queues it may serve; empty means every queue.
     pub queues: Vec<String>,
     /// What it is for; empty means nothing is said.
@@ -33,6 +35,9 @@ pub struct WorkerRequest {
     /// The client's own key for the request.
     pub idempotency_key: Option<String>,
 }
+
+/// The word for a worker that may also submit.
+pub const MAY_SUBMIT: &str = "submit";
 
 const MAX_DESCRIPTION_CHARS: usize = 256;
 
@@ -77,6 +82,9 @@ impl Engine {
         if account_role(request)? != Role::Worker {
             let message = "is for public keys alone: somebody who is given a key of the server's making is a user or a worker";
             return Err(EngineError::invalid("role", message));
+        }
+        if !request.may.is_empty() {
+            return Err(EngineError::invalid("may", "is for public keys alone: import one whose owner leases and submits"));
         }
         let (api_key, key) = self.new_worker_key();
         self.make_worker(caller, "workers.create", name, request, key, Some(api_key)).await
@@ -144,6 +152,7 @@ impl Engine {
         api_key: Option<String>,
     ) -> Result<MadeWorker, EngineError> {
         let (role, queues) = (account_role(request)?, account_queues(&request.queues)?);
+        let may_submit = account_may_submit(request, role)?;
         if role != Role::Worker && !queues.is_empty() {
             return Err(EngineError::invalid("queues", "are for workers: who runs or reads is limited by rules"));
         }
@@ -153,15 +162,18 @@ impl Engine {
         if let Some(role) = &request.role {
             asked["role"] = json!(role);
         }
+        if may_submit {
+            asked["may"] = json!([MAY_SUBMIT]);
+        }
         if let Some(description) = &description {
             asked["description"] = json!(description);
         }
         let submit = submit_key(caller, request.idempotency_key.as_deref(), action, &asked)?;
-        if reach(role, Action::Run) != Reach::None {
+        if may_submit || reach(role, Action::Run) != Reach::None {
             self.refuse_second_user(request.confirm).await?;
         }
         let id = WorkerAccountId(self.ports.ids.next_id());
-        let change = Change::CreateWorker(Box::new(NewWorker { name: name.clone(), id, role, queues, key, description }));
+        let change = Change::CreateWorker(Box::new(NewWorker { name: name.clone(), id, role, may_submit, queues, key, description }));
         let (record, repeated) = self.ports.store.change(self.user_step(caller, action), change, submit).await?;
         if api_key.is_some() {
             shown_once(&name, repeated)?;
@@ -186,6 +198,16 @@ fn account_role(request: &WorkerRequest) -> Result<Role, EngineError> {
         let words = Role::OF_KEYS.map(Role::as_str);
         EngineError::invalid("role", format!("must be one of {}", words.join(", ")))
     })
+}
+
+fn account_may_submit(request: &WorkerRequest, role: Role) -> Result<bool, EngineError> {
+    if request.may.iter().any(|word| word != MAY_SUBMIT) {
+        return Err(EngineError::invalid("may", format!("must be {MAY_SUBMIT}")));
+    }
+    if !request.may.is_empty() && role != Role::Worker {
+        return Err(EngineError::invalid("may", format!("is for workers: what role {} may do is the role's matter", role.as_str())));
+    }
+    Ok(!request.may.is_empty())
 }
 
 fn account_description(request: &WorkerRequest) -> Result<Option<String>, EngineError> {

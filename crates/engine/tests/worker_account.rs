@@ -160,6 +160,35 @@ async fn a_key_that_runs_nothing_needs_no_confirmation() {
 }
 
 #[tokio::test]
+async fn a_registered_worker_that_may_submit_counts_as_a_user() {
+    let stage = Stage::new(Config { shares_uid: true, ..Config::default() });
+    let admin = stage.admitted("root@x", Role::Admin).await;
+    let asked = WorkerRequest { may: vec!["submit".into()], confirm: true, ..request("ci", &[]) };
+    stage.engine.import_worker(&admin, &asked, &Signer::new().key.pem()).await.expect("imported");
+    assert!(stage.engine.has_many_users().await.expect("an answer"));
+}
+
+#[tokio::test]
+async fn only_a_worker_with_a_public_key_may_be_let_submit() {
+    let stage = Stage::new(Config::default());
+    let admin = stage.admitted("root@x", Role::Admin).await;
+    let of = |may: &[&str], role: Option<&str>| WorkerRequest {
+        may: may.iter().map(|word| (*word).to_owned()).collect(),
+        role: role.map(str::to_owned),
+        ..request("ci", &[])
+    };
+    let key = Signer::new().key.pem();
+    for bad in [of(&["read"], None), of(&["submit", "kill"], None), of(&["submit"], Some("developer"))] {
+        let refused = stage.engine.import_worker(&admin, &bad, &key).await.err();
+        assert!(matches!(&refused, Some(EngineError::Invalid { field, .. }) if field == "may"), "{bad:?}: {refused:?}");
+    }
+    let refused = stage.engine.create_worker(&admin, &of(&["submit"], None)).await.err();
+    assert!(matches!(&refused, Some(EngineError::Invalid { field, .. }) if field == "may"), "{refused:?}");
+    let made = stage.engine.import_worker(&admin, &of(&["submit"], Some("worker")), &key).await.expect("imported");
+    assert!(made.account.may_submit && made.account.role == Role::Worker);
+}
+
+#[tokio::test]
 async fn a_token_may_be_for_the_address_under_which_the_server_is_known() {
     let config = Config { own_url: "http://10.0.0.1:8080".into(), public_url: "https://run.example.com".into(), ..Config::default() };
     let stage = Stage::new(config);

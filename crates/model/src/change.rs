@@ -187,6 +187,8 @@ pub struct NewWorker {
     pub id: WorkerAccountId,
     /// What it may do.
     pub role: Role,
+    /// A worker that may also submit.
+    pub may_submit: bool,
     /// The queues it may serve; empty means every queue.
     pub queues: Vec<Name>,
     /// What proves it.

@@ -119,6 +119,15 @@ pub enum Reach {
     All,
 }
 
+/// How far an action reaches for an account: as its role says. A worker that may submit also runs, and reads and ends what it submitted.
+pub const fn reach_of(role: Role, may_submit: bool, action: Action) -> Reach {
+    match (role, action) {
+        (Role::Worker, Action::Run) if may_submit => Reach::All,
+        (Role::Worker, Action::Read | Action::Kill) if may_submit => Reach::Own,
+        _ => reach(role, action),
+    }
+}
+
 /// The table. Every role stands in every row, so that a new action does not compile before all are decided.
 pub const fn reach(role: Role, action: Action) -> Reach {
     use Reach::{All, None, Own};
@@ -166,6 +175,21 @@ mod tests {
             assert_eq!(Role::parse(role.as_str()), Some(role));
         }
         assert!(!Role::OF_PEOPLE.contains(&Role::Worker) && Role::ALL.contains(&Role::Worker));
+    }
+
+    #[test]
+    fn a_worker_that_may_submit_runs_and_sees_its_own_and_nothing_else() {
+        for action in [Action::ReadSecrets, Action::WriteSecrets, Action::ReadQueues, Action::ShareLog, Action::ManageKeys, Action::Redrive]
+        {
+            assert_eq!(reach_of(Role::Worker, true, action), Reach::None, "{action:?}");
+        }
+        for (action, expected) in
+            [(Action::Run, Reach::All), (Action::Read, Reach::Own), (Action::Kill, Reach::Own), (Action::Lease, Reach::All)]
+        {
+            assert_eq!(reach_of(Role::Worker, true, action), expected, "{action:?}");
+            assert_eq!(reach_of(Role::Worker, false, action), reach(Role::Worker, action), "{action:?}");
+            assert_eq!(reach_of(Role::Viewer, true, action), reach(Role::Viewer, action), "{action:?}: it is for workers");
+        }
     }
 
     #[test]

@@ -59,6 +59,9 @@ pub struct Spec {
     pub terminal: bool,
     /// How many further attempts it may have.
     pub retries: u32,
+    /// How many further attempts it may have where its worker was lost, even without retries.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub redeliveries: u32,
     /// Secrets that its environment gets when an attempt begins. Names only: no value is ever kept here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<Name>,
@@ -83,6 +86,11 @@ pub struct PlaybookRef {
     pub name: Name,
     /// Its version.
     pub version: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Whether a label can have this value.
@@ -126,6 +134,7 @@ impl Spec {
             worker_labels: Labels::new(),
             terminal: false,
             retries: 0,
+            redeliveries: 0,
             secrets: Vec::new(),
             git: None,
             task: None,
@@ -137,6 +146,11 @@ impl Spec {
     /// Nobody knows any more what it was to run. Everything that is submitted has a command.
     pub fn is_lost(&self) -> bool {
         self.command.is_empty()
+    }
+
+    /// How many further attempts it may have where its worker was lost.
+    pub fn attempts_after_loss(&self) -> u32 {
+        self.retries.max(self.redeliveries)
     }
 
     /// What it asks of a worker.

@@ -95,6 +95,8 @@ pub struct Authority {
     pub key_hash: Option<[u8; 32]>,
     /// What they were when they were admitted.
     pub role: Role,
+    /// They were a worker that may submit.
+    pub may_submit: bool,
 }
 
 /// What is kept about a call through an API.

@@ -11,7 +11,7 @@ use crate::credential::PublicKey;
 use crate::hex;
 use crate::id::{WorkerAccountId, WorkerId};
 use crate::name::Name;
-use crate::role::Role;
+use crate::role::{Action, Reach, Role, reach_of};
 use crate::time::UnixMs;
 
 /// Before the name of an account where an e-mail stands otherwise. No e-mail address is like that.
@@ -31,6 +31,9 @@ pub struct WorkerAccount {
     /// What it may do. A record from before there was a choice is that of a worker.
     #[serde(default = "worker", skip_serializing_if = "is_worker")]
     pub role: Role,
+    /// A worker that may also submit, and read and end what it submitted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_submit: bool,
     /// The queues it may serve; empty means every queue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<Name>,
@@ -102,6 +105,11 @@ impl WorkerAccount {
     /// Whether whoever showed its key at this time has a key that still works.
     pub fn stands_since(&self, at: UnixMs) -> bool {
         self.revoked_at.is_none() && self.keyed_at <= at
+    }
+
+    /// How far an action reaches for it.
+    pub const fn reach(&self, action: Action) -> Reach {
+        reach_of(self.role, self.may_submit, action)
     }
 
     /// Whose its key is, where an e-mail stands otherwise.
@@ -176,6 +184,7 @@ mod tests {
             name: Name::new("gpu-1").expect("a name"),
             id: WorkerAccountId::from_bytes([1; 16]),
             role: Role::Worker,
+            may_submit: false,
             queues: Vec::new(),
             key: WorkerKey::Secret { hash: [7; 32], prefix: "rv_12345678".into() },
             description: None,
@@ -208,10 +217,16 @@ mod tests {
     fn an_account_survives_its_text_form() {
         let kept = serde_json::to_string(&account()).expect("JSON");
         assert_eq!(serde_json::from_str::<WorkerAccount>(&kept).expect("an account"), account());
-        assert!(!kept.contains("queues") && !kept.contains("revoked_at") && !kept.contains("role"), "as before there were roles: {kept}");
+        assert!(
+            !kept.contains("queues") && !kept.contains("revoked_at") && !kept.contains("role") && !kept.contains("may_submit"),
+            "as before there were roles: {kept}"
+        );
         let developer = WorkerAccount { role: Role::Developer, ..account() };
         let kept = serde_json::to_string(&developer).expect("JSON");
         assert_eq!(serde_json::from_str::<WorkerAccount>(&kept).expect("an account"), developer);
+        let submits = WorkerAccount { may_submit: true, ..account() };
+        let kept = serde_json::to_string(&submits).expect("JSON");
+        assert_eq!(serde_json::from_str::<WorkerAccount>(&kept).expect("an account"), submits);
     }
 
     #[test]

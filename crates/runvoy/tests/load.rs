@@ -172,6 +172,7 @@ mod history {
             worker_labels: Default::default(),
             terminal: false,
             retries: 0,
+            redeliveries: 0,
             secrets: Vec::new(),
             git: None,
             task: None,

@@ -219,6 +219,7 @@ mod tests {
             worker_labels: BTreeMap::from([("gpu".into(), "a100".into())]),
             terminal: true,
             retries: 0,
+            redeliveries: 0,
             secrets: Vec::new(),
             git: None,
             task: None,

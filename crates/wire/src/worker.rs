@@ -66,6 +66,9 @@ pub struct WorkerAccount {
     /// What it may do: `worker`, or for a public key `viewer`, `developer` or `operator`.
     #[serde(default)]
     pub role: String,
+    /// What else a worker may do: `submit`, and read and end what it submitted.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    pub may: Vec<String>,
     /// The queues it may serve; none means every queue.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub queues: Vec<String>,
@@ -104,6 +107,9 @@ pub struct CreateWorkerRequest {
     /// What it may do: `worker` where it is left out; with a public key also `viewer`, `developer` or `operator`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
+    /// What else a worker with a public key may do: `submit`, and read and end what it submitted.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    pub may: Vec<String>,
     /// The queues it may serve; none means every queue. They are for workers alone.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<String>,

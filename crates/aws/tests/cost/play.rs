@@ -120,7 +120,7 @@ impl Play {
             actor: Actor::User { email: USER.into() },
             request_id: id.to_string(),
             audit: Some(Audit { action: "executions.run".into(), from: "192.0.2.1".into(), ..Audit::default() }),
-            authority: Some(Authority { email: USER.into(), key_hash: Some([7; 32]), role: Role::Admin }),
+            authority: Some(Authority { email: USER.into(), key_hash: Some([7; 32]), role: Role::Admin, may_submit: false }),
         };
         self.store.apply(step, command).await.expect("an answer")
     }
@@ -349,6 +349,7 @@ fn spec() -> Spec {
         worker_labels: Default::default(),
         terminal: false,
         retries: 0,
+        redeliveries: 0,
         secrets: Vec::new(),
         git: None,
         task: None,

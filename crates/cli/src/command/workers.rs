@@ -77,7 +77,7 @@ enum WorkersCommand {
     RotateSigningKey,
     /// Make an account for whoever has the private key to a public one
     #[command(
-        before_help = "Examples:\n  runvoy workers import worker.pub\n  runvoy workers import worker.pub --name ci --queue gpu\n  runvoy workers import ci.pub --name ci --role developer"
+        before_help = "Examples:\n  runvoy workers import worker.pub\n  runvoy workers import worker.pub --name ci --queue gpu\n  runvoy workers import ci.pub --name ci --role developer\n  runvoy workers import ci.pub --name ci --may submit"
     )]
     Import {
         /// File with a P-256 public key: PEM, or base58; - for stdin
@@ -89,6 +89,9 @@ enum WorkersCommand {
         /// What it may do: worker, viewer, developer or operator [default: worker]
         #[arg(long, value_name = "ROLE")]
         role: Option<String>,
+        /// Let the worker submit as well, and read and end what it submitted
+        #[arg(long, value_name = "ACTION", value_parser = ["submit"], conflicts_with = "role")]
+        may: Vec<String>,
         #[command(flatten)]
         queues: QueuesOf,
         /// What the key is for, on one line
@@ -134,11 +137,11 @@ impl WorkersArgs {
                 let key_file = key_file.as_deref().map(KeyFile::new_at).transpose()?;
                 create(session, CreateWorkerRequest { name, queues: queues.queues, ..CreateWorkerRequest::default() }, key_file).await
             }
-            WorkersCommand::Import { file, name, role, queues, description } => {
+            WorkersCommand::Import { file, name, role, may, queues, description } => {
                 let public_key = Some(read_key(&file)?);
                 let name = name.unwrap_or_default();
                 let (queues, confirm) = (queues.queues, session.global.yes);
-                create(session, CreateWorkerRequest { name, role, queues, public_key, description, confirm }, None).await
+                create(session, CreateWorkerRequest { name, role, may, queues, public_key, description, confirm }, None).await
             }
             WorkersCommand::Rotate { account, key_file } => {
                 session.confirm(&format!("end the key of worker {} and make another", account.name))?;
@@ -215,7 +218,7 @@ fn account_row(account: &WorkerAccount) -> Vec<Cell> {
     vec![
         (&account.name).into(),
         state,
-        or_dash(account.role.clone()).into(),
+        or_dash(std::iter::once(&account.role).chain(&account.may).map(String::as_str).collect::<Vec<_>>().join(" ")).into(),
         queues.into(),
         key.unwrap_or_else(|| "-".to_owned()).into(),
         account.keyed_at.to_string().into(),

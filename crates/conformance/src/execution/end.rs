@@ -158,6 +158,26 @@ pub async fn a_lapsed_lease_with_retries_is_tried_again(harness: Executions<'_>)
     assert_eq!((waiting.status, waiting.attempt, waiting.lease), (Status::Pending, 1, None));
 }
 
+/// What may be delivered again is, until its deliveries are used up; how its command ends is final.
+pub async fn a_lapsed_lease_is_delivered_again(harness: Executions<'_>) {
+    let mut stage = Stage::new(harness);
+    let id = stage.submit(|spec| spec.redeliveries = 2).await;
+    for delivery in 1..=3 {
+        let fence = stage.begun().await;
+        assert_eq!((fence.execution, fence.attempt), (id, delivery));
+        stage.reap(fence).await;
+        stage.reopen().await;
+        stage.pass_ms(600_000);
+    }
+    assert!(stage.lease(1).await.is_empty());
+    let done = stage.get(id).await;
+    assert_eq!((done.status, done.attempt, done.dead), (Status::Failed, 3, true));
+    let fence = stage.running(|spec| spec.redeliveries = 2).await;
+    stage.end(fence, exit(PASSING_FAILURE)).await;
+    let done = stage.get(fence.execution).await;
+    assert_eq!((done.status, done.dead), (Status::Failed, false), "its worker was there");
+}
+
 /// A lease that lapsed before its begin goes back uncounted.
 pub async fn a_lapsed_unbegun_lease_goes_back_uncounted(harness: Executions<'_>) {
     let mut stage = Stage::new(harness);

@@ -150,7 +150,7 @@ pub async fn whoever_was_revoked_since_they_were_admitted_changes_nothing(harnes
     let mut office = Office::new(harness);
     office.changed(Change::CreateFirstAdmin(admin("root@x", 1))).await;
     office.changed(with_key("eve@x", Role::Admin, 2)).await;
-    let authority = Some(Authority { email: "eve@x".into(), key_hash: Some([2; 32]), role: Role::Admin });
+    let authority = Some(Authority { email: "eve@x".into(), key_hash: Some([2; 32]), role: Role::Admin, may_submit: false });
     let invite = |number: u8| with_key(&format!("user-{number}@x"), Role::Admin, number);
     let step = Step { authority: authority.clone(), ..office.step() };
     record_of(office.apply(&step, invite(3), None).await);

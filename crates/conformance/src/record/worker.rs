@@ -20,7 +20,15 @@ fn secret(number: u8) -> WorkerKey {
 
 fn create(text: &str, number: u8) -> Change {
     let (id, queues) = (WorkerAccountId::from_bytes([number; 16]), vec![name("gpu")]);
-    Change::CreateWorker(Box::new(NewWorker { name: name(text), id, role: Role::Worker, queues, key: secret(number), description: None }))
+    Change::CreateWorker(Box::new(NewWorker {
+        name: name(text),
+        id,
+        role: Role::Worker,
+        may_submit: false,
+        queues,
+        key: secret(number),
+        description: None,
+    }))
 }
 
 async fn works(office: &Office<'_>, number: u8) -> bool {
@@ -75,7 +83,7 @@ pub async fn a_worker_that_was_revoked_since_it_was_admitted_leases_nothing(harn
     let mut office = Office::new(harness);
     office.changed(Change::CreateFirstAdmin(admin("root@x", 1))).await;
     office.changed(create("one", 10)).await;
-    let authority = Authority { email: "worker:one".into(), key_hash: Some([10; 32]), role: Role::Worker };
+    let authority = Authority { email: "worker:one".into(), key_hash: Some([10; 32]), role: Role::Worker, may_submit: false };
     let worker = WorkerId::from_bytes([3; 16]);
     let mut step = || Step { actor: Actor::Worker(worker), authority: Some(authority.clone()), ..office.step() };
     let (before, change, after) = (step(), step(), step());

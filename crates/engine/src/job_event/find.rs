@@ -13,7 +13,7 @@ use crate::Engine;
 /// About this much is read at a time.
 pub(super) const PAGE_BYTES: usize = 256 * 1024;
 /// About this much is read for one look.
-const LOOK_BYTES: usize = 4 * 1024;
+pub(super) const LOOK_BYTES: usize = 4 * 1024;
 
 /// Where a record stands among all attempts.
 pub(super) type Key = (u32, Place);

@@ -1,28 +1,27 @@
 //! Following the events of an execution: what is there, then what comes, attempt by attempt, without gap or duplicate, then the end. A follower reads from
-//! the logs at its own pace; it holds a page and the event it puts together, and nobody waits for it.
+//! the logs at its own pace; it holds a page and what waits for its turn, and nobody waits for it. What is published comes in the order of its sequences: what came behind
+//! later ones is found in the log first, and live what has a gap before it waits a moment.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
-use runvoy_model::job_event::{Assembler, Place, SEQUENCES_PER_ATTEMPT};
-use runvoy_model::log::{Chunk, Stream};
+use runvoy_model::job_event::{Assembler, Kept, Place};
 use runvoy_model::time::UnixMs;
 use runvoy_ports::log::LogError;
+use tokio::time::Instant;
 
+use super::StreamedEvent;
 use super::attempt::{Progress, progress};
-use super::find::{PAGE_BYTES, of_events, of_lines, records};
-use super::{Derived, DerivedEvent, StreamedEvent};
+use super::derive::Lines;
+use super::find::{Key, PAGE_BYTES, of_events, of_lines, records};
+use super::order::{Covers, Waiting, itself};
+use super::straggler::Stragglers;
 use crate::Engine;
 use crate::access::Caller;
 use crate::error::EngineError;
 use crate::hub::Watch;
-
-/// The sequence of an attempt's derived end: behind everything that it could have written.
-const END: u64 = SEQUENCES_PER_ATTEMPT - 1;
-
-/// So many lines become events at a time: an event is much larger than a short line, and a page holds a great many of those.
-const AT_ONCE: u32 = 1_000;
 
 /// Which events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,29 +44,32 @@ impl JobEventFilter {
 
 /// Where the events of an attempt come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
+pub(super) enum Source {
     Published,
     Derived,
 }
 
 /// One follower of the events of one execution.
 pub struct JobEventFollower {
-    engine: Arc<Engine>,
-    id: ExecutionId,
-    filter: JobEventFilter,
+    pub(super) engine: Arc<Engine>,
+    pub(super) id: ExecutionId,
+    pub(super) filter: JobEventFilter,
+    covers: Covers,
     watch: Watch,
     /// The attempt whose turn it is, and the first one that was asked for.
-    attempt: u32,
-    first_attempt: u32,
-    /// The next line in the log of events, and in the log of lines.
+    pub(super) attempt: u32,
+    pub(super) first_attempt: u32,
+    /// The next line in the log of events.
     next_event: u64,
-    next_line: u64,
-    /// What was read of the log of lines, from that line on.
-    page: VecDeque<Chunk>,
     assembler: Assembler,
+    /// Published events as they were read, each with its line.
+    read: VecDeque<(u64, Kept)>,
+    /// Those before this line that came behind later ones, as far as they have not had their turn.
+    stragglers: Stragglers,
+    known_to: u64,
+    waiting: Waiting,
+    pub(super) lines: Lines,
     sources: BTreeMap<u32, Source>,
-    /// The derived start of the attempt was handed out.
-    started: bool,
     /// The attempt was over before the logs were last looked at.
     progress: Progress,
     ready: VecDeque<StreamedEvent>,
@@ -91,41 +93,65 @@ impl Engine {
         }
         let watch = self.hub.watch(execution.id);
         let (attempt, place) = Place::of_reader(filter.from_sequence);
-        let (mut next_event, mut next_line) = (1, 1);
-        if filter.from_sequence > 0 {
-            next_event = self.seek(execution.id.event_log(), (attempt, place), of_events).await?;
-            next_line = self.seek(execution.id, (attempt, place), of_lines).await?;
-        }
-        if let Some(from) = filter.from {
-            next_event = next_event.max(self.ports.logs.line_at(execution.id.event_log(), from).await?);
-            next_line = next_line.max(self.ports.logs.line_at(execution.id, from).await?);
-        }
+        let known_to = self.ports.logs.extent(execution.id.event_log()).await?.next_line;
+        let (next_event, next_line) = self.begin_at(&execution, &filter, (attempt, place)).await?;
+        let mut stragglers = self.stragglers(&execution, next_event, known_to).await?;
+        let stragglers = stragglers.split_off(&(attempt, place));
         Ok(JobEventFollower {
             engine: Arc::clone(self),
             id: execution.id,
-            filter,
+            covers: itself,
             watch,
             attempt,
             first_attempt: attempt,
             next_event,
-            next_line,
-            page: VecDeque::new(),
             assembler: Assembler::default(),
+            read: VecDeque::new(),
+            stragglers,
+            known_to,
+            // What is at a time may begin anywhere.
+            waiting: if filter.from.is_some() { Waiting::default() } else { Waiting::from(place.sequence) },
+            lines: Lines::from(next_line),
+            filter,
             sources: BTreeMap::new(),
-            started: false,
             progress: Progress::Open,
             ready: VecDeque::new(),
             ended: false,
         })
     }
+
+    /// The lines of both logs to read from. Events of lines are counted, so their attempt is read from its beginning, whichever of them are asked for.
+    async fn begin_at(&self, execution: &Execution, filter: &JobEventFilter, from: Key) -> Result<(u64, u64), EngineError> {
+        let (id, (attempt, _)) = (execution.id, from);
+        let (mut next_event, mut next_line) = (1, 1);
+        if filter.from_sequence > 0 {
+            next_event = self.seek(id.event_log(), from, of_events).await?;
+        }
+        if attempt > 1 {
+            next_line = self.seek(id, (attempt, Place::FIRST), of_lines).await?;
+        }
+        if let Some(from) = filter.from {
+            next_event = next_event.max(self.ports.logs.line_at(id.event_log(), from).await?);
+        }
+        Ok((next_event, next_line))
+    }
 }
 
 impl JobEventFollower {
+    /// With batches that stand for the sequences that this tells.
+    #[must_use]
+    pub fn in_order_of(self, covers: Covers) -> Self {
+        Self { covers, ..self }
+    }
+
     /// What comes next; `None` after the last event of an execution that has ended. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Result<Option<StreamedEvent>, EngineError> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Ok(Some(event));
+            }
+            if self.take_events().await? || self.read_late().await? {
+                continue;
             }
             if self.ended {
                 return Ok(None);
@@ -135,24 +161,45 @@ impl JobEventFollower {
             }
             if let Progress::Over { is_last, begun } = self.progress {
                 // That it was over was known before the logs had nothing more of it.
-                self.close(begun).await?;
-                self.ended = is_last;
+                if !self.take_the_rest().await? {
+                    self.close(begun).await?;
+                    self.ended = is_last;
+                }
                 continue;
             }
             let found = self.engine.ports.store.get(self.id).await?.ok_or_else(|| EngineError::no_execution(self.id))?;
             self.progress = progress(&found, self.attempt);
             if self.progress == Progress::Open {
-                tokio::select! {
-                    () = self.watch.changed() => {}
-                    () = tokio::time::sleep(self.engine.config.poll) => {}
-                }
+                self.wait().await;
             }
         }
     }
 
-    fn offer(&mut self, event: StreamedEvent) {
+    /// Waits for something new, or until an event has waited long enough for those before it.
+    async fn wait(&mut self) {
+        let poll = Instant::now() + self.engine.config.poll;
+        let until = self.waiting.due().map_or(poll, |due| due.min(poll));
+        tokio::select! {
+            () = self.watch.changed() => {}
+            () = tokio::time::sleep_until(until) => {}
+        }
+        if self.waiting.due().is_some_and(|due| due <= Instant::now())
+            && let Some(kept) = self.waiting.take(self.covers)
+        {
+            self.offer(StreamedEvent::Published(kept));
+            self.offer_waiting();
+        }
+    }
+
+    pub(super) fn offer(&mut self, event: StreamedEvent) {
         if self.filter.takes(&event) {
             self.ready.push_back(event);
+        }
+    }
+
+    fn offer_waiting(&mut self) {
+        while let Some(kept) = self.waiting.pop(self.covers) {
+            self.offer(StreamedEvent::Published(kept));
         }
     }
 
@@ -168,10 +215,9 @@ impl JobEventFollower {
         for chunk in chunks.iter().take_while(|chunk| chunk.attempt <= attempt) {
             self.sources.insert(chunk.attempt, Source::Published);
             for record in records(chunk) {
-                let whole = self.assembler.push(chunk.attempt, record?.1.bytes).map_err(|error| LogError::Storage(Box::new(error)))?;
-                if let Some(kept) = whole {
-                    self.offer(StreamedEvent::Published(kept));
-                }
+                let (index, record) = record?;
+                let whole = self.assembler.push(chunk.attempt, record.bytes).map_err(|error| LogError::Storage(Box::new(error)))?;
+                self.read.extend(whole.map(|kept| (chunk.first_line + u64::from(index), kept)));
             }
             self.next_event = chunk.next_line();
             advanced = true;
@@ -179,39 +225,61 @@ impl JobEventFollower {
         Ok(advanced)
     }
 
-    /// Takes some lines of attempts that published nothing, up to those of a later attempt; whether there was anything.
-    async fn read_lines(&mut self) -> Result<bool, EngineError> {
-        let derives = |attempt| self.sources.get(&attempt) != Some(&Source::Published);
-        if !(self.first_attempt..=self.attempt).any(derives) {
-            return Ok(false);
-        }
-        if self.page.is_empty() {
-            self.page = self.engine.ports.logs.read(self.id, self.next_line, PAGE_BYTES).await?.into();
-        }
-        let (mut left, mut advanced) = (AT_ONCE, false);
-        while left > 0 {
-            let Some(chunk) = self.page.front().filter(|chunk| chunk.attempt <= self.attempt).cloned() else { break };
-            let mut taken = chunk.block.count;
-            if chunk.attempt >= self.first_attempt && self.source(chunk.attempt).await? == Source::Derived {
-                if chunk.attempt == self.attempt {
-                    self.begin().await?;
-                }
-                taken = taken.min(left);
-                self.derive(&chunk, taken)?;
-                left -= taken;
+    /// Gives the events that were read their turn, each behind those that came late and are before it; whether there were any.
+    async fn take_events(&mut self) -> Result<bool, EngineError> {
+        while let Some((line, kept)) = self.read.front() {
+            let (key, in_order, is_known) = ((kept.attempt, kept.event.place), kept.mark.in_order, *line < self.known_to);
+            if in_order && self.take_straggler(key).await? {
+                return Ok(true);
             }
-            self.page.pop_front();
-            self.next_line = chunk.first_line + u64::from(taken);
-            if taken < chunk.block.count {
-                self.page.push_front(chunk.starting_at(self.next_line));
+            if let Some((_, kept)) = self.read.pop_front().filter(|_| in_order || !is_known) {
+                self.put(kept);
             }
-            advanced = true;
+            if !self.ready.is_empty() {
+                return Ok(true);
+            }
         }
-        Ok(advanced)
+        Ok(false)
+    }
+
+    /// Gives the first of those that came behind later ones its turn, if it stands before this.
+    async fn take_straggler(&mut self, before: Key) -> Result<bool, EngineError> {
+        let Some((&key, &line)) = self.stragglers.first_key_value().filter(|(key, _)| **key < before) else { return Ok(false) };
+        let found = self.engine.event_at(self.id.event_log(), line, key).await?;
+        self.stragglers.remove(&key);
+        if let Some(kept) = found {
+            self.put(kept);
+        }
+        Ok(true)
+    }
+
+    fn put(&mut self, kept: Kept) {
+        if kept.attempt < self.attempt {
+            // It came while a later attempt was followed.
+            self.offer(StreamedEvent::Published(kept));
+            return;
+        }
+        self.waiting.push(kept);
+        self.offer_waiting();
+    }
+
+    /// Gives what is left of the attempt its turn, for nothing more comes; whether there was anything.
+    async fn take_the_rest(&mut self) -> Result<bool, EngineError> {
+        if self.take_straggler((self.attempt.saturating_add(1), Place::FIRST)).await? {
+            return Ok(true);
+        }
+        let Some(kept) = self.waiting.take(self.covers) else { return Ok(false) };
+        self.offer(StreamedEvent::Published(kept));
+        Ok(true)
+    }
+
+    /// Whether some attempt up to the one whose turn it is may have published nothing.
+    pub(super) fn may_derive(&self) -> bool {
+        (self.first_attempt..=self.attempt).any(|attempt| self.sources.get(&attempt) != Some(&Source::Published))
     }
 
     /// Where an attempt's events come from. It is asked when there are lines of it: the event that a line follows from is stored before the line is.
-    async fn source(&mut self, attempt: u32) -> Result<Source, EngineError> {
+    pub(super) async fn source(&mut self, attempt: u32) -> Result<Source, EngineError> {
         if let Some(source) = self.sources.get(&attempt) {
             return Ok(*source);
         }
@@ -221,55 +289,14 @@ impl JobEventFollower {
         Ok(source)
     }
 
-    /// Makes events of the first lines of a chunk.
-    fn derive(&mut self, chunk: &Chunk, lines: u32) -> Result<(), EngineError> {
-        for record in records(chunk).take(usize::try_from(lines).unwrap_or(usize::MAX)) {
-            let (index, record) = record?;
-            if record.stream == Stream::Platform {
-                continue;
-            }
-            let place = Place { sequence: chunk.first_seq + u64::from(index), part: 0 };
-            let mut bytes = record.bytes.to_vec();
-            if record.eol {
-                bytes.push(b'\n');
-            }
-            let what = Derived::Output { stream: record.stream, bytes };
-            self.offer_derived(chunk.attempt, place.sequence, record.at, what);
-        }
-        Ok(())
-    }
-
-    fn offer_derived(&mut self, attempt: u32, sequence: u64, at: UnixMs, what: Derived) {
-        let sequence = Place { sequence, part: 0 }.reader_sequence(attempt);
-        self.offer(StreamedEvent::Derived(DerivedEvent { sequence, at, what }));
-    }
-
-    /// The start of the attempt whose turn it is.
-    async fn begin(&mut self) -> Result<(), EngineError> {
-        if self.started {
-            return Ok(());
-        }
-        let started_at = self.engine.story(self.id, self.attempt).await?.started_at;
-        self.started = true;
-        if let Some(at) = started_at {
-            self.offer_derived(self.attempt, 0, at, Derived::Started);
-        }
-        Ok(())
-    }
-
-    /// The end of the attempt whose turn it is; then it is the next one's.
+    /// Ends the attempt whose turn it is; then it is the next one's.
     async fn close(&mut self, begun: bool) -> Result<(), EngineError> {
         if begun && self.source(self.attempt).await? == Source::Derived {
-            let story = self.engine.story(self.id, self.attempt).await?;
-            if let (Some(at), false) = (story.started_at, self.started) {
-                self.offer_derived(self.attempt, 0, at, Derived::Started);
-            }
-            if let Some((at, what)) = story.end {
-                self.offer_derived(self.attempt, END, at, what);
-            }
+            self.close_derived().await?;
         }
         self.attempt += 1;
-        self.started = false;
+        self.lines.begin_attempt();
+        self.waiting = Waiting::from(0);
         self.progress = Progress::Open;
         Ok(())
     }

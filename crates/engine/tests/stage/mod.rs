@@ -205,6 +205,7 @@ pub fn caller(email: &str, role: Role) -> Caller {
         email: email.into(),
         account: email.into(),
         role,
+        may_submit: false,
         groups: Vec::new(),
         key_prefix: None,
         key_expires_at: None,

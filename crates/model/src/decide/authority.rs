@@ -4,7 +4,7 @@
 use crate::change::Change;
 use crate::command::{Command, Refusal};
 use crate::record::{Body, Record, owner_record};
-use crate::role::{Action, Reach, Role, reach};
+use crate::role::{Action, Reach, Role, reach_of};
 use crate::step::{Authority, Step};
 use crate::view::View;
 
@@ -17,24 +17,24 @@ pub(super) fn lost<V: View>(view: &mut V, step: &Step, command: &Command) -> Res
 }
 
 fn judge(record: Option<&Record>, step: &Step, authority: &Authority, action: Action) -> Option<Refusal> {
-    let Some(role) = standing(record, step, authority) else { return Some(Refusal::Revoked) };
-    if reach(role, action) == Reach::None {
+    let Some((role, may_submit)) = standing(record, step, authority) else { return Some(Refusal::Revoked) };
+    if reach_of(role, may_submit, action) == Reach::None {
         return Some(Refusal::NotAllowed(role));
     }
     // What a request may touch was looked up with the role it came in with; with another one that says nothing.
-    (role != authority.role).then_some(Refusal::RoleChanged(role))
+    ((role, may_submit) != (authority.role, authority.may_submit)).then_some(Refusal::RoleChanged(role))
 }
 
-/// What the caller is now, if their key still works.
-fn standing(record: Option<&Record>, step: &Step, authority: &Authority) -> Option<Role> {
+/// What the caller is now, and whether it is a worker that may submit, if their key still works.
+fn standing(record: Option<&Record>, step: &Step, authority: &Authority) -> Option<(Role, bool)> {
     let hash = authority.key_hash.as_ref();
     match record?.body.as_ref()? {
         Body::User(user) if user.revoked_at.is_none() => {
             let works = |hash: &[u8; 32]| user.key(hash).is_some_and(|key| key.works(step.at));
-            hash.is_none_or(works).then_some(user.role)
+            hash.is_none_or(works).then_some((user.role, false))
         }
         // The machine answers for nobody who is a worker: there is always a key.
-        Body::Worker(account) => hash.is_some_and(|hash| account.has_key(hash)).then_some(account.role),
+        Body::Worker(account) => hash.is_some_and(|hash| account.has_key(hash)).then_some((account.role, account.may_submit)),
         _ => None,
     }
 }

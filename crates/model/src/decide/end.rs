@@ -230,10 +230,12 @@ fn conclude<V: View>(
     // An admin may have taken its lock away while it ran: another attempt would run without it.
     let lost_its_lock = execution.spec.lock.is_some() && execution.lock.is_none();
     let may_end_servers = execution.server_deaths >= MAX_SERVER_DEATHS;
-    if retryable && !lost_its_lock && !may_end_servers && execution.attempt <= execution.spec.retries {
+    let is_lost = verdict.reason.code == EndCode::WorkerLost;
+    let budget = if is_lost { execution.spec.attempts_after_loss() } else { execution.spec.retries };
+    if retryable && !lost_its_lock && !may_end_servers && execution.attempt <= budget {
         return retry(view, step, execution, &verdict, facts);
     }
-    execution.dead = retryable && execution.spec.retries > 0;
+    execution.dead = retryable && budget > 0;
     finish(view, step, execution, outcome, verdict, facts)
 }
 

@@ -177,7 +177,7 @@ pub(super) fn grant(execution: &mut Execution, step: &Step, worker: &Worker, giv
     execution.ran_on = Some(worker.ran_on());
     let attempt = execution.attempt + 1;
     // Nobody waits for a worker that may come back, but where something depends on knowing: a lock, or an attempt that could begin elsewhere.
-    let is_last = execution.spec.lock.is_none() && attempt > execution.spec.retries;
+    let is_last = execution.spec.lock.is_none() && attempt > execution.spec.attempts_after_loss();
     execution.lease = Some(Lease {
         id: given.lease,
         attempt,

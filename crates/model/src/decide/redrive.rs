@@ -86,16 +86,14 @@ fn barred<V: View>(view: &mut V, owner: &str) -> Result<Option<String>, V::Error
     // Whoever submitted something has a record; it stays when they are revoked.
     let (kind, name) = owner_record(owner);
     let Some(record) = view.record(kind, name)? else { return Ok(None) };
-    let role = match &record.body {
-        Some(Body::User(user)) if user.revoked_at.is_none() => Some(user.role),
-        Some(Body::Worker(account)) if account.revoked_at.is_none() => Some(account.role),
+    let standing = match &record.body {
+        Some(Body::User(user)) if user.revoked_at.is_none() => Some((user.role, reach(user.role, Action::Run))),
+        Some(Body::Worker(account)) if account.revoked_at.is_none() => Some((account.role, account.reach(Action::Run))),
         _ => None,
     };
-    Ok(match role {
+    Ok(match standing {
         None => Some(format!("its owner {owner} was revoked")),
-        Some(role) if reach(role, Action::Run) == Reach::None => {
-            Some(format!("its owner {owner} is {} and may not run it any more", role.as_str()))
-        }
+        Some((role, Reach::None)) => Some(format!("its owner {owner} is {} and may not run it any more", role.as_str())),
         Some(_) => None,
     })
 }

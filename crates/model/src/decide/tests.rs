@@ -13,6 +13,7 @@ mod lock;
 mod lost;
 mod people;
 mod property;
+mod redelivery;
 mod redrive;
 mod registry;
 mod secret;

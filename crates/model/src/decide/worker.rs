@@ -27,6 +27,7 @@ pub(super) fn create<V: View>(view: &mut V, step: &Step, new: &NewWorker) -> Dec
         name: new.name.clone(),
         id: new.id,
         role: new.role,
+        may_submit: new.may_submit,
         queues,
         key: new.key.clone(),
         description: new.description.clone(),
@@ -42,6 +43,9 @@ pub(super) fn create<V: View>(view: &mut V, step: &Step, new: &NewWorker) -> Dec
     let mut change = json!({"queues": account.queues, "key": told(&account.key)});
     if account.role != Role::Worker {
         change["role"] = json!(account.role);
+    }
+    if account.may_submit {
+        change["maySubmit"] = json!(true);
     }
     record.body = Some(Body::Worker(Box::new(account)));
     commit(writes, step, record, &change)

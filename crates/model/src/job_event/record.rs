@@ -57,6 +57,8 @@ pub struct Peeked {
     pub place: Place,
     /// Whether its event stands behind everything that was kept before it.
     pub in_order: bool,
+    /// Whether that is not so of it, or of one of its attempt before it.
+    pub straggled: bool,
 }
 
 /// A record that is none of an event, or of one that a later version wrote.
@@ -86,7 +88,7 @@ pub fn encode(event: &JobEvent, mark: Mark, at: UnixMs, stream: Stream, builder:
 /// What a record says about itself.
 pub fn peek(record: &[u8]) -> Result<Peeked, InvalidEvent> {
     let (header, _) = Header::take(record)?;
-    Ok(Peeked { place: header.place, in_order: header.flags & IN_ORDER != 0 })
+    Ok(Peeked { place: header.place, in_order: header.flags & IN_ORDER != 0, straggled: header.flags & STRAGGLED != 0 })
 }
 
 fn payload(event: &JobEvent, mark: Mark) -> Vec<u8> {
@@ -276,7 +278,7 @@ mod tests {
         let (records, mut assembler) = (records(&large), Assembler::default());
         assert_eq!(records.len(), 4);
         assert!(records.iter().all(|record| record.len() <= MAX_RECORD_BYTES));
-        assert_eq!(peek(&records[2]), Ok(Peeked { place: large.place, in_order: true }));
+        assert_eq!(peek(&records[2]), Ok(Peeked { place: large.place, in_order: true, straggled: false }));
         let (last, others) = records.split_last().expect("records");
         for record in others {
             assert_eq!(assembler.push(2, record), Ok(None));

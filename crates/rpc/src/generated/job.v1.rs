@@ -9155,15 +9155,15 @@ pub struct JobParams {
         skip_serializing_if = "::buffa::json_helpers::skip_if::is_zero_u32"
     )]
     pub priority: u32,
-    /// How many further attempts it may have.
+    /// How many further attempts it may have. Where it is absent, only a job whose worker was lost is delivered again: three times in all.
     ///
     /// Field 101: `retries`
     #[serde(
         rename = "retries",
-        with = "::buffa::json_helpers::uint32",
-        skip_serializing_if = "::buffa::json_helpers::skip_if::is_zero_u32"
+        with = "::buffa::json_helpers::opt_uint32",
+        skip_serializing_if = "::core::option::Option::is_none"
     )]
-    pub retries: u32,
+    pub retries: ::core::option::Option<u32>,
     /// The lock that it holds from submit to end.
     ///
     /// Field 102: `lock`
@@ -9252,6 +9252,15 @@ impl JobParams {
     /// Format: `type.googleapis.com/<fully.qualified.TypeName>`
     pub const TYPE_URL: &'static str = "type.googleapis.com/job.v1.JobParams";
 }
+impl JobParams {
+    #[must_use = "with_* setters return `self` by value; assign or chain the result"]
+    #[inline]
+    ///Sets [`Self::retries`] to `Some(value)`, consuming and returning `self`.
+    pub fn with_retries(mut self, value: u32) -> Self {
+        self.retries = Some(value);
+        self
+    }
+}
 ::buffa::impl_default_instance!(JobParams);
 impl ::buffa::MessageName for JobParams {
     const PACKAGE: &'static str = "job.v1";
@@ -9336,8 +9345,8 @@ impl ::buffa::Message for JobParams {
         if self.priority != 0u32 {
             size += 2u64 + ::buffa::types::uint32_encoded_len(self.priority) as u64;
         }
-        if self.retries != 0u32 {
-            size += 2u64 + ::buffa::types::uint32_encoded_len(self.retries) as u64;
+        if let Some(v) = self.retries {
+            size += 2u64 + ::buffa::types::uint32_encoded_len(v) as u64;
         }
         if !self.lock.is_empty() {
             size += 2u64 + ::buffa::types::string_encoded_len(&self.lock) as u64;
@@ -9428,8 +9437,8 @@ impl ::buffa::Message for JobParams {
         if self.priority != 0u32 {
             ::buffa::types::put_uint32_field(100u32, self.priority, buf);
         }
-        if self.retries != 0u32 {
-            ::buffa::types::put_uint32_field(101u32, self.retries, buf);
+        if let Some(v) = self.retries {
+            ::buffa::types::put_uint32_field(101u32, v, buf);
         }
         if !self.lock.is_empty() {
             ::buffa::types::put_string_field(102u32, &self.lock, buf);
@@ -9586,7 +9595,9 @@ impl ::buffa::Message for JobParams {
                     tag,
                     ::buffa::encoding::WireType::Varint,
                 )?;
-                self.retries = ::buffa::types::decode_uint32(buf)?;
+                self.retries = ::core::option::Option::Some(
+                    ::buffa::types::decode_uint32(buf)?,
+                );
             }
             102u32 => {
                 ::buffa::encoding::check_wire_type(
@@ -9653,7 +9664,7 @@ impl ::buffa::Message for JobParams {
         self.container = ::buffa::MessageField::none();
         self.git_clone = ::buffa::MessageField::none();
         self.priority = 0u32;
-        self.retries = 0u32;
+        self.retries = ::core::option::Option::None;
         self.lock.clear();
         self.lock_wait_seconds = 0u32;
         self.secrets.clear();
@@ -29530,10 +29541,10 @@ pub mod __buffa {
             ///
             /// Field 100: `priority`
             pub priority: u32,
-            /// How many further attempts it may have.
+            /// How many further attempts it may have. Where it is absent, only a job whose worker was lost is delivered again: three times in all.
             ///
             /// Field 101: `retries`
-            pub retries: u32,
+            pub retries: ::core::option::Option<u32>,
             /// The lock that it holds from submit to end.
             ///
             /// Field 102: `lock`
@@ -29712,7 +29723,7 @@ pub mod __buffa {
                             tag,
                             ::buffa::encoding::WireType::Varint,
                         )?;
-                        view.retries = ::buffa::types::decode_uint32(&mut cur)?;
+                        view.retries = Some(::buffa::types::decode_uint32(&mut cur)?);
                     }
                     102u32 => {
                         ::buffa::encoding::check_wire_type(
@@ -30058,10 +30069,8 @@ pub mod __buffa {
                         += 2u64
                             + ::buffa::types::uint32_encoded_len(self.priority) as u64;
                 }
-                if self.retries != 0u32 {
-                    size
-                        += 2u64
-                            + ::buffa::types::uint32_encoded_len(self.retries) as u64;
+                if let Some(v) = self.retries {
+                    size += 2u64 + ::buffa::types::uint32_encoded_len(v) as u64;
                 }
                 if !self.lock.is_empty() {
                     size += 2u64 + ::buffa::types::string_encoded_len(&self.lock) as u64;
@@ -30197,8 +30206,8 @@ pub mod __buffa {
                 if self.priority != 0u32 {
                     ::buffa::types::put_uint32_field(100u32, self.priority, buf);
                 }
-                if self.retries != 0u32 {
-                    ::buffa::types::put_uint32_field(101u32, self.retries, buf);
+                if let Some(v) = self.retries {
+                    ::buffa::types::put_uint32_field(101u32, v, buf);
                 }
                 if !self.lock.is_empty() {
                     ::buffa::types::put_string_field(102u32, &self.lock, buf);
@@ -30354,11 +30363,11 @@ pub mod __buffa {
                             &::buffa::json_helpers::ProtoJson(&self.priority),
                         )?;
                 }
-                if !::buffa::json_helpers::skip_if::is_zero_u32(&self.retries) {
+                if let ::core::option::Option::Some(__v) = self.retries {
                     __map
                         .serialize_entry(
                             "retries",
-                            &::buffa::json_helpers::ProtoJson(&self.retries),
+                            &::buffa::json_helpers::ProtoJson(&__v),
                         )?;
                 }
                 if !::buffa::json_helpers::skip_if::is_empty_str(self.lock) {
@@ -30598,11 +30607,11 @@ pub mod __buffa {
             pub fn priority(&self) -> u32 {
                 self.0.reborrow().priority
             }
-            /// How many further attempts it may have.
+            /// How many further attempts it may have. Where it is absent, only a job whose worker was lost is delivered again: three times in all.
             ///
             /// Field 101: `retries`
             #[must_use]
-            pub fn retries(&self) -> u32 {
+            pub fn retries(&self) -> ::core::option::Option<u32> {
                 self.0.reborrow().retries
             }
             /// The lock that it holds from submit to end.

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use futures_util::future::BoxFuture;
+use runvoy_engine::Delivery;
 use runvoy_server::BackupFault;
 use runvoy_sqlite::logs::FileLogStore;
 use runvoy_sqlite::{DiskReserve, FileBlobStore, OpenError, SqliteStore, WitnessFile};
 use runvoy_wire::{Probe, ProbeStatus};
 use tokio::sync::Mutex;
 
-use super::{Backend, Upkeep, fits_first_event, probe, used_seal_keys};
+use super::{Backend, Upkeep, fits_first_event, probe, scope, used_seal_keys};
 use crate::audit::StoreTrail;
 use crate::backup;
 use crate::data_dir::DataDir;
@@ -56,6 +57,7 @@ pub async fn open(data: &DataDir, settings: &Settings, open_files: OpenFiles) ->
         signing_keys: Arc::new(FileSigningKeys::new(data)),
         keys,
         is_shared: false,
+        scope: scope(settings),
         place: ("local", None),
         agents: {
             let reserve = reserve.clone();
@@ -150,6 +152,10 @@ impl Upkeep for Files {
 
     fn probes(&self) -> BoxFuture<'_, Vec<Probe>> {
         Box::pin(async move { vec![self.integrity().await, self.log_usage().await, self.blob_usage().await] })
+    }
+
+    fn delivery(&self) -> Delivery {
+        Delivery::Elsewhere
     }
 
     fn backup(&self, destination: PathBuf) -> BoxFuture<'_, Result<(), BackupFault>> {

@@ -81,6 +81,7 @@ pub(super) fn checked(request: RunRequest, idempotency_key: Option<String>) -> R
         worker_labels: request.worker_labels,
         terminal: request.terminal,
         retries: request.retries.map(i64::from),
+        redeliveries: 0,
         secrets: request.secrets,
         git_repo: request.git_repo,
         git_ref: request.git_ref,

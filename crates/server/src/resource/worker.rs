@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use http::{Response, StatusCode};
-use runvoy_engine::{KnownWorker, MadeWorker, WorkerRequest};
+use runvoy_engine::{KnownWorker, MAY_SUBMIT, MadeWorker, WorkerRequest};
 use runvoy_model::role::Action;
 use runvoy_model::time::UnixMs;
 use runvoy_model::worker::{Presence, WorkerAccount as Account, WorkerKey};
@@ -88,8 +88,8 @@ async fn accounts(call: Call) -> Result<Response<Body>, Fault> {
 
 async fn create(call: Call) -> Result<Response<Body>, Fault> {
     let idempotency_key = call.idempotency_key()?;
-    let CreateWorkerRequest { name, role, queues, public_key, description, confirm } = call.body_of("a name").await?;
-    let request = WorkerRequest { name, role, queues, description, confirm, idempotency_key };
+    let CreateWorkerRequest { name, role, may, queues, public_key, description, confirm } = call.body_of("a name").await?;
+    let request = WorkerRequest { name, role, may, queues, description, confirm, idempotency_key };
     let made = match public_key.as_deref() {
         Some(key) => call.engine().import_worker(call.caller()?, &request, key).await?,
         None => call.engine().create_worker(call.caller()?, &request).await?,
@@ -127,6 +127,7 @@ fn shown(account: &Account, last_used: Option<UnixMs>) -> WorkerAccount {
         name: account.name.to_string(),
         id: account.id.to_string(),
         role: account.role.as_str().to_owned(),
+        may: if account.may_submit { vec![MAY_SUBMIT.to_owned()] } else { Vec::new() },
         queues: account.queues.iter().map(ToString::to_string).collect(),
         key_prefix,
         fingerprint,

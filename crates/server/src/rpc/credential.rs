@@ -1,6 +1,6 @@
 //! Public keys that workers sign their tokens with: registered, listed, revoked. Each is an account of workers.
 
-use runvoy_engine::{EngineError, WorkerRequest};
+use runvoy_engine::{EngineError, MAY_SUBMIT, WorkerRequest};
 use runvoy_model::id::WorkerAccountId;
 use runvoy_model::role::Role;
 use runvoy_model::worker::WorkerAccount;
@@ -17,13 +17,13 @@ pub(super) async fn import(call: Call, request: ImportCredentialRequest) -> Resu
     let ImportCredentialRequest { name, public_key_pem, description, .. } = request;
     let asked = WorkerRequest { name, description: Some(description), ..WorkerRequest::default() };
     let made = call.engine().import_worker(&call.caller, &asked, &public_key_pem).await;
-    let WorkerAccount { name, id, key, role, .. } = made.map_err(import_refused)?.account;
+    let account = made.map_err(import_refused)?.account;
     Ok(ImportCredentialResponse {
-        principal_id: id.to_string(),
+        principal_id: account.id.to_string(),
         org_id: org_id(&call),
-        roles: vec![role.as_str().to_owned()],
-        fingerprint: key.shown(),
-        name: name.to_string(),
+        roles: roles(&account),
+        fingerprint: account.key.shown(),
+        name: account.name.to_string(),
         ..ImportCredentialResponse::default()
     })
 }
@@ -48,7 +48,7 @@ pub(super) async fn list(call: Call, request: ListCredentialsRequest) -> Result<
         r#type: kind.to_owned(),
         name: known.account.name.to_string(),
         fingerprint: known.account.key.shown(),
-        roles: vec![known.account.role.as_str().to_owned()],
+        roles: roles(&known.account),
         created_at: Rfc3339::from(known.account.created_at).to_string(),
         last_used_at: known.last_used.map(|at| Rfc3339::from(at).to_string()).unwrap_or_default(),
         ..Credential::default()
@@ -62,6 +62,12 @@ pub(super) async fn revoke(call: Call, request: RevokeCredentialRequest) -> Resu
     let account = call.engine().worker_account(&call.caller, id).await?;
     call.engine().revoke_worker(&call.caller, account.name.as_str()).await?;
     Ok(RevokeCredentialResponse::default())
+}
+
+/// What it may do, in words: its role, and whether it also submits.
+fn roles(account: &WorkerAccount) -> Vec<String> {
+    let submits = account.may_submit.then_some(MAY_SUBMIT);
+    std::iter::once(account.role.as_str()).chain(submits).map(str::to_owned).collect()
 }
 
 fn org_id(call: &Call) -> String {

@@ -84,7 +84,7 @@ async fn next(call: &Call, requests: &mut InboundStream<PublishJobEventsRequest>
 /// Streams events, those that were and those that come, until the last of an execution that has ended.
 pub(super) async fn stream(call: Call, request: StreamJobEventsRequest) -> Result<ServiceStream<StreamJobEventsResponse>, RpcFault> {
     let id = execution::id(&request.job_id)?;
-    let follower = call.engine().follow_job_events(&call.caller, &id, filter(&request)).await?;
+    let follower = call.engine().follow_job_events(&call.caller, &id, filter(&request)).await?.in_order_of(envelope::covered);
     let (standing, open) = (Standing::of(&call.caller), call.open_stream()?);
     let reader = Reader { standing, look_at: Instant::now() + LOOK_AT_CALLER, follower, call, _open: open };
     let events = stream::try_unfold(reader, |mut reader| async move {

@@ -68,7 +68,7 @@ pub(super) fn params(execution: &Execution, references: &References) -> JobParam
         process_type: process_type.into(),
         timeout_seconds: spec.timeout_ms.map_or(0, |ms| i32::try_from(ms / 1000).unwrap_or(i32::MAX)),
         priority: u32::from(spec.priority),
-        retries: spec.retries,
+        retries: (spec.redeliveries == 0).then_some(spec.retries),
         lock: spec.lock.as_ref().map(ToString::to_string).unwrap_or_default(),
         lock_wait_seconds: spec.lock_wait_ms.map_or(0, |ms| u32::try_from(ms / 1000).unwrap_or(u32::MAX)),
         secrets: spec.secrets.iter().map(ToString::to_string).collect(),

@@ -17,6 +17,9 @@ const MAX_SHOWN_JOBS: usize = 20;
 /// The directory that everything starts in.
 const HERE: &str = ".";
 
+/// How often a job that says nothing of retries is delivered again when its worker was lost: three deliveries in all.
+const REDELIVERIES: u32 = 2;
+
 /// What a job asks for. Without `args` its command is a shell text, unless it says otherwise.
 pub(super) fn run_request(request: EnqueueJobRequest) -> Result<RunRequest, RpcFault> {
     let Some(params) = request.job_params.into_option() else {
@@ -40,7 +43,8 @@ pub(super) fn run_request(request: EnqueueJobRequest) -> Result<RunRequest, RpcF
         labels,
         worker_labels: params.worker_labels.into_iter().collect(),
         terminal: params.process_type == ProcessType::Pty,
-        retries: Some(i64::from(params.retries)),
+        retries: params.retries.map(i64::from),
+        redeliveries: if params.retries.is_none() { REDELIVERIES } else { 0 },
         secrets: params.secrets,
         git_repo: given(params.repository).filter(|_| clones),
         git_ref: reference.filter(|_| clones),

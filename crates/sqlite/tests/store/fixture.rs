@@ -63,6 +63,7 @@ pub fn spec(command: &str) -> Spec {
         worker_labels: Default::default(),
         terminal: false,
         retries: 0,
+        redeliveries: 0,
         secrets: Vec::new(),
         git: None,
         task: None,

@@ -49,6 +49,7 @@ fn account() -> Change {
         name: name("gpu-1"),
         id,
         role: Role::Worker,
+        may_submit: false,
         queues: vec![name("gpu")],
         key,
         description: None,

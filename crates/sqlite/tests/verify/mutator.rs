@@ -51,6 +51,7 @@ async fn furnished() -> Used {
         name: name("builder"),
         id: WorkerAccountId::from_bytes([3; 16]),
         role: Role::Worker,
+        may_submit: false,
         queues: vec![name("default")],
         key: WorkerKey::Secret { hash: [4; 32], prefix: "rvw_1".into() },
         description: None,

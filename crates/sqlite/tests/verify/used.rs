@@ -188,6 +188,7 @@ pub fn spec() -> Spec {
         worker_labels: Default::default(),
         terminal: false,
         retries: 0,
+        redeliveries: 0,
         secrets: Vec::new(),
         git: None,
         task: None,

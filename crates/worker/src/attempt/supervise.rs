@@ -280,7 +280,9 @@ impl<'a> Attempt<'a> {
         let length = match self.execution.lease.as_ref().and_then(|lease| lease.lost_after_ms) {
             _ if self.worker.leases.is_denied() => config.lease_ttl,
             Some(ms) => config.lease_ttl.max(Duration::from_millis(ms)),
-            None if config.lost_after.is_some() || spec.lock.is_some() || spec.retries >= self.fence.attempt => config.lease_ttl,
+            None if config.lost_after.is_some() || spec.lock.is_some() || spec.attempts_after_loss() >= self.fence.attempt => {
+                config.lease_ttl
+            }
             None => return None,
         };
         Some(self.heard.plus(length.saturating_sub(config.yields_before?), self.worker.clock.asleep()))

@@ -126,6 +126,7 @@ impl Stage {
             worker_labels: Default::default(),
             terminal: false,
             retries: 0,
+            redeliveries: 0,
             secrets: Vec::new(),
             git: None,
             task: None,

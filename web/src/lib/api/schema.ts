@@ -1652,6 +1652,8 @@ export interface components {
             confirm?: boolean;
             /** @description What the account is for: one line of at most 256 characters. */
             description?: string | null;
+            /** @description What else a worker with a public key may do: `submit`, and read and end what it submitted. */
+            may?: string[];
             /** @description Its name. It may be left out with a public key: then it is what comes with the key, or the key's fingerprint. */
             name?: string;
             /**
@@ -3428,6 +3430,8 @@ export interface components {
             /** @description Since when it has this key. */
             keyed_at: components["schemas"]["Rfc3339"];
             last_used?: components["schemas"]["Rfc3339"] | null;
+            /** @description What else a worker may do: `submit`, and read and end what it submitted. */
+            may?: string[];
             /** @description Its name. */
             name: string;
             /** @description The queues it may serve; none means every queue. */

@@ -11,7 +11,7 @@ use crate::step::{Actor, Authority, Step};
 
 /// A step of somebody who was admitted with this key as this.
 fn step_of(world: &mut World, email: &str, number: u8, role: Role) -> Step {
-    let authority = Authority { email: email.into(), key_hash: Some(hash(number)), role };
+    let authority = Authority { email: email.into(), key_hash: Some(hash(number)), role, may_submit: false };
     Step { actor: Actor::User { email: email.into() }, authority: Some(authority), ..world.step() }
 }
 
@@ -120,7 +120,7 @@ fn whoever_still_may_does_and_a_repeat_is_answered_as_before_also_to_the_revoked
 fn the_owner_of_the_machine_needs_no_key_and_must_still_be_what_they_were() {
     let mut world = founded();
     let owner = |world: &mut World| {
-        let authority = Authority { email: "root@x".into(), key_hash: None, role: Role::Admin };
+        let authority = Authority { email: "root@x".into(), key_hash: None, role: Role::Admin, may_submit: false };
         Step { authority: Some(authority), ..world.step() }
     };
     let invite = |number| Command::Change(with_key(&format!("user-{number}@x"), Role::Admin, key(number)), None);

@@ -237,9 +237,10 @@ type Asked = fn(&mut crate::spec::Spec);
 
 #[test]
 fn a_silent_worker_is_waited_for_only_where_nobody_depends_on_its_end() {
-    let cases: [(Asked, Option<u64>); 4] = [
+    let cases: [(Asked, Option<u64>); 5] = [
         (|_| (), Some(3_600_000)),
         (|spec| spec.retries = 1, None),
+        (|spec| spec.redeliveries = 1, None),
         (|spec| spec.lock = Some(name("db")), None),
         (|spec| (spec.lock, spec.lock_wait_ms) = (Some(name("other")), Some(1_000)), None),
     ];
@@ -256,8 +257,8 @@ fn a_silent_worker_is_waited_for_only_where_nobody_depends_on_its_end() {
         };
         let Answer::Leased(leased) = world.play(Command::Lease(request.clone())) else { panic!("leased") };
         assert_eq!(leased[0].lease.as_ref().expect("a lease").lost_after_ms, expected);
-        if leased[0].spec.retries == 1 {
-            world.end(fence_of(&leased[0]), exit(NETWORK_DOWN));
+        if leased[0].spec.attempts_after_loss() == 1 {
+            world.reap(fence_of(&leased[0]));
             world.now = world.now.plus_ms(600_000);
             let last = LeaseRequest { leases: vec![LeaseId::from_bytes([2; 16])], ..request };
             let Answer::Leased(leased) = world.play(Command::Lease(last)) else { panic!("leased") };

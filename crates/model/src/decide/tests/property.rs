@@ -277,7 +277,7 @@ fn check_execution(world: &World, execution: &Execution) {
     assert_eq!(ends, usize::from(execution.status.is_terminal()), "one end, and only when it has ended");
     let begun = in_time(&[EventType::TaskProcessingStarted]) - taken_back(&events);
     assert_eq!(begun, execution.attempt as usize, "every attempt begins once");
-    assert!(execution.attempt <= execution.spec.retries + 1);
+    assert!(execution.attempt <= execution.spec.attempts_after_loss() + 1);
     assert!(events.iter().all(|event| event.properties["durationMs"].as_i64().is_none_or(|ms| ms >= 0)));
     assert!(execution.duration_ms(world.now).is_none_or(|ms| ms >= 0));
 

@@ -324,6 +324,7 @@ fn nothing_runs_again_for_a_registered_key_that_was_revoked() {
         name: name("one"),
         id,
         role: Role::Developer,
+        may_submit: false,
         queues: Vec::new(),
         key,
         description: None,

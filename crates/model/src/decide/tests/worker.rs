@@ -23,6 +23,7 @@ fn create(text: &str, key: WorkerKey) -> Change {
         name: name(text),
         id: WorkerAccountId::from_bytes([9; 16]),
         role: Role::Worker,
+        may_submit: false,
         queues,
         key,
         description: None,
@@ -35,6 +36,7 @@ fn register(text: &str, role: Role, key: WorkerKey) -> Change {
         name: name(text),
         id: WorkerAccountId::from_bytes([9; 16]),
         role,
+        may_submit: false,
         queues: Vec::new(),
         key,
         description: None,
@@ -51,7 +53,7 @@ fn step_of(world: &mut World, number: u8) -> Step {
 }
 
 fn step_as(world: &mut World, number: u8, role: Role) -> Step {
-    let authority = Authority { email: "worker:one".into(), key_hash: Some(hash(number)), role };
+    let authority = Authority { email: "worker:one".into(), key_hash: Some(hash(number)), role, may_submit: false };
     Step { actor: Actor::Worker(WorkerId::from_bytes([3; 16])), authority: Some(authority), ..world.step() }
 }
 
@@ -162,6 +164,31 @@ fn an_account_does_what_its_stored_role_may_and_nothing_else() {
     assert!(matches!(world.apply(&step, &submit), Answer::Submitted { .. }));
     let (step, ask) = (step_as(&mut world, 20, Role::Developer), lease(&mut world));
     assert_eq!(refusal(world.apply(&step, &ask)), Refusal::NotAllowed(Role::Developer));
+}
+
+#[test]
+fn a_worker_that_may_submit_does_so_while_its_key_works_and_the_right_is_the_account_s() {
+    let mut world = founded();
+    let Change::CreateWorker(new) = create("one", secret(20)) else { panic!("an account") };
+    world.changed(Change::CreateWorker(Box::new(NewWorker { may_submit: true, ..*new })));
+    assert_eq!(world.events_about(Kind::Worker, "one")[0].properties["change"]["maySubmit"], true);
+    let step_with = |world: &mut World, may_submit| {
+        let step = step_of(world, 20);
+        Step { authority: step.authority.clone().map(|authority| Authority { may_submit, ..authority }), ..step }
+    };
+    let submit = |world: &mut World| {
+        let id = ExecutionId::from_bytes(world.fresh());
+        Command::Submit(Submit { id, spec: spec(), created_by: "worker:one".into(), key: None, lease_to: None })
+    };
+    let (step, asked) = (step_with(&mut world, true), submit(&mut world));
+    assert!(matches!(world.apply(&step, &asked), Answer::Submitted { .. }));
+    let (step, ask) = (step_with(&mut world, true), lease(&mut world));
+    assert!(matches!(world.apply(&step, &ask), Answer::Leased(_)));
+    let (step, asked) = (step_with(&mut world, false), submit(&mut world));
+    assert_eq!(refusal(world.apply(&step, &asked)), Refusal::RoleChanged(Role::Worker), "it was admitted as another");
+    world.changed(Change::RevokeWorker(name("one")));
+    let (step, asked) = (step_with(&mut world, true), submit(&mut world));
+    assert_eq!(refusal(world.apply(&step, &asked)), Refusal::Revoked, "between the request and its step");
 }
 
 #[test]

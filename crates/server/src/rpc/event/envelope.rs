@@ -1,6 +1,8 @@
 //! One event between the protocol and the engine: output and texts are taken out of the message, the rest is its envelope; and back. What was published comes back as it was, but
 //! for the sequence, which is the reader's, the time where the worker said none, and what is masked.
 
+use std::ops::RangeInclusive;
+
 use runvoy_engine::{Derived, DerivedEvent, Effect, PublishedEvent, StreamedEvent};
 use runvoy_model::job_event::{JobEvent as KeptEvent, Piece, Place, SEQUENCES_PER_ATTEMPT};
 use runvoy_model::log::Stream;
@@ -72,6 +74,18 @@ pub(super) fn closed(event: StreamedEvent) -> Result<JobEvent, DecodeError> {
     };
     message.sequence = sequence;
     Ok(message)
+}
+
+/// The sequences that an event stands for: a batch says where it begins and where it ends.
+pub(super) fn covered(event: &KeptEvent) -> RangeInclusive<u64> {
+    let sequence = event.place.sequence;
+    if i32::from(event.kind) != EventType::EVENT_TYPE_OUTPUT_BATCH as i32 {
+        return sequence..=sequence;
+    }
+    let said = JobEvent::decode_from_slice(&event.envelope).ok().and_then(|message| message.event_data);
+    let Some(EventData::OutputBatch(batch)) = said else { return sequence..=sequence };
+    let said = |bound: i64| u64::try_from(bound).ok().filter(|bound| *bound > 0).unwrap_or(sequence);
+    said(batch.start_sequence).min(sequence)..=said(batch.end_sequence).max(sequence)
 }
 
 fn is_time(said: &Timestamp) -> bool {
@@ -230,6 +244,16 @@ mod tests {
             let message = JobEvent { sequence: 5, timestamp: at.clone().into(), event_data: Some(data), ..JobEvent::default() };
             assert_eq!(through(message.clone(), 1), message);
             assert_eq!(through(message, 2).sequence, (1 << 40) + 5);
+        }
+    }
+
+    #[test]
+    fn a_batch_stands_for_the_sequences_it_names() {
+        for ((start_sequence, end_sequence), expected) in [((3, 5), 3..=5), ((0, 0), 5..=5), ((5, 8), 5..=8), ((-1, 2), 5..=5)] {
+            let batch = OutputBatchEvent { start_sequence, end_sequence, ..OutputBatchEvent::default() };
+            let message = JobEvent { sequence: 5, event_data: Some(EventData::OutputBatch(Box::new(batch))), ..JobEvent::default() };
+            let event = opened(message, NOW).expect("an event").published().event;
+            assert_eq!(covered(&event), expected, "{start_sequence} {end_sequence}");
         }
     }
 

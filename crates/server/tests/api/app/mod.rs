@@ -197,8 +197,16 @@ impl TestApp {
         let key = WorkerKey::Secret { hash: key_hash(&text), prefix: key_prefix(&text) };
         let name = Name::new("gpu-1").expect("a name");
         let id = WorkerAccountId::from_bytes([4; 16]);
-        self.change(Change::CreateWorker(Box::new(NewWorker { name, id, role: Role::Worker, queues: Vec::new(), key, description: None })))
-            .await;
+        self.change(Change::CreateWorker(Box::new(NewWorker {
+            name,
+            id,
+            role: Role::Worker,
+            may_submit: false,
+            queues: Vec::new(),
+            key,
+            description: None,
+        })))
+        .await;
     }
 
     /// Takes a user's keys away.

@@ -1,12 +1,15 @@
 //! The RPC edge, driven by generated clients over real sockets: over Connect on HTTP/1.1 and over gRPC on HTTP/2.
 
+mod both_ways;
 mod credential;
+mod dense;
 mod event;
 mod flow;
 mod lease;
 mod list;
 mod log;
 mod params;
+mod redelivery;
 mod refusal;
 pub mod signer;
 mod token;

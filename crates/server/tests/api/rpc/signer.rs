@@ -37,6 +37,14 @@ impl Signer {
         signer
     }
 
+    /// A worker that may also submit.
+    pub async fn submitting(app: &TestApp, name: &str) -> Self {
+        let signer = Self::new();
+        let request = WorkerRequest { name: name.to_owned(), may: vec!["submit".to_owned()], ..WorkerRequest::default() };
+        app.engine.import_worker(&caller(app).await, &request, &signer.pem()).await.expect("imported");
+        signer
+    }
+
     pub fn pem(&self) -> String {
         self.key.pem()
     }
