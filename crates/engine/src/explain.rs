@@ -206,7 +206,7 @@ fn name(field: &str, text: &str) -> Result<Name, EngineError> {
 }
 
 /// Every action that can be asked about.
-const ACTIONS: [Action; 28] = [
+pub const ACTIONS: [Action; 28] = [
     Action::Run,
     Action::Read,
     Action::Kill,

@@ -87,7 +87,7 @@ pub use crate::dispatcher::Dispatcher;
 pub use crate::error::EngineError;
 pub use crate::event::{EventFilter, EventFollower, ShownEvent};
 pub use crate::execution::{ListFilter, ListPage};
-pub use crate::explain::{ExplainQuery, Explained, Say, action_word};
+pub use crate::explain::{ACTIONS, ExplainQuery, Explained, Say, action_word};
 pub use crate::follow::{Followed, Follower};
 pub use crate::health::HealthWatch;
 pub use crate::image::{ImageRequest, KnownImage, RegisteredImage};

@@ -164,6 +164,10 @@ impl Call {
 
 /// What a text of JSON says.
 fn opened<T: DeserializeOwned>(text: &[u8]) -> Result<T, Fault> {
+    // A list of values in the order of the fields would be read as an object.
+    if text.trim_ascii_start().starts_with(b"[") {
+        return Err(Fault::invalid("body", "must be a JSON object"));
+    }
     match axum::Json::<T>::from_bytes(text) {
         Ok(axum::Json(value)) => Ok(value),
         // The cause names the field; the rejection itself only says that there is one.

@@ -4,18 +4,17 @@ use std::collections::BTreeMap;
 
 use http::Method;
 use runvoy_wire::{Code, LockHeld};
+use utoipa::PartialSchema as _;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, ParameterBuilder, PathItem, PathsBuilder};
 use utoipa::openapi::request_body::RequestBodyBuilder;
-use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ComponentsBuilder, ObjectBuilder, Ref, Schema, Type};
+use utoipa::openapi::schema::{ComponentsBuilder, ObjectBuilder, Ref, Schema, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, InfoBuilder, OpenApiBuilder, RefOr, Required, ResponseBuilder};
 
-use crate::operation::shape;
 use crate::route::{Route, Routes, Rule};
 
 const ERROR: &str = "Error";
-const LOCK_HELD: &str = "LockHeldError";
 /// What any route can answer.
 const ALWAYS: [Code; 2] = [Code::InternalError, Code::ServiceUnavailable];
 /// What any route with a rule can answer.
@@ -29,9 +28,8 @@ pub(crate) fn document(routes: &Routes) -> String {
         .security_scheme("bearer", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)))
         .security_scheme("ticket", SecurityScheme::ApiKey(ApiKey::Query(ApiKeyValue::new("token"))))
         .security_scheme("link", SecurityScheme::ApiKey(ApiKey::Query(ApiKeyValue::new("token"))))
-        .schema(ERROR, error_schema())
-        .schema(LOCK_HELD, AllOfBuilder::new().item(Ref::from_schema_name(ERROR)).item(shape::<LockHeld>().schema));
-    let mut named: BTreeMap<String, RefOr<Schema>> = shape::<LockHeld>().named.into_iter().collect();
+        .schema(ERROR, error_schema());
+    let mut named: BTreeMap<String, RefOr<Schema>> = BTreeMap::new();
     let mut paths = PathsBuilder::new();
     for route in &routes.routes {
         let operation = &route.operation;
@@ -61,7 +59,7 @@ fn method(method: &Method) -> HttpMethod {
 
 fn describe(route: &Route) -> OperationBuilder {
     let operation = &route.operation;
-    let mut described = OperationBuilder::new().operation_id(Some(operation.id)).summary(Some(operation.summary));
+    let mut described = OperationBuilder::new().operation_id(Some(operation.id)).summary(Some(operation.summary)).tag(resource(route.path));
     for param in &operation.params {
         let parameter = ParameterBuilder::new()
             .name(param.name)
@@ -122,28 +120,42 @@ fn responses(route: &Route) -> BTreeMap<u16, ResponseBuilder> {
     }
     for (status, codes) in codes {
         let error = Ref::from_schema_name(ERROR);
-        let schema: RefOr<Schema> = if codes.contains(&Code::LockHeld) {
-            AnyOfBuilder::new().item(Ref::from_schema_name(LOCK_HELD)).item(error).into()
-        } else {
-            error.into()
-        };
         let words: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
-        let content = ContentBuilder::new().schema(Some(schema)).build();
+        let content = ContentBuilder::new().schema(Some(error)).build();
         responses.insert(status, ResponseBuilder::new().description(words.join(" or ")).content("application/json", content));
     }
     responses
 }
 
-/// The three fields that every error has. The fields of a held lock are a schema of their own.
+/// The three fields that every error has, and those that only a held lock adds: one type for all, so that a client needs not tell them apart first.
 fn error_schema() -> ObjectBuilder {
     let string = || ObjectBuilder::new().schema_type(Type::String);
     let codes = Code::ALL.iter().map(|code| code.as_str());
-    ObjectBuilder::new()
+    let error = ObjectBuilder::new()
         .schema_type(Type::Object)
         .property("error", string().description(Some("What happened, for a person.")))
         .property("code", string().enum_values(Some(codes)).description(Some("What happened, for a program.")))
         .property("details", string().description(Some("Why, or what to do next; may be empty.")))
         .required("error")
         .required("code")
-        .required("details")
+        .required("details");
+    lock_held_properties().into_iter().fold(error, |error, (name, schema)| error.property(name, schema))
+}
+
+fn lock_held_properties() -> BTreeMap<String, RefOr<Schema>> {
+    match LockHeld::schema() {
+        RefOr::T(Schema::Object(object)) => object.properties,
+        _ => unreachable!("a struct is an object"),
+    }
+}
+
+/// The resource that a route belongs to: generated clients have a module for each.
+fn resource(path: &str) -> &str {
+    let within = path.strip_prefix("/api/v1/").or_else(|| path.strip_prefix("/api/"));
+    match within.and_then(|rest| rest.split(['/', '.']).next()) {
+        Some("run") => "executions",
+        Some(resource) => resource,
+        None if ["/livez", "/readyz", "/metrics"].contains(&path) => "health",
+        None => "page",
+    }
 }

@@ -1,13 +1,14 @@
 //! What a route promises, beside its handler in the table: parameters, body, answers, refusals. The OpenAPI document is built from these
 //! and from nothing else.
 
+use runvoy_model::name::NAME_PATTERN;
 use runvoy_wire::Code;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::path::ParameterIn;
 use utoipa::openapi::schema::{ArrayBuilder, KnownFormat, ObjectBuilder, Ref, Schema, SchemaFormat, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::pager::MOST_LISTED;
+use crate::pager::{self, MOST_LISTED};
 
 type Named = Vec<(String, RefOr<Schema>)>;
 
@@ -88,7 +89,7 @@ impl Operation {
     /// In pages where they are asked for, as [`crate::pager::Pager`] cuts them.
     pub(crate) fn paged(self) -> Self {
         self.query("limit", number(1, Some(MOST_LISTED)), "At most so many; all where absent")
-            .query("cursor", text(), "Go on where the page with this X-Next-Cursor ended")
+            .query("cursor", pattern(pager::CURSOR_PATTERN), "Go on where the page with this X-Next-Cursor ended")
             .header("X-Next-Cursor", "Where the next page begins; absent after the last one")
     }
 
@@ -158,9 +159,35 @@ pub(crate) fn shape<T: ToSchema>() -> Shape {
     Shape { schema: Ref::from_schema_name(T::name()).into(), named }
 }
 
-/// Any text.
+/// Any text but an empty one.
 pub(crate) fn text() -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).into()
+}
+
+/// Text that matches a regular expression.
+pub(crate) fn pattern(pattern: impl Into<String>) -> RefOr<Schema> {
+    ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).into()
+}
+
+/// A [`runvoy_model::name::Name`].
+pub(crate) fn name() -> RefOr<Schema> {
+    pattern(format!("^{NAME_PATTERN}$"))
+}
+
+/// An id in full.
+pub(crate) fn id() -> RefOr<Schema> {
+    pattern("^[0-9a-f]{32}$")
+}
+
+/// A place in the log of events.
+pub(crate) fn place() -> RefOr<Schema> {
+    pattern("^[0-9]{1,19}$")
+}
+
+/// Some of these words, with commas between them.
+pub(crate) fn list_of(words: &[&str]) -> RefOr<Schema> {
+    let any = words.join("|");
+    pattern(format!("^({any})(,({any}))*$"))
 }
 
 /// One of these words.
@@ -173,10 +200,10 @@ pub(crate) fn time() -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(Type::String).format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime))).into()
 }
 
-/// A whole number from `least` to `most`.
+/// A whole number from `least` to `most`, or to the largest that there is.
 pub(crate) fn number(least: u64, most: Option<u64>) -> RefOr<Schema> {
     let schema = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(least));
-    schema.maximum(most).into()
+    schema.maximum(Some(most.unwrap_or(u64::MAX))).into()
 }
 
 /// True or false.

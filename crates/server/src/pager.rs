@@ -2,21 +2,22 @@
 //! last item before it, so that what comes and goes in between moves nothing.
 
 use axum::body::Body;
-use base64::Engine as _;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use http::{HeaderValue, Response};
+use runvoy_model::hex::hex;
 
 use crate::fault::Fault;
 use crate::query::{NEXT_CURSOR, Query};
 
 /// The most that one page holds.
 pub(crate) const MOST_LISTED: u64 = 1_000;
+/// A cursor is a key in hex digits.
+pub(crate) const CURSOR_PATTERN: &str = "^([0-9a-f]{2})+$";
 
 /// Which part of a list is asked for.
 #[derive(Debug)]
 pub(crate) struct Pager {
     limit: Option<usize>,
-    after: Option<String>,
+    after: Option<Vec<u8>>,
 }
 
 /// Where the next page begins, if there is one.
@@ -36,11 +37,11 @@ impl Pager {
     pub(crate) fn cut<T>(self, items: &mut Vec<T>, key: impl Fn(&T) -> String) -> Next {
         items.sort_by_cached_key(&key);
         if let Some(after) = self.after {
-            items.retain(|item| key(item) > after);
+            items.retain(|item| key(item).into_bytes() > after);
         }
         let Some(limit) = self.limit.filter(|limit| *limit < items.len()) else { return Next(None) };
         items.truncate(limit);
-        Next(items.last().map(|last| BASE64_URL_SAFE_NO_PAD.encode(key(last))))
+        Next(items.last().map(|last| hex(key(last).as_bytes())))
     }
 }
 
@@ -48,14 +49,17 @@ impl Next {
     /// The answer with the cursor, if there is one.
     pub(crate) fn on(self, mut response: Response<Body>) -> Response<Body> {
         if let Some(cursor) = self.0 {
-            response.headers_mut().insert(NEXT_CURSOR, HeaderValue::from_str(&cursor).expect("base64 is ASCII"));
+            response.headers_mut().insert(NEXT_CURSOR, HeaderValue::from_str(&cursor).expect("hex digits are ASCII"));
         }
         response
     }
 }
 
-fn key_in(cursor: &str) -> Option<String> {
-    String::from_utf8(BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()
+fn key_in(cursor: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let (pairs, rest) = cursor.as_bytes().as_chunks::<2>();
+    let bytes = pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect::<Option<_>>();
+    bytes.filter(|_| rest.is_empty())
 }
 
 #[cfg(test)]
@@ -70,7 +74,7 @@ mod tests {
     }
 
     fn cursor(key: &str) -> String {
-        BASE64_URL_SAFE_NO_PAD.encode(key)
+        hex(key.as_bytes())
     }
 
     #[test]

@@ -34,12 +34,13 @@ impl Query {
         slip::refuse_parameters(self.pairs.iter().map(|(name, _)| name.as_str()), known)
     }
 
-    /// A parameter as it is; `None` where it is absent or empty.
+    /// A parameter as it is; `None` where it is absent. One that is empty is refused: a variable that is not set must not widen what is asked for.
     pub(crate) fn text(&self, name: &str) -> Result<Option<&str>, Fault> {
         let mut given = self.pairs.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_str());
         match (given.next(), given.next()) {
             (_, Some(_)) => Err(Fault::invalid(name, "is given twice")),
-            (given, None) => Ok(given.filter(|value| !value.is_empty())),
+            (Some(""), None) => Err(Fault::invalid(name, "is empty: is a variable unset? Give it a value, or leave it out")),
+            (given, None) => Ok(given),
         }
     }
 
@@ -95,8 +96,8 @@ mod tests {
     #[test]
     fn what_is_wrong_is_refused_by_name() {
         assert_eq!(query("limit=5").number("limit", 0..=10).expect("good"), Some(5));
-        assert_eq!(query("limit=").number("limit", 0..=10).expect("absent"), None);
-        for bad in ["limit=11", "limit=-1", "limit=x", "limit=1&limit=2", "limit=18446744073709551616"] {
+        assert_eq!(query("other=5").number("limit", 0..=10).expect("absent"), None);
+        for bad in ["limit=", "limit=11", "limit=-1", "limit=x", "limit=1&limit=2", "limit=18446744073709551616"] {
             let fault = query(bad).number("limit", 0..=10).expect_err(bad);
             assert!(format!("{fault:?}").contains("limit"), "{fault:?}");
         }

@@ -6,8 +6,46 @@ use serde_json::Value;
 /// One immutable fact, with its index keys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(value_type = Object))]
 pub struct Event(pub Value);
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for Event {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "Event".into()
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for Event {
+    /// What every event has, beside its index keys.
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Type};
+        let of = |kind: Type| ObjectBuilder::new().schema_type(kind);
+        let open = || of(Type::Object).additional_properties(Some(AdditionalProperties::FreeForm(true)));
+        let texts = [
+            ("eventType", "What happened"),
+            ("entityType", "The kind of thing it is about"),
+            ("entityId", "Which one"),
+            ("tenantId", "The tenant"),
+        ];
+        let numbers = [
+            ("timestamp", "When, in Unix milliseconds"),
+            ("receivedAt", "When it was recorded"),
+            ("number", "Its number among the chained events of its entity"),
+        ];
+        let mut event = open().description(Some("One immutable fact, with its index keys."));
+        for (name, about) in texts {
+            event = event.property(name, of(Type::String).description(Some(about))).required(name);
+        }
+        for (name, about) in numbers {
+            event = event.property(name, of(Type::Integer).description(Some(about))).required(name);
+        }
+        for (name, about) in [("context", "Where it comes from"), ("properties", "What else is to be known")] {
+            event = event.property(name, open().description(Some(about))).required(name);
+        }
+        event.into()
+    }
+}
 
 impl Event {
     /// A text at its top: `eventType`, `entityId`, …

@@ -35,6 +35,7 @@ pub struct GroupsResponse {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PutGroupRequest {
     /// Its name.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$"))]
     pub name: String,
     /// The e-mails of all its members.
     #[serde(default, deserialize_with = "null_is_empty")]

@@ -42,9 +42,11 @@ pub struct KeysResponse {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreateKeyRequest {
     /// What its user calls it.
+    #[cfg_attr(feature = "openapi", schema(max_length = 64))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Seconds until it ends, by the server's clock; absent: never.
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 316224000))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in: Option<u64>,
 }

@@ -86,6 +86,7 @@ pub struct CreateUserResponse {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RevokeUserRequest {
     /// Whose rights end.
+    #[cfg_attr(feature = "openapi", schema(format = "email"))]
     pub email: String,
     /// Their open executions are killed; otherwise they go on.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "std::ops::Not::not")]
@@ -119,6 +120,7 @@ pub struct RevokeUserResponse {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SetRoleRequest {
     /// `admin`, `operator`, `developer` or `viewer`.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^(admin|operator|developer|viewer)$"))]
     pub role: String,
 }
 

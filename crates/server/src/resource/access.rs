@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use http::{Response, StatusCode};
-use runvoy_engine::ExplainQuery;
+use runvoy_engine::{ACTIONS, ExplainQuery, action_word};
 use runvoy_model::role::Action;
 use runvoy_wire::{Code, Explanation, Verdict};
 
@@ -10,12 +10,12 @@ use super::rule::effect;
 use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, text};
+use crate::operation::{Operation, text, words};
 use crate::route::{Routes, Rule};
 
 pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("explainAccess", "Why somebody may or may not do something, and which rule decides")
-        .required_query("action", text(), "What they would do: run, read, kill, manage_users, …")
+        .required_query("action", words(&ACTIONS.map(action_word)), "What they would do: run, read, kill, manage_users, …")
         .query("user", text(), "Who: the caller, or for an admin anybody")
         .query("command", text(), "The command of a run")
         .query("image", text(), "The image of a run")

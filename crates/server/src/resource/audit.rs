@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::answer::{self, Pieces};
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, flag, number, text, time};
+use crate::operation::{Operation, flag, number, pattern, text, time};
 use crate::query::{NEXT_CURSOR, Query};
 use crate::route::{Routes, Rule};
 use crate::vigil::Vigil;
@@ -31,7 +31,7 @@ const OWN_FIELDS: [&str; 10] =
 pub(super) fn add(routes: &mut Routes) {
     let operation = filtered(Operation::new("listAudit", "What was done and by whom, newest first"))
         .query("limit", number(1, Some(MOST)), "At most so many")
-        .query("cursor", text(), "Go on where the page with this X-Next-Cursor ended")
+        .query("cursor", pattern("^[1-9][0-9]{0,18}$"), "Go on where the page with this X-Next-Cursor ended")
         .header("X-Next-Cursor", "Where the next page begins; absent after the last one. A page may be empty and not the last")
         .gives_array::<AuditEvent>(200, "The events");
     routes.get("/api/v1/audit", Rule::Key(Action::ReadAudit), operation, list);

@@ -8,13 +8,13 @@ use runvoy_wire::{ClaimResponse, Code};
 use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, text};
+use crate::operation::{Operation, pattern};
 use crate::route::{Routes, Rule};
 
 pub(super) fn add(routes: &mut Routes) {
     let operation = |id| {
         Operation::new(id, "Turn a one-time token into a key")
-            .path("token", text(), "The 32 characters of an invitation")
+            .path("token", pattern("^[A-Za-z0-9_-]{32}$"), "The 32 characters of an invitation")
             .gives::<ClaimResponse>(200, "The key, which is shown only here")
             .refuses(&[Code::InvalidRequest, Code::NotFound, Code::Conflict, Code::RateLimited])
     };

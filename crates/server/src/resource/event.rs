@@ -15,7 +15,7 @@ use super::event_log::Array;
 use crate::answer::{self, Pieces};
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, flag, text};
+use crate::operation::{Operation, flag, number, place, text};
 use crate::pager::MOST_LISTED;
 use crate::query::NEXT_CURSOR;
 use crate::route::{Routes, Rule};
@@ -24,7 +24,9 @@ use crate::vigil::Vigil;
 pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("listEvents", "Its events, in order")
         .execution_id()
-        .paged()
+        .query("limit", number(1, Some(MOST_LISTED)), "At most so many; all where absent")
+        .query("cursor", place(), "Go on where the page with this X-Next-Cursor ended")
+        .header("X-Next-Cursor", "Where the next page begins; absent after the last one")
         .gives_array::<Event>(200, "The events; a page may hold fewer than asked for and not be the last");
     routes.get("/api/v1/executions/{id}/events", Rule::Key(Action::Read), operation, events);
     let operation = Operation::new("listTaskEvents", "The events of every execution that a task has been, in order")

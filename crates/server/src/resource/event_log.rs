@@ -22,7 +22,7 @@ use crate::answer::{self, Pieces};
 use crate::app::OpenStream;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, flag, number, text, time, words};
+use crate::operation::{Operation, flag, number, pattern, place, text, time, words};
 use crate::query::{NEXT_CURSOR, Query};
 use crate::route::{Routes, Rule};
 use crate::vigil::Vigil;
@@ -42,12 +42,16 @@ pub(super) fn add(routes: &mut Routes) {
         .query("type", words(&EventType::ALL.map(EventType::as_str)), "Only of this type")
         .query("tenant", text(), "Only of this tenant; together with an app or an entity it needs a type")
         .query("app", text(), "Only of this app")
-        .query("entity", text(), "Only about this: TASK:ID for an execution, JOB:ID for a job")
+        .query(
+            "entity",
+            pattern(format!("^({}):.", EntityType::ALL.map(EntityType::as_str).join("|"))),
+            "Only about this: TASK:ID for an execution, JOB:ID for a job",
+        )
         .query("from", time(), "Only at this time or later; a stream begins there, else now")
         .query("to", time(), "Only before this time; not for a stream")
         .query("order", words(&["asc", "desc"]), "Which come first; a stream goes forward")
         .query("limit", number(1, Some(MOST)), "At most so many, 100 where absent; not for a stream")
-        .query("cursor", text(), "Go on after this X-Next-Cursor, or after this cursor of a stream's line")
+        .query("cursor", place(), "Go on after this X-Next-Cursor, or after this cursor of a stream's line")
         .query("follow", flag(), "A stream of lines (application/x-ndjson) that goes on until it is closed")
         .query(
             "resolve",

@@ -23,7 +23,7 @@ use super::run;
 use crate::answer::{self, Pieces};
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, number, text, time};
+use crate::operation::{Operation, id, list_of, number, text, time};
 use crate::pager::MOST_LISTED;
 use crate::query::NEXT_CURSOR;
 use crate::route::{Routes, Rule};
@@ -45,10 +45,10 @@ pub(super) fn add(routes: &mut Routes) {
     routes.post("/api/v1/jobs", Rule::Key(Action::Run), operation, create);
     let operation = Operation::new("listJobs", "Jobs without their tasks, newest first")
         .query("limit", number(1, Some(MOST_LISTED)), "At most so many; 50 where absent")
-        .query("status", text(), "Only these statuses, with commas between them")
+        .query("status", list_of(&JobStatus::ALL.map(JobStatus::as_str)), "Only these statuses, with commas between them")
         .query("user", text(), "Only those that this user submitted")
         .query("since", time(), "Only those submitted at this time or later")
-        .query("cursor", text(), "Go on where the page with this X-Next-Cursor ended")
+        .query("cursor", id(), "Go on where the page with this X-Next-Cursor ended")
         .header("X-Next-Cursor", "Where the next page begins; absent after the last one")
         .gives_array::<Job>(200, "The jobs");
     routes.get("/api/v1/jobs", Rule::Key(Action::Read), operation, list);

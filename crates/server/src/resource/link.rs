@@ -13,7 +13,7 @@ use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::link::expires_at;
-use crate::operation::{Operation, text};
+use crate::operation::{Operation, text, time};
 use crate::route::{Routes, Rule};
 use crate::view;
 
@@ -32,7 +32,7 @@ pub(super) fn add(routes: &mut Routes) {
     for (path, id) in [("/api/v1/logs/{id}", "getLinkedLog"), ("/api/logs/{id}", "getLinkedLogOfPage")] {
         let operation = Operation::new(id, "A log as one text, for whoever has a link to it")
             .execution_id()
-            .query("since", text(), "Only lines after this time")
+            .query("since", time(), "Only lines after this time")
             .query("token", text(), "The link's token, where no header can be sent")
             .gives::<LinkedLog>(200, "The lines, at most some megabytes at once");
         routes.get(path, Rule::KeyOrLink(Action::Read), operation, read);

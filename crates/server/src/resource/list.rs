@@ -17,7 +17,7 @@ use crate::answer::{self, Pieces};
 use crate::app::State;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, number, text, time};
+use crate::operation::{Operation, id, list_of, name, number, text, time};
 use crate::query::{NEXT_CURSOR, Query};
 use crate::route::{Routes, Rule};
 use crate::view;
@@ -45,15 +45,15 @@ pub(super) fn add(routes: &mut Routes) {
             number(0, None),
             "At most so many, 10 where absent, and never more than 10000; a page that reaches 16 MiB ends there, shorter and with a cursor; 0 means all of them, as they are read",
         )
-        .query("status", text(), "Only these statuses, with commas between them")
+        .query("status", list_of(&Status::ALL.map(Status::as_str)), "Only these statuses, with commas between them")
         .query("user", text(), "Only those that this user submitted")
-        .query("lock", text(), "Only those that asked for this lock")
-        .query("queue", text(), "Only those of this queue")
-        .query("job", text(), "Only those of this job")
+        .query("lock", name(), "Only those that asked for this lock")
+        .query("queue", name(), "Only those of this queue")
+        .query("job", id(), "Only those of this job")
         .query("text", text(), "Only those with this text in their command, labels, id or end reason, in any case of letters")
         .query("since", time(), "Only those submitted at this time or later")
         .query("until", time(), "Only those submitted before this time")
-        .query("cursor", text(), "Go on where the page with this X-Next-Cursor ended")
+        .query("cursor", id(), "Go on where the page with this X-Next-Cursor ended")
         .header("X-Next-Cursor", "Where the next page begins; absent after the last one, and where limit is 0")
         .header("X-Looked-At", "How many executions were looked at for a text; a page that is not full may have a next one")
         .gives_array::<Execution>(200, "The executions");
@@ -124,7 +124,7 @@ fn filter(query: &Query) -> Result<ListFilter, Fault> {
         lock: name("lock")?,
         queue: name("queue")?,
         job: query.parsed("job")?,
-        text: query.text("text")?.filter(|text| !text.is_empty()).map(str::to_owned),
+        text: query.text("text")?.map(str::to_owned),
         since: query.parsed::<Rfc3339>("since")?.map(Into::into),
         until: query.parsed::<Rfc3339>("until")?.map(Into::into),
         after: query.parsed::<ExecutionId>("cursor")?,

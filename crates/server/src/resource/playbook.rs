@@ -30,7 +30,7 @@ pub(super) fn add(routes: &mut Routes) {
     routes.get("/api/v1/playbooks", Rule::Key(Action::ReadPlaybooks), operation, list);
     let named = |operation: Operation| operation.path("name", text(), "The playbook").refuses(&[Code::NotFound]);
     let operation = named(Operation::new("getPlaybook", "One playbook"))
-        .query("version", number(1, None), "An older version of it; those of one that was removed are gone")
+        .query("version", number(1, Some(u64::from(u32::MAX))), "An older version of it; those of one that was removed are gone")
         .gives::<Playbook>(200, "The playbook");
     routes.get(PATH, Rule::Key(Action::ReadPlaybooks), operation, get);
     let operation = named(Operation::new("putPlaybook", "A new version of a playbook"))

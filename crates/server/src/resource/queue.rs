@@ -21,7 +21,7 @@ use runvoy_wire::{
 use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, number, text};
+use crate::operation::{Operation, name, number, pattern, text};
 use crate::pager::{MOST_LISTED, Pager};
 use crate::query::NEXT_CURSOR;
 use crate::route::{Routes, Rule};
@@ -34,7 +34,7 @@ pub(super) fn add(routes: &mut Routes) {
         .gives_array::<Queue>(200, "The queues; their numbers are those of everybody's executions");
     routes.get("/api/v1/queues", Rule::Key(Action::ReadQueues), operation, list);
     let operation = Operation::new("putQueue", "Stop a queue, let it go on, or limit it; what is absent stays as it is")
-        .path("name", text(), "The queue")
+        .path("name", name(), "The queue")
         .idempotent()
         .takes::<PutQueueRequest>(true)
         .gives::<QueueTermsResponse>(200, "Its terms from now on");
@@ -47,7 +47,7 @@ pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("listDeadLetters", "Executions of a queue that were given up after their last attempt, newest first")
         .path("name", text(), "The queue")
         .query("limit", number(1, Some(MOST_LISTED)), "At most so many; 50 where absent")
-        .query("cursor", text(), "Go on where the page with this X-Next-Cursor ended")
+        .query("cursor", pattern("^[0-9]{1,15}\\.[0-9a-f]{32}$"), "Go on where the page with this X-Next-Cursor ended")
         .header("X-Next-Cursor", "Where the next page begins; absent after the last one")
         .gives_array::<DeadLetter>(200, "Those that the caller may see");
     routes.get("/api/v1/queues/{name}/dead", Rule::Key(Action::Read), operation, dead);

@@ -43,6 +43,41 @@ async fn every_operation_has_an_id_its_parameters_a_good_answer_and_the_error_bo
 }
 
 #[tokio::test]
+async fn every_operation_belongs_to_the_resource_of_its_path() {
+    let document = document().await;
+    let mut resources = BTreeSet::new();
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        for operation in item.as_object().expect("methods").values() {
+            let [tag] = operation["tags"].as_array().expect("tags").as_slice() else { panic!("{path}: {operation}") };
+            resources.insert(tag.as_str().expect("a name").to_owned());
+            let first = path.strip_prefix("/api/v1/").map(|rest| rest.split(['/', '.']).next().expect("a part"));
+            if let Some(first) = first.filter(|first| *first != "run") {
+                assert_eq!(tag, first, "{path}");
+            }
+        }
+    }
+    for resource in ["executions", "jobs", "users", "queues", "secrets", "playbooks", "page"] {
+        assert!(resources.contains(resource), "{resource}: {resources:?}");
+    }
+}
+
+#[tokio::test]
+async fn every_error_is_of_one_type_that_holds_the_fields_of_a_held_lock() {
+    let document = document().await;
+    let error = &document["components"]["schemas"]["Error"];
+    assert_eq!(error["required"], serde_json::json!(["error", "code", "details"]));
+    for field in ["lock_name", "held_by", "since", "execution_id", "log_url"] {
+        assert!(error["properties"][field].is_object(), "{field}");
+    }
+    let answers = document["paths"].as_object().expect("paths").values().flat_map(|item| item.as_object().expect("methods").values());
+    for (status, answer) in answers.flat_map(|operation| operation["responses"].as_object().expect("responses")) {
+        if status.as_str() >= "400" && status != "416" {
+            assert_eq!(answer["content"]["application/json"]["schema"]["$ref"], "#/components/schemas/Error", "{status}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn no_reference_leads_nowhere() {
     fn references(value: &Value, found: &mut BTreeSet<String>) {
         match value {

@@ -1791,9 +1791,44 @@ export interface components {
             details: string;
             /** @description What happened, for a person. */
             error: string;
+            /** @description The execution that holds it. */
+            execution_id?: string;
+            /** @description The user whose execution holds it. */
+            held_by?: string;
+            /** @description The lock that was asked for. */
+            lock_name?: string;
+            /** @description The web page of its log; it carries no token. */
+            log_url?: string;
+            /** @description Since when. */
+            since?: components["schemas"]["Rfc3339"];
         };
         /** @description One immutable fact, with its index keys. */
-        Event: Record<string, unknown>;
+        Event: {
+            /** @description Where it comes from */
+            context: {
+                [key: string]: unknown;
+            };
+            /** @description Which one */
+            entityId: string;
+            /** @description The kind of thing it is about */
+            entityType: string;
+            /** @description What happened */
+            eventType: string;
+            /** @description Its number among the chained events of its entity */
+            number: number;
+            /** @description What else is to be known */
+            properties: {
+                [key: string]: unknown;
+            };
+            /** @description When it was recorded */
+            receivedAt: number;
+            /** @description The tenant */
+            tenantId: string;
+            /** @description When, in Unix milliseconds */
+            timestamp: number;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description Answer to `GET /executions/{id}`, and an item of `GET /executions`. */
         Execution: {
             /** @description Arguments of the program, where it runs without a shell. */
@@ -2155,7 +2190,6 @@ export interface components {
             /** @description Since when. */
             since: components["schemas"]["Rfc3339"];
         };
-        LockHeldError: components["schemas"]["Error"] & components["schemas"]["LockHeld"];
         /** @description One record of a log. It is also a whole text frame of the WebSocket. */
         LogEvent: {
             /**
@@ -2628,7 +2662,10 @@ export interface components {
         };
         /** @description Body of `POST /users/revoke`. */
         RevokeUserRequest: {
-            /** @description Whose rights end. */
+            /**
+             * Format: email
+             * @description Whose rights end.
+             */
             email: string;
             /** @description Their open executions are killed; otherwise they go on. */
             kill?: boolean;
@@ -3428,7 +3465,7 @@ export interface operations {
         parameters: {
             query: {
                 /** @description What they would do: run, read, kill, manage_users, … */
-                action: string;
+                action: "run" | "read" | "kill" | "redrive" | "share_log" | "read_locks" | "release_lock" | "read_images" | "manage_images" | "read_secrets" | "write_secrets" | "rotate_sealing_key" | "read_playbooks" | "manage_playbooks" | "manage_users" | "manage_keys" | "explain_access" | "read_audit" | "trace" | "reconcile" | "read_queues" | "manage_queues" | "manage_workers" | "lease" | "diagnose" | "metrics" | "backup" | "know_self";
                 /** @description The command of a run */
                 command?: string;
                 /** @description The execution to read, share or end */
