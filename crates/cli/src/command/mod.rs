@@ -198,7 +198,8 @@ impl ClientCommand {
             | Self::Completion(_)
             | Self::ExitCodes
             | Self::Environment
-            | Self::Formatting => false,
+            | Self::Formatting
+            | Self::Options => false,
         }
     }
 

@@ -93,7 +93,7 @@ impl UsersArgs {
     pub(crate) fn changes(&self) -> bool {
         match &self.command {
             UsersCommand::List => false,
-            UsersCommand::Create { .. } | UsersCommand::Revoke { .. } | UsersCommand::Role { .. } => true,
+            UsersCommand::Create { .. } | UsersCommand::Renew { .. } | UsersCommand::Revoke { .. } | UsersCommand::Role { .. } => true,
         }
     }
 

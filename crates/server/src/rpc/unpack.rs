@@ -26,7 +26,7 @@ const IN_PLACE_BYTES: usize = 4 << 10;
 
 /// How a call is compressed.
 #[derive(Clone, Copy)]
-enum Packing {
+pub(super) enum Packing {
     /// As a whole.
     Body,
     /// Its message, in its envelope.
@@ -34,7 +34,8 @@ enum Packing {
 }
 
 impl Packing {
-    fn of(headers: &HeaderMap) -> Option<Self> {
+    /// How the headers say that it is.
+    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
         let is_gzip = |name: &HeaderName| headers.get(name).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(GZIP.as_bytes()));
         match is_gzip(&header::CONTENT_ENCODING) {
             true => Some(Self::Body),
@@ -62,7 +63,7 @@ pub(super) async fn unpacked(headers: &mut HeaderMap, sent: Bytes, most: usize, 
 }
 
 /// The plain call; `None` where it is to go on as it came. The load counts both while both are there, and then the plain one alone.
-fn inflated(packing: Packing, sent: &[u8], most: usize, load: &Load) -> Result<Option<Bytes>, RpcFault> {
+pub(super) fn inflated(packing: Packing, sent: &[u8], most: usize, load: &Load) -> Result<Option<Bytes>, RpcFault> {
     let mut plain = Vec::new();
     match packing {
         Packing::Body => inflate(sent, &mut plain, most, load, sent.len())?,
