@@ -4,6 +4,7 @@
 use async_trait::async_trait;
 use aws_sdk_s3::error::ProvideErrorMetadata;
 use aws_sdk_s3::primitives::ByteStream;
+use runvoy_model::event::BlobPlace;
 use runvoy_model::hex::{hex, unhex};
 use runvoy_ports::blob::BlobStore;
 use runvoy_ports::store::StoreError;
@@ -14,6 +15,14 @@ use crate::config::Config;
 use crate::fault::Fault;
 
 const SERVICE: &str = "S3";
+
+/// What stands before the key of a blob in the name of its object.
+const PREFIX: &str = "blobs/";
+
+/// Where the blobs of a bucket lie, for those who read it themselves.
+pub fn blob_place(bucket: &str) -> BlobPlace {
+    BlobPlace { bucket: bucket.to_owned(), prefix: PREFIX.to_owned() }
+}
 
 /// Blobs in a bucket, below `blobs/`.
 #[derive(Debug, Clone)]
@@ -71,7 +80,7 @@ pub(crate) async fn get(client: &aws_sdk_s3::Client, bucket: &str, name: &str) -
 
 fn name(key: &str) -> Result<String, Fault> {
     match unhex::<32>(key) {
-        Some(_) => Ok(format!("blobs/{key}")),
+        Some(_) => Ok(format!("{PREFIX}{key}")),
         None => Err(refused(format!("{key:?} is no key of a blob"))),
     }
 }

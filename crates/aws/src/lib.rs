@@ -58,7 +58,7 @@ mod transaction;
 mod turn;
 mod walk;
 
-pub use blob::S3BlobStore;
+pub use blob::{S3BlobStore, blob_place};
 pub use bucket::{choose_bucket, claim_bucket};
 pub use clients::Clients;
 pub use config::{Config, EventLayout};

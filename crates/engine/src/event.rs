@@ -6,6 +6,8 @@
 mod overflow;
 mod stream;
 
+use std::collections::HashMap;
+
 use runvoy_model::event::{Entity, EntityType, Event, EventType};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
@@ -67,7 +69,7 @@ impl Engine {
     /// A page of events. It may be empty and not the last.
     pub async fn events(&self, caller: &Caller, filter: &EventFilter) -> Result<EventPage, EngineError> {
         match self.scoped(caller, filter).await? {
-            Some((query, sight)) => Ok(self.ports.store.seen_events(query, sight).await?),
+            Some((query, sight)) => Ok(with_processes(self.ports.store.seen_events(query, sight).await?)),
             None => Ok(EventPage::default()),
         }
     }
@@ -134,7 +136,7 @@ impl Engine {
     /// The events of one of those, in order, after a place. The caller may see the job that it is a task of.
     pub async fn task_events(&self, caller: &Caller, execution: ExecutionId, after: Option<u64>) -> Result<EventPage, EngineError> {
         let query = EventQuery { entity: Some(Entity::task(execution)), after, limit: PAGE, ..EventQuery::default() };
-        Ok(self.ports.store.seen_events(query, sight(caller.may(Action::ReadAudit).is_ok())).await?)
+        Ok(with_processes(self.ports.store.seen_events(query, sight(caller.may(Action::ReadAudit).is_ok())).await?))
     }
 
     /// An event as it goes over the wire. What is forgotten after a while says when: heartbeats, and nothing else.
@@ -145,6 +147,19 @@ impl Engine {
         }
         wire
     }
+}
+
+/// Says of each attempt's start which process it became, where another event of the page knows: an attempt is recorded before its process is there.
+fn with_processes(mut page: EventPage) -> EventPage {
+    let of = |event: &Event| Some((event.entity.clone(), event.properties.get("attempt")?.as_u64()?));
+    let told = |event: &Event| Some((of(event)?, event.properties.get("processId")?.clone()));
+    let known: HashMap<(Entity, u64), Value> = page.events.iter().filter_map(|stored| told(&stored.event)).collect();
+    for stored in page.events.iter_mut().filter(|stored| stored.event.kind == EventType::TaskProcessingStarted) {
+        if let Some(process) = of(&stored.event).and_then(|attempt| known.get(&attempt)) {
+            stored.event.properties["processId"] = process.clone();
+        }
+    }
+    page
 }
 
 /// As far as anybody sees at once.

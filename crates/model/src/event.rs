@@ -238,11 +238,22 @@ pub struct EventScope {
     pub app: String,
     /// `local`, `prod`, …
     pub environment: String,
+    /// Where what is too large for an event lies, if others can read it there.
+    pub blobs: Option<BlobPlace>,
+}
+
+/// A place of blobs that others can read too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlobPlace {
+    /// The bucket.
+    pub bucket: String,
+    /// What stands before a blob's key in the name of its object.
+    pub prefix: String,
 }
 
 impl Default for EventScope {
     fn default() -> Self {
-        Self { tenant: "default".into(), app: "runvoy".into(), environment: "local".into() }
+        Self { tenant: "default".into(), app: "runvoy".into(), environment: "local".into(), blobs: None }
     }
 }
 
@@ -272,6 +283,9 @@ impl Event {
         context.insert("environment".into(), Value::String(scope.environment.clone()));
         let mut properties = self.properties.clone();
         digest::strip(&mut properties);
+        if let Some(place) = &scope.blobs {
+            name_object(place, &mut properties);
+        }
         json!({
             "PK": tenant,
             "SK": format!("{time}#EVENT#{}", hyphenated(self.id)),
@@ -295,10 +309,38 @@ impl Event {
             "eventType": self.kind.as_str(),
             "timestamp": at,
             "receivedAt": at,
-            "number": self.number,
+            "number": self.wire_number(),
             "context": context,
             "properties": properties,
         })
+    }
+}
+
+impl Event {
+    /// The number that readers see. A heartbeat is no link of a chain: it has a number of its own, of when it was and the end of its id, above all numbers of chains
+    /// and small enough for every reader of JSON.
+    fn wire_number(&self) -> u64 {
+        if self.kind.is_chained() {
+            return self.number;
+        }
+        let at = u64::try_from(self.at.0).unwrap_or(0).min(LAST_NUMBERED_MS);
+        let [.., high, low] = *self.id.as_bytes();
+        (at << ID_BITS) | (u64::from(u16::from_be_bytes([high, low])) & ((1 << ID_BITS) - 1))
+    }
+}
+
+/// So many bits of a heartbeat's number are of its id; with its time it has 53, which JSON's readers keep exactly.
+const ID_BITS: u32 = 11;
+const LAST_NUMBERED_MS: u64 = (1 << (53 - ID_BITS)) - 1;
+/// What names something that was too large.
+const OVERFLOW: &str = "_s3Overflow";
+
+/// Says where what is named lies, for those who read the bucket themselves. It is no part of what is stored: an installation can move.
+fn name_object(place: &BlobPlace, properties: &mut Value) {
+    let Some(Value::Object(named)) = properties.get_mut(OVERFLOW) else { return };
+    if let Some(Value::String(key)) = named.get_mut("key") {
+        *key = format!("{}{key}", place.prefix);
+        named.insert("bucket".into(), Value::String(place.bucket.clone()));
     }
 }
 
@@ -317,6 +359,46 @@ fn hyphenated(id: Id) -> String {
 mod tests {
     use super::*;
 
+    fn heartbeat(id: &str, at: i64) -> Event {
+        Event {
+            id: id.parse().expect("an id"),
+            entity: Entity { kind: EntityType::Task, id: "req-123".into() },
+            number: 2,
+            kind: EventType::TaskHeartbeat,
+            at: UnixMs(at),
+            context: json!({}),
+            properties: json!({}),
+            mac: [0; 32],
+        }
+    }
+
+    #[test]
+    fn heartbeats_have_numbers_of_their_own_that_rise() {
+        let number = |event: &Event| event.to_wire(&EventScope::default())["number"].as_u64().expect("a number");
+        let (first, second) = ("ddf71f63b0364ac7ad0f77a7fdfca352", "ddf71f63b0364ac7ad0f77a7fdfca353");
+        let beats = [heartbeat(first, 1_767_453_739_640), heartbeat(second, 1_767_453_739_640), heartbeat(first, 1_767_453_749_640)];
+        let numbers: Vec<u64> = beats.iter().map(number).collect();
+        assert!(numbers.is_sorted_by(|one, other| one < other), "{numbers:?}");
+        assert!(numbers.iter().all(|number| (1 << 50..1 << 53).contains(number)), "{numbers:?}");
+        assert!(number(&heartbeat(first, i64::MAX)) < 1 << 53);
+        let chained = Event { kind: EventType::TaskProcessingStarted, ..heartbeat(first, 5) };
+        assert_eq!(number(&chained), 2, "links keep theirs");
+    }
+
+    #[test]
+    fn what_lies_elsewhere_is_named_with_its_bucket_where_others_can_read_it() {
+        let named = |scope: &EventScope, properties: Value| {
+            let event = Event { properties, ..heartbeat("ddf71f63b0364ac7ad0f77a7fdfca352", 5) };
+            event.to_wire(scope)["properties"].clone()
+        };
+        let there = BlobPlace { bucket: "data".into(), prefix: "blobs/".into() };
+        let there = EventScope { blobs: Some(there), ..EventScope::default() };
+        let kept = json!({"n": 1, "_s3Overflow": {"key": "ab", "bytes": 5, "fields": ["output"]}});
+        let told = json!({"n": 1, "_s3Overflow": {"bucket": "data", "key": "blobs/ab", "bytes": 5, "fields": ["output"]}});
+        assert_eq!((named(&there, kept.clone()), named(&EventScope::default(), kept.clone())), (told, kept));
+        assert_eq!(named(&there, json!({"n": 1})), json!({"n": 1}));
+    }
+
     #[test]
     fn the_keys_are_those_of_the_contract() {
         let event = Event {
@@ -329,7 +411,7 @@ mod tests {
             properties: json!({"requestId": "req-123"}),
             mac: [0; 32],
         };
-        let scope = EventScope { tenant: "gbinnovations".into(), app: "task-workflow".into(), environment: "prod".into() };
+        let scope = EventScope { tenant: "gbinnovations".into(), app: "task-workflow".into(), environment: "prod".into(), blobs: None };
         let wire = event.to_wire(&scope);
         let expected = [
             ("PK", "TENANT#gbinnovations"),

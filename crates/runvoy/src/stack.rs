@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use runvoy_engine::{
-    Alerts, Auditor, Config as EngineConfig, DigestKey, Dispatcher, Engine, HealthConfig, HealthWatch, Keymaker, LocalLeases, Ports,
-    Predecessors, Pruner, Reaper, RetentionConfig, RollCall, RunLimits,
+    Alerts, Auditor, Config as EngineConfig, DeliveryWatch, DigestKey, Dispatcher, Engine, HealthConfig, HealthWatch, Keymaker,
+    LocalLeases, Ports, Predecessors, Pruner, Reaper, RetentionConfig, RollCall, RunLimits,
 };
 use runvoy_model::command::Worker as WorkerIdentity;
 use runvoy_model::cost::Rates;
-use runvoy_model::event::EventScope;
 use runvoy_model::health::Thresholds;
 use runvoy_model::id::WorkerId;
 use runvoy_model::spec::Needs;
@@ -73,7 +72,7 @@ impl Stack {
             labels: Default::default(),
         };
         let line = backend.is_shared.then(|| Line::join(data, identity.id, &identity.host)).transpose()?;
-        let mut config = engine_config(&settings, url);
+        let mut config = EngineConfig { events: backend.scope.clone(), ..engine_config(&settings, url) };
         if let Some(line) = &line {
             config.predecessors = Predecessors::These(line.gone().to_vec());
         }
@@ -129,6 +128,8 @@ impl Stack {
         self.agents.push(tokio::spawn(Keymaker::new(Arc::clone(&self.engine)).run()));
         self.agents.push(tokio::spawn(Pruner::new(Arc::clone(&self.engine)).run()));
         self.agents.push(tokio::spawn(Arc::clone(&self.auditor).run()));
+        let upkeep = Arc::clone(&self.upkeep);
+        self.agents.push(tokio::spawn(DeliveryWatch::new(Arc::clone(&self.engine), "eventbridge", move || upkeep.delivery()).run()));
     }
 
     fn start_worker(&mut self, runner: Arc<dyn Runner>, clock: Arc<dyn Clock>, host: String) {
@@ -237,7 +238,6 @@ fn engine_config(settings: &Settings, url: Option<&str>) -> EngineConfig {
             processes: settings.limit_pids,
             log_bytes: Some(settings.log_max_bytes),
         },
-        events: EventScope { tenant: settings.tenant.clone(), app: settings.app.clone(), environment: settings.environment.clone() },
         shares_uid: settings.worker && settings.run_as.is_none() && settings.run_as_uids.is_none(),
         uid_per_execution: settings.run_as_uids.is_some(),
         allow_shared_uid: settings.allow_shared_uid,

@@ -42,6 +42,8 @@ pub struct Publisher {
     /// Who it is among the servers.
     name: String,
     last_error: Mutex<Option<String>>,
+    /// How its last turn went, if it had the last one.
+    handed_on: Mutex<Option<Result<(), String>>>,
 }
 
 impl Publisher {
@@ -53,7 +55,7 @@ impl Publisher {
 
     pub(super) fn with_bus(clients: &Clients, config: Arc<Config>, clock: Arc<dyn Clock>, name: String, bus: Box<dyn Bus>) -> Self {
         let log = EventLog::new(Dynamo::new(clients, Arc::clone(&config)));
-        Self { log, bus, s3: clients.s3.clone(), config, clock, name, last_error: Mutex::new(None) }
+        Self { log, bus, s3: clients.s3.clone(), config, clock, name, last_error: Mutex::new(None), handed_on: Mutex::new(None) }
     }
 
     /// Publishes for ever.
@@ -83,12 +85,26 @@ impl Publisher {
         self.last_error.lock().clone()
     }
 
+    /// How handing on went last; `None` where somebody else has the turn.
+    pub fn handed_on(&self) -> Option<Result<(), String>> {
+        self.handed_on.lock().clone()
+    }
+
     /// Publishes some of what was not published yet; tells how many. None where somebody else has the turn.
     pub async fn turn(&self) -> Result<usize, Fault> {
         let now = self.clock.now();
-        if !mark::take_turn(&self.log.dynamo, &self.name, now, now.plus_ms(TURN_MS)).await? {
-            return Ok(0);
+        let has_turn = mark::take_turn(&self.log.dynamo, &self.name, now, now.plus_ms(TURN_MS)).await;
+        if !matches!(has_turn, Ok(true)) {
+            *self.handed_on.lock() = None;
+            return has_turn.map(|_| 0);
         }
+        let published = self.publish().await;
+        *self.handed_on.lock() = Some(published.as_ref().map(|_| ()).map_err(ToString::to_string));
+        published
+    }
+
+    /// Publishes some of what was not published yet, under its turn.
+    async fn publish(&self) -> Result<usize, Fault> {
         let published = mark::published(&self.log.dynamo).await?;
         let (events, reached) = self.log.further(published, AT_ONCE).await?;
         if reached == published {

@@ -70,7 +70,8 @@ impl Engine {
         }
         let Some(properties) = shown.wire.get_mut(PROPERTIES).and_then(Value::as_object_mut) else { return Ok(shown) };
         let Some(overflow) = properties.get_mut(OVERFLOW) else { return Ok(shown) };
-        let key = overflow["key"].as_str().unwrap_or_default().to_owned();
+        // On the wire it may be the name of an object.
+        let key = event.properties[OVERFLOW]["key"].as_str().unwrap_or_default().to_owned();
         let field = overflow["fields"][0].as_str().unwrap_or_default().to_owned();
         let found = match self.ports.blobs.get(&key).await {
             Ok(Some(bytes)) => String::from_utf8(bytes).ok().and_then(|text| RawValue::from_string(text).ok()).ok_or("damaged"),

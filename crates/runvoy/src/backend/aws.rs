@@ -9,9 +9,10 @@ use anyhow::{Context, Result, bail};
 use futures_util::future::{BoxFuture, join};
 use runvoy_aws::{
     BucketWitnesses, Clients, Config, Dependencies, Dependency, DynamoLogStore, DynamoStore, EventLayout, Listener, LogConfig, Mirror,
-    MirrorConfig, Publisher, Queues, S3BlobStore, ServerKeys, SsmSealKeys, SsmSigningKeys, Sweep, Wakes, check_queue, choose_bucket,
-    claim_bucket, set_up,
+    MirrorConfig, Publisher, Queues, S3BlobStore, ServerKeys, SsmSealKeys, SsmSigningKeys, Sweep, Wakes, blob_place, check_queue,
+    choose_bucket, claim_bucket, set_up,
 };
+use runvoy_engine::Delivery;
 use runvoy_model::chain::AuditKey;
 use runvoy_model::event::EventScope;
 use runvoy_model::execution::Execution;
@@ -20,7 +21,7 @@ use runvoy_ports::clock::Clock;
 use runvoy_server::BackupFault;
 use runvoy_wire::{Probe, ProbeStatus};
 
-use super::{Agents, Backend, Upkeep, fits_first_event, probe, used_seal_keys};
+use super::{Agents, Backend, Upkeep, fits_first_event, probe, scope, used_seal_keys};
 use crate::keys::Keys;
 use crate::settings::{self, Settings};
 
@@ -62,6 +63,7 @@ pub async fn open(settings: &Settings, clock: Arc<dyn Clock>, name: String) -> R
         seal_keys: Arc::new(seal_keys),
         signing_keys: Arc::new(SsmSigningKeys::new(&clients, &config)),
         is_shared: true,
+        scope: config.scope.clone(),
         place: ("aws", clients.region()),
         agents: agents(settings, queues.clone(), Arc::clone(&publisher), store, clock),
         upkeep: Arc::new(Installation { dependencies: Dependencies::new(clients.clone(), Arc::clone(&config)), queues, publisher, mirror }),
@@ -116,9 +118,9 @@ fn config(settings: &Settings, bucket: String) -> Config {
     let named = Config::new(&aws.prefix);
     Config {
         queue_prefix: aws.queue_prefix.clone().unwrap_or(named.queue_prefix),
+        scope: EventScope { blobs: Some(blob_place(&bucket)), ..scope(settings) },
         bucket,
         event_bus: aws.event_bus.clone().unwrap_or(named.event_bus),
-        scope: EventScope { tenant: settings.tenant.clone(), app: settings.app.clone(), environment: settings.environment.clone() },
         layout: match aws.event_layout {
             settings::EventLayout::Seed => EventLayout::Seed,
             settings::EventLayout::Sharded => EventLayout::Sharded,
@@ -174,6 +176,14 @@ impl Upkeep for Installation {
         Box::pin(async move { self.dependencies.look().await.iter().map(|one| shown(one, whole(one), self.trouble(one))).collect() })
     }
 
+    fn delivery(&self) -> Delivery {
+        match self.publisher.handed_on() {
+            None => Delivery::Elsewhere,
+            Some(Ok(())) => Delivery::Works,
+            Some(Err(why)) => Delivery::Fails(why),
+        }
+    }
+
     fn backup(&self, _: PathBuf) -> BoxFuture<'_, Result<(), BackupFault>> {
         let how = "everything is on AWS: use point-in-time recovery of the tables and versions of the bucket (docs/aws.md)";
         Box::pin(async move { Err(BackupFault::Elsewhere(how.to_owned())) })
@@ -216,10 +226,11 @@ mod tests {
     fn what_is_not_named_is_named_after_the_prefix() {
         let mut settings = Settings::of_defaults();
         let bucket = || "logs-of-prod".to_owned();
-        assert_eq!(config(&settings, bucket()), Config { bucket: bucket(), ..Config::new("runvoy") });
+        let there = EventScope { blobs: Some(blob_place(&bucket())), ..EventScope::default() };
+        assert_eq!(config(&settings, bucket()), Config { bucket: bucket(), scope: there.clone(), ..Config::new("runvoy") });
         settings.aws.prefix = "prod".to_owned();
         (settings.aws.shards, settings.aws.events_ttl_days) = (8, 30);
-        let expected = Config { bucket: bucket(), shards: 8, events_ttl_days: Some(30), ..Config::new("prod") };
+        let expected = Config { bucket: bucket(), scope: there, shards: 8, events_ttl_days: Some(30), ..Config::new("prod") };
         assert_eq!(config(&settings, bucket()), expected);
     }
 

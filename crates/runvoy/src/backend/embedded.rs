@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use futures_util::future::BoxFuture;
+use runvoy_engine::Delivery;
 use runvoy_server::BackupFault;
 use runvoy_sqlite::logs::FileLogStore;
 use runvoy_sqlite::{FileBlobStore, OpenError, SqliteStore, WitnessFile};
 use runvoy_wire::{Probe, ProbeStatus};
 use tokio::sync::Mutex;
 
-use super::{Backend, Upkeep, fits_first_event, probe, used_seal_keys};
+use super::{Backend, Upkeep, fits_first_event, probe, scope, used_seal_keys};
 use crate::audit::StoreTrail;
 use crate::backup;
 use crate::data_dir::DataDir;
@@ -51,6 +52,7 @@ pub async fn open(data: &DataDir, settings: &Settings, open_files: OpenFiles) ->
         signing_keys: Arc::new(FileSigningKeys::new(data)),
         keys,
         is_shared: false,
+        scope: scope(settings),
         place: ("local", None),
         agents: Box::new(|_| Vec::new()),
         upkeep: Arc::new(Files { data: data.clone(), store, logs, blobs, seal_keys, backing_up: Arc::default() }),
@@ -116,6 +118,10 @@ impl Upkeep for Files {
 
     fn probes(&self) -> BoxFuture<'_, Vec<Probe>> {
         Box::pin(async move { vec![self.integrity().await, self.log_usage().await, self.blob_usage().await] })
+    }
+
+    fn delivery(&self) -> Delivery {
+        Delivery::Elsewhere
     }
 
     fn backup(&self, destination: PathBuf) -> BoxFuture<'_, Result<(), BackupFault>> {

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use futures_util::future::BoxFuture;
+use runvoy_engine::Delivery;
 use runvoy_model::chain::{AuditKey, ChainHead};
+use runvoy_model::event::EventScope;
 use runvoy_model::record::{Kind, Record};
 use runvoy_ports::blob::BlobStore;
 use runvoy_ports::clock::Clock;
@@ -44,6 +46,8 @@ pub struct Backend {
     pub keys: Keys,
     /// Other servers may work on the same store.
     pub is_shared: bool,
+    /// Where its events are kept, as they say themselves.
+    pub scope: EventScope,
     /// What the health route says of it: its provider and region.
     pub place: (&'static str, Option<String>),
     /// Makes what must run as long as it is used.
@@ -82,8 +86,17 @@ pub trait Upkeep: Send + Sync {
     /// What it finds about itself, for admins.
     fn probes(&self) -> BoxFuture<'_, Vec<Probe>>;
 
+    /// How handing events on to a bus goes, where there is one.
+    fn delivery(&self) -> Delivery;
+
     /// Copies everything to a directory that it makes, if everything is in files.
     fn backup(&self, destination: PathBuf) -> BoxFuture<'_, Result<(), BackupFault>>;
+}
+
+/// Where events are kept, as the settings say.
+fn scope(settings: &Settings) -> EventScope {
+    let Settings { tenant, app, environment, .. } = settings;
+    EventScope { tenant: tenant.clone(), app: app.clone(), environment: environment.clone(), blobs: None }
 }
 
 impl Backend {

@@ -375,3 +375,33 @@ async fn a_task_has_the_events_of_all_that_it_has_been() {
     assert_eq!(app.get(&foreign).role(Role::Viewer).send().await.json().as_array().map(Vec::len), Some(1));
     assert_eq!(app.get(&foreign.replace("/a/", "/b/")).admin().send().await.json(), json!([]), "nothing has happened to it yet");
 }
+
+#[tokio::test]
+async fn a_start_names_its_process_once_it_is_known_and_no_two_events_have_one_number() {
+    let app = TestApp::new().await;
+    let id = app.submit("sleep 200").await;
+    let played = app.play().await;
+    let shown = async || app.get(&format!("/api/v1/executions/{id}/events")).admin().send().await.json();
+    let of_start = |events: &Value| {
+        let start = events.as_array().expect("an array").iter().find(|event| event["eventType"] == "Task Processing Started");
+        start.expect("it began")["properties"]["processId"].clone()
+    };
+    assert_eq!(of_start(&shown().await), Value::Null, "nobody knows yet");
+    for _ in 0..3 {
+        app.clock.advance(61_000);
+        played.extend().await;
+    }
+    played.exit(0).await;
+    let events = shown().await;
+    assert_eq!(of_start(&events), 7);
+    assert_eq!(of_start(&query(&app, Role::Admin, &format!("order=asc&entity=TASK:{id}")).await), 7);
+    let beats = events.as_array().expect("an array").iter().filter(|event| event["eventType"] == "Task Heartbeat").count();
+    let mut numbers: Vec<u64> =
+        events.as_array().expect("an array").iter().map(|event| event["number"].as_u64().expect("a number")).collect();
+    let count = numbers.len();
+    numbers.sort_unstable();
+    numbers.dedup();
+    assert_eq!((beats, numbers.len()), (3, count), "{events}");
+    let kept = stored(&app).await.into_iter().find(|stored| stored.event.kind == EventType::TaskProcessingStarted);
+    assert_eq!(kept.expect("it is stored").event.properties.get("processId"), None, "what is stored is as it was written");
+}

@@ -27,12 +27,17 @@ export type LogEvent = Schemas['LogEvent'];
 
 /** An event as the log of events writes it: the fields that a person reads. */
 export interface PlatformEvent {
+  /** Its time and its id: no other event has it. */
+  SK: string;
   eventType: string;
   timestamp: number;
   number: number;
   properties: Record<string, unknown>;
   context: Record<string, unknown>;
 }
+
+/** What tells a row of events from every other. Its number does not: it is the place in a chain, which a heartbeat has no part in. */
+export const eventKey = (event: PlatformEvent): string => event.SK;
 
 /** Statuses that nothing changes any more. */
 export const ENDED: readonly string[] = ['SUCCEEDED', 'FAILED', 'STOPPED'];

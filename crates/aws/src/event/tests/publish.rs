@@ -139,8 +139,12 @@ async fn one_has_the_turn_until_it_is_over() {
     let (one, two) = (publisher(&stand, &bus, &clock, "one"), publisher(&stand, &bus, &clock, "two"));
     assert!(mark::take_turn(&stand.dynamo, "one", clock.now(), clock.now().plus_ms(10_000)).await.expect("a turn"));
     assert_eq!(two.turn().await.expect("no turn"), 0);
+    assert_eq!(two.handed_on(), None, "it says nothing of a turn that it has not");
     assert!(bus.taken.lock().is_empty());
-    while one.turn().await.is_err() {}
+    while one.turn().await.is_err() {
+        assert!(matches!(one.handed_on(), Some(Err(_))));
+    }
+    assert_eq!(one.handed_on(), Some(Ok(())));
     assert_eq!(bus.taken.lock().len(), all.len());
     *clock.0.lock() += 20_000;
     assert!(mark::take_turn(&stand.dynamo, "two", clock.now(), clock.now().plus_ms(10_000)).await.expect("a turn"));
