@@ -25,7 +25,7 @@ async fn open(stage: &Stage) -> Vec<String> {
     let mut open = Vec::new();
     for mark in stage.store.incidents(query).await.expect("the store answers") {
         let record = stage.store.record(Kind::Incident, &mark.name).await.expect("the store answers").expect("it is there");
-        open.push(record.incident().expect("an incident").why.clone());
+        open.push(record.incident().expect("an incident").message.clone());
     }
     open
 }
