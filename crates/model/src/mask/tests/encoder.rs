@@ -209,7 +209,7 @@ fn base64_within(chance: &mut Chance, secret: &str) -> Written {
     let url_safe = chance.below(2) == 0;
     let bytes = base64(&[&before, secret.as_bytes(), &after].concat(), url_safe, chance.below(2) == 0).into_bytes();
     let (first, end) = ((before.len() * 8).div_ceil(6), (before.len() + secret.len()) * 8 / 6);
-    Written { how: "base64 within", bytes, secret: first..end, tells: vec![first..end], exact: false, telling: 6 }
+    Written { how: "base64 within", bytes, secret: first..end, tells: std::iter::once(first..end).collect(), exact: false, telling: 6 }
 }
 
 fn base32(bytes: &[u8]) -> String {
