@@ -30,9 +30,7 @@ pub(crate) fn arrange(root: Command) -> Command {
     let globals: Vec<_> = root.get_arguments().filter(|arg| arg.is_global_set()).map(|arg| arg.get_id().clone()).collect();
     let root = globals.into_iter().fold(root, |root, id| root.mut_arg(id, |arg| arg.hide(true)));
     let groups = groups(&root);
-    root.mut_subcommands(point_to_options)
-        .mut_subcommand("options", |topic| topic.long_about(options()))
-        .help_template(format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{EXAMPLES}\n\n{groups}{TOPICS}\n"))
+    root.mut_subcommands(lay_out).help_template(format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{EXAMPLES}\n\n{groups}{TOPICS}\n"))
 }
 
 /// The options that every command takes: the text of `help options`.
@@ -43,16 +41,18 @@ pub(crate) fn options() -> String {
 }
 
 /// One line in the help of a command instead of the list. A topic is all text.
-fn point_to_options(command: Command) -> Command {
-    if command.is_hide_set() {
-        return command;
+fn lay_out(command: Command) -> Command {
+    match command.get_name() {
+        "options" => return command.long_about(options()),
+        _ if command.is_hide_set() => return command,
+        _ => {}
     }
     let line = "Options of every command: runvoy help options";
     let after = match command.get_after_help() {
         Some(after) => format!("{after}\n\n{line}"),
         None => line.to_owned(),
     };
-    command.after_help(after).mut_subcommands(point_to_options)
+    command.after_help(after).mut_subcommands(lay_out)
 }
 
 fn groups(root: &Command) -> String {

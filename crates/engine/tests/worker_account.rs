@@ -175,6 +175,7 @@ async fn only_a_worker_with_a_public_key_may_be_let_submit() {
     let of = |may: &[&str], role: Option<&str>| WorkerRequest {
         may: may.iter().map(|word| (*word).to_owned()).collect(),
         role: role.map(str::to_owned),
+        confirm: true,
         ..request("ci", &[])
     };
     let key = Signer::new().key.pem();

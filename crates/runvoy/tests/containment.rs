@@ -101,7 +101,7 @@ fn what_cannot_start_says_why() {
     let server = Server::start();
     let id = server.run_with(json!({"command": "/no/such/program", "args": []}));
     let status = server.wait(&id);
-    assert_eq!((&status["end_reason"]["code"], &status["exit_code"]), (&json!("start_failed"), &json!(125)), "{status}");
+    assert_eq!((&status["end_reason"]["code"], &status["exit_code"]), (&json!("start_failed"), &json!(127)), "{status}");
     let message = status["end_reason"]["message"].as_str().expect("text");
     assert!(message.contains("/no/such/program"), "{message}");
 }

@@ -144,6 +144,6 @@ async fn waiting_for_a_lock_names_its_holder() {
     let get = async |path: &str| app.get(path).role(Role::Developer).send().await;
     assert_eq!(get(&format!("/api/v1/executions/{waits}/status")).await.json()["waiting_for"], reason);
     assert_eq!(get("/api/v1/executions").await.json()[0]["waiting_for"], reason);
-    let log = get(&format!("/api/v1/executions/{waits}/logs?format=raw")).await.text();
+    let log = get(&format!("/api/v1/executions/{waits}/logs?from_line=1")).await.text();
     assert!(log.contains("queued, waiting for lock prod, held by operator@example.com"), "{log}");
 }

@@ -118,16 +118,16 @@ async fn a_user_may_bring_their_key() {
 #[tokio::test]
 async fn a_user_may_bring_a_key_of_their_own_making() {
     let app = TestApp::new().await;
-    let key = "correct-horse-battery-staple/2026!";
+    let key = "q7Rv-2xKz/Wm9!Ld4_TbY6.Hc8~Jf3&Ps";
     let body = json!({"email": ANA, "role": "viewer", "api_key": key});
     let made = app.post("/api/v1/users/create").admin().json(&body).send().await;
     assert_eq!((made.status.as_u16(), &made.json()["claim_token"]), (201, &json!("")), "{}", made.text());
     let whoami = async |key: &str| app.get("/api/v1/whoami").header("authorization", &format!("Bearer {key}")).send().await;
     assert_eq!(whoami(key).await.json()["email"], ANA);
-    assert_eq!(whoami("correct-horse-battery-staple/2027!").await.code(), (401, "INVALID_API_KEY".into()));
+    assert_eq!(whoami("q7Rv-2xKz/Wm9!Ld4_TbY6.Hc8~Jf3&Pt").await.code(), (401, "INVALID_API_KEY".into()));
     let kept = user(&app, ANA).await.expect("there");
-    assert_eq!(kept["keys"][0]["prefix"], "correct-");
-    let revoked = app.delete(&format!("/api/v1/users/{ANA}/keys/correct-")).admin().send().await;
+    assert_eq!(kept["keys"][0]["prefix"], "q7Rv-2xK");
+    let revoked = app.delete(&format!("/api/v1/users/{ANA}/keys/q7Rv-2xK")).admin().send().await;
     assert!(revoked.status.is_success(), "{}", revoked.text());
     assert_eq!(whoami(key).await.code(), (401, "API_KEY_REVOKED".into()));
 }
