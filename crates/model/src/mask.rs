@@ -4,7 +4,7 @@
 //! Two automata run over each stream, one over the forms that are written as they are, one over those that tools wrap (base64, hex),
 //! which looks past line breaks. What either of them could still complete is held back, through silences too, so half a
 //! secret is never shown; that is never more than the longest form. Overlapping occurrences are masked together.
-//! Beside them [`styled`] looks past escape sequences of terminals, and [`dump`] reads the layouts of `xxd`, `hexdump` and `od`. Both cost next to
+//! Beside them `styled` looks past escape sequences of terminals, and `dump` reads the layouts of `xxd`, `hexdump` and `od`. Both cost next to
 //! nothing where there are none.
 
 mod automaton;
