@@ -126,9 +126,11 @@ impl Engine {
     }
 
     async fn count_backlogs(&self) -> Result<Known, EngineError> {
+        let backlogs = self.ports.store.backlogs().await?;
+        // A count that took long is as good as one that did not.
         let counted_at = self.ports.clock.monotonic();
         let mut known = Known { counted_at, of_users: HashMap::new(), of_queues: HashMap::new() };
-        for backlog in self.ports.store.backlogs().await? {
+        for backlog in backlogs {
             *known.of_users.entry(backlog.user).or_default() += backlog.count;
             *known.of_queues.entry(backlog.queue).or_default() += backlog.count;
         }

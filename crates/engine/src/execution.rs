@@ -112,7 +112,8 @@ impl Engine {
                 "nothing was started",
             ));
         }
-        let plan = self.plan_again(caller, earlier.spec).await?;
+        // Somebody runs it again by hand, so it runs once.
+        let plan = self.plan_again(caller, Spec { redeliveries: 0, ..earlier.spec }).await?;
         self.submit_plan(caller, plan, key, ("executions.rerun", Some(earlier.id.to_string()))).await
     }
 

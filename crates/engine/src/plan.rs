@@ -122,6 +122,9 @@ impl Engine {
         image: Option<Image>,
         playbook: Option<&Playbook>,
     ) -> Result<Plan, EngineError> {
+        if !caller.may_serve(&spec.queue) {
+            return Err(EngineError::Forbidden { role: caller.role.as_str() });
+        }
         let rules = self.rules_seen_by(caller).await?;
         // A playbook's environment is its author's.
         let is_limited = playbook.is_none() && limits_commands(&rules, caller);

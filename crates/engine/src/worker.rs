@@ -109,7 +109,7 @@ impl Engine {
         caller.may(Action::ManageWorkers)?;
         let name = Name::new(name).map_err(|_| no_account(name))?;
         let record = self.ports.records.record(Kind::Worker, name.as_str()).await?;
-        if record.as_ref().and_then(Record::worker).is_some_and(|account| account.role != Role::Worker) {
+        if record.as_ref().and_then(Record::worker).is_some_and(|account| account.role != Role::Worker || account.may_submit) {
             return Err(EngineError::conflict(
                 format!("account {name} is for a public key: revoke it and import another"),
                 NOTHING_CHANGED,

@@ -90,6 +90,8 @@ fn security_01_no_key_or_token_is_on_the_disk_or_in_a_backup() {
     read_all(&copy, &mut files);
     assert_eq!(server.stop(), Some(0));
     read_all(&server.data, &mut files);
+    // Space that is set aside holds nothing, and takes a minute to look through.
+    files.retain(|(_, content)| content.iter().any(|byte| *byte != 0));
     assert!(files.iter().any(|(_, content)| find(content, b"user0@example.com")), "the search finds what is there");
     for secret in &shown {
         // The beginning of a key is shown; what comes after it is not.

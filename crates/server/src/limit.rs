@@ -141,9 +141,9 @@ impl<K: Hash + Eq + Clone> Buckets<K> {
         (*forgotten + cost).checked_sub(now + WINDOW).filter(|wait| !wait.is_zero())
     }
 
-    /// Whether a failure is not forgotten yet.
+    /// Whether there was a failure lately. It is remembered for longer than it counts, so that slow guesses are seen too.
     fn has_failed(&self, key: &K, now: Duration) -> bool {
-        self.0.get(key).is_some_and(|forgotten| *forgotten > now)
+        self.0.get(key).is_some_and(|forgotten| *forgotten + WINDOW > now)
     }
 
     /// Counts a failure, unless it is one too many: then how long until one is allowed.
@@ -160,7 +160,7 @@ impl<K: Hash + Eq + Clone> Buckets<K> {
     }
 
     fn make_room(&mut self, now: Duration) {
-        self.0.retain(|_, forgotten| *forgotten > now);
+        self.0.retain(|_, forgotten| *forgotten + WINDOW > now);
         if self.0.len() >= MOST_BUCKETS {
             // Whoever failed least is forgotten first: whoever guesses must not be able to clear their own name with many others.
             let least = self.0.iter().min_by_key(|(_, forgotten)| **forgotten).map(|(key, _)| key.clone());
@@ -194,6 +194,26 @@ mod tests {
         attempts.failed(peer, None, later).expect("one is forgotten");
         assert!(attempts.check(peer, later).is_err());
         assert!(attempts.check(tcp("10.0.0.2"), START).is_ok(), "others have their own");
+    }
+
+    #[test]
+    fn security_03_slow_guesses_at_one_key_are_refused_too() {
+        let attempts = Attempts::new(4);
+        let addresses: Vec<Peer> = (1..=8).map(|n| tcp(&format!("10.0.0.{n}"))).collect();
+        let mut now = START;
+        let mut refused = 0;
+        for _ in 0..4 {
+            for peer in &addresses {
+                now += Duration::from_secs(2);
+                match attempts.check_key(*peer, "rv_guess-at-one-key", now) {
+                    Ok(()) => drop(attempts.failed(*peer, Some("rv_guess-at-one-key"), now)),
+                    Err(_) => refused += 1,
+                }
+            }
+        }
+        // 64 seconds allow eight failures at most.
+        assert!(refused >= 16, "{refused} of 32");
+        attempts.check_key(tcp("10.9.9.9"), "rv_guess-at-one-key", now).expect("its owner has not failed");
     }
 
     #[test]

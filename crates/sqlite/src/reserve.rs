@@ -128,12 +128,13 @@ impl Reserve {
     fn fill(&self) {
         match allocate(&self.path, self.sizes.file_bytes) {
             Ok(()) => tracing::debug!(bytes = self.sizes.file_bytes, "disk space is set aside for ends of executions"),
-            Err(error) if error.raw_os_error() == Some(Errno::OPNOTSUPP.raw_os_error()) => {
-                tracing::warn!("this file system cannot set space aside: on a full disk ends of executions wait for space");
+            Err(error) if [Errno::NOSPC, Errno::DQUOT].iter().any(|full| error.raw_os_error() == Some(full.raw_os_error())) => {
+                empty(&self.path);
+                return tracing::warn!(%error, "no disk space could be set aside");
             }
             Err(error) => {
                 empty(&self.path);
-                return tracing::warn!(%error, "no disk space could be set aside");
+                tracing::warn!(%error, "this file system cannot set space aside: on a full disk ends of executions wait for space");
             }
         }
         self.is_given_up.store(false, Ordering::Release);

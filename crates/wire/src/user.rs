@@ -71,6 +71,7 @@ pub struct CreateUserRequest {
     pub confirm: bool,
     /// Seconds for which the invitation can be answered, at most seven days; 15 minutes where it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 604_800))]
     pub expires_in: Option<u64>,
 }
 
@@ -80,6 +81,7 @@ pub struct CreateUserRequest {
 pub struct RenewInvitationRequest {
     /// Seconds for which the invitation can be answered, at most seven days; 15 minutes where it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 604_800))]
     pub expires_in: Option<u64>,
 }
 

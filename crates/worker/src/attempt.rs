@@ -302,8 +302,11 @@ impl<'a> Attempt<'a> {
     async fn conclude(&mut self, outcome: Outcome, running: Option<&Running>, ran: Duration) {
         let Some((outcome, gathered)) = self.keep_lease_during(Bound::Own, self.leavings().gather(outcome)).await else { return };
         if self.worker.is_disk_short_now().await {
-            // What it wrote may be what keeps its end from being recorded.
-            self.worker.runner.clean_up(self.execution.id, self.fence.attempt).await;
+            // What it wrote may be what keeps its end from being recorded. A large tree takes longer to remove than a lease lasts.
+            let (worker, id, attempt) = (self.worker, self.execution.id, self.fence.attempt);
+            if self.keep_lease_during(Bound::Own, worker.runner.clean_up(id, attempt)).await.is_none() {
+                return;
+            }
         }
         let mut remarks = gathered.remarks;
         let mut last_lines = remarks.clone();

@@ -98,34 +98,42 @@ fn size(bytes: u64) -> String {
 
 /// Looks until the worker is gone.
 pub(crate) async fn watch(worker: Weak<Worker>) {
+    let mut walk_at = Instant::now();
     while let Some(here) = worker.upgrade() {
-        let pause = look(&here).await;
+        walk_at = look(&here, walk_at).await;
         drop(here);
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 
-/// Looks once; says how long to wait before the next look. Files are walked through only where that can matter.
-async fn look(worker: &Arc<Worker>) -> Duration {
+/// Looks once, and walks through files only where that can matter and not before `walk_at`; says when to walk again.
+async fn look(worker: &Arc<Worker>, walk_at: Instant) -> Instant {
     let limits = &worker.config.disk;
-    let Some(space) = worker.runner.disk_space().await else { return LOOK_EVERY };
-    let is_short = limits.is_short(space);
-    worker.note_disk(is_short);
-    if !is_short && limits.limit_bytes.is_none() {
-        return LOOK_EVERY;
-    }
+    let Some(is_short) = note_space(worker).await.map(|space| limits.is_short(space)) else { return walk_at };
     let began = Instant::now();
+    if began < walk_at || (!is_short && limits.limit_bytes.is_none()) {
+        return walk_at;
+    }
     let mut written = Vec::new();
     for (execution, attempt, is_stopped) in worker.attempts() {
         let bytes = worker.runner.disk_usage(execution, attempt).await;
         written.push(Written { execution, bytes, is_stopped });
     }
     let walked = began.elapsed();
+    // There may be space again since the walk began.
+    let Some(space) = note_space(worker).await else { return walk_at };
     for stop in plan(limits, space, &written) {
         tracing::warn!(execution = %stop.execution, why = stop.message, "an execution is stopped for what it wrote");
         worker.stop_for_disk(stop.execution, stop.message);
     }
-    LOOK_EVERY.max(walked * WALK_PAUSE)
+    Instant::now() + walked * WALK_PAUSE
+}
+
+/// How much space there is, which the worker remembers.
+async fn note_space(worker: &Worker) -> Option<DiskSpace> {
+    let space = worker.runner.disk_space().await?;
+    worker.note_disk(worker.config.disk.is_short(space));
+    Some(space)
 }
 
 #[cfg(test)]

@@ -113,8 +113,8 @@ fn explain(error: ClientError) -> Failure {
     match status {
         Some(400) => failure.instead("copy the whole token, or ask whoever invited you for a new one"),
         Some(404 | 409) => failure
-            .reworded("the token is unknown, used up or older than 15 minutes")
-            .instead("ask whoever invited you for a new one, which they make with: runvoy users create"),
+            .reworded("the token is unknown, used up or expired")
+            .instead("ask whoever invited you for a new one, which they make with: runvoy users renew EMAIL"),
         _ => failure,
     }
 }

@@ -62,7 +62,10 @@ fn scan(text: &str) -> Result<String, String> {
             b'\'' if !quoted => {
                 let length = text[at..].find('\'').ok_or_else(|| unsure("a quote that does not end"))?;
                 // It may be the text of another shell.
-                scan(&text[at..at + length])?;
+                let inner = &text[at..at + length];
+                if inner.contains(ENV_PREFIX) {
+                    scan(inner)?;
+                }
                 at += length + 1;
             }
             b'#' if was_begin && !quoted && !matches!(open.last(), Some(Open::Braces { .. })) => {
@@ -89,11 +92,11 @@ fn scan(text: &str) -> Result<String, String> {
                              it may be an option"
                         ));
                     }
-                    marked.push_str(&text[kept..at - 1]);
-                    marked.push_str(VALUE);
-                    kept = at + length;
-                    if braced {
-                        kept = text[at..].find('}').map_or(text.len(), |end| at + end + 1);
+                    // Within the braces of another parameter it is a part of what stands for that one.
+                    if let Some(before) = text.get(kept..at - 1) {
+                        marked.push_str(before);
+                        marked.push_str(VALUE);
+                        kept = if braced { text[at..].find('}').map_or(text.len(), |end| at + end + 1) } else { at + length };
                     }
                 }
                 match rest.as_bytes().first() {
@@ -103,7 +106,7 @@ fn scan(text: &str) -> Result<String, String> {
                         open.push(Open::Braces { quoted });
                         at += 1;
                     }
-                    Some(b'(') if text.contains("case") => return Err(unsure("`case` beside $(…)")),
+                    Some(b'(') if has_case(text) => return Err(unsure("`case` beside $(…)")),
                     Some(b'(') => {
                         open.push(Open::Group);
                         (at, begins_word) = (at + 1, true);
@@ -116,6 +119,11 @@ fn scan(text: &str) -> Result<String, String> {
     }
     marked.push_str(text.get(kept..).unwrap_or_default());
     if open.contains(&Open::Quotes) { Err(unsure("a quote that does not end")) } else { Ok(marked) }
+}
+
+/// Whether `case` is a word of the text: its patterns end with a parenthesis that none opens.
+fn has_case(text: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_')).any(|word| word == "case")
 }
 
 fn unsure(what: &str) -> String {

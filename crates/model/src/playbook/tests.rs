@@ -181,6 +181,10 @@ fn security_10_a_parameter_without_double_quotes_is_refused() {
         "sh -c 'tool \"$1\"' sh \"$RUNVOY_PARAM_A\"",
         "sh -c 'tool \"$RUNVOY_PARAM_A\"'",
         "case \"$RUNVOY_PARAM_A\" in a) ls;; esac",
+        "tool \"${RUNVOY_PARAM_A:+--x=$RUNVOY_PARAM_A}\"",
+        "tool \"${RUNVOY_PARAM_A:-$RUNVOY_PARAM_B}\"",
+        "tr -d '\"' < \"$RUNVOY_PARAM_A\" | sed 's/`//g'",
+        "x=$(grep --ignore-case -- \"$RUNVOY_PARAM_A\" f) # lowercase",
         "cat <<E\nno parameter\nE",
     ] {
         shell(command).check().unwrap_or_else(|error| panic!("{command}: {error}"));

@@ -93,6 +93,16 @@ async fn without_the_right_it_only_works() {
 }
 
 #[tokio::test]
+async fn it_submits_to_its_own_queues_and_keeps_its_public_key() {
+    let app = TestApp::new().await;
+    let served = app.listen().await;
+    let client = jobs(&served, Protocol::Grpc, &Signer::submitting_to(&app, "ci", &["gpu"]).await.token(600));
+    assert_eq!(refusal(client.enqueue_job(job("true")).await).0, ErrorCode::PermissionDenied);
+    let rotated = app.post("/api/v1/workers/accounts/ci/rotate").admin().send().await;
+    assert_eq!(rotated.code().0, 409, "{}", rotated.text());
+}
+
+#[tokio::test]
 async fn it_is_given_no_secret_of_others_and_rules_hold_for_it() {
     let app = TestApp::new().await;
     let secret = json!({"name": "db", "key_name": "DB_URL", "value": "pg://secret"});

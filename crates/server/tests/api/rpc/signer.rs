@@ -39,8 +39,14 @@ impl Signer {
 
     /// A worker that may also submit.
     pub async fn submitting(app: &TestApp, name: &str) -> Self {
+        Self::submitting_to(app, name, &[]).await
+    }
+
+    /// The same for these queues alone.
+    pub async fn submitting_to(app: &TestApp, name: &str, queues: &[&str]) -> Self {
         let signer = Self::new();
-        let request = WorkerRequest { name: name.to_owned(), may: vec!["submit".to_owned()], ..WorkerRequest::default() };
+        let queues = queues.iter().map(|queue| (*queue).to_owned()).collect();
+        let request = WorkerRequest { name: name.to_owned(), may: vec!["submit".to_owned()], queues, ..WorkerRequest::default() };
         app.engine.import_worker(&caller(app).await, &request, &signer.pem()).await.expect("imported");
         signer
     }
