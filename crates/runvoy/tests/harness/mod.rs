@@ -8,6 +8,7 @@ pub mod connect;
 pub mod http;
 pub mod ledger;
 pub mod network;
+pub mod page;
 pub mod process;
 pub mod socket;
 pub mod worker;
