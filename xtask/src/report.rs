@@ -99,7 +99,8 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(out, "# Proofs\n\nThe reliability promises at full counts, as `cargo xtask prove` last ran them. It writes this file.")?;
+        writeln!(out, "# Proofs\n\nSee which reliability promise was tested how often, with which result, when and on which machine.")?;
+        writeln!(out, "`cargo xtask prove` runs all of them at full counts and writes this file.")?;
         for (Machine(machine), rows) in &self.tables {
             writeln!(out, "\nMachine: {machine}.\n")?;
             writeln!(out, "| promise | what | count | result | date |\n|---|---|---|---|---|")?;
