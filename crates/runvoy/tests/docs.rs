@@ -52,7 +52,7 @@ pages! {
     commands_of_workers_work => "docs/workers.md", Admin;
 }
 
-/// Pages whose commands are run elsewhere, or that have none.
+/// Pages without a session: what they say about commands is parsed.
 const OTHERS: &[&str] = &["docs/errors.md", "docs/glossary.md", "docs/numbers.md", "docs/prove.md"];
 
 /// What commands of a `no-run` block and of the text go through: `--help` makes the command line check what stands before it.
@@ -60,7 +60,7 @@ const PARSE: &str = r#"
 sudo() { "$@"; }
 runvoy() {
     case "${1-}" in
-    help) command runvoy "$@" ;;
+    help) command runvoy help "${2-}" ;;
     run) command runvoy "${@:1:$#-1}" --help "${!#}" ;;
     *) command runvoy "$@" --help ;;
     esac
@@ -83,6 +83,18 @@ fn every_page_is_run_or_named() {
     assert!(unknown.is_empty(), "name these pages in this file: {unknown:?}");
 }
 
+#[test]
+fn commands_that_other_pages_name_exist() {
+    let own = tempfile::tempdir().expect("a temporary directory");
+    let session = Session::begin(own.path(), &Reader::Alone);
+    for page in OTHERS.iter().filter(|page| root().join(page).exists()) {
+        let text = read(page);
+        let mut script = Script::new();
+        blocks(&text).iter().flat_map(Block::steps).chain(mentions(&text)).for_each(|step| script.parse(step));
+        script.run(page, &session);
+    }
+}
+
 /// A page's commands, one after the other.
 fn run(page: &str, reader: &Reader) {
     let text = read(page);
@@ -94,8 +106,9 @@ fn run(page: &str, reader: &Reader) {
         if let Some((name, content)) = block.file() {
             std::fs::write(session.home.join(name), content).expect("written");
         }
+        block.services().into_iter().for_each(|step| script.parse(step));
         if block.is_session() {
-            script.add(&session, block);
+            script.add(&session, &block);
         }
     }
     mentions(&text).into_iter().for_each(|step| script.parse(step));
@@ -185,7 +198,7 @@ impl Script {
         Self { text: String::new(), steps: Vec::new() }
     }
 
-    fn add(&mut self, session: &Session, block: Block) {
+    fn add(&mut self, session: &Session, block: &Block) {
         for mut step in block.steps() {
             if step.command.starts_with("cargo ") {
                 continue; // Builds the program that is tested here.

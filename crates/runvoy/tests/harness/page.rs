@@ -91,8 +91,20 @@ impl Block {
         !self.is_session() && self.lines.iter().any(|line| line.trim_start_matches("$ ").starts_with("runvoy "))
     }
 
+    /// What a systemd unit starts.
+    pub fn services(&self) -> Vec<Step> {
+        let text = self.lines.join("\n").replace("\\\n", " ");
+        let started = text.lines().filter_map(|line| line.strip_prefix("ExecStart="));
+        let command = |words: &str| words.trim_start_matches("/usr/local/bin/").to_owned();
+        started.map(|words| Step { line: self.line, command: command(words), output: Vec::new(), code: 0 }).collect()
+    }
+
+    /// Its commands, in order; none where it is no session.
     pub fn steps(&self) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();
+        if !self.is_session() {
+            return steps;
+        }
         let mut continues = false;
         for (index, line) in self.lines.iter().enumerate() {
             let command = if self.language == "console" { line.strip_prefix("$ ") } else { Some(line.as_str()) };
