@@ -203,7 +203,7 @@ impl Play {
         let running = self.running(|_| ()).await;
         self.count("submit, lease and begin in one");
         self.ask(Command::Kill(Kill { execution: running.execution, force: false })).await;
-        self.count("kill of one that runs");
+        self.count("kill of a running execution");
         self.end(running).await;
         self.begin();
         let leases = vec![LeaseId::from_bytes(self.fresh())];
@@ -274,7 +274,7 @@ impl Play {
         assert_eq!(other.list(query).await.expect("an answer").len(), 20);
         self.count("list, a page of 20 of a user");
         assert_eq!(other.list(ListQuery { limit: 20, ..ListQuery::default() }).await.expect("an answer").len(), 20);
-        self.count("list, a page of 20 of everybody");
+        self.count("list, a page of 20 of all users");
         let query = EventQuery { entity: Some(Entity::task(last)), limit: 100, ..EventQuery::default() };
         assert!(!other.events(query).await.expect("an answer").is_empty());
         self.count("events of one execution");

@@ -95,7 +95,7 @@ pub fn million(rows: &[(String, Tally)], lives: &Lives) -> String {
 
 /// At how many executions a second a partition, or a table, has no more room.
 pub fn rates(lives: &Lives) -> String {
-    let mut text = heading("full at so many executions a second");
+    let mut text = heading("executions a second at which it is full");
     let mut full = |name: &str, limit: u64, count: &dyn Fn(&Tally) -> u64| {
         let rate = |life: &Tally| match count(life) {
             0 => "–".to_owned(),
@@ -107,18 +107,18 @@ pub fn rates(lives: &Lives) -> String {
     full("`events`: the contract's items of a tenant", PARTITION, &|life| sum(life, "events", "TENANT#"));
     for index in 2..=7 {
         let name = format!("events/GSI{index}-index");
-        full(&format!("`{name}`: its fullest partition"), PARTITION, &|life| units(life, &name, "").into_iter().max().unwrap_or(0));
+        full(&format!("`{name}`: the fullest partition"), PARTITION, &|life| units(life, &name, "").into_iter().max().unwrap_or(0));
     }
     full("`events`: the segments, one partition at a time", PARTITION, &|life| sum(life, "events", "SEGMENT#"));
     full("`events`: the journal, 16 partitions", 16 * PARTITION, &|life| sum(life, "events", "JOURNAL#"));
     full("`events`: the table's quota", TABLE, &|life| life.write_units["events"]);
-    full("`executions/standing-index`: those that a queue has with workers, 4 shards", 4 * PARTITION, &|life| {
+    full("`executions/standing-index`: a queue's with workers, 4 shards", 4 * PARTITION, &|life| {
         sum(life, "executions/standing-index", "active#")
     });
-    full("`executions/standing-index`: those of a queue that can be leased, 4 shards", 4 * PARTITION, &|life| {
+    full("`executions/standing-index`: a queue's waiting, 4 shards", 4 * PARTITION, &|life| {
         sum(life, "executions/standing-index", "ready#")
     });
-    full("`executions/status-index`: those that run, 4 shards", 4 * PARTITION, &|life| sum(life, "executions/status-index", "RUNNING#"));
+    full("`executions/status-index`: running, 4 shards", 4 * PARTITION, &|life| sum(life, "executions/status-index", "RUNNING#"));
     full("`executions/day-index` and `user-index`: of a day and a user, 4 shards", 4 * PARTITION, &|life| {
         sum(life, "executions/day-index", "")
     });
