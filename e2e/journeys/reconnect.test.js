@@ -63,7 +63,7 @@ journey('a list on the screen stays while the server is away, and goes on when i
   await page.goto(w.at('#/executions'));
   await page.getByRole('link', { name: 'echo before the storm' }).waitFor();
   await w.server.kill();
-  await page.getByText(/The server does not answer/).waitFor();
+  await page.getByText(/Server unreachable/).waitFor();
   await page.getByRole('link', { name: 'echo before the storm' }).waitFor();
   await w.server.start();
   await w.server.run('echo after the storm');

@@ -34,13 +34,13 @@ for (const [role, offered] of Object.entries(OFFERED)) {
     assert.equal(await has('button', 'Release'), offered.release);
     await page.goto(w.at('#/images'));
     await page.getByText('default').waitFor();
-    assert.equal(await has('button', 'Register an image'), offered.images);
+    assert.equal(await has('button', 'Register image'), offered.images);
     await page.goto(w.at('#/secrets'));
     await page.getByRole('heading', { name: 'Secrets' }).waitFor();
-    assert.equal(await has('button', 'Add a secret'), offered.secrets);
+    assert.equal(await has('button', 'Add secret'), offered.secrets);
     await page.goto(w.at('#/health'));
     await page.getByText('Healthy').first().waitFor();
-    assert.equal(await has('heading', 'The server'), offered.doctor);
+    assert.equal(await has('heading', 'Server checks'), offered.doctor);
     await page.goto(w.log(made.admins));
     if (role === 'developer') {
       await page.getByRole('alert').getByText(/not found/).waitFor();
@@ -50,7 +50,7 @@ for (const [role, offered] of Object.entries(OFFERED)) {
     }
     for (const hidden of ['users', 'audit', 'run'].filter((name) => !offered[name])) {
       await page.goto(w.at(`#/${hidden}`));
-      await page.getByText(/no such page, or it is not for your role/).waitFor();
+      await page.getByText(/Page not found/).waitFor();
     }
   });
 }

@@ -11,8 +11,8 @@ journey('a command is run from the form and followed to its end', () => w.signed
   await page.goto(w.at('#/run'));
   await page.getByLabel('Command').fill('echo "hello $WHO"; sleep 1; echo "second line" >&2; sleep 1; echo last');
   await page.getByRole('button', { name: '+ Add variable' }).click();
-  await page.getByLabel('variable: name 1').fill('WHO');
-  await page.getByLabel('variable: value 1').fill('world');
+  await page.getByLabel('variable 1 name').fill('WHO');
+  await page.getByLabel('variable 1 value').fill('world');
   await page.getByLabel('Command').press('Control+Enter');
   await page.getByText('hello world', { exact: true }).waitFor();
   assert.equal(await state(page).textContent(), 'live');
@@ -71,7 +71,7 @@ journey('a running command is killed after a question', () => w.signedIn(), asyn
   await page.goto(w.log(id));
   await page.getByText('started', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Kill', exact: true }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Leave it' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
   assert.equal((await w.server.api(`/executions/${id}`)).status, 'RUNNING');
   await page.getByRole('button', { name: 'Kill', exact: true }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Kill', exact: true }).click();
@@ -85,12 +85,12 @@ journey('what ran runs again, as it was or changed', () => w.signedIn(), async (
   const id = await w.server.run('echo again and again', { labels: { team: 'web' } });
   await w.server.ended(id);
   await page.goto(w.log(id));
-  await page.getByRole('button', { name: 'Run again' }).click();
+  await page.getByRole('button', { name: 'Rerun' }).click();
   await page.waitForURL((url) => url.searchParams.get('execution_id') !== id);
   await page.getByText('again and again', { exact: true }).waitFor();
   const second = idOf(page);
   assert.equal((await w.server.api(`/executions/${second}`)).command, 'echo again and again');
-  await page.getByRole('link', { name: 'Edit and run' }).click();
+  await page.getByRole('link', { name: 'Edit and rerun' }).click();
   await page.waitForFunction(() => document.querySelector('#command')?.value === 'echo again and again');
   await page.getByLabel('Command').fill('echo changed');
   await page.getByRole('button', { name: 'Run', exact: true }).click();
@@ -105,9 +105,9 @@ journey('a lock that is held is told with its holder, and can be waited for', ()
   await page.getByLabel('Lock').fill('production');
   await page.getByRole('button', { name: 'Run', exact: true }).click();
   await page.getByRole('alert').getByText(/held by admin@localhost/).waitFor();
-  await page.getByRole('button', { name: 'Wait in line instead' }).click();
+  await page.getByRole('button', { name: 'Wait for the lock' }).click();
   await page.getByRole('button', { name: 'Run', exact: true }).click();
-  await page.getByRole('heading', { name: /Pending/ }).waitFor();
+  await page.getByRole('heading', { name: /Queued/ }).waitFor();
   await page.getByText(/lock production, held by admin@localhost/).first().waitFor();
   await w.server.api(`/executions/${holder}/kill`, {});
   await page.getByText('mine now', { exact: true }).waitFor();
@@ -119,7 +119,7 @@ journey('a signed link opens one log without a key, and nothing else', () => w.s
   await w.server.ended(id);
   await page.goto(w.log(id));
   await page.getByRole('button', { name: 'Share…' }).click();
-  const link = await page.getByLabel('The link').inputValue();
+  const link = await page.getByLabel('Shared link').inputValue();
   assert.match(link, /#token=/);
   const guest = await w.stranger();
   const sent = [];
@@ -155,10 +155,10 @@ journey('executions are found by status, user, lock, job and text, and new ones 
   await page.getByRole('link', { name: 'echo of the job' }).waitFor();
   await rows(page, 1);
   await page.goto(w.at('#/executions'));
-  await page.getByLabel('Command or label contains').fill('unusual');
+  await page.getByLabel('Search commands and labels').fill('unusual');
   await page.keyboard.press('Enter');
-  await page.getByText(/1 hit in/).waitFor();
-  await page.getByRole('button', { name: 'Clear', exact: true }).click();
+  await page.getByText(/1 match in/).waitFor();
+  await page.getByRole('button', { name: 'Clear filters' }).click();
   await w.server.run('echo it is new here');
   await page.getByRole('link', { name: 'echo it is new here' }).waitFor();
 });
@@ -173,7 +173,7 @@ journey('older executions come a page at a time', () => w.signedIn(), async ({ p
   await page.getByRole('link', { name: 'Older' }).click();
   await page.getByRole('link', { name: 'true 0', exact: true }).waitFor();
   await rows(page, 20);
-  await page.getByText('These are the oldest.').waitFor();
+  await page.getByText('End of the list').waitFor();
   await page.goBack();
   await page.getByRole('link', { name: 'true 69' }).waitFor();
   await page.getByRole('link', { name: 'Newest' }).click();
@@ -197,12 +197,12 @@ journey('with the keyboard alone: find a failure, open it, read it, run it again
     }
     assert.fail(`${wanted} cannot be reached with Tab`);
   };
-  await tabTo(/^Skip to the content$/);
+  await tabTo(/^Skip to content$/);
   await page.keyboard.press('Enter');
   await tabTo(/by keyboard/);
   await page.keyboard.press('Enter');
   await page.getByText('by keyboard', { exact: true }).waitFor();
-  await tabTo(/^Run again$/);
+  await tabTo(/^Rerun$/);
   await page.keyboard.press('Enter');
   await page.waitForURL((url) => url.searchParams.get('execution_id') !== id);
   await ended(page);

@@ -17,7 +17,7 @@ journey('a wrong key is refused with its reason, the right one opens the page', 
   await page.getByLabel('API key').fill(w.server.key);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('heading', { name: 'Executions' }).waitFor();
-  await page.getByText('Nothing has run yet').waitFor();
+  await page.getByText('No executions yet').waitFor();
 });
 
 journey('the key is in local storage alone: no address, no cookie, no session storage', () => w.stranger(), async ({ page, context }) => {
@@ -44,16 +44,16 @@ journey('the key is in local storage alone: no address, no cookie, no session st
 
 journey('an admin invites, and the token becomes a key, once', () => w.signedIn(), async ({ page }) => {
   await page.goto(w.at('#/users'));
-  await page.getByRole('button', { name: 'Invite somebody' }).click();
+  await page.getByRole('button', { name: 'Invite user' }).click();
   await page.getByLabel('E-mail').fill('ana@example.com');
   await page.getByRole('radio', { name: /^viewer/ }).check();
-  await page.getByRole('button', { name: 'Invite', exact: true }).click();
-  const token = await page.getByLabel('Claim token').inputValue();
+  await page.getByRole('button', { name: 'Create invitation' }).click();
+  const token = await page.getByLabel('Invitation token').inputValue();
   const claimant = await w.stranger();
   const claim = async () => {
-    await claimant.page.getByRole('button', { name: 'I have a claim token' }).click();
-    await claimant.page.getByLabel('Claim token').fill(token);
-    await claimant.page.getByRole('button', { name: 'Claim the key' }).click();
+    await claimant.page.getByRole('button', { name: 'I have an invitation' }).click();
+    await claimant.page.getByLabel('Invitation token').fill(token);
+    await claimant.page.getByRole('button', { name: 'Accept invitation' }).click();
   };
   await begin(claimant.page);
   await claim();
@@ -76,7 +76,7 @@ journey('a key that is revoked while the page is open leads back to the set-up',
   await page.goto(w.at('#/users'));
   await page.getByRole('row', { name: email }).getByRole('button', { name: 'Revoke' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
-  await theirs.page.getByText(/does not take the key/).waitFor();
+  await theirs.page.getByText(/Your key is no longer valid/).waitFor();
   await theirs.context.close();
 });
 

@@ -11,8 +11,8 @@ export class World {
     this.host.allow(this.server.endpoint);
     this.browser = await launch();
     const home = await (await fetch(this.server.endpoint)).text();
-    /** Whether the page is built into the program. */
-    this.built = home.includes('id="app"');
+    /** Whether the page of the program is used, not a bundle on a static host. */
+    this.built = !process.env.RUNVOY_WEB_DIST && home.includes('id="app"');
     this.origin = this.built ? this.server.endpoint : this.host.origin;
     return this;
   }

@@ -45,7 +45,7 @@ test('without TLS a text is copied inside the window that is open, for nothing e
 
 test('that a text was not copied is told', async () => {
   plainPage([], false);
-  await expect(copyText('a')).rejects.toThrow('does not let this page copy');
+  await expect(copyText('a')).rejects.toThrow('browser blocked copying');
 });
 
 test('a file stays until the browser has read it', () => {

@@ -23,9 +23,9 @@ async function page(name: string, read: Partial<Reading>, props: Record<string, 
 }
 
 const TABLES = [
-  { name: 'Workers', rows: [{ worker_id: 'w', name: 'build-1', live: true, running: 1, concurrency: 2, seen_at: at, version: '1' }], cell: 'build-1', empty: 'There is no worker' },
+  { name: 'Workers', rows: [{ worker_id: 'w', name: 'build-1', live: true, running: 1, concurrency: 2, seen_at: at, version: '1' }], cell: 'build-1', empty: 'No workers' },
   { name: 'Locks', rows: [{ lock_name: 'staging', held_by: 'ana', since: at, waiters: 0, execution_id: 'e' }], cell: 'staging', empty: 'No lock is held' },
-  { name: 'Queues', rows: [{ name: 'builds', depth: 0, in_flight: 0 }], cell: 'builds', empty: 'There is no queue' },
+  { name: 'Queues', rows: [{ name: 'builds', depth: 0, in_flight: 0 }], cell: 'builds', empty: 'No queues yet' },
 ];
 
 test.each(TABLES)('$name: loading, refused, empty, full', async ({ name, rows, cell, empty }) => {
@@ -42,13 +42,13 @@ test('a long list leads on and back, and says where it ends', async () => {
   const job = { jobId: 'j', status: 'RUNNING', createdAt: at };
   const links = async (next: string | undefined, query: string) => {
     const html = await page('Jobs', { data: { items: [job], next } }, { query: new URLSearchParams(query) });
-    return ['>Newest<', '>Older<', 'These are the oldest.'].filter((word) => html.includes(word));
+    return ['>Newest<', '>Older<', 'End of the list'].filter((word) => html.includes(word));
   };
   expect(await links(undefined, '')).toEqual([]);
   expect(await links('c1', '')).toEqual(['>Older<']);
   expect(await links('c2', 'cursor=c1')).toEqual(['>Newest<', '>Older<']);
-  expect(await links(undefined, 'cursor=c2')).toEqual(['>Newest<', 'These are the oldest.']);
-  expect(await page('Jobs', { loading: true }, { query: new URLSearchParams('cursor=c2') })).not.toContain('oldest');
+  expect(await links(undefined, 'cursor=c2')).toEqual(['>Newest<', 'End of the list']);
+  expect(await page('Jobs', { loading: true }, { query: new URLSearchParams('cursor=c2') })).not.toContain('End of the list');
 });
 
 const JOB = { jobId: 'j', name: 'nightly', status: 'RUNNING', createdAt: at };
@@ -57,22 +57,22 @@ test.each([
   ...TABLES.map(({ name, rows, cell }) => ({ name, data: rows, kept: cell, props: {} })),
   { name: 'Jobs', data: { items: [JOB] }, kept: 'nightly', props: { query: new URLSearchParams() } },
   { name: 'Job', data: { ...JOB, tasks: [] }, kept: 'nightly', props: { id: 'j' } },
-  { name: 'Health', data: { tasks: [] }, kept: 'Nothing runs', props: {} },
+  { name: 'Health', data: { tasks: [] }, kept: 'Nothing is running', props: {} },
 ])('$name: what was read stays while the server is away, and says so', async ({ name, data, kept, props }) => {
   const away = await page(name, { data, error: new ApiError(0, 'UNREACHABLE', 'no answer') }, props);
   expect(away).toContain(kept);
-  expect(away).toContain('The server does not answer; shown is what it said last.');
-  expect(await page(name, { data, error: new ApiError(403, 'FORBIDDEN', 'not for your role') }, props)).toContain('Not for your role; shown is');
-  expect(await page(name, { data }, props)).not.toContain('shown is');
+  expect(away).toContain('Server unreachable. Showing the last known state.');
+  expect(await page(name, { data, error: new ApiError(403, 'FORBIDDEN', 'not for your role') }, props)).toContain('Not for your role. Showing the last known state.');
+  expect(await page(name, { data }, props)).not.toContain('Showing the last');
 });
 
 test('the form to run does not take secrets that could not be read for none', async () => {
-  const none = 'There is none that you may use.';
+  const none = 'No secrets yet.';
   expect(await page('Run', { data: { secrets: [], images: [] } })).toContain(none);
   expect(await page('Run', { loading: true })).not.toContain(none);
   const refused = await page('Run', { error: new Error('no answer') });
   expect(refused).not.toContain(none);
-  expect(refused).toContain('The images cannot be read.');
+  expect(refused).toContain('Cannot load the images.');
   expect(refused).toContain('No answer');
 });
 

@@ -1,7 +1,7 @@
 // How times, money and commands are shown, and who is offered what.
 import { expect, test } from 'vitest';
 import { can } from '../src/lib/api/can';
-import { ago, capital, count, duration, money, oneLine, seen, shortId, word } from '../src/lib/show';
+import { ago, capital, count, duration, money, oneLine, seen, shortId, statusLabel } from '../src/lib/show';
 import { entityPath } from '../src/pages/audit-entity';
 import { parseJob, parseTasks } from '../src/pages/job-text';
 import { findTasks } from '../src/pages/task-search';
@@ -23,7 +23,8 @@ test('small costs keep their digits', () => {
 
 test('commands are one line, ids are short, counts have their word', () => {
   expect(oneLine('a\n  b\t', ['c d'])).toBe('a b c d');
-  expect([word('RUNNING'), word('ok'), capital('no answer from X'), capital('')]).toEqual(['Running', 'Ok', 'No answer from X', '']);
+  expect([statusLabel('RUNNING'), statusLabel('ok'), statusLabel('PENDING'), statusLabel('TERMINATING')]).toEqual(['Running', 'Ok', 'Queued', 'Stopping']);
+  expect([capital('no answer from X'), capital('')]).toEqual(['No answer from X', '']);
   expect(shortId('0192aaaabbbbccccddddeeeeffff0001')).toBe('ffff0001');
   expect([count(1, 'key'), count(0, 'key'), count(1_234, 'entry', 'entries')]).toEqual(['1 key', '0 keys', '1,234 entries']);
 });
@@ -44,7 +45,7 @@ test('events lead to the page of what they are about', () => {
 test('a job is an object or only its tasks, and else says that it is no JSON', () => {
   expect(parseJob('[{"taskId":"a"}]')).toEqual({ tasks: [{ taskId: 'a' }] });
   expect(parseTasks('{"tasks":[]}')).toEqual({ tasks: [] });
-  expect(() => parseJob('{')).toThrow(/not JSON/);
+  expect(() => parseJob('{')).toThrow(/invalid JSON/);
 });
 
 test('tasks are found by id, name and status, and one without a name by its id alone', () => {

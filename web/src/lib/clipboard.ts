@@ -15,5 +15,5 @@ export async function copyText(text: string): Promise<void> {
   area.select();
   const copied = document.execCommand('copy');
   area.remove();
-  if (!copied) throw new Error('the browser does not let this page copy');
+  if (!copied) throw new Error('the browser blocked copying');
 }

@@ -69,9 +69,12 @@ export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** A word of the API as people write it: `RUNNING` is Running. */
-export function word(code: string): string {
-  return capital(code.toLowerCase());
+/** Statuses whose label is another word than their code. */
+const LABELS: Record<string, string> = { PENDING: 'Queued', TERMINATING: 'Stopping' };
+
+/** The label of a status: `RUNNING` is Running, `PENDING` is Queued. */
+export function statusLabel(status: string): string {
+  return LABELS[status] ?? capital(status.toLowerCase());
 }
 
 /** A count with its word. */

@@ -121,7 +121,7 @@ describe('the HTTP source', () => {
     const busy = answer('<html>', { status: 503, headers: { 'Retry-After': '7' } });
     await expect(busy.source().head()).rejects.toMatchObject({ status: 503, retryAfter: 7, isRetryable: true });
     const away = httpLogSource({ endpoint: '', executionId: 'a', headers: () => ({}), fetch: () => Promise.reject(new TypeError('x')) });
-    await expect(away.head()).rejects.toEqual(new LogError('the server cannot be reached', 0));
+    await expect(away.head()).rejects.toEqual(new LogError('server unreachable', 0));
   });
 });
 

@@ -98,7 +98,7 @@ export class Api {
       if (options.signal?.aborted) {
         throw cause;
       }
-      throw new ApiError(0, 'UNREACHABLE', `no answer from ${this.endpoint}`, 'check that the server runs and that this page may call it');
+      throw new ApiError(0, 'UNREACHABLE', `cannot reach ${this.endpoint}`, 'check that the server is running and that its cors_origins allow this page');
     });
     if (!response.ok) {
       throw await refusal(response);

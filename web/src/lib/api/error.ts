@@ -1,4 +1,4 @@
-// What can go wrong with a call, in one shape: the server's own error body, or that there was no answer at all.
+// API errors in one shape: the server's error body, or no answer at all.
 import { capital } from '../show';
 
 export interface LockHolder {
@@ -48,8 +48,8 @@ export async function refusal(response: Response): Promise<ApiError> {
   const requestId = response.headers.get('x-request-id') ?? undefined;
   const body: unknown = await response.json().catch(() => undefined);
   if (typeof body !== 'object' || body === null || !('error' in body)) {
-    const message = `the server answered ${response.status}`;
-    return new ApiError(response.status, 'INTERNAL_ERROR', message, 'is this address a runvoy server?', requestId ? { requestId } : {});
+    const message = `the server answered with status ${response.status}`;
+    return new ApiError(response.status, 'INTERNAL_ERROR', message, 'check that this is the address of a runvoy server', requestId ? { requestId } : {});
   }
   const { error, code, details, confirm } = body as Record<string, unknown>;
   const lock = 'lock_name' in body ? (body as unknown as LockHolder) : undefined;
@@ -60,7 +60,7 @@ export async function refusal(response: Response): Promise<ApiError> {
   });
 }
 
-/** The words for whatever was thrown. */
+/** The title and the details of a thrown value. */
 export function words(error: unknown): { title: string; details: string } {
   if (error instanceof ApiError) {
     return { title: error.message, details: error.details };
@@ -68,8 +68,8 @@ export function words(error: unknown): { title: string; details: string } {
   return { title: error instanceof Error ? error.message : String(error), details: '' };
 }
 
-/** Beside something that could be read once, and then not again. */
+/** The notice beside data that could not be refreshed. */
 export function stale(error: unknown): string {
-  const why = error instanceof ApiError && error.status === 0 ? 'the server does not answer' : words(error).title;
-  return `${capital(why)}; shown is what it said last.`;
+  const why = error instanceof ApiError && error.status === 0 ? 'server unreachable' : words(error).title;
+  return `${capital(why)}. Showing the last known state.`;
 }

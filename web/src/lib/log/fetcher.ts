@@ -76,7 +76,7 @@ export class Fetcher {
       }
     } catch (error) {
       if (this.abort.signal.aborted) return;
-      this.failed(error instanceof LogError ? error : new LogError('the log cannot be read', 0));
+      this.failed(error instanceof LogError ? error : new LogError('cannot read the log', 0));
     } finally {
       this.busy = false;
     }

@@ -92,7 +92,7 @@ export class Follower {
     try {
       head = await this.options.source.head(this.abort.signal);
     } catch (error) {
-      if (!this.stopped) this.failed(error instanceof LogError ? error : new LogError('the server cannot be reached', 0));
+      if (!this.stopped) this.failed(error instanceof LogError ? error : new LogError('server unreachable', 0));
       return;
     }
     if (!this.stopped) this.proceed(head);

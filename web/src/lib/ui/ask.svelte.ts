@@ -4,8 +4,10 @@ import { capital, seen } from '../show';
 export interface Question {
   title: string;
   text: string;
-  /** The word on the button that does it. */
+  /** The label of the button that does it. */
   act: string;
+  /** The label of the button that does nothing; default Cancel. */
+  keep?: string;
   danger?: boolean;
   /** A box beside the question. */
   option?: string;
