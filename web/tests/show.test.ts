@@ -23,7 +23,7 @@ test('small costs keep their digits', () => {
 
 test('commands are one line, ids are short, counts have their word', () => {
   expect(oneLine('a\n  b\t', ['c d'])).toBe('a b c d');
-  expect([statusLabel('RUNNING'), statusLabel('ok'), statusLabel('PENDING'), statusLabel('TERMINATING')]).toEqual(['Running', 'Ok', 'Queued', 'Stopping']);
+  expect(['RUNNING', 'COMPLETED', 'ok', 'warn', 'PENDING', 'TERMINATING'].map(statusLabel)).toEqual(['Running', 'Completed', 'OK', 'Warning', 'Queued', 'Stopping']);
   expect([capital('no answer from X'), capital('')]).toEqual(['No answer from X', '']);
   expect(shortId('0192aaaabbbbccccddddeeeeffff0001')).toBe('ffff0001');
   expect([count(1, 'key'), count(0, 'key'), count(1_234, 'entry', 'entries')]).toEqual(['1 key', '0 keys', '1,234 entries']);

@@ -70,11 +70,11 @@ export function capital(text: string): string {
 }
 
 /** Statuses whose label is another word than their code. */
-const LABELS: Record<string, string> = { PENDING: 'Queued', TERMINATING: 'Stopping' };
+const LABELS: Record<string, string> = { PENDING: 'Queued', TERMINATING: 'Stopping', OK: 'OK', WARN: 'Warning', FAIL: 'Failed' };
 
 /** The label of a status: `RUNNING` is Running, `PENDING` is Queued. */
 export function statusLabel(status: string): string {
-  return LABELS[status] ?? capital(status.toLowerCase());
+  return LABELS[status.toUpperCase()] ?? capital(status.toLowerCase());
 }
 
 /** A count with its word. */
