@@ -1,6 +1,7 @@
-// Makes the two pictures of README.md from the real program: `npm --prefix e2e run readme`. docs/img/page.png is a screenshot of the
-// page, docs/img/session.svg a recorded terminal session. Ids, times and the host's name are replaced by fixed ones, so that a run
-// changes the files only where the program looks different.
+// Makes the two pictures of README.md from the real program: `npm --prefix e2e run readme`.
+// docs/img/page.png is a screenshot of the page, docs/img/session.svg a recorded terminal session.
+// Ids, times and the host's name are replaced by fixed ones, so that a run changes the files only
+// where the program looks different.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';

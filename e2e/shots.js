@@ -1,5 +1,5 @@
-// Screenshots of every page, dialog and empty state, in both themes and on a phone, for review: `npm run shots [DIRECTORY]`.
-// `ONLY=job,kill` takes only those.
+// Screenshots of every page, dialog and empty state, in both themes and on a phone, for review:
+// `npm run shots [DIRECTORY]`. `ONLY=job,kill` takes only those.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { populate } from './lib/populate.js';

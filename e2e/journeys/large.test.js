@@ -8,7 +8,7 @@ const LINES = Number(process.env.RUNVOY_E2E_LINES ?? 1_000_000);
 const MOST_NODES = 2_000;
 const MOST_HEAP = 200 * 1024 * 1024;
 
-/** How large the page is now, after what nobody holds is gone. */
+/** The size of the page after a garbage collection. */
 async function weigh(page) {
   return page.evaluate(() => {
     globalThis.gc?.();

@@ -1,4 +1,5 @@
-// Workers and queues: a key is made in the page, a real worker comes with it and is seen, and a queue is paused and let go on.
+// Workers and queues: a key is created in the page, a real worker signs in with it, and a queue is
+// paused and unpaused.
 import assert from 'node:assert/strict';
 import { journey, world } from '../lib/journey.js';
 import { Worker } from '../lib/worker.js';
@@ -38,7 +39,7 @@ journey('a key made in the page brings a worker, which is seen and runs what wai
   await page.getByText('revoked').waitFor();
 });
 
-journey('a queue is paused with a reason, which whoever waits can read, and let go on', () => w.signedIn(keys.operator), async ({ page }) => {
+journey('a queue is paused with a reason that waiting users can read, and unpaused', () => w.signedIn(keys.operator), async ({ page }) => {
   await page.goto(w.at('#/queues'));
   const change = page.getByRole('row', { name: /^default/ }).getByRole('button', { name: 'Edit' });
   await change.click();
@@ -56,7 +57,7 @@ journey('a queue is paused with a reason, which whoever waits can read, and let 
   assert.equal((await w.server.ended(held)).status, 'SUCCEEDED');
 });
 
-journey('who may not change queues or make keys is not offered it', () => w.signedIn(keys.developer), async ({ page }) => {
+journey('users who may not edit queues or create keys are not offered it', () => w.signedIn(keys.developer), async ({ page }) => {
   await page.goto(w.at('#/queues'));
   await page.getByRole('row', { name: /^default/ }).waitFor();
   assert.equal(await page.getByRole('button', { name: 'Edit' }).count(), 0);

@@ -1,5 +1,6 @@
-// Makes a screenshot small: an RGB or RGBA PNG, as Chromium writes it, becomes one of 256 colours. A page of the interface has few
-// colours beside the edges of its letters, so that the difference cannot be seen.
+// Makes a screenshot small: an RGB or RGBA PNG, as Chromium writes it, becomes one of 256 colours.
+// A page of the interface has few colours beside the edges of its letters, so that the difference
+// cannot be seen.
 import { crc32, deflateSync, inflateSync } from 'node:zlib';
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);

@@ -1,5 +1,6 @@
-// What a terminal shows after a program has written to it: lines of styled spans. It knows the few controls that runvoy uses:
-// colours, bold, dim, underlined, carriage return, and erasing the rest of a line.
+// What a terminal shows after a program has written to it: lines of styled spans. It knows the few
+// controls that runvoy uses: colours, bold, dim, underlined, carriage return, and erasing the rest
+// of a line.
 
 const COLOURS = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'];
 const CONTROL = /\x1b\[([0-9;]*)([A-Za-z])|[\r\n]|[^\x1b\r\n]+/g;

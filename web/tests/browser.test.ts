@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { copyText } from '../src/lib/clipboard';
 import { save } from '../src/lib/file';
-import { keep, kept } from '../src/lib/kept';
+import { readItem, writeItem } from '../src/lib/storage';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -63,20 +63,20 @@ test('a file stays until the browser has read it', () => {
 test('what is kept is found again, until it is taken away', () => {
   const texts = new Map<string, string>();
   vi.stubGlobal('localStorage', { getItem: (name: string) => texts.get(name) ?? null, setItem: (name: string, text: string) => texts.set(name, text), removeItem: (name: string) => texts.delete(name) });
-  keep('a', 'b');
-  expect(kept('a')).toBe('b');
-  keep('a', null);
-  expect([kept('a'), texts.size]).toEqual([null, 0]);
+  writeItem('a', 'b');
+  expect(readItem('a')).toBe('b');
+  writeItem('a', null);
+  expect([readItem('a'), texts.size]).toEqual([null, 0]);
 });
 
 test('a browser that lets the page keep nothing still shows it', async () => {
   const refuses = { get: () => { throw new DOMException('denied', 'SecurityError'); }, configurable: true };
   Object.defineProperty(globalThis, 'localStorage', refuses);
   try {
-    keep('a', 'b');
-    expect(kept('a')).toBeNull();
-    const { look } = await import('../src/lib/theme.svelte');
-    expect(look.theme).toBe('system');
+    writeItem('a', 'b');
+    expect(readItem('a')).toBeNull();
+    const { appearance } = await import('../src/lib/theme.svelte');
+    expect(appearance.theme).toBe('system');
   } finally {
     Reflect.deleteProperty(globalThis, 'localStorage');
   }

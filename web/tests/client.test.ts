@@ -60,11 +60,11 @@ test('a refusal is the server’s own words, with who holds the lock', async () 
 test('no answer, and an answer of something else, are told apart', async () => {
   answering(() => Promise.reject(new TypeError('failed to fetch')));
   const api = new Api('http://host', undefined);
-  await expect(api.get('/api/v1/health')).rejects.toMatchObject({ status: 0, code: 'UNREACHABLE', isPassing: true });
+  await expect(api.get('/api/v1/health')).rejects.toMatchObject({ status: 0, code: 'UNREACHABLE', isTransient: true });
   answering(() => new Response('<html>', { status: 502 }));
-  await expect(api.get('/api/v1/health')).rejects.toMatchObject({ status: 502, isPassing: true });
+  await expect(api.get('/api/v1/health')).rejects.toMatchObject({ status: 502, isTransient: true });
   answering(() => json({ error: 'no', code: 'INVALID_API_KEY', details: '' }, { status: 401 }));
-  await expect(api.get('/api/v1/health')).rejects.toMatchObject({ isNoCredential: true, isPassing: false });
+  await expect(api.get('/api/v1/health')).rejects.toMatchObject({ isUnauthorized: true, isTransient: false });
 });
 
 test('a call that was given up stays the caller’s own matter', async () => {

@@ -12,7 +12,7 @@ const FORBIDDEN: [string, RegExp][] = [
   ['raw HTML', /\{@html|\.innerHTML|\.outerHTML|insertAdjacentHTML|document\.write/],
   ['a script made from text', /\beval\(|new Function\(|setTimeout\(\s*['"`]|javascript:(?!alert)/],
   ['an inline style', /<[a-z][^>]*\sstyle="/],
-  ['an address of somebody else', /(?:src|href|url\()\s*=?\s*["'(]https?:/],
+  ['an address of another host', /(?:src|href|url\()\s*=?\s*["'(]https?:/],
   ['a cookie', /document\.cookie/],
   ['an address that is read once and then old', /=\{location\./],
 ];

@@ -155,7 +155,7 @@ describe('over the WebSocket', () => {
     follower.stop();
   });
 
-  it('an execution that ended while nobody was connected is read to its end', async () => {
+  it('an execution that ended without a connection is read to its end', async () => {
     const log = new FakeLog(3);
     const { follower, seen } = follow(log, 4);
     follower.start();

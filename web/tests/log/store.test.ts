@@ -1,4 +1,4 @@
-// A log as the viewer sees it: fetched where somebody looks, live at its end, folded, filtered, paused and cleared.
+// A log as the viewer sees it: fetched where it is visible, live at its end, folded, filtered, paused and cleared.
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { batchOf } from '../../src/lib/log/batch';
 import type { Row, Rows } from '../../src/lib/log/rows';
@@ -55,7 +55,7 @@ describe('a log of ten million lines', () => {
     expect(store.kept).toBeLessThanOrEqual(20_256);
   });
 
-  it('the newest wish counts', async () => {
+  it('the newest request wins', async () => {
     const log = new FakeLog(TEN_MILLION);
     const store = await open(log);
     for (let line = 1; line < TEN_MILLION; line += 100_000) store.want({ from: line, to: line + 100, upwards: false });
@@ -133,7 +133,7 @@ describe('live', () => {
     expect(kinds(store.rows(), 10, 2)).toEqual(['10', '11']);
   });
 
-  it('what somebody looks at stays, however much comes at the end', async () => {
+  it('visible lines stay, however much comes at the end', async () => {
     const log = new FakeLog(1_000_000);
     const store = new LogStore(log, () => undefined);
     store.append({
@@ -232,7 +232,7 @@ describe('filter', () => {
 describe('groups', () => {
   const text = (line: number): string => (line === 10 ? '::group::middle' : line === 90 ? '::endgroup::' : `line ${line}`);
 
-  it('are found where nobody has looked', async () => {
+  it('are found in lines that were not fetched', async () => {
     const store = await open(new FakeLog(100, (line) => ({ text: text(line) })));
     store.setOutcome({ live: false, failed: false });
     await store.loadGroups();

@@ -1,5 +1,5 @@
 // API errors in one shape: the server's error body, or no answer at all.
-import { capital } from '../show';
+import { capitalize } from '../format';
 
 export interface LockHolder {
   lock_name: string;
@@ -11,13 +11,13 @@ export interface LockHolder {
 export class ApiError extends Error {
   /** The HTTP status; 0 where there was no answer. */
   readonly status: number;
-  /** For a program: a word of the API, or UNREACHABLE. */
+  /** The error code of the API, or UNREACHABLE. */
   readonly code: string;
   /** Why, or what to do next; may be empty. */
   readonly details: string;
-  /** Beside LOCK_HELD: who holds it. */
+  /** With LOCK_HELD: the holder of the lock. */
   readonly lock: LockHolder | undefined;
-  /** Beside CONFLICT: the same request with `confirm` is taken. */
+  /** With CONFLICT: the same request with `confirm` is accepted. */
   readonly confirm: boolean;
   readonly requestId: string | undefined;
 
@@ -33,17 +33,17 @@ export class ApiError extends Error {
   }
 
   /** The credential is missing, wrong, revoked or expired. */
-  get isNoCredential(): boolean {
+  get isUnauthorized(): boolean {
     return this.status === 401;
   }
 
-  /** There was no answer, or the server could not answer now: the same call may work in a moment. */
-  get isPassing(): boolean {
+  /** No answer, or a temporary failure: the same call may succeed later. */
+  get isTransient(): boolean {
     return this.status === 0 || this.status === 429 || this.status >= 500;
   }
 }
 
-/** The error of an answer that is not a good one. */
+/** The error in a response that is not 2xx. */
 export async function refusal(response: Response): Promise<ApiError> {
   const requestId = response.headers.get('x-request-id') ?? undefined;
   const body: unknown = await response.json().catch(() => undefined);
@@ -61,7 +61,7 @@ export async function refusal(response: Response): Promise<ApiError> {
 }
 
 /** The title and the details of a thrown value. */
-export function words(error: unknown): { title: string; details: string } {
+export function errorText(error: unknown): { title: string; details: string } {
   if (error instanceof ApiError) {
     return { title: error.message, details: error.details };
   }
@@ -69,7 +69,7 @@ export function words(error: unknown): { title: string; details: string } {
 }
 
 /** The notice beside data that could not be refreshed. */
-export function stale(error: unknown): string {
-  const why = error instanceof ApiError && error.status === 0 ? 'server unreachable' : words(error).title;
-  return `${capital(why)}. Showing the last known state.`;
+export function staleNotice(error: unknown): string {
+  const why = error instanceof ApiError && error.status === 0 ? 'server unreachable' : errorText(error).title;
+  return `${capitalize(why)}. Showing the last known state.`;
 }

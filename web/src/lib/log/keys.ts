@@ -1,11 +1,12 @@
-// The keyboard shortcuts of the log viewer. They work while the log has the focus, and never together with Ctrl, Alt or Meta.
+// The keyboard shortcuts of the log viewer. They work while the log has the focus, and never
+// together with Ctrl, Alt or Meta.
 import { TIME_STYLES } from './timestamp';
 import type { LogView } from './view.svelte';
 
-/** What the keys may also do, beside what the view does. */
+/** The shortcuts that act outside the view. */
 export interface KeyTargets {
   focusSearch(): void;
-  showKeys(): void;
+  showShortcuts(): void;
   copyChosen(): void;
 }
 
@@ -44,7 +45,7 @@ export const KEYS: readonly Key[] = [
   { keys: ['c'], what: 'Copy the selected lines', act: [(_view, targets) => targets.copyChosen()] },
   { keys: ['x'], what: 'Clear the screen, show all lines', act: [(view) => view.toggleClear()] },
   { keys: ['Escape'], what: 'Clear the selection', act: [(view) => view.pointAt(null)] },
-  { keys: ['?'], what: 'Show this list', act: [(_view, targets) => targets.showKeys()] },
+  { keys: ['?'], what: 'Show this list', act: [(_view, targets) => targets.showShortcuts()] },
 ];
 
 const NAMES: Record<string, string> = { '↓': 'ArrowDown', '↑': 'ArrowUp', Space: ' ' };

@@ -1,8 +1,8 @@
 // What the server wants to have confirmed is asked about, and only that.
 import { expect, test, vi } from 'vitest';
 import { ApiError, refusal } from '../src/lib/api/error';
-import { talk } from '../src/lib/ui/ask.svelte';
-import { confirmed } from '../src/lib/ui/confirmed';
+import { feedback } from '../src/lib/ui/feedback.svelte';
+import { withConfirmation } from '../src/lib/ui/confirm';
 
 const asks = () => refusal(Response.json({ error: 'it would run no more commands', code: 'CONFLICT', details: 'first do this', confirm: true }, { status: 409 }));
 
@@ -13,10 +13,10 @@ async function invite(yes: boolean) {
     if (!confirm) throw error;
     return 'token';
   });
-  const made = confirmed('Sure?', 'Do it', send);
-  await vi.waitFor(() => expect(talk.question).toBeDefined());
-  const text = talk.question?.text;
-  talk.question?.answer({ yes, option: false });
+  const made = withConfirmation('Sure?', 'Do it', send);
+  await vi.waitFor(() => expect(feedback.question).toBeDefined());
+  const text = feedback.question?.text;
+  feedback.question?.answer({ yes, option: false });
   return { made: await made, text, sent: send.mock.calls.map(([confirm]) => confirm) };
 }
 
@@ -33,6 +33,6 @@ test('a no leaves it', async () => {
 
 test('another refusal is no question', async () => {
   const conflict = new ApiError(409, 'CONFLICT', 'there is such a user');
-  await expect(confirmed('Sure?', 'Do it', () => Promise.reject(conflict))).rejects.toBe(conflict);
-  expect(talk.question).toBeUndefined();
+  await expect(withConfirmation('Sure?', 'Do it', () => Promise.reject(conflict))).rejects.toBe(conflict);
+  expect(feedback.question).toBeUndefined();
 });

@@ -1,7 +1,7 @@
 // How times, money and commands are shown, and who is offered what.
 import { expect, test } from 'vitest';
 import { can } from '../src/lib/api/can';
-import { ago, capital, count, duration, money, oneLine, seen, shortId, statusLabel } from '../src/lib/show';
+import { ago, capitalize, count, duration, money, oneLine, escapeBidi, shortId, statusLabel } from '../src/lib/format';
 import { entityPath } from '../src/pages/audit-entity';
 import { parseJob, parseTasks } from '../src/pages/job-text';
 import { findTasks } from '../src/pages/task-search';
@@ -24,7 +24,7 @@ test('small costs keep their digits', () => {
 test('commands are one line, ids are short, counts have their word', () => {
   expect(oneLine('a\n  b\t', ['c d'])).toBe('a b c d');
   expect(['RUNNING', 'COMPLETED', 'ok', 'warn', 'PENDING', 'TERMINATING'].map(statusLabel)).toEqual(['Running', 'Completed', 'OK', 'Warning', 'Queued', 'Stopping']);
-  expect([capital('no answer from X'), capital('')]).toEqual(['No answer from X', '']);
+  expect([capitalize('no answer from X'), capitalize('')]).toEqual(['No answer from X', '']);
   expect(shortId('0192aaaabbbbccccddddeeeeffff0001')).toBe('ffff0001');
   expect([count(1, 'key'), count(0, 'key'), count(1_234, 'entry', 'entries')]).toEqual(['1 key', '0 keys', '1,234 entries']);
 });
@@ -56,5 +56,5 @@ test('tasks are found by id, name and status, and one without a name by its id a
 
 test('a command that would be read backwards is read as it is', () => {
   expect(oneLine('rm -rf /tmp\u202e', ['\u2066x\u2069'])).toBe('rm -rf /tmp⟨U+202E⟩ ⟨U+2066⟩x⟨U+2069⟩');
-  expect(seen('echo שלום\n')).toBe('echo שלום\n');
+  expect(escapeBidi('echo שלום\n')).toBe('echo שלום\n');
 });
