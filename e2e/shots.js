@@ -100,13 +100,19 @@ try {
     await context.close();
     const fresh = await world.stranger(options);
     await fresh.page.goto(world.at(''));
-    await fresh.page.waitForTimeout(500);
-    await fresh.page.screenshot({ path: join(out, `setup-${name}.png`) });
+    await shoot(fresh.page, 'setup', name);
     await fresh.page.goto(made.link.replace(/^.*?\?/, `${world.at(world.built ? 'logs' : '')}?`));
-    await fresh.page.waitForTimeout(500);
-    await fresh.page.screenshot({ path: join(out, `linked-${name}.png`) });
+    await shoot(fresh.page, 'linked', name);
     await fresh.context.close();
+    const refused = await world.signedIn('rv_unknown', options);
+    await refused.page.goto(world.at(''));
+    await shoot(refused.page, 'refused', name);
+    await refused.context.close();
   }
+  await world.server.kill();
+  const away = await world.signedIn();
+  await away.page.goto(`${world.host.origin}/`);
+  await shoot(away.page, 'unreachable', 'light');
 } finally {
   await world.stop();
 }

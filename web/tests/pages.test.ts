@@ -13,7 +13,7 @@ vi.hoisted(() => {
   vi.stubGlobal('localStorage', { getItem: () => null });
 });
 vi.mock('../src/lib/live.svelte', () => ({ live: () => reading }));
-vi.mock('../src/lib/session.svelte', () => ({ ownAddress: () => 'http://host', session: { phase: 'ready', can: () => false, me: { email: 'ana@example.com' }, api: {} } }));
+vi.mock('../src/lib/session.svelte', () => ({ ownAddress: () => 'http://host', session: { phase: 'ready', can: () => false, me: { email: 'ana@example.com' }, api: { endpoint: '' } } }));
 
 /** The markup of a page that has read this. */
 async function page(name: string, read: Partial<Reading>, props: Record<string, unknown> = {}): Promise<string> {
@@ -83,6 +83,32 @@ test('a shared log is a page of its own for a guest, and part of the page for ot
   const guest = await page('Linked', { loading: true }, link);
   session.phase = 'ready';
   for (const part of ['<main', 'Sign in', 'Loading…']) expect(guest).toContain(part);
+});
+
+test('a queue shows its concurrency limits', async () => {
+  const shown = async (limits: Record<string, number>) => /data-label="concurrency">([^<]*)</.exec(await page('Queues', { data: [{ name: 'builds', depth: 0, in_flight: 0, ...limits }] }))?.[1];
+  expect([await shown({}), await shown({ concurrency: 4 }), await shown({ per_user: 2 }), await shown({ concurrency: 4, per_user: 2 })]).toEqual(['No limit', 'Max 4', 'Max 2 per user', 'Max 4, 2 per user']);
+});
+
+test('a worker is online, draining or offline', async () => {
+  const worker = { worker_id: 'w', name: 'build-1', running: 0, concurrency: 1, seen_at: at, version: '1' };
+  const shown = async (state: Record<string, boolean>) => /data-label="status">([^<]*)</.exec(await page('Workers', { data: [{ ...worker, ...state }] }))?.[1];
+  expect([await shown({ live: true }), await shown({ live: true, draining: true }), await shown({ live: false, draining: true })]).toEqual(['online', 'draining', 'offline']);
+});
+
+test('an execution says in words that it is being stopped', async () => {
+  const execution = { execution_id: 'e', status: 'TERMINATING', command: 'sleep 60', created_by: 'ana@example.com', started_at: at };
+  const stopping = 'Stopping (SIGTERM, then SIGKILL)';
+  expect(await page('Execution', { data: execution }, { id: 'e' })).toContain(stopping);
+  expect(await page('Execution', { data: { ...execution, status: 'RUNNING' } }, { id: 'e' })).not.toContain(stopping);
+});
+
+test('after a key was refused, the sign-in page says so', async () => {
+  expect(await page('SetUp', {})).not.toContain('no longer valid');
+  session.problem = new ApiError(401, 'INVALID_API_KEY', 'the API key was revoked or has expired');
+  const refused = await page('SetUp', {});
+  session.problem = undefined;
+  expect(refused).toContain('Your key is no longer valid.');
 });
 
 test('the filter for one’s own executions says whether it is on', async () => {
