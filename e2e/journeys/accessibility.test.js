@@ -41,7 +41,7 @@ for (const [name, options] of Object.entries(LOOKS)) {
     assert.deepEqual(found, {});
   }, { timeout: 300_000 });
 
-  journey(`no violation in ${name}: set-up, dialogs, menus`, () => w.stranger(options), async ({ page }) => {
+  journey(`no violation in ${name}: sign-in, dialogs, menus`, () => w.stranger(options), async ({ page }) => {
     const found = {};
     const look = async (what) => {
       await page.waitForTimeout(300);

@@ -1,4 +1,4 @@
-// Graphs: drawn, coloured while they run, their tasks' logs, and resume, add, cancel.
+// Jobs: the live graph, task logs, resume, add tasks, cancel.
 import assert from 'node:assert/strict';
 import { journey, world } from '../lib/journey.js';
 import { rows } from '../lib/log.js';
@@ -6,7 +6,7 @@ import { rows } from '../lib/log.js';
 const w = world();
 const task = (page, name) => page.getByRole('region', { name: 'Job graph' }).getByRole('link', { name });
 
-journey('a job is typed, seen before it runs, and coloured while it runs', () => w.signedIn(), async ({ page }) => {
+journey('a job is previewed, submitted and drawn live', () => w.signedIn(), async ({ page }) => {
   await page.goto(w.at('#/jobs/new'));
   const tasks = [
     { taskId: 'first', command: 'echo one' },
@@ -30,7 +30,7 @@ journey('a job is typed, seen before it runs, and coloured while it runs', () =>
   await page.getByRole('heading', { name: /Succeeded/ }).waitFor();
 });
 
-journey('a failed job names its task, is resumed, extended and cancelled', () => w.signedIn(), async ({ page }) => {
+journey('a failed job is resumed, extended and cancelled', () => w.signedIn(), async ({ page }) => {
   const flag = `${w.server.data}/fixed`;
   const tasks = [
     { taskId: 'check', command: `test -e ${flag} || { echo "it is missing" >&2; exit 7; }`, retries: 0 },
@@ -58,7 +58,7 @@ journey('a failed job names its task, is resumed, extended and cancelled', () =>
   await page.getByRole('heading', { name: /Cancelled repairable/ }).waitFor();
 });
 
-journey('a job of thousands of tasks is shown in part and found in whole', () => w.signedIn(), async ({ page }) => {
+journey('a job of thousands of tasks is drawn in part', () => w.signedIn(), async ({ page }) => {
   const tasks = Array.from({ length: 3000 }, (_, i) => ({ taskId: `t${i}`, command: 'true', ...(i >= 10 && { dependsOn: [`t${i % 10}`] }) }));
   const { jobId } = await w.server.api('/jobs', { name: 'wide', tasks });
   await page.goto(w.at(`#/jobs/${jobId}`));
@@ -69,7 +69,7 @@ journey('a job of thousands of tasks is shown in part and found in whole', () =>
   await task(page, /^t2999/).waitFor();
 });
 
-journey('the jobs page lists them with how far they are', () => w.signedIn(), async ({ page }) => {
+journey('the jobs page lists jobs with their progress', () => w.signedIn(), async ({ page }) => {
   await page.goto(w.at('#/jobs'));
   await page.getByRole('link', { name: 'diamond' }).waitFor();
   await page.getByText('4 completed', { exact: true }).waitFor();

@@ -1,4 +1,4 @@
-// The daily way: run, follow, search, point at a line, kill, run again, pass on.
+// Daily use: run, follow, search, link to a line, kill, rerun, share.
 import assert from 'node:assert/strict';
 import { journey, world } from '../lib/journey.js';
 import { ended, row, rows, state, wholeText } from '../lib/log.js';
@@ -7,7 +7,7 @@ const w = world();
 
 const idOf = (page) => new URL(page.url()).searchParams.get('execution_id');
 
-journey('a command is run from the form and followed to its end', () => w.signedIn(), async ({ page }) => {
+journey('a command runs from the form and is followed', () => w.signedIn(), async ({ page }) => {
   await page.goto(w.at('#/run'));
   await page.getByLabel('Command').fill('echo "hello $WHO"; sleep 1; echo "second line" >&2; sleep 1; echo last');
   await page.getByRole('button', { name: '+ Add variable' }).click();
@@ -23,7 +23,7 @@ journey('a command is run from the form and followed to its end', () => w.signed
   await page.getByRole('cell', { name: 'Task Completed' }).waitFor();
 });
 
-journey('a failure says how it ended before anything else', () => w.signedIn(), async ({ page }) => {
+journey('a failed execution shows its reason above the log', () => w.signedIn(), async ({ page }) => {
   const id = await w.server.run('echo working; exit 42');
   await w.server.ended(id);
   await page.goto(w.log(id));
@@ -35,7 +35,7 @@ journey('a failure says how it ended before anything else', () => w.signedIn(), 
   await page.getByRole('heading', { name: /Failed/ }).waitFor();
 });
 
-journey('the whole log is searched, with a count and a way from hit to hit', () => w.signedIn(), async ({ page }) => {
+journey('search covers the whole log, with count and next match', () => w.signedIn(), async ({ page }) => {
   const id = await w.server.run('for i in $(seq 1 20000); do echo "line $i"; done; echo "the needle"');
   await w.server.ended(id);
   await page.goto(w.log(id));
@@ -51,7 +51,7 @@ journey('the whole log is searched, with a count and a way from hit to hit', () 
   await page.locator('.log-text', { hasText: 'the needle' }).waitFor();
 });
 
-journey('the address of lines opens at those lines', () => w.signedIn(), async ({ page, context }) => {
+journey('a line link opens at those lines', () => w.signedIn(), async ({ page, context }) => {
   const id = await w.server.run('seq 1 5000');
   await w.server.ended(id);
   await page.goto(w.log(id, '#L3000-L3004'));
@@ -66,7 +66,7 @@ journey('the address of lines opens at those lines', () => w.signedIn(), async (
   assert.match(await row(other, 3008).getAttribute('class'), /log-chosen/);
 });
 
-journey('a running command is killed after a question', () => w.signedIn(), async ({ page }) => {
+journey('a kill asks for confirmation first', () => w.signedIn(), async ({ page }) => {
   const id = await w.server.run('echo started; sleep 600');
   await page.goto(w.log(id));
   await page.getByText('started', { exact: true }).waitFor();
@@ -81,7 +81,7 @@ journey('a running command is killed after a question', () => w.signedIn(), asyn
   assert.equal(await page.getByRole('button', { name: 'Kill', exact: true }).count(), 0);
 });
 
-journey('what ran runs again, as it was or changed', () => w.signedIn(), async ({ page }) => {
+journey('an execution is rerun, unchanged or edited', () => w.signedIn(), async ({ page }) => {
   const id = await w.server.run('echo again and again', { labels: { team: 'web' } });
   await w.server.ended(id);
   await page.goto(w.log(id));
@@ -98,7 +98,7 @@ journey('what ran runs again, as it was or changed', () => w.signedIn(), async (
   assert.equal((await w.server.api(`/executions/${idOf(page)}`)).labels.team, 'web');
 });
 
-journey('a lock that is held is told with its holder, and can be waited for', () => w.signedIn(), async ({ page }) => {
+journey('a held lock names its holder and can be waited for', () => w.signedIn(), async ({ page }) => {
   const holder = await w.server.run('sleep 600', { lock: 'production' });
   await page.goto(w.at('#/run'));
   await page.getByLabel('Command').fill('echo mine now');
@@ -113,7 +113,7 @@ journey('a lock that is held is told with its holder, and can be waited for', ()
   await page.getByText('mine now', { exact: true }).waitFor();
 });
 
-journey('a signed link opens one log without a key, and nothing else', () => w.signedIn(), async ({ page }) => {
+journey('a signed link opens one log only', () => w.signedIn(), async ({ page }) => {
   const id = await w.server.run('echo shared with you');
   const other = await w.server.run('echo not shared');
   await w.server.ended(id);
@@ -134,7 +134,7 @@ journey('a signed link opens one log without a key, and nothing else', () => w.s
   await guest.context.close();
 });
 
-journey('executions are found by status, user, lock, job and text, and new ones appear by themselves', () => w.signedIn(), async ({ page }) => {
+journey('executions are filtered and the list updates itself', () => w.signedIn(), async ({ page }) => {
   const ops = await w.server.user('ops@example.com', 'operator');
   const failed = await w.server.run('echo unusual; exit 9');
   const { jobId } = await w.server.api('/jobs', { tasks: [{ taskId: 'one', command: 'echo of the job' }] });
@@ -163,7 +163,7 @@ journey('executions are found by status, user, lock, job and text, and new ones 
   await page.getByRole('link', { name: 'echo it is new here' }).waitFor();
 });
 
-journey('older executions come a page at a time', () => w.signedIn(), async ({ page }) => {
+journey('older executions are paged', () => w.signedIn(), async ({ page }) => {
   for (let i = 0; i < 120; i += 1) await w.server.run(`true ${i}`, { lock_wait: 600, lock: 'paging' });
   await page.goto(w.at('#/executions?lock=paging'));
   await page.getByRole('link', { name: 'true 119' }).waitFor();
@@ -180,7 +180,7 @@ journey('older executions come a page at a time', () => w.signedIn(), async ({ p
   await page.getByRole('link', { name: 'true 119' }).waitFor();
 });
 
-journey('with the keyboard alone: find a failure, open it, read it, run it again', () => w.signedIn(), async ({ page }) => {
+journey('a failure is found, read and rerun by keyboard', () => w.signedIn(), async ({ page }) => {
   const id = await w.server.run('echo by keyboard; exit 5');
   await w.server.ended(id);
   await page.goto(w.at('#/executions?status=FAILED'));

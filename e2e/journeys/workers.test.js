@@ -9,7 +9,7 @@ const w = world(async () => {
   for (const role of ['operator', 'developer']) keys[role] = (await w.server.user(`${role}@example.com`, role)).key;
 });
 
-journey('a key made in the page brings a worker, which is seen and runs what waits for it', () => w.signedIn(), async ({ page }) => {
+journey('a worker signs in with a key created in the page', () => w.signedIn(), async ({ page }) => {
   const waiting = await w.server.run('echo hello from afar', { queue: 'builds' });
   await page.goto(w.at('#/queues'));
   await page.getByRole('row', { name: /builds.*no worker/ }).waitFor();
@@ -39,7 +39,7 @@ journey('a key made in the page brings a worker, which is seen and runs what wai
   await page.getByText('revoked').waitFor();
 });
 
-journey('a queue is paused with a reason that waiting users can read, and unpaused', () => w.signedIn(keys.operator), async ({ page }) => {
+journey('a queue is paused with a reason, and unpaused', () => w.signedIn(keys.operator), async ({ page }) => {
   await page.goto(w.at('#/queues'));
   const change = page.getByRole('row', { name: /^default/ }).getByRole('button', { name: 'Edit' });
   await change.click();
@@ -57,7 +57,7 @@ journey('a queue is paused with a reason that waiting users can read, and unpaus
   assert.equal((await w.server.ended(held)).status, 'SUCCEEDED');
 });
 
-journey('users who may not edit queues or create keys are not offered it', () => w.signedIn(keys.developer), async ({ page }) => {
+journey('a developer cannot edit queues or create worker keys', () => w.signedIn(keys.developer), async ({ page }) => {
   await page.goto(w.at('#/queues'));
   await page.getByRole('row', { name: /^default/ }).waitFor();
   assert.equal(await page.getByRole('button', { name: 'Edit' }).count(), 0);

@@ -1,4 +1,4 @@
-// Reading the log viewer as a person would: what its rows say, and all of them by scrolling through.
+// Reading the log viewer: its state, its rows, and the whole log by scrolling.
 
 /** The viewer's word for how it stands: live, polling, reconnecting, finished. */
 export function state(page) {

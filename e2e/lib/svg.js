@@ -1,6 +1,5 @@
-// A terminal as an SVG of its own: no script, no font and no address of another host. Lines appear
-// one after the other where the viewer animates; elsewhere, and where less motion is wished for,
-// all of them are there from the start.
+// A terminal session as an SVG without script, font or address of another host. Lines appear one
+// after the other; a viewer without animation, or with reduced motion, shows all of them at once.
 
 const FONT = 14;
 const [CELL, LINE, EDGE, BAR] = [8.4, 20, 18, 34];

@@ -1,4 +1,4 @@
-// What the server wants to have confirmed is asked about, and only that.
+// Requests that the server wants confirmed open a dialog; others do not.
 import { expect, test, vi } from 'vitest';
 import { ApiError, refusal } from '../src/lib/api/error';
 import { feedback } from '../src/lib/ui/feedback.svelte';
@@ -20,18 +20,18 @@ async function invite(yes: boolean) {
   return { made: await made, text, sent: send.mock.calls.map(([confirm]) => confirm) };
 }
 
-test('a yes sends it once more, confirmed', async () => {
+test('after a yes the request is sent confirmed', async () => {
   const { made, text, sent } = await invite(true);
   expect([made, sent]).toEqual(['token', [false, true]]);
   expect(text).toBe('It would run no more commands. First do this');
 });
 
-test('a no leaves it', async () => {
+test('after a no nothing is sent', async () => {
   const { made, sent } = await invite(false);
   expect([made, sent]).toEqual([undefined, [false]]);
 });
 
-test('another refusal is no question', async () => {
+test('another error does not ask', async () => {
   const conflict = new ApiError(409, 'CONFLICT', 'there is such a user');
   await expect(withConfirmation('Sure?', 'Do it', () => Promise.reject(conflict))).rejects.toBe(conflict);
   expect(feedback.question).toBeUndefined();

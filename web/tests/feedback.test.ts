@@ -1,4 +1,4 @@
-// What the page says and asks: as it is, and in the foremost window, for behind it nothing is heard.
+// Toasts and dialogs: control characters are shown, and the topmost dialog has the toast.
 import { render } from 'svelte/server';
 import { afterEach, expect, test, vi } from 'vitest';
 import { feedback } from '../src/lib/ui/feedback.svelte';
@@ -14,7 +14,7 @@ afterEach(() => {
 /** Which of the page and two windows says it. */
 const speaking = () => [0, 1, 2].filter((level) => render(Toast, { props: { level } }).body.includes('Key copied'));
 
-test('one place says it, the one in front', () => {
+test('only the topmost toast shows the message', () => {
   feedback.toast('key copied');
   expect(speaking()).toEqual([0]);
   feedback.dialogs = 1;
@@ -23,13 +23,13 @@ test('one place says it, the one in front', () => {
   expect(speaking()).toEqual([2]);
 });
 
-test('a window has such a place', () => {
+test('a dialog has a toast', () => {
   feedback.toast('key copied');
   feedback.dialogs = 1;
   expect(render(Dialog, { props: { title: 'Keys', close: () => undefined, children: (() => undefined) as never } }).body).toContain('Key copied');
 });
 
-test('a question names what it is about as it is', async () => {
+test('a dialog shows bidirectional controls', async () => {
   const answer = feedback.confirm({ title: 'Release the lock a\u202eb?', text: 'of \u2067c', action: 'Release' });
   expect([feedback.question?.title, feedback.question?.text]).toEqual(['Release the lock a⟨U+202E⟩b?', 'of ⟨U+2067⟩c']);
   feedback.question?.answer({ yes: false, option: false });

@@ -1,4 +1,4 @@
-// Pages as markup, with what they read given: each is loading, refused, empty or full, and says which.
+// Pages rendered to markup from given data: loading, error, empty and full states.
 import { render } from 'svelte/server';
 import { expect, test, vi } from 'vitest';
 import { ApiError } from '../src/lib/api/error';
@@ -38,7 +38,7 @@ test.each(TABLES)('$name: loading, refused, empty, full', async ({ name, rows, c
   expect(shown).toEqual([[heading, 'Loading…'], [heading, 'Try again'], [heading, empty], [heading, cell]]);
 });
 
-test('a long list leads on and back, and says where it ends', async () => {
+test('a long list is paged and marks its end', async () => {
   const job = { jobId: 'j', status: 'RUNNING', createdAt: at };
   const links = async (next: string | undefined, query: string) => {
     const html = await page('Jobs', { data: { items: [job], next } }, { query: new URLSearchParams(query) });
@@ -58,7 +58,7 @@ test.each([
   { name: 'Jobs', data: { items: [JOB] }, kept: 'nightly', props: { query: new URLSearchParams() } },
   { name: 'Job', data: { ...JOB, tasks: [] }, kept: 'nightly', props: { id: 'j' } },
   { name: 'Health', data: { tasks: [] }, kept: 'Nothing is running', props: {} },
-])('$name: what was read stays while the server is away, and says so', async ({ name, data, kept, props }) => {
+])('$name: data stays, with a notice, while the server is unreachable', async ({ name, data, kept, props }) => {
   const away = await page(name, { data, error: new ApiError(0, 'UNREACHABLE', 'no answer') }, props);
   expect(away).toContain(kept);
   expect(away).toContain('Server unreachable. Showing the last known state.');
@@ -66,7 +66,7 @@ test.each([
   expect(await page(name, { data }, props)).not.toContain('Showing the last');
 });
 
-test('the form to run does not take secrets that could not be read for none', async () => {
+test('the run form tells unreadable secrets from none', async () => {
   const none = 'No secrets yet.';
   expect(await page('Run', { data: { secrets: [], images: [] } })).toContain(none);
   expect(await page('Run', { loading: true })).not.toContain(none);
@@ -76,7 +76,7 @@ test('the form to run does not take secrets that could not be read for none', as
   expect(refused).toContain('No answer');
 });
 
-test('a shared log is a page of its own for a guest, and part of the page for others', async () => {
+test('a shared log is a whole page only for guests', async () => {
   const link = { id: 'e', token: 't' };
   expect(await page('Linked', { loading: true }, link)).not.toMatch(/<main|Sign in/);
   session.phase = 'setup';
@@ -96,14 +96,14 @@ test('a worker is online, draining or offline', async () => {
   expect([await shown({ live: true }), await shown({ live: true, draining: true }), await shown({ live: false, draining: true })]).toEqual(['online', 'draining', 'offline']);
 });
 
-test('an execution says in words that it is being stopped', async () => {
+test('a stopping execution says so', async () => {
   const execution = { execution_id: 'e', status: 'TERMINATING', command: 'sleep 60', created_by: 'ana@example.com', started_at: at };
   const stopping = 'Stopping (SIGTERM, then SIGKILL)';
   expect(await page('Execution', { data: execution }, { id: 'e' })).toContain(stopping);
   expect(await page('Execution', { data: { ...execution, status: 'RUNNING' } }, { id: 'e' })).not.toContain(stopping);
 });
 
-test('after a key was refused, the sign-in page says so', async () => {
+test('the sign-in page says that a key was refused', async () => {
   expect(await page('SetUp', {})).not.toContain('no longer valid');
   session.problem = new ApiError(401, 'INVALID_API_KEY', 'the API key was revoked or has expired');
   const refused = await page('SetUp', {});
@@ -111,7 +111,7 @@ test('after a key was refused, the sign-in page says so', async () => {
   expect(refused).toContain('Your key is no longer valid.');
 });
 
-test('the filter for one’s own executions says whether it is on', async () => {
+test('the Mine filter shows whether it is on', async () => {
   const shown = (query: string) => page('Executions', { data: { items: [] } }, { query: new URLSearchParams(query) });
   vi.spyOn(session, 'can').mockReturnValue(true);
   expect(await shown('user=ana@example.com')).toMatch(/aria-pressed="true"[^>]*>Mine/);
