@@ -36,7 +36,7 @@ journey('a worker signs in with a key created in the page', () => w.signedIn(), 
   await page.goto(w.at('#/workers'));
   await page.getByRole('row', { name: /build-1.*builds/ }).getByRole('button', { name: 'Revoke' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke key' }).click();
-  await page.getByText('revoked').waitFor();
+  await page.getByText('revoked', { exact: true }).waitFor();
 });
 
 journey('a queue is paused with a reason, and unpaused', () => w.signedIn(keys.operator), async ({ page }) => {
