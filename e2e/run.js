@@ -1,5 +1,5 @@
-// The one command: takes what it needs (the packages of this directory, Chromium, a built page where the program has none), then runs
-// every journey, or those whose names are given: `npm test -- hostile jobs`.
+// Installs the packages and Chromium, builds the page, then runs every journey, or the named ones:
+// `npm test -- hostile jobs`.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { install } from './lib/install.js';

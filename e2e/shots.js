@@ -1,4 +1,5 @@
-// Pictures of every page, in both themes and on a phone, for people to look at: `npm run shots [DIRECTORY]`.
+// Screenshots of every page, dialog and empty state, in both themes and on a phone, for review:
+// `npm run shots [DIRECTORY]`. `ONLY=job,kill` takes only those.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { populate } from './lib/populate.js';
@@ -7,8 +8,30 @@ import { World } from './lib/world.js';
 const out = process.argv[2] ?? new URL('./shots', import.meta.url).pathname;
 const only = process.env.ONLY?.split(',');
 mkdirSync(out, { recursive: true });
+const EMPTY = { executions: '#/executions', jobs: '#/jobs', locks: '#/locks', queues: '#/queues', dead: '#/queues/default', health: '#/health', secrets: '#/secrets' };
+const LOOKS = [
+  { name: 'light', colorScheme: 'light', viewport: { width: 1280, height: 800 } },
+  { name: 'dark', colorScheme: 'dark', viewport: { width: 1280, height: 800 } },
+  { name: 'phone', colorScheme: 'light', viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 },
+];
+
+async function shoot(page, title, look) {
+  await page.waitForTimeout(700);
+  await page.screenshot({ path: join(out, `${title}-${look}.png`) });
+}
+
+const isWanted = ([title]) => !only || only.includes(title);
 const world = await new World().start();
 try {
+  const empty = Object.entries(EMPTY).map(([title, path]) => [`empty-${title}`, path]).filter(isWanted);
+  for (const { name, ...options } of empty.length ? LOOKS : []) {
+    const { page, context } = await world.signedIn(undefined, options);
+    for (const [title, path] of empty) {
+      await page.goto(world.at(path));
+      await shoot(page, title, name);
+    }
+    await context.close();
+  }
   const made = await populate(world.server);
   const pages = {
     executions: '#/executions',
@@ -32,32 +55,64 @@ try {
     users: '#/users',
     audit: '#/audit',
     settings: '#/settings',
-    nothing: '#/executions?lock=nobody-has-this',
+    nothing: '#/executions?lock=none',
     missing: world.log('0123456789abcdef0123456789abcdef'),
   };
-  const looks = [
-    { name: 'light', colorScheme: 'light', viewport: { width: 1280, height: 800 } },
-    { name: 'dark', colorScheme: 'dark', viewport: { width: 1280, height: 800 } },
-    { name: 'phone', colorScheme: 'light', viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 },
-  ];
-  for (const { name, ...options } of looks) {
+  const address = (path) => (path.startsWith('http') ? path : world.at(path));
+  // A page, then the buttons to press on it.
+  const dialogs = {
+    kill: [world.log(made.running), 'Kill'],
+    share: [world.log(made.failed), 'Share…'],
+    events: [world.log(made.failed), 'Events'],
+    view: [world.log(made.failed), 'View'],
+    download: [world.log(made.failed), 'Download'],
+    shortcuts: [world.log(made.failed), 'View', 'Keyboard shortcuts'],
+    chosen: [world.log(made.failed, '#L3-L9')],
+    addtasks: [`#/jobs/${made.job}`, 'Add tasks…'],
+    canceljob: [`#/jobs/${made.job}`, 'Cancel job'],
+    release: ['#/locks', 'Release'],
+    queue: ['#/queues', 'Edit'],
+    workerkey: ['#/workers', 'Create key'],
+    image: ['#/images', 'Register image'],
+    secret: ['#/secrets', 'Add secret'],
+    value: ['#/secrets', 'Show'],
+    invite: ['#/users', 'Invite user'],
+    keys: ['#/users', '1 key'],
+    revoke: ['#/users', 'Revoke'],
+    verify: ['#/audit', 'Verify'],
+    rotate: ['#/settings', 'Rotate'],
+    signout: ['#/settings', 'Sign out'],
+  };
+  for (const { name, ...options } of LOOKS) {
     const { page, context } = await world.signedIn(undefined, options);
     for (const [title, path] of Object.entries(pages)) {
-      if (only && !only.includes(title)) continue;
-      await page.goto(path.startsWith('http') ? path : world.at(path));
-      await page.waitForTimeout(700);
-      await page.screenshot({ path: join(out, `${title}-${name}.png`) });
+      if (!isWanted([title])) continue;
+      await page.goto(address(path));
+      await shoot(page, title, name);
+    }
+    for (const [title, [path, ...buttons]] of Object.entries(dialogs).filter(isWanted)) {
+      await page.goto('about:blank');
+      await page.goto(address(path));
+      if (title === 'workerkey') await page.getByLabel('Account name').fill(`build-${name}`);
+      for (const button of buttons) await page.getByRole('button', { name: button }).first().click();
+      await shoot(page, title, name);
     }
     await context.close();
     const fresh = await world.stranger(options);
     await fresh.page.goto(world.at(''));
-    await fresh.page.waitForTimeout(500);
-    await fresh.page.screenshot({ path: join(out, `setup-${name}.png`) });
+    await shoot(fresh.page, 'setup', name);
     await fresh.page.goto(made.link.replace(/^.*?\?/, `${world.at(world.built ? 'logs' : '')}?`));
-    await fresh.page.waitForTimeout(500);
-    await fresh.page.screenshot({ path: join(out, `linked-${name}.png`) });
+    await shoot(fresh.page, 'linked', name);
     await fresh.context.close();
+    const refused = await world.signedIn('rv_unknown', options);
+    await refused.page.goto(world.at(''));
+    await shoot(refused.page, 'refused', name);
+    await refused.context.close();
   }
+  await world.server.kill();
+  const away = await world.signedIn();
+  await away.page.goto(`${world.host.origin}/`);
+  await shoot(away.page, 'unreachable', 'light');
 } finally {
   await world.stop();
 }

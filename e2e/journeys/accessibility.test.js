@@ -41,7 +41,7 @@ for (const [name, options] of Object.entries(LOOKS)) {
     assert.deepEqual(found, {});
   }, { timeout: 300_000 });
 
-  journey(`no violation in ${name}: set-up, dialogs, menus`, () => w.stranger(options), async ({ page }) => {
+  journey(`no violation in ${name}: sign-in, dialogs, menus`, () => w.stranger(options), async ({ page }) => {
     const found = {};
     const look = async (what) => {
       await page.waitForTimeout(300);
@@ -51,9 +51,9 @@ for (const [name, options] of Object.entries(LOOKS)) {
     await page.goto(w.at(''));
     await page.getByLabel('API key').waitFor();
     await look('set-up');
-    await page.getByRole('button', { name: 'I have a claim token' }).click();
+    await page.getByRole('button', { name: 'I have an invitation' }).click();
     await look('claim');
-    await page.getByRole('button', { name: 'I have a key' }).click();
+    await page.getByRole('button', { name: 'I have an API key' }).click();
     await page.getByLabel('API key').fill(w.server.key);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Executions' }).waitFor();
@@ -62,9 +62,9 @@ for (const [name, options] of Object.entries(LOOKS)) {
       await page.getByRole('button', { name: button }).first().click();
       await look(what);
     };
-    await open(w.at('#/users'), 'Invite somebody', 'invite');
-    await open(w.at('#/secrets'), 'Add a secret', 'secret');
-    await open(w.at('#/images'), 'Register an image', 'image');
+    await open(w.at('#/users'), 'Invite user', 'invite');
+    await open(w.at('#/secrets'), 'Add secret', 'secret');
+    await open(w.at('#/images'), 'Register image', 'image');
     await open(w.log(made.running), 'Kill', 'kill');
     await open(w.log(made.failed), 'Share…', 'share');
     await open(w.log(made.failed), 'Events', 'events');

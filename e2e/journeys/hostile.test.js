@@ -1,4 +1,4 @@
-// Output, commands and names that try to become something else than text: no dialog, no request, no foreign link, no script.
+// Hostile output, commands and names: no dialog, no request, no foreign link, no script.
 import assert from 'node:assert/strict';
 import { journey, world } from '../lib/journey.js';
 import { ended, wholeText } from '../lib/log.js';
@@ -50,7 +50,7 @@ async function inert(page) {
   assert.deepEqual(found, { scripts: 0, handlers: 0, links: [] });
 }
 
-journey('a hostile log is only text', () => w.signedIn(), async ({ page, seen }) => {
+journey('a hostile log is rendered as text', () => w.signedIn(), async ({ page, seen }) => {
   const id = await w.server.run(PRINT);
   await w.server.ended(id);
   await page.goto(w.log(id));
@@ -67,7 +67,7 @@ journey('a hostile log is only text', () => w.signedIn(), async ({ page, seen })
   assert.deepEqual(seen.dialogs, []);
 });
 
-journey('hostile commands, labels, names and reasons are only text on every page', () => w.signedIn(), async ({ page }) => {
+journey('hostile names are rendered as text on every page', () => w.signedIn(), async ({ page }) => {
   const html = '<img src=x onerror=alert(20)>';
   const id = await w.server.run(`echo '${html}'; exit 1`, { labels: { [html.slice(0, 20)]: html } }).catch(() => w.server.run(`echo '${html}'; exit 1`, { labels: { text: html } }));
   const { jobId } = await w.server.api('/jobs', { name: html, tasks: [{ taskId: 'a', name: html, command: `echo '${html}'`, input: { html } }] });
@@ -82,7 +82,7 @@ journey('hostile commands, labels, names and reasons are only text on every page
   }
 });
 
-journey('the policy of the page holds even where text would become a script', () => w.signedIn(), async ({ page, seen }) => {
+journey('the content security policy blocks raw HTML', () => w.signedIn(), async ({ page, seen }) => {
   const response = await page.goto(w.at('#/executions'));
   const policy = response.headers()['content-security-policy'];
   assert.match(policy, /default-src 'none'/);

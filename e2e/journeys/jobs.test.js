@@ -1,12 +1,12 @@
-// Graphs: drawn, coloured while they run, their tasks' logs, and resume, add, cancel.
+// Jobs: the live graph, task logs, resume, add tasks, cancel.
 import assert from 'node:assert/strict';
 import { journey, world } from '../lib/journey.js';
 import { rows } from '../lib/log.js';
 
 const w = world();
-const task = (page, name) => page.getByRole('region', { name: 'Graph of the job' }).getByRole('link', { name });
+const task = (page, name) => page.getByRole('region', { name: 'Job graph' }).getByRole('link', { name });
 
-journey('a job is typed, seen before it runs, and coloured while it runs', () => w.signedIn(), async ({ page }) => {
+journey('a job is previewed, submitted and drawn live', () => w.signedIn(), async ({ page }) => {
   await page.goto(w.at('#/jobs/new'));
   const tasks = [
     { taskId: 'first', command: 'echo one' },
@@ -14,9 +14,9 @@ journey('a job is typed, seen before it runs, and coloured while it runs', () =>
     { taskId: 'right', command: 'echo three', dependsOn: ['first'] },
     { taskId: 'last', command: 'echo four', dependsOn: ['left', 'right'] },
   ];
-  await page.getByLabel('Tasks as JSON').fill(JSON.stringify({ name: 'diamond', tasks }));
+  await page.getByLabel('Tasks (JSON)').fill(JSON.stringify({ name: 'diamond', tasks }));
   await task(page, /^last ?waiting/).waitFor();
-  await page.getByRole('button', { name: 'Start the job' }).click();
+  await page.getByRole('button', { name: 'Submit job' }).click();
   await task(page, /^right ?succeeded/).waitFor();
   await task(page, /^left ?running/).waitFor();
   await task(page, /^last ?waiting/).waitFor();
@@ -26,11 +26,11 @@ journey('a job is typed, seen before it runs, and coloured while it runs', () =>
   await page.getByRole('heading', { name: /Completed diamond/ }).waitFor();
   await task(page, /^right/).click();
   await page.getByText('three', { exact: true }).waitFor();
-  await page.getByRole('link', { name: 'Open the execution' }).click();
+  await page.getByRole('link', { name: 'Open execution' }).click();
   await page.getByRole('heading', { name: /Succeeded/ }).waitFor();
 });
 
-journey('a failed job names its task, is resumed, extended and cancelled', () => w.signedIn(), async ({ page }) => {
+journey('a failed job is resumed, extended and cancelled', () => w.signedIn(), async ({ page }) => {
   const flag = `${w.server.data}/fixed`;
   const tasks = [
     { taskId: 'check', command: `test -e ${flag} || { echo "it is missing" >&2; exit 7; }`, retries: 0 },
@@ -45,34 +45,34 @@ journey('a failed job names its task, is resumed, extended and cancelled', () =>
   await page.getByRole('button', { name: 'Resume' }).click();
   await task(page, /^after ?running/).waitFor();
   await page.getByRole('button', { name: 'Add tasks…' }).click();
-  await page.getByLabel('Tasks as JSON').fill('[{ "taskId": "extra", "command": "echo more", "dependsOn": ["check"] }]');
-  await page.getByRole('button', { name: 'Add', exact: true }).click();
+  await page.getByLabel('Tasks (JSON)').fill('[{ "taskId": "extra", "command": "echo more", "dependsOn": ["check"] }]');
+  await page.getByRole('button', { name: 'Add tasks', exact: true }).click();
   await task(page, /^extra ?succeeded/).waitFor();
   await page.getByRole('button', { name: 'Add tasks…' }).click();
-  await page.getByLabel('Tasks as JSON').fill('[{ "taskId": "bad", "command": "true", "dependsOn": ["nowhere"] }]');
-  await page.getByRole('button', { name: 'Add', exact: true }).click();
+  await page.getByLabel('Tasks (JSON)').fill('[{ "taskId": "bad", "command": "true", "dependsOn": ["nowhere"] }]');
+  await page.getByRole('button', { name: 'Add tasks', exact: true }).click();
   await page.getByRole('dialog').getByRole('alert').getByText(/nowhere/).waitFor();
   await page.keyboard.press('Escape');
-  await page.getByRole('button', { name: 'Cancel', exact: true }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Cancel the job' }).click();
+  await page.getByRole('button', { name: 'Cancel job', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel job' }).click();
   await page.getByRole('heading', { name: /Cancelled repairable/ }).waitFor();
 });
 
-journey('a job of thousands of tasks is shown in part and found in whole', () => w.signedIn(), async ({ page }) => {
+journey('a job of thousands of tasks is drawn in part', () => w.signedIn(), async ({ page }) => {
   const tasks = Array.from({ length: 3000 }, (_, i) => ({ taskId: `t${i}`, command: 'true', ...(i >= 10 && { dependsOn: [`t${i % 10}`] }) }));
   const { jobId } = await w.server.api('/jobs', { name: 'wide', tasks });
   await page.goto(w.at(`#/jobs/${jobId}`));
-  await page.getByText(/Of 3,000 tasks, drawn are the/).waitFor();
+  await page.getByText(/of 3,000 tasks: those nearest/).waitFor();
   assert.ok((await page.locator('svg a').count()) <= 250);
-  await page.getByLabel('Task contains').fill('t2999');
+  await page.getByLabel('Search tasks').fill('t2999');
   await page.getByRole('link', { name: 't2999' }).click();
   await task(page, /^t2999/).waitFor();
 });
 
-journey('the jobs page lists them with how far they are', () => w.signedIn(), async ({ page }) => {
+journey('the jobs page lists jobs with their progress', () => w.signedIn(), async ({ page }) => {
   await page.goto(w.at('#/jobs'));
   await page.getByRole('link', { name: 'diamond' }).waitFor();
-  await page.getByText('4 done', { exact: true }).waitFor();
+  await page.getByText('4 completed', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Cancelled' }).click();
   await page.getByRole('link', { name: 'repairable' }).waitFor();
   await rows(page, 1);

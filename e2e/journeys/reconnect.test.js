@@ -1,4 +1,4 @@
-// Following over losses: the connection cut many times, the server killed and started again. What is shown at the end is what is stored.
+// Following through cut connections and killed servers: the page ends with the stored log.
 import assert from 'node:assert/strict';
 import { Cuttable } from '../lib/cut.js';
 import { journey, world } from '../lib/journey.js';
@@ -14,7 +14,7 @@ async function stored(id) {
   return text.trim().split('\n').map((line) => JSON.parse(line)).map(({ line, message }) => [line, message]);
 }
 
-journey(`the connection is cut ${CUTS} times while a log is followed: the same lines, none twice, none missing`, () => w.stranger(), async ({ page, context, allowed }) => {
+journey(`the connection is cut ${CUTS} times and no line is lost or repeated`, () => w.stranger(), async ({ page, context, allowed }) => {
   const way = await new Cuttable(w.server.endpoint).start();
   try {
     const settings = JSON.stringify({ endpoint: way.origin, key: w.server.key });
@@ -41,7 +41,7 @@ journey(`the connection is cut ${CUTS} times while a log is followed: the same l
   }
 });
 
-journey(`the server is killed ${KILLS} times while it is followed: each time the page shows what is stored, and goes on by itself`, () => w.signedIn(), async ({ page }, context) => {
+journey(`the server is killed ${KILLS} times and the page shows the stored log`, () => w.signedIn(), async ({ page }, context) => {
   for (let kills = 0; kills < KILLS; kills += 1) {
     const id = await w.server.run('i=0; while true; do i=$((i+1)); echo "line $i"; sleep 0.01; done');
     await page.goto(w.log(id));
@@ -58,12 +58,12 @@ journey(`the server is killed ${KILLS} times while it is followed: each time the
   }
 }, { timeout: 900_000 });
 
-journey('a list on the screen stays while the server is away, and goes on when it is back', () => w.signedIn(), async ({ page }) => {
+journey('a list stays while the server is unreachable', () => w.signedIn(), async ({ page }) => {
   await w.server.run('echo before the storm');
   await page.goto(w.at('#/executions'));
   await page.getByRole('link', { name: 'echo before the storm' }).waitFor();
   await w.server.kill();
-  await page.getByText(/The server does not answer/).waitFor();
+  await page.getByText(/Server unreachable/).waitFor();
   await page.getByRole('link', { name: 'echo before the storm' }).waitFor();
   await w.server.start();
   await w.server.run('echo after the storm');

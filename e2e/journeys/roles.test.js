@@ -1,4 +1,4 @@
-// What each role is offered, and what it is not: the page shows no button that the server would refuse.
+// The actions that each role sees: no button whose call the server would refuse.
 import assert from 'node:assert/strict';
 import { journey, world } from '../lib/journey.js';
 import { rows } from '../lib/log.js';
@@ -22,7 +22,7 @@ const OFFERED = {
 };
 
 for (const [role, offered] of Object.entries(OFFERED)) {
-  journey(`${role}: offered is exactly what the role allows`, () => w.signedIn(keys[role]), async ({ page }) => {
+  journey(`${role} sees exactly the actions that the role allows`, () => w.signedIn(keys[role]), async ({ page }) => {
     const has = async (by, name) => (await page.getByRole(by, { name, exact: true }).count()) > 0;
     await page.goto(w.at('#/executions'));
     await page.getByRole('heading', { name: 'Executions' }).waitFor();
@@ -34,13 +34,13 @@ for (const [role, offered] of Object.entries(OFFERED)) {
     assert.equal(await has('button', 'Release'), offered.release);
     await page.goto(w.at('#/images'));
     await page.getByText('default').waitFor();
-    assert.equal(await has('button', 'Register an image'), offered.images);
+    assert.equal(await has('button', 'Register image'), offered.images);
     await page.goto(w.at('#/secrets'));
     await page.getByRole('heading', { name: 'Secrets' }).waitFor();
-    assert.equal(await has('button', 'Add a secret'), offered.secrets);
+    assert.equal(await has('button', 'Add secret'), offered.secrets);
     await page.goto(w.at('#/health'));
     await page.getByText('Healthy').first().waitFor();
-    assert.equal(await has('heading', 'The server'), offered.doctor);
+    assert.equal(await has('heading', 'Server checks'), offered.doctor);
     await page.goto(w.log(made.admins));
     if (role === 'developer') {
       await page.getByRole('alert').getByText(/not found/).waitFor();
@@ -50,12 +50,12 @@ for (const [role, offered] of Object.entries(OFFERED)) {
     }
     for (const hidden of ['users', 'audit', 'run'].filter((name) => !offered[name])) {
       await page.goto(w.at(`#/${hidden}`));
-      await page.getByText(/no such page, or it is not for your role/).waitFor();
+      await page.getByText(/Page not found/).waitFor();
     }
   });
 }
 
-journey('a developer sees and kills their own, and only that', () => w.signedIn(keys.developer), async ({ page }) => {
+journey('a developer sees and kills only their own executions', () => w.signedIn(keys.developer), async ({ page }) => {
   await page.goto(w.at('#/executions'));
   await page.getByRole('link', { name: /of the developer/ }).waitFor();
   await rows(page, 1);
@@ -65,7 +65,7 @@ journey('a developer sees and kills their own, and only that', () => w.signedIn(
   await page.getByRole('heading', { name: /Stopped/ }).waitFor();
 });
 
-journey('a secret that one may only use is not offered to be read', () => w.signedIn(keys.developer), async ({ page }) => {
+journey('a secret that is only usable cannot be shown', () => w.signedIn(keys.developer), async ({ page }) => {
   await page.goto(w.at('#/secrets'));
   await page.getByRole('cell', { name: 'shared', exact: true }).waitFor();
   assert.equal(await page.getByRole('button', { name: 'Show' }).count(), 0);

@@ -1,4 +1,4 @@
-// The daily way: run, follow, search, point at a line, kill, run again, pass on.
+// Daily use: run, follow, search, link to a line, kill, rerun, share.
 import assert from 'node:assert/strict';
 import { journey, world } from '../lib/journey.js';
 import { ended, row, rows, state, wholeText } from '../lib/log.js';
@@ -7,12 +7,12 @@ const w = world();
 
 const idOf = (page) => new URL(page.url()).searchParams.get('execution_id');
 
-journey('a command is run from the form and followed to its end', () => w.signedIn(), async ({ page }) => {
+journey('a command runs from the form and is followed', () => w.signedIn(), async ({ page }) => {
   await page.goto(w.at('#/run'));
   await page.getByLabel('Command').fill('echo "hello $WHO"; sleep 1; echo "second line" >&2; sleep 1; echo last');
   await page.getByRole('button', { name: '+ Add variable' }).click();
-  await page.getByLabel('variable: name 1').fill('WHO');
-  await page.getByLabel('variable: value 1').fill('world');
+  await page.getByLabel('variable 1 name').fill('WHO');
+  await page.getByLabel('variable 1 value').fill('world');
   await page.getByLabel('Command').press('Control+Enter');
   await page.getByText('hello world', { exact: true }).waitFor();
   assert.equal(await state(page).textContent(), 'live');
@@ -23,7 +23,7 @@ journey('a command is run from the form and followed to its end', () => w.signed
   await page.getByRole('cell', { name: 'Task Completed' }).waitFor();
 });
 
-journey('a failure says how it ended before anything else', () => w.signedIn(), async ({ page }) => {
+journey('a failed execution shows its reason above the log', () => w.signedIn(), async ({ page }) => {
   const id = await w.server.run('echo working; exit 42');
   await w.server.ended(id);
   await page.goto(w.log(id));
@@ -35,7 +35,7 @@ journey('a failure says how it ended before anything else', () => w.signedIn(), 
   await page.getByRole('heading', { name: /Failed/ }).waitFor();
 });
 
-journey('the whole log is searched, with a count and a way from hit to hit', () => w.signedIn(), async ({ page }) => {
+journey('search covers the whole log, with count and next match', () => w.signedIn(), async ({ page }) => {
   const id = await w.server.run('for i in $(seq 1 20000); do echo "line $i"; done; echo "the needle"');
   await w.server.ended(id);
   await page.goto(w.log(id));
@@ -51,7 +51,7 @@ journey('the whole log is searched, with a count and a way from hit to hit', () 
   await page.locator('.log-text', { hasText: 'the needle' }).waitFor();
 });
 
-journey('the address of lines opens at those lines', () => w.signedIn(), async ({ page, context }) => {
+journey('a line link opens at those lines', () => w.signedIn(), async ({ page, context }) => {
   const id = await w.server.run('seq 1 5000');
   await w.server.ended(id);
   await page.goto(w.log(id, '#L3000-L3004'));
@@ -66,12 +66,12 @@ journey('the address of lines opens at those lines', () => w.signedIn(), async (
   assert.match(await row(other, 3008).getAttribute('class'), /log-chosen/);
 });
 
-journey('a running command is killed after a question', () => w.signedIn(), async ({ page }) => {
+journey('a kill asks for confirmation first', () => w.signedIn(), async ({ page }) => {
   const id = await w.server.run('echo started; sleep 600');
   await page.goto(w.log(id));
   await page.getByText('started', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Kill', exact: true }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Leave it' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
   assert.equal((await w.server.api(`/executions/${id}`)).status, 'RUNNING');
   await page.getByRole('button', { name: 'Kill', exact: true }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Kill', exact: true }).click();
@@ -81,16 +81,16 @@ journey('a running command is killed after a question', () => w.signedIn(), asyn
   assert.equal(await page.getByRole('button', { name: 'Kill', exact: true }).count(), 0);
 });
 
-journey('what ran runs again, as it was or changed', () => w.signedIn(), async ({ page }) => {
+journey('an execution is rerun, unchanged or edited', () => w.signedIn(), async ({ page }) => {
   const id = await w.server.run('echo again and again', { labels: { team: 'web' } });
   await w.server.ended(id);
   await page.goto(w.log(id));
-  await page.getByRole('button', { name: 'Run again' }).click();
+  await page.getByRole('button', { name: 'Rerun' }).click();
   await page.waitForURL((url) => url.searchParams.get('execution_id') !== id);
   await page.getByText('again and again', { exact: true }).waitFor();
   const second = idOf(page);
   assert.equal((await w.server.api(`/executions/${second}`)).command, 'echo again and again');
-  await page.getByRole('link', { name: 'Edit and run' }).click();
+  await page.getByRole('link', { name: 'Edit and rerun' }).click();
   await page.waitForFunction(() => document.querySelector('#command')?.value === 'echo again and again');
   await page.getByLabel('Command').fill('echo changed');
   await page.getByRole('button', { name: 'Run', exact: true }).click();
@@ -98,28 +98,28 @@ journey('what ran runs again, as it was or changed', () => w.signedIn(), async (
   assert.equal((await w.server.api(`/executions/${idOf(page)}`)).labels.team, 'web');
 });
 
-journey('a lock that is held is told with its holder, and can be waited for', () => w.signedIn(), async ({ page }) => {
+journey('a held lock names its holder and can be waited for', () => w.signedIn(), async ({ page }) => {
   const holder = await w.server.run('sleep 600', { lock: 'production' });
   await page.goto(w.at('#/run'));
   await page.getByLabel('Command').fill('echo mine now');
   await page.getByLabel('Lock').fill('production');
   await page.getByRole('button', { name: 'Run', exact: true }).click();
   await page.getByRole('alert').getByText(/held by admin@localhost/).waitFor();
-  await page.getByRole('button', { name: 'Wait in line instead' }).click();
+  await page.getByRole('button', { name: 'Wait for the lock' }).click();
   await page.getByRole('button', { name: 'Run', exact: true }).click();
-  await page.getByRole('heading', { name: /Pending/ }).waitFor();
+  await page.getByRole('heading', { name: /Queued/ }).waitFor();
   await page.getByText(/lock production, held by admin@localhost/).first().waitFor();
   await w.server.api(`/executions/${holder}/kill`, {});
   await page.getByText('mine now', { exact: true }).waitFor();
 });
 
-journey('a signed link opens one log without a key, and nothing else', () => w.signedIn(), async ({ page }) => {
+journey('a signed link opens one log only', () => w.signedIn(), async ({ page }) => {
   const id = await w.server.run('echo shared with you');
   const other = await w.server.run('echo not shared');
   await w.server.ended(id);
   await page.goto(w.log(id));
   await page.getByRole('button', { name: 'Share…' }).click();
-  const link = await page.getByLabel('The link').inputValue();
+  const link = await page.getByLabel('Shared link').inputValue();
   assert.match(link, /#token=/);
   const guest = await w.stranger();
   const sent = [];
@@ -134,7 +134,7 @@ journey('a signed link opens one log without a key, and nothing else', () => w.s
   await guest.context.close();
 });
 
-journey('executions are found by status, user, lock, job and text, and new ones appear by themselves', () => w.signedIn(), async ({ page }) => {
+journey('executions are filtered and the list updates itself', () => w.signedIn(), async ({ page }) => {
   const ops = await w.server.user('ops@example.com', 'operator');
   const failed = await w.server.run('echo unusual; exit 9');
   const { jobId } = await w.server.api('/jobs', { tasks: [{ taskId: 'one', command: 'echo of the job' }] });
@@ -155,15 +155,15 @@ journey('executions are found by status, user, lock, job and text, and new ones 
   await page.getByRole('link', { name: 'echo of the job' }).waitFor();
   await rows(page, 1);
   await page.goto(w.at('#/executions'));
-  await page.getByLabel('Command or label contains').fill('unusual');
+  await page.getByLabel('Search commands and labels').fill('unusual');
   await page.keyboard.press('Enter');
-  await page.getByText(/1 hit in/).waitFor();
-  await page.getByRole('button', { name: 'Clear', exact: true }).click();
+  await page.getByText(/1 match in/).waitFor();
+  await page.getByRole('button', { name: 'Clear filters' }).click();
   await w.server.run('echo it is new here');
   await page.getByRole('link', { name: 'echo it is new here' }).waitFor();
 });
 
-journey('older executions come a page at a time', () => w.signedIn(), async ({ page }) => {
+journey('older executions are paged', () => w.signedIn(), async ({ page }) => {
   for (let i = 0; i < 120; i += 1) await w.server.run(`true ${i}`, { lock_wait: 600, lock: 'paging' });
   await page.goto(w.at('#/executions?lock=paging'));
   await page.getByRole('link', { name: 'true 119' }).waitFor();
@@ -173,14 +173,14 @@ journey('older executions come a page at a time', () => w.signedIn(), async ({ p
   await page.getByRole('link', { name: 'Older' }).click();
   await page.getByRole('link', { name: 'true 0', exact: true }).waitFor();
   await rows(page, 20);
-  await page.getByText('These are the oldest.').waitFor();
+  await page.getByText('End of the list').waitFor();
   await page.goBack();
   await page.getByRole('link', { name: 'true 69' }).waitFor();
   await page.getByRole('link', { name: 'Newest' }).click();
   await page.getByRole('link', { name: 'true 119' }).waitFor();
 });
 
-journey('with the keyboard alone: find a failure, open it, read it, run it again', () => w.signedIn(), async ({ page }) => {
+journey('a failure is found, read and rerun by keyboard', () => w.signedIn(), async ({ page }) => {
   const id = await w.server.run('echo by keyboard; exit 5');
   await w.server.ended(id);
   await page.goto(w.at('#/executions?status=FAILED'));
@@ -197,12 +197,12 @@ journey('with the keyboard alone: find a failure, open it, read it, run it again
     }
     assert.fail(`${wanted} cannot be reached with Tab`);
   };
-  await tabTo(/^Skip to the content$/);
+  await tabTo(/^Skip to content$/);
   await page.keyboard.press('Enter');
   await tabTo(/by keyboard/);
   await page.keyboard.press('Enter');
   await page.getByText('by keyboard', { exact: true }).waitFor();
-  await tabTo(/^Run again$/);
+  await tabTo(/^Rerun$/);
   await page.keyboard.press('Enter');
   await page.waitForURL((url) => url.searchParams.get('execution_id') !== id);
   await ended(page);

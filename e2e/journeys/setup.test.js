@@ -1,4 +1,4 @@
-// First steps: a key, a claim token, a server elsewhere; and that the key stays where it belongs.
+// Sign-in: an API key, an invitation, a server elsewhere, and where the key is stored.
 import assert from 'node:assert/strict';
 import { journey, world } from '../lib/journey.js';
 
@@ -9,7 +9,7 @@ async function begin(page, address = w.at('')) {
   await page.getByRole('heading', { name: 'runvoy' }).waitFor();
 }
 
-journey('a wrong key is refused with its reason, the right one opens the page', () => w.stranger(), async ({ page }) => {
+journey('a wrong key is refused, the right one signs in', () => w.stranger(), async ({ page }) => {
   await begin(page);
   await page.getByLabel('API key').fill('rv_nonsense');
   await page.getByRole('button', { name: 'Sign in' }).click();
@@ -17,10 +17,10 @@ journey('a wrong key is refused with its reason, the right one opens the page', 
   await page.getByLabel('API key').fill(w.server.key);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('heading', { name: 'Executions' }).waitFor();
-  await page.getByText('Nothing has run yet').waitFor();
+  await page.getByText('No executions yet').waitFor();
 });
 
-journey('the key is in local storage alone: no address, no cookie, no session storage', () => w.stranger(), async ({ page, context }) => {
+journey('the key is stored in local storage only', () => w.stranger(), async ({ page, context }) => {
   const addresses = [];
   page.on('request', (request) => addresses.push(request.url()));
   await begin(page);
@@ -42,18 +42,18 @@ journey('the key is in local storage alone: no address, no cookie, no session st
   assert.equal(await page.evaluate(() => localStorage.getItem('runvoy.settings')), null);
 });
 
-journey('an admin invites, and the token becomes a key, once', () => w.signedIn(), async ({ page }) => {
+journey('an invitation token is exchanged for a key once', () => w.signedIn(), async ({ page }) => {
   await page.goto(w.at('#/users'));
-  await page.getByRole('button', { name: 'Invite somebody' }).click();
+  await page.getByRole('button', { name: 'Invite user' }).click();
   await page.getByLabel('E-mail').fill('ana@example.com');
   await page.getByRole('radio', { name: /^viewer/ }).check();
-  await page.getByRole('button', { name: 'Invite', exact: true }).click();
-  const token = await page.getByLabel('Claim token').inputValue();
+  await page.getByRole('button', { name: 'Create invitation' }).click();
+  const token = await page.getByLabel('Invitation token').inputValue();
   const claimant = await w.stranger();
   const claim = async () => {
-    await claimant.page.getByRole('button', { name: 'I have a claim token' }).click();
-    await claimant.page.getByLabel('Claim token').fill(token);
-    await claimant.page.getByRole('button', { name: 'Claim the key' }).click();
+    await claimant.page.getByRole('button', { name: 'I have an invitation' }).click();
+    await claimant.page.getByLabel('Invitation token').fill(token);
+    await claimant.page.getByRole('button', { name: 'Accept invitation' }).click();
   };
   await begin(claimant.page);
   await claim();
@@ -68,7 +68,7 @@ journey('an admin invites, and the token becomes a key, once', () => w.signedIn(
   await claimant.context.close();
 });
 
-journey('a key that is revoked while the page is open leads back to the set-up', () => w.signedIn(), async ({ page }) => {
+journey('a key revoked while in use leads to sign-in', () => w.signedIn(), async ({ page }) => {
   const { key, email } = await w.server.user('gone@example.com', 'operator');
   const theirs = await w.signedIn(key);
   await theirs.page.goto(w.at('#/executions'));
@@ -76,11 +76,11 @@ journey('a key that is revoked while the page is open leads back to the set-up',
   await page.goto(w.at('#/users'));
   await page.getByRole('row', { name: email }).getByRole('button', { name: 'Revoke' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
-  await theirs.page.getByText(/does not take the key/).waitFor();
+  await theirs.page.getByText(/Your key is no longer valid/).waitFor();
   await theirs.context.close();
 });
 
-journey('the bundle works from a static host against a server that allows it', () => w.stranger(), async ({ page }) => {
+journey('the bundle works from a static host', () => w.stranger(), async ({ page }) => {
   await begin(page, `${w.host.origin}/`);
   await page.getByLabel('Server').fill(w.server.endpoint);
   await page.getByLabel('API key').fill(w.server.key);
@@ -91,7 +91,7 @@ journey('the bundle works from a static host against a server that allows it', (
   await page.getByText('from elsewhere', { exact: true }).waitFor();
 });
 
-journey('a chosen theme is kept, and the system decides where none is chosen', () => w.signedIn(undefined, { colorScheme: 'dark' }), async ({ page }) => {
+journey('a chosen theme is stored, the default is the system’s', () => w.signedIn(undefined, { colorScheme: 'dark' }), async ({ page }) => {
   await page.goto(w.at('#/settings'));
   const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
   await page.getByRole('heading', { name: 'Settings' }).waitFor();

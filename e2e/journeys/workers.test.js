@@ -1,4 +1,5 @@
-// Workers and queues: a key is made in the page, a real worker comes with it and is seen, and a queue is paused and let go on.
+// Workers and queues: a key is created in the page, a real worker signs in with it, and a queue is
+// paused and unpaused.
 import assert from 'node:assert/strict';
 import { journey, world } from '../lib/journey.js';
 import { Worker } from '../lib/worker.js';
@@ -8,21 +9,21 @@ const w = world(async () => {
   for (const role of ['operator', 'developer']) keys[role] = (await w.server.user(`${role}@example.com`, role)).key;
 });
 
-journey('a key made in the page brings a worker, which is seen and runs what waits for it', () => w.signedIn(), async ({ page }) => {
+journey('a worker signs in with a key created in the page', () => w.signedIn(), async ({ page }) => {
   const waiting = await w.server.run('echo hello from afar', { queue: 'builds' });
   await page.goto(w.at('#/queues'));
-  await page.getByRole('row', { name: /builds.*no worker serves it/ }).waitFor();
+  await page.getByRole('row', { name: /builds.*no worker/ }).waitFor();
   await page.goto(w.log(waiting));
   await page.getByText(/no worker serves queue builds/).first().waitFor();
   await page.goto(w.at('#/workers'));
   await page.getByText('in the server').waitFor();
-  await page.getByLabel('Name of the account').fill('build-1');
-  await page.getByLabel('Queues it may serve').fill('builds');
-  await page.getByRole('button', { name: 'Make a key' }).click();
-  const key = await page.getByLabel('The new key').inputValue();
+  await page.getByLabel('Account name').fill('build-1');
+  await page.getByLabel('Allowed queues').fill('builds');
+  await page.getByRole('button', { name: 'Create key' }).click();
+  const key = await page.getByLabel('New key').inputValue();
   const worker = await new Worker(w.server, key, ['--queue', 'builds', '--concurrency', '2', '--labels', 'disk=ssd']).start();
   try {
-    const row = page.getByRole('row', { name: /disk=ssd.*builds.*live/ });
+    const row = page.getByRole('row', { name: /disk=ssd.*builds.*online/ });
     await row.waitFor();
     assert.equal((await w.server.ended(waiting)).status, 'SUCCEEDED');
     await page.getByRole('button', { name: 'Done' }).click();
@@ -33,17 +34,17 @@ journey('a key made in the page brings a worker, which is seen and runs what wai
     await worker.stop();
   }
   await page.goto(w.at('#/workers'));
-  await page.getByRole('row', { name: /build-1.*builds/ }).getByRole('button', { name: 'End' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'End it' }).click();
-  await page.getByText('revoked').waitFor();
+  await page.getByRole('row', { name: /build-1.*builds/ }).getByRole('button', { name: 'Revoke' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke key' }).click();
+  await page.getByText('revoked', { exact: true }).waitFor();
 });
 
-journey('a queue is paused with a reason, which whoever waits can read, and let go on', () => w.signedIn(keys.operator), async ({ page }) => {
+journey('a queue is paused with a reason, and unpaused', () => w.signedIn(keys.operator), async ({ page }) => {
   await page.goto(w.at('#/queues'));
-  const change = page.getByRole('row', { name: /^default/ }).getByRole('button', { name: 'Change' });
+  const change = page.getByRole('row', { name: /^default/ }).getByRole('button', { name: 'Edit' });
   await change.click();
   await page.getByRole('checkbox', { name: /Paused/ }).check();
-  await page.getByLabel('Why, for those who wait').fill('the database moves');
+  await page.getByLabel('Reason (shown to waiting users)').fill('the database moves');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('paused: the database moves').waitFor();
   const held = await w.server.run('echo at last');
@@ -56,11 +57,11 @@ journey('a queue is paused with a reason, which whoever waits can read, and let 
   assert.equal((await w.server.ended(held)).status, 'SUCCEEDED');
 });
 
-journey('who may not change queues or make keys is not offered it', () => w.signedIn(keys.developer), async ({ page }) => {
+journey('a developer cannot edit queues or create worker keys', () => w.signedIn(keys.developer), async ({ page }) => {
   await page.goto(w.at('#/queues'));
   await page.getByRole('row', { name: /^default/ }).waitFor();
-  assert.equal(await page.getByRole('button', { name: 'Change' }).count(), 0);
+  assert.equal(await page.getByRole('button', { name: 'Edit' }).count(), 0);
   await page.goto(w.at('#/workers'));
   await page.getByText('in the server').waitFor();
-  assert.equal(await page.getByRole('button', { name: 'Make a key' }).count(), 0);
+  assert.equal(await page.getByRole('button', { name: 'Create key' }).count(), 0);
 });

@@ -1,4 +1,5 @@
-// Chromium, and pages that notice what must never happen: a dialog, an error in the page, a request to somebody else.
+// Chromium, and pages that notice what must never happen: a dialog, an error in the page, a request
+// to another host.
 import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 

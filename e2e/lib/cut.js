@@ -1,4 +1,4 @@
-// A way to the server that can be cut: passes bytes on, and drops every connection when it is told to.
+// A TCP proxy that drops all connections on demand.
 import { connect, createServer } from 'node:net';
 
 export class Cuttable {

@@ -1,4 +1,4 @@
-// A static host as anybody could have one: serves the built bundle, with the strict policy of the server's own page.
+// A static host: serves the built bundle, with the strict policy of the server's own page.
 import { createServer } from 'node:http';
 import { readFile } from 'node:fs/promises';
 import { extname, join, normalize } from 'node:path';

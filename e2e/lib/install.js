@@ -1,5 +1,5 @@
-// Installs what the lock files of the page, of its journeys and of those of the RPC name, unless it is there: `node e2e/lib/install.js`, or with a name
-// behind it (`web`, `e2e`, `rpc`) only that.
+// Installs the packages of `web`, `e2e` or `rpc` where their lock file changed:
+// `node e2e/lib/install.js [NAME]`; without a name, those of `web` and `e2e`.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

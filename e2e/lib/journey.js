@@ -1,4 +1,4 @@
-// How a journey is told: one world for a file, and a test that ends with the proof that nothing forbidden happened.
+// Test helpers: one world per file, and tests that end by checking that nothing forbidden happened.
 import { after, before, test } from 'node:test';
 import { World } from './world.js';
 

@@ -1,6 +1,6 @@
-// Reading the log viewer as a person would: what its rows say, and all of them by scrolling through.
+// Reading the log viewer: its state, its rows, and the whole log by scrolling.
 
-/** The viewer's word for how it stands: live, polling, reconnecting, ended. */
+/** The viewer's word for how it stands: live, polling, reconnecting, finished. */
 export function state(page) {
   return page.getByTestId('log-state');
 }
@@ -12,7 +12,7 @@ export function row(page, line) {
 
 /** Waits until the viewer says that the execution has ended. */
 export async function ended(page, timeout = 60_000) {
-  await page.waitForFunction(() => document.querySelector('[data-testid="log-state"]')?.textContent === 'ended', undefined, { timeout });
+  await page.waitForFunction(() => document.querySelector('[data-testid="log-state"]')?.textContent === 'finished', undefined, { timeout });
 }
 
 /** Waits until a list has so many rows, and is the answer to what was asked last. */

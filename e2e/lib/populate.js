@@ -1,4 +1,4 @@
-// A server with something of everything on it: what the pictures and the checks of accessibility look at.
+// Test data of every kind, for the screenshots and the accessibility checks.
 
 const COLOURS = String.raw`printf '\033[1mBuilding\033[0m 14 crates\n'
 for i in 0 1 2 3 4 5 6 7; do printf "\033[3${'$'}{i}mcolour ${'$'}i\033[0m \033[9${'$'}{i}mbright ${'$'}i\033[0m \033[4${'$'}{i}m back \033[0m\n"; done

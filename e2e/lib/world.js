@@ -1,4 +1,4 @@
-// What every journey stands on: one server, one browser, and the page, which is the server's own where it has one.
+// The world of a journey: one server, one browser, and the page: the server's own where it has one.
 import assert from 'node:assert/strict';
 import { launch, visitor } from './browser.js';
 import { Host } from './host.js';
@@ -11,8 +11,8 @@ export class World {
     this.host.allow(this.server.endpoint);
     this.browser = await launch();
     const home = await (await fetch(this.server.endpoint)).text();
-    /** Whether the page is built into the program. */
-    this.built = home.includes('id="app"');
+    /** Whether the page of the program is used, not a bundle on a static host. */
+    this.built = !process.env.RUNVOY_WEB_DIST && home.includes('id="app"');
     this.origin = this.built ? this.server.endpoint : this.host.origin;
     return this;
   }
@@ -23,13 +23,13 @@ export class World {
     await this.host?.stop();
   }
 
-  /** Somebody who has not been here before. */
+  /** A browser without a key. */
   async stranger(options = {}) {
     const made = await visitor(this.browser, { allowed: [this.origin, this.server.endpoint, this.host.origin], ...options });
     return Object.assign(made, { check: () => clean(made.seen) });
   }
 
-  /** Somebody whose browser has a key. */
+  /** A browser with a key. */
   async signedIn(key = this.server.key, options = {}) {
     const made = await this.stranger(options);
     const settings = JSON.stringify({ endpoint: this.built ? this.origin : this.server.endpoint, key });

@@ -6,9 +6,9 @@ import './style/forms.css';
 import './style/tables.css';
 import './style/tones.css';
 import App from './App.svelte';
-import { look } from './lib/theme.svelte';
+import { appearance } from './lib/theme.svelte';
 
-look.apply();
+appearance.apply();
 const target = document.getElementById('app');
 if (target) {
   mount(App, { target });

@@ -4,6 +4,6 @@ import { expect, test } from 'vitest';
 // @ts-expect-error a build script without types of its own
 import { generate, target } from '../scripts/api-types.js';
 
-test('the types are those of the OpenAPI document (else: npm run types)', async () => {
+test('types match the OpenAPI document (else: npm run types)', async () => {
   expect(readFileSync(target as URL, 'utf8')).toBe(await (generate as () => Promise<string>)());
 });

@@ -1,8 +1,8 @@
-// What the page asks of the browser itself: the clipboard, files, and what it keeps.
+// Browser features: clipboard, downloads, local storage.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { copyText } from '../src/lib/clipboard';
 import { save } from '../src/lib/file';
-import { keep, kept } from '../src/lib/kept';
+import { readItem, writeItem } from '../src/lib/storage';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -27,14 +27,14 @@ function plainPage(windows: string[], copies: boolean): string[] {
   return put;
 }
 
-test('a text is copied where there is a clipboard', async () => {
+test('a text is copied to the clipboard', async () => {
   const writeText = vi.fn();
   vi.stubGlobal('navigator', { clipboard: { writeText } });
   await copyText('a');
   expect(writeText).toHaveBeenCalledWith('a');
 });
 
-test('without TLS a text is copied inside the window that is open, for nothing else can be selected', async () => {
+test('without TLS a text is copied inside the open dialog', async () => {
   const put = plainPage([], true);
   await copyText('a');
   expect(put).toEqual(['body: a']);
@@ -43,12 +43,12 @@ test('without TLS a text is copied inside the window that is open, for nothing e
   expect(inside).toEqual(['question: b']);
 });
 
-test('that a text was not copied is told', async () => {
+test('a failed copy is an error', async () => {
   plainPage([], false);
-  await expect(copyText('a')).rejects.toThrow('does not let this page copy');
+  await expect(copyText('a')).rejects.toThrow('browser blocked copying');
 });
 
-test('a file stays until the browser has read it', () => {
+test('a blob URL is revoked only after the download', () => {
   const link = { href: '', download: '', click: vi.fn() };
   vi.stubGlobal('document', { createElement: () => link });
   vi.spyOn(URL, 'createObjectURL').mockReturnValue('blob:1');
@@ -60,23 +60,23 @@ test('a file stays until the browser has read it', () => {
   expect(revoked).toHaveBeenCalledWith('blob:1');
 });
 
-test('what is kept is found again, until it is taken away', () => {
+test('a stored text is read back until it is removed', () => {
   const texts = new Map<string, string>();
   vi.stubGlobal('localStorage', { getItem: (name: string) => texts.get(name) ?? null, setItem: (name: string, text: string) => texts.set(name, text), removeItem: (name: string) => texts.delete(name) });
-  keep('a', 'b');
-  expect(kept('a')).toBe('b');
-  keep('a', null);
-  expect([kept('a'), texts.size]).toEqual([null, 0]);
+  writeItem('a', 'b');
+  expect(readItem('a')).toBe('b');
+  writeItem('a', null);
+  expect([readItem('a'), texts.size]).toEqual([null, 0]);
 });
 
-test('a browser that lets the page keep nothing still shows it', async () => {
+test('blocked local storage does not break the page', async () => {
   const refuses = { get: () => { throw new DOMException('denied', 'SecurityError'); }, configurable: true };
   Object.defineProperty(globalThis, 'localStorage', refuses);
   try {
-    keep('a', 'b');
-    expect(kept('a')).toBeNull();
-    const { look } = await import('../src/lib/theme.svelte');
-    expect(look.theme).toBe('system');
+    writeItem('a', 'b');
+    expect(readItem('a')).toBeNull();
+    const { appearance } = await import('../src/lib/theme.svelte');
+    expect(appearance.theme).toBe('system');
   } finally {
     Reflect.deleteProperty(globalThis, 'localStorage');
   }

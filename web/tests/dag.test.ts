@@ -1,4 +1,4 @@
-// The picture of a job: layers, no two tasks on one place, few crossings, and a bound on its cost.
+// The layout of a job: layers, no overlaps, few crossings, bounded cost.
 import { describe, expect, test } from 'vitest';
 import { layout, ranks, type DagTask } from '../src/lib/dag/layout';
 import { near } from '../src/lib/dag/near';
@@ -18,11 +18,11 @@ function random(seed: number, count: number): DagTask[] {
 }
 
 describe('layers', () => {
-  test('a task is one layer behind the last task that it waits for', () => {
+  test('a task is one layer after its last dependency', () => {
     expect(Object.fromEntries(ranks([...DIAMOND, task('e', 'a', 'd')]))).toEqual({ a: 0, b: 1, c: 1, d: 2, e: 3 });
   });
 
-  test('what does not exist, itself and cycles do not stop it', () => {
+  test('unknown tasks, self-dependencies and cycles are tolerated', () => {
     expect(ranks([task('a', 'nowhere', 'a')]).get('a')).toBe(0);
     expect([...ranks([task('a', 'b'), task('b', 'a'), task('c')]).values()]).toEqual([0, 0, 0]);
   });
@@ -39,7 +39,7 @@ describe('the picture', () => {
     }
   });
 
-  test('no two tasks lie on each other, and all lie inside', () => {
+  test('tasks do not overlap and lie inside', () => {
     for (let seed = 1; seed <= 20; seed += 1) {
       const drawing = layout(random(seed, 60), SIZE);
       for (const a of drawing.nodes) {
@@ -59,7 +59,7 @@ describe('the picture', () => {
     expect([side(2), side(3)]).toEqual([side(1), side(1)]);
   });
 
-  test('a diamond is even, and every dependency has its line', () => {
+  test('a diamond is symmetric with one line per dependency', () => {
     const { nodes, edges } = layout(DIAMOND, SIZE);
     const y = Object.fromEntries(nodes.map((node) => [node.id, node.y]));
     expect(y['a']).toBeCloseTo(y['d']!);
@@ -68,20 +68,20 @@ describe('the picture', () => {
     for (const { path } of edges) expect(path).toMatch(/^M[\d. -]+( C[\d. -]+| H[\d.-]+)+$/);
   });
 
-  test('nothing and one task have a picture', () => {
+  test('empty and single-task jobs have a layout', () => {
     expect(layout([], SIZE)).toEqual({ nodes: [], edges: [], width: 0, height: 0 });
     expect(layout([task('a')], SIZE)).toMatchObject({ width: 100, height: 30 });
   });
 });
 
 describe('near a task', () => {
-  test('what it needs and what needs it, some steps away', () => {
+  test('dependencies and dependants within some steps', () => {
     const chain = Array.from({ length: 9 }, (_, i) => task(`t${i}`, ...(i ? [`t${i - 1}`] : [])));
     expect(near(chain, 't4', 2, 100).map(({ id }) => id)).toEqual(['t2', 't3', 't4', 't5', 't6']);
     expect(near(chain, 'nowhere', 2, 100)).toEqual([]);
   });
 
-  test('never more than asked for, also around a task that thousands need', () => {
+  test('is bounded around a task with thousands of dependants', () => {
     const star = [task('hub'), ...Array.from({ length: 5_000 }, (_, i) => task(`t${i}`, 'hub'))];
     const found = near(star, 'hub', 3, 250);
     expect(found).toHaveLength(250);

@@ -10,7 +10,7 @@ const event = (SK: string, number: number, eventType: string): PlatformEvent => 
   context: {},
 });
 
-test('rows of events are told apart whatever their numbers are', () => {
+test('events have unique keys', () => {
   const events = [
     event('TIMESTAMP#1#EVENT#a', 2, 'Task Processing Started'),
     event('TIMESTAMP#1#EVENT#b', 2, 'Task Heartbeat'),

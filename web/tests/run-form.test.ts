@@ -1,13 +1,13 @@
-// The run form: what was left empty is left out, and an earlier execution comes back as it was.
+// The run form: empty fields are left out, and an earlier execution fills it.
 import { expect, test } from 'vitest';
 import { blank, fromExecution, toRequest } from '../src/pages/run-form';
 import type { Execution } from '../src/lib/api/shapes';
 
-test('an empty form is only its command', () => {
+test('an empty form sends only its command', () => {
   expect(toRequest({ ...blank(), command: 'true' })).toEqual({ command: 'true' });
 });
 
-test('everything that was filled in is asked for', () => {
+test('every filled field is sent', () => {
   const request = toRequest({
     command: ' make \n all ',
     image: 'alpine',
@@ -44,11 +44,11 @@ test('everything that was filled in is asked for', () => {
   });
 });
 
-test('a wait without a lock is not asked for', () => {
+test('a wait without a lock is not sent', () => {
   expect(toRequest({ ...blank(), command: 'true', waitForLock: true })).toEqual({ command: 'true' });
 });
 
-test('an execution with arguments becomes a command that means the same', () => {
+test('arguments become an equivalent shell command', () => {
   const execution = { command: 'printf', args: ['%s\n', "it's", 'a b'], image_id: 'local', queue: 'default', labels: { a: 'b' } } as unknown as Execution;
   const form = fromExecution(execution);
   expect(form.command).toBe(`printf '%s\n' 'it'\\''s' 'a b'`);

@@ -1,4 +1,4 @@
-// What the source must never hold: raw HTML, inline styles, scripts made from text, addresses of others, files without a first comment.
+// Bans in the source: raw HTML, inline styles, code from text, other hosts, files without a comment.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -12,12 +12,12 @@ const FORBIDDEN: [string, RegExp][] = [
   ['raw HTML', /\{@html|\.innerHTML|\.outerHTML|insertAdjacentHTML|document\.write/],
   ['a script made from text', /\beval\(|new Function\(|setTimeout\(\s*['"`]|javascript:(?!alert)/],
   ['an inline style', /<[a-z][^>]*\sstyle="/],
-  ['an address of somebody else', /(?:src|href|url\()\s*=?\s*["'(]https?:/],
+  ['an address of another host', /(?:src|href|url\()\s*=?\s*["'(]https?:/],
   ['a cookie', /document\.cookie/],
   ['an address that is read once and then old', /=\{location\./],
 ];
 
-test('there is source to look at', () => {
+test('finds the source files', () => {
   expect(files.length).toBeGreaterThan(50);
 });
 
@@ -25,12 +25,12 @@ test.each(FORBIDDEN)('no file holds %s', (_, pattern) => {
   expect(files.filter(({ text }) => pattern.test(text)).map(({ path }) => path)).toEqual([]);
 });
 
-test('the page itself has no script but by address, no style and no handler', () => {
+test('index.html has no inline script, style or handler', () => {
   const page = readFileSync(new URL('../index.html', import.meta.url), 'utf8');
   expect(page.match(/<script(?![^>]*\ssrc=")[^>]*>|<script[^>]*>[^<]|<style|\sstyle=|\son[a-z]+=/g)).toBeNull();
 });
 
-test('every file opens with what it is for', () => {
+test('every file starts with a comment', () => {
   expect(files.filter(({ text }) => !/^(\/\/ |<!-- |\/\* )/.test(text)).map(({ path }) => path)).toEqual([]);
 });
 

@@ -1,4 +1,4 @@
-// Answers are used as their generated types say, without a look at what they are: `npm run check` fails where that takes narrowing.
+// Generated types are usable without narrowing; `npm run check` fails otherwise.
 import { expect, test } from 'vitest';
 import type { Api } from '../src/lib/api/client';
 import type { components, paths } from '../src/lib/api/schema';
@@ -23,7 +23,7 @@ export function told(error: components['schemas']['Error']): string {
   return `${error.code}: ${error.error} ${error.details} ${error.lock_name ?? ''} ${error.held_by ?? ''} ${error.log_url ?? ''}`;
 }
 
-test('an error of a held lock is like any other', () => {
+test('a held-lock error is an ordinary error', () => {
   const held = { code: 'LOCK_HELD', error: 'held', details: '', lock_name: 'prod' } as const;
   expect(told(held)).toContain('prod');
 });

@@ -1,6 +1,6 @@
-// The clipboard.
+// Copying to the clipboard.
 
-/** Puts a text on it, also where the page is not served over TLS. */
+/** Copies a text, also where the page is not served over TLS. */
 export async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) {
     await navigator.clipboard.writeText(text);
@@ -9,11 +9,11 @@ export async function copyText(text: string): Promise<void> {
   const area = document.createElement('textarea');
   area.value = text;
   area.className = 'visually-hidden';
-  // Behind an open window nothing can be selected.
+  // While a dialog is open, nothing outside it can be selected.
   const window = [...document.querySelectorAll('dialog[open]')].at(-1) ?? document.body;
   window.append(area);
   area.select();
   const copied = document.execCommand('copy');
   area.remove();
-  if (!copied) throw new Error('the browser does not let this page copy');
+  if (!copied) throw new Error('the browser blocked copying');
 }

@@ -1,6 +1,6 @@
-// Files that the page makes.
+// Saving a file from the page.
 
-/** Gives a finished file to the browser. */
+/** Downloads a blob as a file. */
 export function save(blob: Blob, name: string): void {
   const address = URL.createObjectURL(blob);
   const link = document.createElement('a');

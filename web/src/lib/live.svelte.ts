@@ -1,9 +1,9 @@
-// Something that is read again and again while somebody looks: at once, then every so often, at once again when the tab comes back.
-// What was read stays on the screen while the server is away.
+// Polling: reads data at once, then at an interval, and at once again when the tab becomes visible.
+// The last data stays on the screen while the server is unreachable.
 import { untrack } from 'svelte';
 import { session } from './session.svelte';
 
-/** What a reading shows of itself, whatever it reads. */
+/** The state of polled data, of any type. */
 export interface Reading {
   readonly data: unknown;
   readonly error: unknown;
@@ -14,13 +14,13 @@ export interface Reading {
 export class Live<T> implements Reading {
   data: T | undefined = $state.raw();
   error: unknown = $state.raw();
-  /** Nothing was read yet for what is asked now; what is there is the answer to the question before. */
+  /** The current query has no answer yet; `data` is the answer to the previous query. */
   loading = $state(true);
   private read: (signal: AbortSignal) => Promise<T>;
   private pace: (data: T | undefined) => number | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private running: AbortController | undefined;
-  /** Counts the readings and the stops, so that one that was overtaken does nothing more. */
+  /** Counts reads and stops, so that an outdated read has no effect. */
   private turn = 0;
 
   constructor(read: (signal: AbortSignal) => Promise<T>, pace: (data: T | undefined) => number | undefined) {
@@ -28,7 +28,7 @@ export class Live<T> implements Reading {
     this.pace = pace;
   }
 
-  /** Begins anew, for another question. */
+  /** Starts over, for another query. */
   restart(): void {
     this.error = undefined;
     this.loading = true;
@@ -48,7 +48,7 @@ export class Live<T> implements Reading {
     } catch (error) {
       if (this.running !== running) return;
       this.error = error;
-      session.noticed(error);
+      session.handleError(error);
     }
     this.loading = false;
     this.running = undefined;
@@ -65,7 +65,7 @@ export class Live<T> implements Reading {
     this.running = undefined;
   }
 
-  /** A tab that nobody sees asks nothing; it asks when it is seen again. */
+  /** A hidden tab does not poll; it reads when it becomes visible again. */
   private async again(): Promise<void> {
     const turn = this.turn;
     if (document.hidden) {
@@ -78,8 +78,8 @@ export class Live<T> implements Reading {
 }
 
 /**
- * Reads while the component lives, and anew whenever what `key` reads changes. `pace` says how many milliseconds to wait
- * before the next time; nothing means that it will not change any more.
+ * Polls while the component is mounted, and starts over when the value of `key` changes. `pace`
+ * returns the milliseconds until the next read; `undefined` means that the data no longer changes.
  */
 export function live<T>(
   key: () => unknown,

@@ -1,4 +1,5 @@
-// Where the page is, as state. Links are plain links: one listener takes the clicks on ours, and the browser's own history does the rest.
+// The current route as state. Links are plain links: one listener handles clicks on links of this
+// page with the browser's history.
 import type { LineRange } from './log/permalink';
 import { base, fragment, href, read, writeFragment, type LogFragment, type Route } from './route';
 
@@ -20,14 +21,14 @@ class Navigation {
     };
   }
 
-  /** The whole address of what is shown now. */
+  /** The absolute address of the current page. */
   get address(): string {
-    // Read with the route, so that whoever shows it learns of the next one.
+    // Reading the route makes the caller reactive to the next one.
     void this.route;
     return location.href;
   }
 
-  /** Goes somewhere. */
+  /** Navigates to a route. */
   go(path: readonly string[], query: Record<string, string | undefined> = {}, options: { replace?: boolean } = {}): void {
     const address = href(location, path, query);
     history[options.replace ? 'replaceState' : 'pushState'](null, '', address);
@@ -39,7 +40,7 @@ class Navigation {
     return `${location.pathname}${location.search}${writeFragment({ token: this.fragment.token, lines })}`.replace(/#$/, '');
   }
 
-  /** Puts the chosen lines into the address. */
+  /** Puts the selected lines into the address. */
   choose(lines: LineRange | null): void {
     history.replaceState(null, '', this.lines(lines));
     this.fragment = fragment(location.hash);
@@ -54,7 +55,7 @@ class Navigation {
     }
     if (turned) {
       scrollTo(0, 0);
-      // Whoever reads by keyboard or by ear goes on where the new page begins.
+      // Keyboard and screen reader users continue at the start of the new page.
       document.getElementById('main')?.focus({ preventScroll: true });
     }
   }
@@ -82,7 +83,7 @@ export function to(path: readonly string[], query: Record<string, string | undef
   return href(location, path, query);
 }
 
-/** The whole address of an execution's page, for somebody else. */
+/** The absolute address of an execution's page, to share. */
 export function permalink(id: string): string {
   return new URL(href(location, ['executions', id]), location.href).href;
 }

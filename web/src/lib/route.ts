@@ -1,6 +1,6 @@
-// Addresses of this page, as data: reading one and writing one. The page of a log has the address that the command line
-// prints (`logs?execution_id=ID#L120-L140`, a signed link adds `token=…`); all others live in the fragment, so that any
-// static host can serve them.
+// Reading and writing the addresses of this page. The page of a log has the address that the
+// command line prints (`logs?execution_id=ID#L120-L140`, a signed link adds `token=…`); all others
+// live in the fragment, so that any static host can serve them.
 
 import { formatLineRange, parseLineRange, type LineRange } from './log/permalink';
 
@@ -10,7 +10,7 @@ export interface Route {
   query: URLSearchParams;
 }
 
-/** What the fragment of a log's page says. */
+/** The content of the fragment of a log's page. */
 export interface LogFragment {
   token: string | undefined;
   lines: LineRange | null;
@@ -33,7 +33,7 @@ export function read(place: Place): Route {
   return { path: parts.length && place.hash.startsWith('#/') ? parts : ['executions'], query: new URLSearchParams(query) };
 }
 
-/** Where the page itself lies: its path without the name of a log's page. */
+/** The base path of the page, without the name of a log's page. */
 export function base(place: { pathname: string }): string {
   return place.pathname.replace(/\/logs\/?$/, '/');
 }
@@ -42,7 +42,7 @@ export function base(place: { pathname: string }): string {
 export function href(place: { pathname: string }, path: readonly string[], query: Record<string, string | undefined> = {}): string {
   const [section, id] = path;
   if (section === 'executions' && id && path.length === 2) {
-    // Only our own server answers at logs; elsewhere the page is wherever it was put.
+    // Only the runvoy server serves `/logs`; a static host has the page at one path.
     const own = base(place);
     return `${own.endsWith('/') && isServed() ? `${own}logs` : own}?execution_id=${encodeURIComponent(id)}`;
   }
@@ -60,13 +60,16 @@ export function isServed(): boolean {
   return import.meta.env['VITE_RUNVOY_SERVED'] === '1';
 }
 
-/** What stands in the fragment of a log's page. */
+/** Parses the fragment of a log's page. */
 export function fragment(hash: string): LogFragment {
   const token = hash.replace(/^#/, '').split('&').find((part) => part.startsWith('token='));
   return { token: token && decode(token.slice('token='.length)), lines: parseLineRange(hash) };
 }
 
-/** The fragment that says this; with a link's token the address stays one that others can open. */
+/**
+ * Writes the fragment of a log's page; it keeps the token of a signed link, so that the address can
+ * be shared.
+ */
 export function writeFragment({ token, lines }: LogFragment): string {
   const parts = [...(token ? [`token=${encodeURIComponent(token)}`] : []), ...(lines ? [formatLineRange(lines)] : [])];
   return `#${parts.join('&')}`;

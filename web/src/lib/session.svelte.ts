@@ -1,10 +1,10 @@
-// Who uses the page, and against which server. Endpoint and key live in this browser's local storage and nowhere else; a key
-// belongs to one endpoint and is dropped with it.
+// The session: the server, the API key and the signed-in user. Endpoint and key are in this
+// browser's local storage and nowhere else; a key belongs to one endpoint.
 import { Api } from './api/client';
 import { ApiError } from './api/error';
 import { can, type Action } from './api/can';
 import type { Whoami } from './api/shapes';
-import { keep, kept } from './kept';
+import { readItem, writeItem } from './storage';
 import { base, isServed } from './route';
 
 export interface Settings {
@@ -19,32 +19,32 @@ const STORED_AS = 'runvoy.settings';
 class Session {
   phase: Phase = $state('starting');
   me: Whoami | undefined = $state.raw();
-  /** The server that is asked. */
+  /** The address of the server. */
   endpoint: string = $state('');
-  /** Why the set-up is shown again, or why there is no answer. */
+  /** Why the sign-in page is shown again, or why the server is unreachable. */
   problem: ApiError | undefined = $state.raw();
   private key: string = $state('');
-  /** Calls with the stored key. */
+  /** The API client with the stored key. */
   readonly api: Api = $derived(new Api(this.endpoint, this.key ? { key: this.key } : undefined));
 
-  /** Begins with what is stored. */
+  /** Restores the stored session. */
   async start(): Promise<void> {
     const stored = load();
     this.endpoint = isServed() ? ownAddress() : (stored?.endpoint ?? '');
     this.key = stored && stored.endpoint === this.endpoint ? stored.key : '';
     if (!this.endpoint) {
-      this.endpoint = (await named()) ?? ((await answers(ownAddress())) ? ownAddress() : '');
+      this.endpoint = (await configuredEndpoint()) ?? ((await isServer(ownAddress())) ? ownAddress() : '');
     }
     addEventListener('storage', (event) => {
       if (event.key === STORED_AS) {
         location.reload();
       }
     });
-    await this.recognise();
+    await this.identify();
   }
 
-  /** Asks the server who we are. */
-  async recognise(): Promise<void> {
+  /** Asks the server which user the key belongs to. */
+  async identify(): Promise<void> {
     if (!this.key) {
       this.phase = 'setup';
       return;
@@ -58,11 +58,11 @@ class Session {
     }
   }
 
-  /** Takes a key, if the server knows it. Throws where it does not. */
+  /** Signs in with a key and stores it. Throws where the server refuses the key. */
   async signIn(settings: Settings): Promise<void> {
     const endpoint = settings.endpoint.replace(/\/+$/, '');
     const me = await new Api(endpoint, { key: settings.key }).get('/api/v1/whoami');
-    keep(STORED_AS, JSON.stringify({ endpoint, key: settings.key }));
+    writeItem(STORED_AS, JSON.stringify({ endpoint, key: settings.key }));
     this.endpoint = endpoint;
     this.key = settings.key;
     this.me = me;
@@ -70,7 +70,7 @@ class Session {
     this.phase = 'ready';
   }
 
-  /** Spends a claim token and takes the key that it becomes. */
+  /** Exchanges an invitation token for a key and signs in with it. */
   async claim(endpoint: string, token: string): Promise<void> {
     const claimed = await new Api(endpoint, undefined).post('/api/v1/claim/{token}', { path: { token } });
     await this.signIn({ endpoint, key: claimed.api_key });
@@ -78,16 +78,16 @@ class Session {
 
   /** Forgets the key. */
   signOut(problem?: ApiError): void {
-    keep(STORED_AS, null);
+    writeItem(STORED_AS, null);
     this.key = '';
     this.me = undefined;
     this.problem = problem;
     this.phase = 'setup';
   }
 
-  /** Looks at what a call threw: without a good key there is nothing to show but the set-up. */
-  noticed(error: unknown): void {
-    if (error instanceof ApiError && error.isNoCredential && this.phase === 'ready') {
+  /** Shows the sign-in page after an error that says that the key is not valid. */
+  handleError(error: unknown): void {
+    if (error instanceof ApiError && error.isUnauthorized && this.phase === 'ready') {
       this.problem = error;
       this.me = undefined;
       this.phase = 'setup';
@@ -101,17 +101,17 @@ class Session {
 
   private fail(error: unknown): void {
     this.problem = error instanceof ApiError ? error : new ApiError(0, 'UNREACHABLE', String(error));
-    this.phase = this.problem.isNoCredential ? 'setup' : 'unreachable';
+    this.phase = this.problem.isUnauthorized ? 'setup' : 'unreachable';
   }
 }
 
-/** Where the server would be if it served this very page. */
+/** The server's address if it serves this page itself. */
 export function ownAddress(): string {
   return new URL(base(location), location.href).href.replace(/[^/]*$/, '').replace(/\/+$/, '');
 }
 
-/** The server that whoever put this page here named in the file beside it. */
-async function named(): Promise<string | undefined> {
+/** The server named in `runvoy.json` beside this page, on a static host. */
+async function configuredEndpoint(): Promise<string | undefined> {
   try {
     const response = await fetch(`${ownAddress()}/runvoy.json`, { cache: 'no-cache', credentials: 'omit' });
     const { endpoint } = (await response.json()) as Partial<Settings>;
@@ -121,7 +121,7 @@ async function named(): Promise<string | undefined> {
   }
 }
 
-async function answers(endpoint: string): Promise<boolean> {
+async function isServer(endpoint: string): Promise<boolean> {
   try {
     return (await new Api(endpoint, undefined).get('/api/v1/health')).status === 'ok';
   } catch {
@@ -131,7 +131,7 @@ async function answers(endpoint: string): Promise<boolean> {
 
 function load(): Settings | undefined {
   try {
-    const stored: unknown = JSON.parse(kept(STORED_AS) ?? 'null');
+    const stored: unknown = JSON.parse(readItem(STORED_AS) ?? 'null');
     const { endpoint, key } = (stored ?? {}) as Partial<Settings>;
     return typeof endpoint === 'string' && typeof key === 'string' ? { endpoint, key } : undefined;
   } catch {

@@ -1,5 +1,5 @@
-// Light, dark, or what the system says. The choice is kept; the colours themselves are CSS.
-import { keep, kept } from './kept';
+// The theme: light, dark, or the system's. The choice is stored; the colours are CSS.
+import { readItem, writeItem } from './storage';
 
 export type Theme = 'system' | 'light' | 'dark';
 
@@ -7,16 +7,16 @@ const STORED_AS = 'runvoy.theme';
 export const THEMES: readonly Theme[] = ['system', 'light', 'dark'];
 
 function stored(): Theme {
-  const word = kept(STORED_AS);
+  const word = readItem(STORED_AS);
   return THEMES.find((theme) => theme === word) ?? 'system';
 }
 
-class Look {
+class Appearance {
   theme: Theme = $state(stored());
 
   choose(theme: Theme): void {
     this.theme = theme;
-    keep(STORED_AS, theme);
+    writeItem(STORED_AS, theme);
     this.apply();
   }
 
@@ -30,4 +30,4 @@ class Look {
   }
 }
 
-export const look = new Look();
+export const appearance = new Appearance();

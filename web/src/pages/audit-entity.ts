@@ -1,4 +1,4 @@
-// Where the thing that an audit event is about has a page.
+// Links from audit events to the pages of their targets.
 
 /** The path of an entity's page: `TASK:ID` is an execution. */
 export function entityPath(entity: string): string[] | undefined {

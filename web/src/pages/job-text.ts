@@ -1,4 +1,4 @@
-// Jobs as people type them: the examples that the forms begin with, and reading what was typed.
+// Jobs as JSON text: the examples in the forms, and parsing what was typed.
 import type { components } from '../lib/api/schema';
 
 type CreateJobRequest = components['schemas']['CreateJobRequest'];
@@ -20,7 +20,7 @@ export const ADDED_TASKS = `[
 ]
 `;
 
-/** A job, or an error that says where the text is no JSON. */
+/** The job in a text. Throws where it is not JSON. */
 export function parseJob(text: string): CreateJobRequest {
   const value = parse(text);
   return (Array.isArray(value) ? { tasks: value } : value) as CreateJobRequest;
@@ -35,6 +35,6 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Error(`this is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw new Error(`invalid JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
 }

@@ -20,7 +20,7 @@ export interface RunForm {
   labels: Pair[];
 }
 
-/** Who waits for a lock does so for a day at most. */
+/** How long to wait for a lock: at most a day. */
 const LOCK_WAIT_SECONDS = 86_400;
 
 export function blank(): RunForm {
@@ -43,7 +43,7 @@ export function blank(): RunForm {
   };
 }
 
-/** What an execution shows of how it was asked for. */
+/** The form, filled from an earlier execution. */
 export function fromExecution(execution: Execution): RunForm {
   return {
     ...blank(),
@@ -55,7 +55,7 @@ export function fromExecution(execution: Execution): RunForm {
   };
 }
 
-/** The request; what was left empty is left out. */
+/** The request; empty fields are left out. */
 export function toRequest(form: RunForm): RunRequest {
   const text = (name: string, value: string) => (value.trim() ? { [name]: value.trim() } : {});
   const map = (pairs: readonly Pair[]) => Object.fromEntries(pairs.filter((pair) => pair.name.trim()).map((pair) => [pair.name.trim(), pair.value]));
@@ -79,7 +79,7 @@ export function toRequest(form: RunForm): RunRequest {
   };
 }
 
-/** A word for a shell, so that arguments that were given apart stay apart. */
+/** A shell word, quoted where needed. */
 function quoted(word: string): string {
   return /^[A-Za-z0-9_./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

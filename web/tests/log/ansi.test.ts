@@ -1,4 +1,4 @@
-// The terminal parser: what it shows, what it leaves out, and what it never does, whatever the input.
+// The terminal parser: supported sequences, ignored ones, and hostile input.
 import { describe, expect, it } from 'vitest';
 import { AnsiLine, parseLine, plainText, WHOLE } from '../../src/lib/log/ansi/parser';
 import { safeHref } from '../../src/lib/log/ansi/link';
@@ -34,7 +34,7 @@ describe('colours and styles', () => {
     expect(ground?.background).toBe('light-dark(#57606a, #cfd6de)');
   });
 
-  it('numbers that mean nothing change nothing', () => {
+  it('unknown codes change nothing', () => {
     expect(looks(`${ESC}[38;5;999m${ESC}[38;2;1;2;300m${ESC}[38m${ESC}[123m${ESC}[99999999999999mx`)).toEqual(['x']);
   });
 });
@@ -53,21 +53,21 @@ describe('progress lines', () => {
     ['\r\r\r', ''],
   ])('%j ends as %j', (text, expected) => expect(plainText([text])).toBe(expected));
 
-  it('goes on in the record that continues the line', () => {
+  it('continue in the next record of the line', () => {
     expect(plainText(['10%\r', '20%\r', 'done'])).toBe('done');
     expect(plainText(['name? ', 'ana'])).toBe('name? ana');
   });
 });
 
 describe('across records', () => {
-  it('every cut of a sequence gives the same line', () => {
+  it('a sequence split anywhere gives the same line', () => {
     const text = `a${ESC}[1;38;2;9;200;7mb${ESC}]8;;https://example.com/${ESC}\\link${ESC}]8;;\u0007 \u009b0mc\rX${ESC}P1$r0m${ESC}\\Y${ESC}(Bz`;
     const whole = parseLine([text]);
     for (let at = 0; at <= text.length; at += 1) expect(parseLine([text.slice(0, at), text.slice(at)])).toEqual(whole);
     expect(parseLine(Array.from(text))).toEqual(whole);
   });
 
-  it('a new line begins plain', () => {
+  it('a new line starts without style', () => {
     expect(looks(`${ESC}[31mred`)).toEqual(['ansi-fg-1|red']);
     expect(looks('next')).toEqual(['next']);
   });
@@ -92,7 +92,7 @@ describe('what is left out', () => {
   ];
   it.each(corpus)('%s', (_name, text) => expect(parseLine([text]).spans).toEqual([{ text: 'ab', classes: '' }]));
 
-  it('control characters are seen', () => expect(plainText(['a\u0000\u0001\u007fb\n'])).toBe('a␀␁␡b␊'));
+  it('control characters are shown', () => expect(plainText(['a\u0000\u0001\u007fb\n'])).toBe('a␀␁␡b␊'));
 });
 
 describe('links', () => {
@@ -113,12 +113,12 @@ describe('links', () => {
     'https://example.com/\u202egnp.exe',
   ])('%j is none', (uri) => expect(link(uri)).toBeUndefined());
 
-  it('a quote cannot leave the address', () => {
+  it('a quote cannot break out of the address', () => {
     expect(safeHref('https://x"/onmouseover="alert(1)')).toBeUndefined();
     expect(safeHref('https://x.example/"onmouseover="alert(1)')).toBeUndefined();
   });
 
-  it('a colour reset does not end it, its own end does', () => {
+  it('a colour reset does not end a link', () => {
     const spans = parseLine([`${ESC}]8;;https://example.com/${ESC}\\a${ESC}[0mb${ESC}]8;;${ESC}\\c`]).spans;
     expect(spans.map((span) => span.href)).toEqual(['https://example.com/', undefined]);
     expect(spans[0]?.text).toBe('ab');
@@ -131,13 +131,13 @@ describe('hostile input', () => {
     expect(parseLine([text]).spans).toEqual([{ text, classes: '' }]);
   });
 
-  it('what turns the direction of writing is shown by name', () => {
+  it('bidirectional controls are shown by name', () => {
     const spans = parseLine(['user\u202e\u2066// admin\u2069\u200f']).spans;
     expect(spans).toContainEqual({ text: '⟨U+202E⟩⟨U+2066⟩', classes: 'ansi-mark' });
     expect(spans.map((span) => span.text).join('')).toBe('user⟨U+202E⟩⟨U+2066⟩// admin⟨U+2069⟩⟨U+200F⟩');
   });
 
-  it('random bytes never break it, and only known classes come out', () => {
+  it('random bytes give only known classes', () => {
     let seed = 7;
     const random = (below: number): number => {
       seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
@@ -197,7 +197,7 @@ describe('long lines', () => {
     expect(plainText([`${'y'.repeat(MB / 2)}${'\rx'.repeat(MB / 4)}`])).toBe(`x${'y'.repeat(MB / 2 - 1)}`);
   });
 
-  it('is cut in characters and in spans, and says so', () => {
+  it('is cut by characters and by spans', () => {
     const cut = parseLine(['x'.repeat(MB)], { chars: 2_000, spans: 100 });
     expect([cut.spans[0]?.text.length, cut.cut]).toEqual([2_000, true]);
     const many = parseLine([`${ESC}[31mx${ESC}[0my`.repeat(1_000)], { chars: 2_000, spans: 100 });
@@ -206,15 +206,15 @@ describe('long lines', () => {
     expect(parseLine(['x'.repeat(2_000)], { chars: 2_000, spans: 100 }).cut).toBe(false);
   });
 
-  it('an unterminated string does not swallow more than its share', () => {
+  it('an unterminated sequence is bounded', () => {
     expect(plainText([`${ESC}]0;${'x'.repeat(20_000)}`]).length).toBeGreaterThan(10_000);
   });
 
-  it('what is cut off still decides what stands before it', () => {
+  it('the cut part still affects the visible part', () => {
     expect(parseLine([`${'x'.repeat(5_000)}\rdone`], { chars: 4, spans: 9 }).spans).toEqual([{ text: 'done', classes: '' }]);
   });
 
-  it('goes on from record to record without parsing anew', () => {
+  it('continues across records without parsing again', () => {
     const line = new AnsiLine();
     line.push(`${ESC}[3`);
     line.push('1mred');

@@ -1,4 +1,4 @@
-// What comes in and goes out at the viewer's edges: frames, answers, addresses, times, copies and downloads.
+// The viewer's inputs and outputs: frames, responses, addresses, times, copies, downloads.
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { backoffMs } from '../../src/lib/log/backoff';
 import { decodeBatch } from '../../src/lib/log/batch';
@@ -35,12 +35,12 @@ describe('batches', () => {
     expect(batch.records(99)).toEqual([]);
   });
 
-  it('bytes that are no text come through as the server would show them', () => {
+  it('invalid UTF-8 is replaced as on the server', () => {
     expect(decodeBatch(frame([0, 8, 3, 0xff, 0x41, 0xe9])).records(41)[0]?.text).toBe('\ufffdA\ufffd');
     expect(decodeBatch(frame([0, 8, 3, 0xef, 0xbb, 0xbf])).records(41)[0]?.text).toBe('\ufeff');
   });
 
-  it('damage is noticed wherever it is', () => {
+  it('a damaged frame is detected at any byte', () => {
     const good = new Uint8Array(frame(HI));
     for (let length = 0; length < good.length; length += 1) {
       if (length === 21) continue;
@@ -82,14 +82,14 @@ describe('the HTTP source', () => {
     expect(asked[0]?.[1]?.headers).toEqual({ 'X-API-Key': 'k' });
   });
 
-  it('takes the key nowhere else, and no cookie along', async () => {
+  it('sends no cookie and follows no redirect', async () => {
     const { asked, source } = answer({ execution_id: 'abc', status: 'RUNNING', events: [], next_line: 1 });
     await source().head();
     await source().download('raw');
     expect(asked.map(([, init]) => [init?.redirect, init?.credentials])).toEqual([['error', 'omit'], ['error', 'omit']]);
   });
 
-  it('searches on the server, and with a signed link by the log itself', async () => {
+  it('searches on the server, or by log with a signed link', async () => {
     const query = { text: 'a b', regex: true, fromLine: 3, limit: 1, stream: undefined };
     const whole = answer({ total: 9, hits: [{ line: 4, message: 'a b' }], next_line: 5 });
     expect(await whole.source().search(query)).toEqual({ total: 9, atLeast: false, lines: [4], texts: ['a b'], nextLine: 5 });
@@ -111,7 +111,7 @@ describe('the HTTP source', () => {
     expect(link.asked[0]?.[0]).toContain('/logs?from_line=3&limit=1&search=a+b');
   });
 
-  it('says why it was refused, and whether to ask again', async () => {
+  it('reports the reason and whether to retry', async () => {
     const refused = answer({ error: 'the log was removed by retention', code: 'NOT_FOUND', details: 'kept 30 days' }, { status: 404 });
     await expect(refused.source().head()).rejects.toMatchObject({
       message: 'the log was removed by retention: kept 30 days',
@@ -121,7 +121,7 @@ describe('the HTTP source', () => {
     const busy = answer('<html>', { status: 503, headers: { 'Retry-After': '7' } });
     await expect(busy.source().head()).rejects.toMatchObject({ status: 503, retryAfter: 7, isRetryable: true });
     const away = httpLogSource({ endpoint: '', executionId: 'a', headers: () => ({}), fetch: () => Promise.reject(new TypeError('x')) });
-    await expect(away.head()).rejects.toEqual(new LogError('the server cannot be reached', 0));
+    await expect(away.head()).rejects.toEqual(new LogError('server unreachable', 0));
   });
 });
 
@@ -148,7 +148,7 @@ describe('permalinks', () => {
     expect(formatLineRange(null)).toBe('');
   });
 
-  it('a click chooses, shift extends, a second click lets go', () => {
+  it('a click selects, shift extends, a second click clears', () => {
     expect(chooseLine(null, 5, false)).toEqual({ from: 5, to: 5 });
     expect(chooseLine({ from: 5, to: 5 }, 9, true)).toEqual({ from: 5, to: 9 });
     expect(chooseLine({ from: 5, to: 9 }, 2, true)).toEqual({ from: 2, to: 5 });
@@ -181,7 +181,7 @@ describe('preferences', () => {
   const none = { times: 'off', wrap: true };
   afterEach(() => void vi.unstubAllGlobals());
 
-  it('are kept, and survive whatever else is there', () => {
+  it('are stored, and survive invalid stored text', () => {
     let text: string | null = null;
     vi.stubGlobal('localStorage', { getItem: () => text, setItem: (_key: string, value: string) => (text = value) });
     keepPreference({ times: 'utc', wrap: false });
@@ -191,7 +191,7 @@ describe('preferences', () => {
 });
 
 describe('copies and downloads', () => {
-  it('copied lines are clean and whole', async () => {
+  it('copied lines are plain and complete', async () => {
     const parts = [
       {},
       { text: '\u001b[31mred\u001b[0m' },
@@ -204,7 +204,7 @@ describe('copies and downloads', () => {
     expect(await textOfLines(log, 1, 4, undefined)).toBe('red\nlong line\n100%');
   });
 
-  it('a plain download has no escapes, whatever the chunks', async () => {
+  it('a plain download has no escapes across chunks', async () => {
     const text = 'a\u001b[31mred\u001b[0m\n10%\r100%\r\nünï\nlast\u001b[1m bold';
     for (const size of [1, 2, 3, 7, 1_000]) {
       const bytes = new TextEncoder().encode(text);
@@ -219,6 +219,6 @@ describe('copies and downloads', () => {
   });
 });
 
-it('waits double from a quarter of a second to ten seconds', () => {
+it('waits double from 250 ms to 10 s', () => {
   expect([1, 2, 3, 6, 7, 50].map((failures) => backoffMs(failures, () => 0.5))).toEqual([250, 500, 1_000, 8_000, 10_000, 10_000]);
 });

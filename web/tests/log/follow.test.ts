@@ -1,4 +1,4 @@
-// Following a log through whatever happens to the connection.
+// Following a log through connection failures.
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Batch } from '../../src/lib/log/batch';
 import { Follower, type FollowState, type Socket } from '../../src/lib/log/follow';
@@ -66,7 +66,7 @@ beforeEach(() => {
 afterEach(() => vi.useRealTimers());
 
 describe('over the WebSocket', () => {
-  it('asks for batches and the status behind its cursor, and ends at the end', async () => {
+  it('requests batches after its cursor and stops at the end', async () => {
     const { follower, seen } = follow(new FakeLog(5), 6);
     follower.start();
     await settle();
@@ -108,7 +108,7 @@ describe('over the WebSocket', () => {
     expect(last().closed).toBe(true);
   });
 
-  it('a server that is away is asked again, ever more slowly, and then followed on', async () => {
+  it('an unreachable server is retried with backoff', async () => {
     const log = new FakeLog(0);
     const { follower, seen } = follow(log);
     follower.start();
@@ -131,7 +131,7 @@ describe('over the WebSocket', () => {
     follower.stop();
   });
 
-  it('a revoked key ends it for good', async () => {
+  it('a revoked key stops it', async () => {
     const log = new FakeLog(0);
     const { follower, seen } = follow(log);
     follower.start();
@@ -144,7 +144,7 @@ describe('over the WebSocket', () => {
     expect(FakeSocket.made).toHaveLength(1);
   });
 
-  it('a damaged frame is asked for again from the cursor on', async () => {
+  it('after a damaged frame it resumes from the cursor', async () => {
     const { follower, seen } = follow(new FakeLog(0));
     follower.start();
     await settle();
@@ -155,7 +155,7 @@ describe('over the WebSocket', () => {
     follower.stop();
   });
 
-  it('an execution that ended while nobody was connected is read to its end', async () => {
+  it('an execution that ended without a connection is read to its end', async () => {
     const log = new FakeLog(3);
     const { follower, seen } = follow(log, 4);
     follower.start();
@@ -169,7 +169,7 @@ describe('over the WebSocket', () => {
     expect(seen.states.at(-1)).toBe('ended');
   });
 
-  it('a connection that is dead without a word is found out', async () => {
+  it('a silently dead connection is detected', async () => {
     const log = new FakeLog(0);
     const { follower, seen } = follow(log);
     follower.start();
@@ -184,7 +184,7 @@ describe('over the WebSocket', () => {
     follower.stop();
   });
 
-  it('a log that became shorter is told', async () => {
+  it('a log that became shorter is reported', async () => {
     const log = new FakeLog(10);
     const { follower, seen } = follow(log, 11);
     follower.start();
@@ -200,7 +200,7 @@ describe('over the WebSocket', () => {
 });
 
 describe('without a WebSocket', () => {
-  it('asks every five seconds', async () => {
+  it('polls every five seconds', async () => {
     const log = new FakeLog(2);
     const { follower, seen } = follow(log, 1, null);
     follower.start();
@@ -213,7 +213,7 @@ describe('without a WebSocket', () => {
     expect(seen.states).toEqual(['polling', 'ended']);
   });
 
-  it('polls where the upgrade is refused, and tries it again after a while', async () => {
+  it('polls where the upgrade is refused, then tries again', async () => {
     const log = new FakeLog(0);
     const { follower, seen } = follow(log);
     follower.start();
@@ -229,7 +229,7 @@ describe('without a WebSocket', () => {
     follower.stop();
   });
 
-  it('polls where the browser throws, and where nothing ever opens', async () => {
+  it('polls where no connection opens', async () => {
     const forbidden = follow(new FakeLog(0), 1, () => {
       throw new Error('forbidden');
     });

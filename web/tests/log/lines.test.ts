@@ -1,4 +1,4 @@
-// The part of a log in memory, what is folded in it, and the rows that come of both.
+// Log lines in memory, folds, and the rows that result.
 import { describe, expect, it } from 'vitest';
 import { Folds, NO_FOLDS } from '../../src/lib/log/folds';
 import { Groups } from '../../src/lib/log/groups';
@@ -39,7 +39,7 @@ describe('lines', () => {
     expect(lines.size.records).toBe(19);
   });
 
-  it('what is not here is unknown, line by line, in both directions', () => {
+  it('lines that were not fetched are unknown', () => {
     const lines = new Lines();
     lines.put(run(3, 5), 3, 5);
     const rows = new Rows(lines, NO_FOLDS, 1, 7);
@@ -48,7 +48,7 @@ describe('lines', () => {
     expect(walkBack(rows)).toEqual(expected);
   });
 
-  it('what the server does not have is a gap', () => {
+  it('lines missing on the server are a gap', () => {
     const lines = new Lines();
     lines.put([record(3), record(6)], 1, 9);
     const rows = new Rows(lines, NO_FOLDS, 1, 9);
@@ -57,7 +57,7 @@ describe('lines', () => {
     expect(walkBack(rows)).toEqual(expected);
   });
 
-  it('a filter leaves out the rest, and asks for what it has not seen', () => {
+  it('a filter hides other lines and fetches unknown ones', () => {
     const lines = new Lines('stderr');
     lines.put([record(1), record(2, 'e', { stream: 'stderr' }), record(3)], 1, 4);
     const rows = new Rows(lines, NO_FOLDS, 1, 9);
@@ -65,7 +65,7 @@ describe('lines', () => {
     expect(walkBack(rows)).toEqual(['2', 'unknown 4-8']);
   });
 
-  it('what continues a line is part of its row, whatever page it came with', () => {
+  it('a continuation joins its row across pages', () => {
     const parts = [
       record(1, 'name', { eol: false }),
       record(2, '? ', { cont: true, eol: false }),
@@ -84,20 +84,20 @@ describe('lines', () => {
     }
   });
 
-  it('the pieces of a very long line stay rows of their own', () => {
+  it('pieces of a very long line stay separate rows', () => {
     const lines = new Lines();
     const piece = (line: number): LogRecord => record(line, 'x'.repeat(65_536), { cont: line > 1, eol: false });
     lines.put([piece(1), piece(2), piece(3)], 1, 4);
     expect(walk(new Rows(lines, NO_FOLDS, 1, 4))).toEqual(['1', '2', '3']);
   });
 
-  it('another stream in between does not join', () => {
+  it('a line of another stream prevents joining', () => {
     const lines = new Lines();
     lines.put([record(1, 'a', { eol: false }), record(2, 'e', { stream: 'stderr' }), record(3, 'b', { cont: true })], 1, 4);
     expect(walk(new Rows(lines, NO_FOLDS, 1, 4))).toEqual(['1', '2', '3']);
   });
 
-  it('live lines follow, and only what lies far away is dropped', () => {
+  it('live lines are appended and distant pages dropped', () => {
     const lines = new Lines(undefined, { records: 1_000, chars: 1_000_000 });
     for (let line = 1; line < 5_000; line += 10) {
       lines.append(run(line, line + 10), line, line + 10);
@@ -112,7 +112,7 @@ describe('lines', () => {
 });
 
 describe('folds', () => {
-  it('rank and line are each other, whatever is hidden', () => {
+  it('rank and line convert both ways across folds', () => {
     const folds = Folds.of([
       { from: 5, to: 8 },
       { from: 7, to: 9 },
@@ -150,7 +150,7 @@ describe('groups', () => {
     expect(shown(groups, 7)).toEqual([1, 2, 3, 4, 6]);
   });
 
-  it('nested groups, ends too many, and one that never ends', () => {
+  it('nested, unmatched and unclosed groups are handled', () => {
     const groups = groupsOf(
       '::endgroup::',
       '::group::a',
@@ -180,29 +180,29 @@ describe('groups', () => {
     expect(shown(groupsOf('--- one', 'a', '^^^ +++', 'b'), 5)).toEqual([1, 2, 4]);
   });
 
-  it('a diff and a rule of dashes are no headings', () => {
+  it('a diff and a line of dashes are not headings', () => {
     expect(groupsOf('--- a/file', '+++ b/file', '@@ -1 +1 @@', '---', '----------', '+++').all()).toEqual([]);
   });
 
-  it('the last group is open where more may come, and where the execution failed', () => {
+  it('the last group is open while live or after a failure', () => {
     const texts = ['--- one', 'a', '--- two', 'b'];
     expect(shown(groupsOf(...texts), 5)).toEqual([1, 3]);
     expect(shown(groupsOf(...texts), 5, { live: true, failed: false })).toEqual([1, 3, 4]);
     expect(shown(groupsOf(...texts, '### runvoy: exit code 1'), 6, { live: false, failed: true })).toEqual([1, 3, 4, 5]);
   });
 
-  it('a line of the platform stands outside', () => {
+  it('a platform line is outside all groups', () => {
     expect(shown(groupsOf('--- one', 'a', '### runvoy: exit code 0'), 4)).toEqual([1, 3]);
   });
 
-  it('lines that are pointed at are revealed', () => {
+  it('selected lines are revealed', () => {
     const groups = groupsOf('::group::a', '::group::b', 'x', '::endgroup::', '::endgroup::');
     expect(groups.reveal(3, 4, ended)).toBe(true);
     expect(shown(groups, 6)).toEqual([1, 2, 3]);
     expect(groups.reveal(3, 4, ended)).toBe(false);
   });
 
-  it('a title has no colours and an end', () => {
+  it('a title is plain and has a maximum length', () => {
     expect(markerOf(1, `--- \u001b[33mTests\u001b[0m`)).toMatchObject({ title: 'Tests' });
     expect(markerOf(1, `::group::${'x'.repeat(5_000)}`)).toMatchObject({ title: 'x'.repeat(300) });
   });

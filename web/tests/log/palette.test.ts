@@ -21,7 +21,7 @@ describe.each([
     for (const ground of [theme.ground, theme.soft, theme.chosen]) expect(contrast(theme.dim, ground)).toBeGreaterThanOrEqual(READABLE);
   });
 
-  it('any colour on any ground is made readable', () => {
+  it('any colour on any background is made readable', () => {
     for (let index = 16; index < 256; index += 1) {
       for (const ground of [theme.ground, 0x808080, 0x767676, indexed(271 - index)]) {
         expect(contrast(readable(indexed(index), ground), ground)).toBeGreaterThanOrEqual(READABLE);
@@ -30,7 +30,7 @@ describe.each([
   });
 });
 
-it('a colour of any kind without a ground of its own can be read on all the grounds of the log', () => {
+it('any colour is readable on all backgrounds of the log', () => {
   for (let index = 16; index < 256; index += 1) {
     const found = /^light-dark\((#\w+), (#\w+)\)$/.exec(parseLine([`\u001b[38;5;${index}mx`]).spans[0]?.color ?? '');
     for (const [at, theme] of [LIGHT, DARK].entries()) {
@@ -54,7 +54,7 @@ it('the style sheet has the same values', () => {
   expect(pair('log-dim')).toEqual([hex(LIGHT.dim), hex(DARK.dim)]);
 });
 
-it('contrast is what WCAG says', () => {
+it('contrast follows WCAG', () => {
   expect(contrast(0x000000, 0xffffff)).toBeCloseTo(21, 5);
   expect(contrast(fromHex('#767676'), 0xffffff)).toBeCloseTo(4.54, 2);
 });

@@ -1,4 +1,4 @@
-// Searching a whole log from any place in it, in both directions, and what is marked in its lines.
+// Searching a whole log in both directions, and highlighting matches.
 import { describe, expect, it } from 'vitest';
 import { finder, highlight } from '../../src/lib/log/highlight';
 import { Search } from '../../src/lib/log/search';
@@ -11,7 +11,7 @@ const search = (source: FakeLog, text = 'Error', more = {}): Search =>
 const total = Math.floor(100_000 / EVERY);
 
 describe('search', () => {
-  it('counts everything and begins at the screen', async () => {
+  it('counts all matches and starts at the screen', async () => {
     const found = search(log());
     expect(await found.start(1)).toEqual({ total, atLeast: false, rank: 1, line: 7 });
     expect(await search(log()).start(50_000)).toEqual({
@@ -22,7 +22,7 @@ describe('search', () => {
     });
   });
 
-  it('goes through every hit forwards and back, around both ends', async () => {
+  it('visits every match both ways, wrapping around', async () => {
     const source = log(20_000);
     const all = Math.floor(20_000 / EVERY);
     const found = search(source);
@@ -41,7 +41,7 @@ describe('search', () => {
     }
   });
 
-  it('finds the one hit of a long log from anywhere', async () => {
+  it('finds the only match of a long log from anywhere', async () => {
     const source = new FakeLog(100_000, (line) => ({ text: line === 3 ? 'needle' : 'hay' }));
     const found = search(source, 'needle');
     expect(await found.start(90_000)).toMatchObject({ total: 1, rank: 1, line: 3 });
@@ -50,14 +50,14 @@ describe('search', () => {
     expect(await found.next(3)).toMatchObject({ rank: 1, line: 3 });
   });
 
-  it('finds nothing where there is nothing, without asking twice', async () => {
+  it('an empty result is not requested twice', async () => {
     const source = log(1_000);
     const found = search(source, 'absent');
     expect(await found.start(500)).toEqual({ total: 0, atLeast: false, rank: 0, line: undefined });
     expect(source.asked).toHaveLength(1);
   });
 
-  it('counts on while the log grows', async () => {
+  it('updates the count while the log grows', async () => {
     const source = log(70);
     const found = search(source);
     expect((await found.start(1)).total).toBe(10);
@@ -66,7 +66,7 @@ describe('search', () => {
     expect(await found.next(70)).toMatchObject({ rank: 11, line: 77 });
   });
 
-  it('asks for upper and lower case alike only where it is wanted', async () => {
+  it('ignores case only when asked to', async () => {
     const source = log(1_000);
     expect((await search(source, 'error.', { matchCase: false }).start(1)).total).toBe(0);
     expect(source.asked.at(-1)).toBe('search (?i)error\\. 1');
@@ -81,7 +81,7 @@ describe('marks', () => {
     { text: 'ror here', classes: '' },
   ];
 
-  it('cut across spans and keep their looks', () => {
+  it('split spans and keep their styles', () => {
     expect(highlight(spans, finder({ text: 'error', regex: false, matchCase: true }))).toEqual([
       { text: 'an ', classes: 'ansi-bold' },
       { text: 'er', classes: 'ansi-bold log-match' },
@@ -90,9 +90,9 @@ describe('marks', () => {
     ]);
   });
 
-  it('nothing found is nothing changed', () => expect(highlight(spans, finder({ text: 'x', regex: false, matchCase: true }))).toBe(spans));
+  it('no match changes nothing', () => expect(highlight(spans, finder({ text: 'x', regex: false, matchCase: true }))).toBe(spans));
 
-  it('special characters are themselves', () => {
+  it('special characters match literally', () => {
     const found = highlight([{ text: 'a.b*c a+b', classes: '' }], finder({ text: '.b*', regex: false, matchCase: true }));
     expect(found.map((span) => span.text)).toEqual(['a', '.b*', 'c a+b']);
   });

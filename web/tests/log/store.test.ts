@@ -1,4 +1,4 @@
-// A log as the viewer sees it: fetched where somebody looks, live at its end, folded, filtered, paused and cleared.
+// A log as the viewer sees it: fetched where it is visible, live at its end, folded, filtered, paused and cleared.
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { batchOf } from '../../src/lib/log/batch';
 import type { Row, Rows } from '../../src/lib/log/rows';
@@ -26,14 +26,14 @@ beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
 describe('a log of ten million lines', () => {
-  it('is opened with one question and no lines', async () => {
+  it('opens with one request and no lines', async () => {
     const log = new FakeLog(TEN_MILLION);
     const store = await open(log);
     expect(log.asked).toEqual(['head']);
     expect(store.rows().count).toBe(TEN_MILLION);
   });
 
-  it('its end and any place in it are one page away', async () => {
+  it('any position is one page away', async () => {
     const log = new FakeLog(TEN_MILLION);
     const store = await open(log);
     store.want({ from: TEN_MILLION - 100, to: TEN_MILLION + 60, upwards: true });
@@ -45,7 +45,7 @@ describe('a log of ten million lines', () => {
     expect(log.asked.length).toBeLessThanOrEqual(4);
   });
 
-  it('only a window of it is kept, wherever one has been', async () => {
+  it('only a window of it stays in memory', async () => {
     const log = new FakeLog(TEN_MILLION);
     const store = await open(log);
     for (let line = 1; line < TEN_MILLION; line += 50_021) {
@@ -55,7 +55,7 @@ describe('a log of ten million lines', () => {
     expect(store.kept).toBeLessThanOrEqual(20_256);
   });
 
-  it('the newest wish counts', async () => {
+  it('the newest request wins', async () => {
     const log = new FakeLog(TEN_MILLION);
     const store = await open(log);
     for (let line = 1; line < TEN_MILLION; line += 100_000) store.want({ from: line, to: line + 100, upwards: false });
@@ -65,7 +65,7 @@ describe('a log of ten million lines', () => {
 });
 
 describe('fetching', () => {
-  it('long lines come fewer at a time', async () => {
+  it('long lines are fetched in smaller pages', async () => {
     const log = new FakeLog(10_000, () => ({ text: 'x'.repeat(65_536) }));
     const store = await open(log);
     store.want({ from: 1, to: 300, upwards: false });
@@ -73,7 +73,7 @@ describe('fetching', () => {
     expect(log.asked.at(-1)).toMatch(/\+8$/);
   });
 
-  it('what the server has no more is a gap, and is not asked for again', async () => {
+  it('a gap is not requested again', async () => {
     const log = new FakeLog(20);
     for (const line of [1, 2, 9, 10]) log.lost.add(line);
     const store = await open(log);
@@ -86,7 +86,7 @@ describe('fetching', () => {
     expect(log.asked).toHaveLength(asked);
   });
 
-  it('a server that is away is asked again, and its trouble is told meanwhile', async () => {
+  it('an unreachable server is retried and the error shown', async () => {
     const log = new FakeLog(100);
     const store = await open(log);
     log.failing = new LogError('away', 503);
@@ -99,7 +99,7 @@ describe('fetching', () => {
     expect(kinds(store.rows(), 1, 1)).toEqual(['1']);
   });
 
-  it('a refusal is not repeated by itself', async () => {
+  it('a refused request is not retried', async () => {
     const log = new FakeLog(100);
     const store = await open(log);
     log.failing = new LogError('gone', 404);
@@ -110,7 +110,7 @@ describe('fetching', () => {
 });
 
 describe('live', () => {
-  it('new lines are there without being asked for', async () => {
+  it('live lines need no request', async () => {
     const log = new FakeLog(3);
     const store = await open(log);
     store.append(batchOf([record(4), record(5)], 4));
@@ -119,7 +119,7 @@ describe('live', () => {
     expect(log.asked).toEqual(['head']);
   });
 
-  it('of a flood the end is kept, and the rest can be fetched', async () => {
+  it('of a burst the end is kept and the rest fetchable', async () => {
     const log = new FakeLog(50_000);
     const store = new LogStore(log, () => undefined);
     store.append({
@@ -133,7 +133,7 @@ describe('live', () => {
     expect(kinds(store.rows(), 10, 2)).toEqual(['10', '11']);
   });
 
-  it('what somebody looks at stays, however much comes at the end', async () => {
+  it('visible lines stay during a burst', async () => {
     const log = new FakeLog(1_000_000);
     const store = new LogStore(log, () => undefined);
     store.append({
@@ -153,7 +153,7 @@ describe('live', () => {
     expect(store.kept).toBeLessThanOrEqual(22_000);
   });
 
-  it('lines that a stream left out are fetched', async () => {
+  it('lines missing in the stream are fetched', async () => {
     const log = new FakeLog(3);
     const store = await open(log);
     log.count = 9;
@@ -164,7 +164,7 @@ describe('live', () => {
     expect(kinds(store.rows(), 1, 20)).toEqual(['1', '2', '3', '4', '5', '6', '7', '8', '9']);
   });
 
-  it('paused, nothing moves; resumed, everything is there', async () => {
+  it('a pause holds lines back and resume shows them', async () => {
     const store = await open(new FakeLog(0));
     store.append(batchOf([record(1)], 1));
     store.pause();
@@ -174,7 +174,7 @@ describe('live', () => {
     expect(kinds(store.rows(), 1, 9)).toEqual(['1', '2', '3']);
   });
 
-  it('cleared, only what comes is shown, until it is asked for', async () => {
+  it('after a clear only new lines are shown', async () => {
     const store = await open(new FakeLog(0));
     store.append(batchOf([record(1), record(2)], 1));
     store.clear();
@@ -185,7 +185,7 @@ describe('live', () => {
     expect(kinds(store.rows(), 1, 9)).toEqual(['1', '2', '3']);
   });
 
-  it('a log that lost its end is shown as it is', async () => {
+  it('a truncated log is shown truncated', async () => {
     const store = await open(new FakeLog(0));
     store.append(batchOf([record(1), record(2), record(3)], 1));
     store.rewind(2);
@@ -198,7 +198,7 @@ describe('live', () => {
 describe('filter', () => {
   const sparse = (): FakeLog => new FakeLog(1_000_000, (line) => ({ stream: line % 100_000 === 0 ? 'stderr' : 'stdout' }));
 
-  it('shows one stream, wherever its lines are', async () => {
+  it('shows one stream across the log', async () => {
     const store = await open(sparse());
     store.filter('stderr');
     store.want({ from: 1, to: 1_000_001, upwards: false });
@@ -208,7 +208,7 @@ describe('filter', () => {
     expect(kinds(store.rows(), 1, 1)).toEqual(['unknown 1-1']);
   });
 
-  it('finds them backwards from the end too', async () => {
+  it('fetches it backwards from the end', async () => {
     const log = sparse();
     const store = await open(log);
     store.filter('stderr');
@@ -221,7 +221,7 @@ describe('filter', () => {
     expect([name(last), name(rows.before(last.line) as Row)]).toEqual(['1000000', '900000']);
   });
 
-  it('takes live lines of its stream', async () => {
+  it('adds live lines of its stream', async () => {
     const store = await open(new FakeLog(0));
     store.filter('stderr');
     store.append(batchOf([record(1), record(2, 'e', { stream: 'stderr' })], 1));
@@ -232,7 +232,7 @@ describe('filter', () => {
 describe('groups', () => {
   const text = (line: number): string => (line === 10 ? '::group::middle' : line === 90 ? '::endgroup::' : `line ${line}`);
 
-  it('are found where nobody has looked', async () => {
+  it('are found in lines that were not fetched', async () => {
     const store = await open(new FakeLog(100, (line) => ({ text: text(line) })));
     store.setOutcome({ live: false, failed: false });
     await store.loadGroups();
@@ -247,7 +247,7 @@ describe('groups', () => {
     expect(kinds(store.rows(), 1, 9)).toEqual(['1', '4']);
   });
 
-  it('do not fold what is filtered, and are not needed', async () => {
+  it('do not apply while a filter is on', async () => {
     const log = new FakeLog(100, (line) => ({ text: text(line), stream: 'stderr' }));
     log.canSearch = false;
     const store = await open(log);

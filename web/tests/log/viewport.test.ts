@@ -1,4 +1,4 @@
-// Where the screen stands in a log: exact in pixels near by, in proportion far away, and the same work for ten million rows as for ten.
+// The scroll position: exact nearby, proportional far away, the same cost for any log length.
 import { describe, expect, it } from 'vitest';
 import { Folds, NO_FOLDS } from '../../src/lib/log/folds';
 import { Lines } from '../../src/lib/log/lines';
@@ -48,7 +48,7 @@ describe('a log of ten million lines', () => {
     expect(view.anchor).toEqual(start);
   });
 
-  it('the scroll bar and the place agree', () => {
+  it('the scroll bar matches the position', () => {
     const view = viewport(TEN_MILLION);
     for (const line of [1, 100_000, 5_000_000, 9_900_000]) {
       view.toLine(line);
@@ -57,7 +57,7 @@ describe('a log of ten million lines', () => {
     }
   });
 
-  it('near both ends the bar has room for every pixel that is left', () => {
+  it('near both ends scrolling is exact to the pixel', () => {
     const view = viewport(TEN_MILLION, (line) => (line % 3 ? 20 : 100));
     view.toLine(100);
     expect(view.bar().top).toBe(66 * 20 + 33 * 100);
@@ -71,7 +71,7 @@ describe('a log of ten million lines', () => {
 });
 
 describe('rows of any height', () => {
-  it('the end is at the lower edge', () => {
+  it('the last row ends at the lower edge', () => {
     const view = viewport(100, (line) => (line % 2 ? 20 : 90));
     view.toEnd();
     const { rows, above } = view.window();
@@ -84,7 +84,7 @@ describe('rows of any height', () => {
     expect(view.isAtEnd).toBe(false);
   });
 
-  it('there and back again is the same place', () => {
+  it('scrolling back returns to the same position', () => {
     const view = viewport(1_000, (line) => 20 + (line % 7) * 13);
     view.toLine(300);
     const start = { ...view.anchor };
@@ -92,7 +92,7 @@ describe('rows of any height', () => {
     expect(view.anchor).toEqual(start);
   });
 
-  it('what was measured counts from then on', () => {
+  it('measured heights replace estimates', () => {
     const view = viewport(100);
     expect(view.measure(50, 200)).toBe(true);
     expect(view.measure(50, 200)).toBe(false);
@@ -103,7 +103,7 @@ describe('rows of any height', () => {
     expect(view.anchor).toEqual({ line: 51, offset: 0 });
   });
 
-  it('a short log of tall rows is measured as it is', () => {
+  it('a short log of tall rows is measured exactly', () => {
     const view = viewport(50, (line) => 20 * (1 + (line % 10)));
     view.toLine(20);
     const bar = view.bar();
@@ -112,7 +112,7 @@ describe('rows of any height', () => {
     expect(view.isAtStart).toBe(true);
   });
 
-  it('one row taller than the screen can be read to its end', () => {
+  it('a row taller than the screen is scrolled to its end', () => {
     const view = viewport(3, (line) => (line === 2 ? 5_000 : 20));
     view.toLine(2);
     view.moveBy(4_000);
@@ -146,14 +146,14 @@ describe('short and folded logs', () => {
     expect(view.bar().top).toBe(50 * 20);
   });
 
-  it('lines in the third of the screen when they are pointed at', () => {
+  it('selected lines appear in the upper third of the screen', () => {
     const view = viewport(1_000);
     view.toLine(500, 'third');
     expect(drawn(view)).toContain(500);
     expect(view.anchor.line).toBeLessThan(500);
   });
 
-  it('rows that turn out to be joined do not move the place away', () => {
+  it('joining rows does not move the position', () => {
     const lines = new Lines();
     const view = viewport(100);
     view.rows = new Rows(lines, NO_FOLDS, 1, 101);

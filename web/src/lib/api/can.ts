@@ -1,4 +1,5 @@
-// What each role may do, as far as the page offers it. The server decides; this only keeps away buttons that would be refused.
+// The actions that each role may do in the page. The server decides; this only hides buttons whose
+// calls would be refused.
 
 export type Action =
   | 'run'
@@ -35,7 +36,7 @@ const TABLE: Record<Action, readonly [admin: Reach, operator: Reach, developer: 
 
 const ROLES = ['admin', 'operator', 'developer', 'viewer'];
 
-/** Whether a role may do this at all, or to something of these owners. */
+/** Whether a role may do this, to any item or to one of these owners. */
 export function can(me: { email: string; role: string } | undefined, action: Action, owners?: readonly string[]): boolean {
   const reach = me && TABLE[action][ROLES.indexOf(me.role)];
   if (!reach || reach === 'none') {

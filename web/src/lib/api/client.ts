@@ -7,7 +7,7 @@ type Method = 'get' | 'post' | 'put' | 'delete';
 type PathsWith<M extends Method> = { [P in keyof paths]: paths[P][M] extends { responses: unknown } ? P : never }[keyof paths];
 type Json<R> = R extends { content: { 'application/json': infer T } } ? T : never;
 type At<R, S extends number> = S extends keyof R ? Json<R[S]> : never;
-/** The answer to what was asked: what was taken or made, where a route can also only look. */
+/** The success body of a route: 202 or 201 before 200, which some routes use for dry runs. */
 type Answer<O> = O extends { responses: infer R }
   ? 202 extends keyof R ? At<R, 202> : 201 extends keyof R ? At<R, 201> : At<R, 200>
   : never;
@@ -20,15 +20,15 @@ type Options<O> = Given<'path', Part<O, 'path'>> &
   Given<'query', Part<O, 'query'> | undefined> &
   Given<'body', Body<O> | undefined> & { signal?: AbortSignal | undefined; idempotencyKey?: string };
 
-/** A page of a list, and where the next one begins. */
+/** A page of a list, and the cursor of the next one. */
 export interface Page<T> {
   items: T;
   next: string | undefined;
-  /** How many were looked at for a text, where one was asked for. */
+  /** How many items a text search examined. */
   lookedAt: number | undefined;
 }
 
-/** What is shown to the server: a key, the token of a signed link, or nothing. */
+/** A key, the token of a signed link, or nothing. */
 export type Credential = { key: string } | { token: string } | undefined;
 
 interface Loose {
@@ -39,7 +39,7 @@ interface Loose {
   idempotencyKey?: string;
 }
 
-const PATIENCE_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 
 export class Api {
   /** The server's address without a slash at its end. */
@@ -75,8 +75,8 @@ export class Api {
     await this.send('delete', path, options as Loose);
   }
 
-  /** The raw answer, for what is not JSON. Throws where it is not a good one. */
-  async send(method: string, path: string, options: Loose = {}, patience = PATIENCE_MS): Promise<Response> {
+  /** The raw response, for bodies that are not JSON. Throws an `ApiError` where it is not 2xx. */
+  async send(method: string, path: string, options: Loose = {}, timeout = TIMEOUT_MS): Promise<Response> {
     const headers = new Headers(this.headers());
     if (options.body !== undefined) {
       headers.set('content-type', 'application/json');
@@ -84,7 +84,7 @@ export class Api {
     if (options.idempotencyKey) {
       headers.set('idempotency-key', options.idempotencyKey);
     }
-    const signals = [AbortSignal.timeout(patience), ...(options.signal ? [options.signal] : [])];
+    const signals = [AbortSignal.timeout(timeout), ...(options.signal ? [options.signal] : [])];
     const init: RequestInit = {
       method: method.toUpperCase(),
       headers,
@@ -98,7 +98,7 @@ export class Api {
       if (options.signal?.aborted) {
         throw cause;
       }
-      throw new ApiError(0, 'UNREACHABLE', `no answer from ${this.endpoint}`, 'check that the server runs and that this page may call it');
+      throw new ApiError(0, 'UNREACHABLE', `cannot reach ${this.endpoint}`, 'check that the server is running and that its cors_origins allow this page');
     });
     if (!response.ok) {
       throw await refusal(response);
@@ -128,7 +128,7 @@ export class Api {
 
 type Arg<O> = object extends O ? [options?: O] : [options: O];
 
-/** A key for one request of this page, so that a repeat after a lost answer makes nothing twice. */
+/** A fresh idempotency key: a retry after a lost response creates nothing twice. */
 export function freshKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

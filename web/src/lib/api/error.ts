@@ -1,5 +1,5 @@
-// What can go wrong with a call, in one shape: the server's own error body, or that there was no answer at all.
-import { capital } from '../show';
+// API errors in one shape: the server's error body, or no answer at all.
+import { capitalize } from '../format';
 
 export interface LockHolder {
   lock_name: string;
@@ -11,13 +11,13 @@ export interface LockHolder {
 export class ApiError extends Error {
   /** The HTTP status; 0 where there was no answer. */
   readonly status: number;
-  /** For a program: a word of the API, or UNREACHABLE. */
+  /** The error code of the API, or UNREACHABLE. */
   readonly code: string;
   /** Why, or what to do next; may be empty. */
   readonly details: string;
-  /** Beside LOCK_HELD: who holds it. */
+  /** With LOCK_HELD: the holder of the lock. */
   readonly lock: LockHolder | undefined;
-  /** Beside CONFLICT: the same request with `confirm` is taken. */
+  /** With CONFLICT: the same request with `confirm` is accepted. */
   readonly confirm: boolean;
   readonly requestId: string | undefined;
 
@@ -33,23 +33,23 @@ export class ApiError extends Error {
   }
 
   /** The credential is missing, wrong, revoked or expired. */
-  get isNoCredential(): boolean {
+  get isUnauthorized(): boolean {
     return this.status === 401;
   }
 
-  /** There was no answer, or the server could not answer now: the same call may work in a moment. */
-  get isPassing(): boolean {
+  /** No answer, or a temporary failure: the same call may succeed later. */
+  get isTransient(): boolean {
     return this.status === 0 || this.status === 429 || this.status >= 500;
   }
 }
 
-/** The error of an answer that is not a good one. */
+/** The error in a response that is not 2xx. */
 export async function refusal(response: Response): Promise<ApiError> {
   const requestId = response.headers.get('x-request-id') ?? undefined;
   const body: unknown = await response.json().catch(() => undefined);
   if (typeof body !== 'object' || body === null || !('error' in body)) {
-    const message = `the server answered ${response.status}`;
-    return new ApiError(response.status, 'INTERNAL_ERROR', message, 'is this address a runvoy server?', requestId ? { requestId } : {});
+    const message = `the server answered with status ${response.status}`;
+    return new ApiError(response.status, 'INTERNAL_ERROR', message, 'check that this is the address of a runvoy server', requestId ? { requestId } : {});
   }
   const { error, code, details, confirm } = body as Record<string, unknown>;
   const lock = 'lock_name' in body ? (body as unknown as LockHolder) : undefined;
@@ -60,16 +60,16 @@ export async function refusal(response: Response): Promise<ApiError> {
   });
 }
 
-/** The words for whatever was thrown. */
-export function words(error: unknown): { title: string; details: string } {
+/** The title and the details of a thrown value. */
+export function errorText(error: unknown): { title: string; details: string } {
   if (error instanceof ApiError) {
     return { title: error.message, details: error.details };
   }
   return { title: error instanceof Error ? error.message : String(error), details: '' };
 }
 
-/** Beside something that could be read once, and then not again. */
-export function stale(error: unknown): string {
-  const why = error instanceof ApiError && error.status === 0 ? 'the server does not answer' : words(error).title;
-  return `${capital(why)}; shown is what it said last.`;
+/** The notice beside data that could not be refreshed. */
+export function staleNotice(error: unknown): string {
+  const why = error instanceof ApiError && error.status === 0 ? 'server unreachable' : errorText(error).title;
+  return `${capitalize(why)}. Showing the last known state.`;
 }

@@ -25,9 +25,9 @@ export type TaskHealth = Schemas['TaskHealth'];
 export type LogsResponse = Schemas['LogsResponse'];
 export type LogEvent = Schemas['LogEvent'];
 
-/** An event as the log of events writes it: the fields that a person reads. */
+/** An event, with the fields that the page shows. */
 export interface PlatformEvent {
-  /** Its time and its id: no other event has it. */
+  /** Sort key: time and id, unique per event. */
   SK: string;
   eventType: string;
   timestamp: number;
@@ -36,11 +36,14 @@ export interface PlatformEvent {
   context: Record<string, unknown>;
 }
 
-/** What tells a row of events from every other. Its number does not: it is the place in a chain, which a heartbeat has no part in. */
+/**
+ * The unique key of an event. Its number is not unique: heartbeats are not part of the numbered
+ * chain.
+ */
 export const eventKey = (event: PlatformEvent): string => event.SK;
 
-/** Statuses that nothing changes any more. */
+/** Final statuses. */
 export const ENDED: readonly string[] = ['SUCCEEDED', 'FAILED', 'STOPPED'];
 
-/** Every status of an execution, in the order of a life. */
+/** Every status of an execution, in lifecycle order. */
 export const STATUSES: readonly Status[] = ['PENDING', 'STARTING', 'RUNNING', 'TERMINATING', 'SUCCEEDED', 'FAILED', 'STOPPED'];

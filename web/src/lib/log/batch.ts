@@ -1,6 +1,6 @@
 // Binary frames of the log stream: many records in one, as the server stores them. A frame is u64 first line, u32 attempt, u8 flags (bit 0:
 // late), i64 Unix milliseconds, all little-endian; then records of zigzag varint time difference, flag byte, varint length, bytes.
-// Records are found without being decoded, so that a flood of output costs little where nobody looks at it.
+// Records are found without being decoded, so that output which is not on the screen costs little.
 import type { LogRecord, Stream } from './record';
 
 const HEADER_BYTES = 21;

@@ -5,13 +5,13 @@ import type { Stream } from './record';
 import type { LogSource } from './source';
 
 /** More than this belongs in a file. */
-export const MOST_COPIED = 20_000;
+export const MAX_COPIED_LINES = 20_000;
 const PAGE = 1_000;
 
 /** The clean text of these lines, both included. */
 export async function textOfLines(source: LogSource, from: number, to: number, stream: Stream | undefined): Promise<string> {
   const lines: string[][] = [];
-  const end = Math.min(to, from + MOST_COPIED - 1);
+  const end = Math.min(to, from + MAX_COPIED_LINES - 1);
   for (let line = from; line <= end;) {
     const page = await source.page(line, Math.min(PAGE, end - line + 1), stream);
     for (const record of page.records) {

@@ -30,7 +30,7 @@ export async function download(source: LogSource, wanted: Download): Promise<boo
   const file = wanted.large ? await chooseFile(name) : undefined;
   if (file === null) return false;
   const response = await source.download(kind.asked, wanted.signal);
-  if (!response.body) throw new Error('the server sent nothing');
+  if (!response.body) throw new Error('the server sent no data');
   let bytes = 0;
   const counted = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {

@@ -1,5 +1,5 @@
-// A row made ready to be drawn: parsed, cut, marked. A row that would look the same is the same object, so that nothing is drawn anew for
-// it.
+// A row prepared for drawing: parsed, cut, highlighted. An unchanged row is the same object, so
+// that it is not drawn again.
 import { parseLine, type ParsedLine } from './ansi/parser';
 import type { Span } from './ansi/span';
 import type { Group } from './groups';
@@ -35,7 +35,7 @@ export interface Look {
   pattern: RegExp | undefined;
 }
 
-/** How much of a line is shown at first, and after each wish for more. */
+/** How much of a line is shown at first, and after each click on Show more. */
 const STEPS = [
   { chars: 2_000, spans: 250 },
   { chars: 20_000, spans: 2_500 },
@@ -43,7 +43,7 @@ const STEPS = [
 ];
 /** The pieces of a very long line fill a screen soon enough. */
 const PIECE = { chars: 400, spans: 50 };
-const MOST_KEPT = 1_000;
+const MAX_KEPT = 1_000;
 
 export class Painter {
   private readonly drawn = new Map<number, Drawn>();
@@ -81,7 +81,7 @@ export class Painter {
       time,
       fullTime: fullTime(look.times, at),
     };
-    if (this.drawn.size > MOST_KEPT) this.drawn.clear();
+    if (this.drawn.size > MAX_KEPT) this.drawn.clear();
     this.drawn.set(row.line, made);
     return made;
   }
@@ -103,7 +103,7 @@ export class Painter {
     let parsed = this.parsed.get(key);
     if (!parsed) {
       parsed = parseLine(this.store.texts(row.record), step === 0 && row.record.cont ? PIECE : STEPS[step]);
-      if (this.parsed.size > MOST_KEPT) this.parsed.clear();
+      if (this.parsed.size > MAX_KEPT) this.parsed.clear();
       this.parsed.set(key, parsed);
     }
     return parsed;

@@ -1,32 +1,33 @@
-// Brings the lines that somebody looks at, page by page, one request at a time: the newest wish counts, and a page takes fewer lines where
-// lines are long. A failed request is tried again, ever more slowly, and said so.
+// Fetches the visible lines page by page, one request at a time: the newest request wins, and a
+// page has fewer lines where lines are long. A failed request is retried with backoff, and its
+// error is shown.
 import { backoffMs } from './backoff';
 import type { Lines } from './lines';
 import { LogError, type LogSource } from './source';
 
-const MOST_LINES = 256;
-const FEWEST_LINES = 8;
+const MAX_LINES = 256;
+const MIN_LINES = 8;
 const FAIR_BYTES = 512 * 1024;
-/** How far back a filtered page reaches at first. */
+/** How far back the first filtered page reaches. */
 const FIRST_REACH = 2_000;
 
 /** Lines that are wanted, from `from` to before `to`. */
-export interface Wish {
+export interface LineRequest {
   from: number;
   to: number;
-  /** Looking upwards: what lies nearest to `to` comes first. */
+  /** Scrolling up: the lines nearest to `to` come first. */
   upwards: boolean;
 }
 
-export interface Fetched {
-  /** New lines are here, or a request failed or works again. */
+export interface FetchListener {
+  /** New lines arrived, or a request failed or succeeded again. */
   onChange(): void;
 }
 
 export class Fetcher {
-  /** Why nothing comes at the moment. */
+  /** The current error. */
   problem: LogError | undefined;
-  private wish: Wish | undefined;
+  private request: LineRequest | undefined;
   private busy = false;
   private failures = 0;
   private limit = 64;
@@ -37,12 +38,12 @@ export class Fetcher {
   constructor(
     private readonly source: LogSource,
     private readonly lines: Lines,
-    private readonly told: Fetched,
+    private readonly listener: FetchListener,
   ) {}
 
-  /** Wants these lines; earlier wishes are forgotten. */
-  want(wish: Wish): void {
-    this.wish = wish;
+  /** Requests these lines; earlier requests are dropped. */
+  want(request: LineRequest): void {
+    this.request = request;
     if (!this.busy && this.timer === undefined) void this.run();
   }
 
@@ -54,7 +55,7 @@ export class Fetcher {
   }
 
   stop(): void {
-    this.wish = undefined;
+    this.request = undefined;
     clearTimeout(this.timer);
     this.abort.abort();
   }
@@ -65,18 +66,18 @@ export class Fetcher {
       for (let next = this.next(); next; next = this.next()) {
         const page = await this.source.page(next.from, next.limit, this.lines.stream, this.abort.signal);
         if (this.abort.signal.aborted) return;
-        // A log that ends before the wish does has nothing more to give.
+        // The log ends before the requested range does.
         const to = Math.max(page.nextLine, page.records.length === 0 ? next.to : next.from + 1);
         this.lines.put(page.records, next.from, to);
         this.adapt(page.records.length, page.bytes);
-        if (this.wish) this.lines.evict((this.wish.from + this.wish.to) / 2);
+        if (this.request) this.lines.evict((this.request.from + this.request.to) / 2);
         this.failures = 0;
         this.problem = undefined;
-        this.told.onChange();
+        this.listener.onChange();
       }
     } catch (error) {
       if (this.abort.signal.aborted) return;
-      this.failed(error instanceof LogError ? error : new LogError('the log cannot be read', 0));
+      this.failed(error instanceof LogError ? error : new LogError('cannot read the log', 0));
     } finally {
       this.busy = false;
     }
@@ -89,29 +90,29 @@ export class Fetcher {
       const wait = problem.retryAfter === undefined ? backoffMs(this.failures) : problem.retryAfter * 1_000;
       this.timer = setTimeout(() => this.retry(), wait);
     }
-    this.told.onChange();
+    this.listener.onChange();
   }
 
   /** The next page to ask for. */
   private next(): { from: number; to: number; limit: number } | undefined {
-    const wish = this.wish;
-    if (!wish) return undefined;
-    const hole = wish.upwards ? this.lastHole(wish) : this.firstHole(wish);
+    const request = this.request;
+    if (!request) return undefined;
+    const hole = request.upwards ? this.lastHole(request) : this.firstHole(request);
     if (!hole) return undefined;
     if (this.lines.stream !== undefined) {
-      const from = wish.upwards ? Math.max(hole.from, hole.to - this.reach) : hole.from;
+      const from = request.upwards ? Math.max(hole.from, hole.to - this.reach) : hole.from;
       return { from, to: hole.to, limit: this.limit };
     }
     const before = this.lines.before(hole.from, 1);
     // A small hole is made larger towards where there is nothing either, so that scrolling does not ask for single lines.
     const lowest = before?.kind === 'unknown' ? before.from : hole.from;
-    const from = wish.upwards ? Math.max(lowest, hole.to - this.limit) : hole.from;
+    const from = request.upwards ? Math.max(lowest, hole.to - this.limit) : hole.from;
     return { from, to: Math.min(hole.to, from + this.limit), limit: Math.min(this.limit, Math.max(hole.to - from, this.limit)) };
   }
 
-  private firstHole(wish: Wish): { from: number; to: number } | undefined {
-    for (let line = wish.from; line < wish.to;) {
-      const place = this.lines.at(line, wish.to);
+  private firstHole(request: LineRequest): { from: number; to: number } | undefined {
+    for (let line = request.from; line < request.to;) {
+      const place = this.lines.at(line, request.to);
       if (!place) return undefined;
       if (place.kind === 'unknown') return place;
       line = place.entry.record.line + 1;
@@ -119,9 +120,9 @@ export class Fetcher {
     return undefined;
   }
 
-  private lastHole(wish: Wish): { from: number; to: number } | undefined {
-    for (let line = wish.to; line > wish.from;) {
-      const place = this.lines.before(line, wish.from);
+  private lastHole(request: LineRequest): { from: number; to: number } | undefined {
+    for (let line = request.to; line > request.from;) {
+      const place = this.lines.before(line, request.from);
       if (!place) return undefined;
       if (place.kind === 'unknown') return place;
       line = place.entry.record.line;
@@ -130,7 +131,7 @@ export class Fetcher {
   }
 
   private adapt(records: number, bytes: number): void {
-    if (records > 0) this.limit = Math.min(MOST_LINES, Math.max(FEWEST_LINES, Math.floor(FAIR_BYTES / (bytes / records))));
+    if (records > 0) this.limit = Math.min(MAX_LINES, Math.max(MIN_LINES, Math.floor(FAIR_BYTES / (bytes / records))));
     this.reach = records < 16 ? Math.min(this.reach * 4, 10_000_000) : Math.max(FIRST_REACH, Math.floor(this.reach / 4));
   }
 }

@@ -1,6 +1,7 @@
-// Follows a growing log: over the WebSocket where there is one, else by asking every five seconds. The line number is the one cursor:
-// what a new connection sends again is dropped, and what it leaves out the store fetches. Every try begins with the question where the
-// log stands, which also brings a fresh ticket; so a lost connection, an aged ticket, a restarted server and an ended execution are all
+// Follows a growing log: over a WebSocket, or else by polling every five seconds. The line number
+// is the one cursor: what a new connection sends again is dropped, and what it leaves out the store
+// fetches. Every try begins with the question where the log stands, which also brings a fresh
+// ticket; so a lost connection, an aged ticket, a restarted server and an ended execution are all
 // the same to it.
 import { ENDED } from '../api/shapes';
 import { backoffMs } from './backoff';
@@ -11,8 +12,8 @@ import { LogError, type LogHead, type LogSource } from './source';
 /** `failed`: it cannot be followed, and trying again would not help. */
 export type FollowState = 'connecting' | 'live' | 'polling' | 'reconnecting' | 'ended' | 'failed';
 
-/** What a follower tells. */
-export interface Followed {
+/** The events of a follower. */
+export interface FollowListener {
   onBatch(batch: Batch): void;
   /** The log is this long now; its lines have yet to be fetched. */
   onGrow(nextLine: number): void;
@@ -23,7 +24,7 @@ export interface Followed {
   onStatus(status: unknown): void;
 }
 
-/** As much of a WebSocket as is needed. */
+/** The part of a WebSocket that the follower uses. */
 export interface Socket {
   binaryType: string;
   onopen: (() => void) | null;
@@ -41,10 +42,10 @@ export interface FollowOptions {
 }
 
 const POLL_MS = 5_000;
-/** How long a WebSocket that could not be had is not tried again. */
+/** How long to poll before trying a WebSocket again. */
 const UPGRADE_AGAIN_MS = 30_000;
 const OPEN_WITHIN_MS = 10_000;
-/** A connection this quiet is looked after: a browser does not show pings. */
+/** After this long without data the connection is checked: browsers do not expose pings. */
 const QUIET_MS = 30_000;
 
 export class Follower {
@@ -61,7 +62,7 @@ export class Follower {
 
   constructor(
     private readonly options: FollowOptions,
-    private readonly told: Followed,
+    private readonly listener: FollowListener,
   ) {
     this.next = options.from;
     this.connect = 'connect' in options ? options.connect : browserSocket();
@@ -73,7 +74,7 @@ export class Follower {
     else void this.ask();
   }
 
-  /** Does not wait for the next try. */
+  /** Retries at once. */
   retryNow(): void {
     if (this.timer === undefined || this.stopped) return;
     this.later(0);
@@ -92,7 +93,7 @@ export class Follower {
     try {
       head = await this.options.source.head(this.abort.signal);
     } catch (error) {
-      if (!this.stopped) this.failed(error instanceof LogError ? error : new LogError('the server cannot be reached', 0));
+      if (!this.stopped) this.failed(error instanceof LogError ? error : new LogError('server unreachable', 0));
       return;
     }
     if (!this.stopped) this.proceed(head);
@@ -101,7 +102,7 @@ export class Follower {
   private proceed(head: LogHead): void {
     if (head.nextLine < this.next) {
       this.next = head.nextLine;
-      this.told.onRewind(head.nextLine);
+      this.listener.onRewind(head.nextLine);
     }
     if (ENDED.includes(head.status)) {
       this.grow(head.nextLine);
@@ -179,7 +180,7 @@ export class Follower {
 
   private hearText(frame: LogEvent & { type?: string; reason?: string }): void {
     if (frame.type === 'status') {
-      this.told.onStatus(frame);
+      this.listener.onStatus(frame);
     } else if (frame.type === 'disconnect') {
       this.drop();
       if (frame.reason === 'execution_completed') this.end();
@@ -193,16 +194,16 @@ export class Follower {
   private take(batch: Batch): void {
     if (batch.nextLine <= this.next) return;
     this.next = batch.nextLine;
-    this.told.onBatch(batch);
+    this.listener.onBatch(batch);
   }
 
   private grow(nextLine: number): void {
     if (nextLine <= this.next) return;
     this.next = nextLine;
-    this.told.onGrow(nextLine);
+    this.listener.onGrow(nextLine);
   }
 
-  /** Looks whether a quiet connection is only quiet. */
+  /** Checks whether a quiet connection is still alive. */
   private async look(): Promise<void> {
     const quiet = this.socket;
     let head: LogHead | undefined;
@@ -276,7 +277,7 @@ export class Follower {
   private tell(state: FollowState, problem?: LogError): void {
     if (state === this.state && problem === undefined) return;
     this.state = state;
-    this.told.onState(state, problem);
+    this.listener.onState(state, problem);
   }
 }
 

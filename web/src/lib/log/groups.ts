@@ -24,8 +24,8 @@ export interface Outcome {
 }
 
 /** Beyond so many marks a log is shown without folding the rest. */
-const MOST_MARKERS = 20_000;
-const DEEPEST = 8;
+const MAX_MARKERS = 20_000;
+const MAX_DEPTH = 8;
 
 export class Groups {
   private readonly markers = new Map<number, Marker>();
@@ -35,7 +35,7 @@ export class Groups {
   private ends = new Set<number>();
 
   get isFull(): boolean {
-    return this.markers.size >= MOST_MARKERS;
+    return this.markers.size >= MAX_MARKERS;
   }
 
   /** Takes a mark; one that is known already changes nothing. */
@@ -139,7 +139,7 @@ export class Groups {
         ends.add(marker.line);
       } else {
         if (marker.kind === 'heading') close(marker.line);
-        else if (open.length >= DEEPEST) continue;
+        else if (open.length >= MAX_DEPTH) continue;
         const kind = marker.kind === 'group' ? 'group' : marker.style;
         const group: Group = { line: marker.line, title: marker.title, kind, depth: open.length, end: undefined, reopened: false };
         groups.push(group);

@@ -1,11 +1,12 @@
-// The keys of the log viewer. They work while the log has the focus, and never together with Ctrl, Alt or Meta.
+// The keyboard shortcuts of the log viewer. They work while the log has the focus, and never
+// together with Ctrl, Alt or Meta.
 import { TIME_STYLES } from './timestamp';
 import type { LogView } from './view.svelte';
 
-/** What the keys may also do, beside what the view does. */
+/** The shortcuts that act outside the view. */
 export interface KeyTargets {
   focusSearch(): void;
-  showKeys(): void;
+  showShortcuts(): void;
   copyChosen(): void;
 }
 
@@ -19,32 +20,32 @@ interface Key {
 
 /** Each key with what it does; where there are two keys and two acts, in the same order. */
 export const KEYS: readonly Key[] = [
-  { keys: ['↓', 'j'], what: 'a line down', act: [(view) => view.stage.moveRows(1)] },
-  { keys: ['↑', 'k'], what: 'a line up', act: [(view) => view.stage.moveRows(-1)] },
+  { keys: ['↓', 'j'], what: 'One line down', act: [(view) => view.stage.moveRows(1)] },
+  { keys: ['↑', 'k'], what: 'One line up', act: [(view) => view.stage.moveRows(-1)] },
   {
     keys: ['PageDown', 'PageUp'],
-    what: 'a screen down, up',
+    what: 'One screen down, up',
     act: [(view) => view.stage.moveScreens(1), (view) => view.stage.moveScreens(-1)],
   },
-  { keys: ['Space'], what: 'a screen down', act: [(view) => view.stage.moveScreens(1)] },
-  { keys: ['Home', 'g'], what: 'to the first line', act: [(view) => view.toStart()] },
-  { keys: ['End', 'G'], what: 'to the last line, and stay there', act: [(view) => view.toEnd()] },
-  { keys: ['f'], what: 'follow on and off', act: [(view) => view.toggleFollow()] },
-  { keys: ['p'], what: 'hold new lines back', act: [(view) => view.togglePause()] },
-  { keys: ['/'], what: 'search the whole log', act: [(_view, targets) => targets.focusSearch()] },
+  { keys: ['Space'], what: 'One screen down', act: [(view) => view.stage.moveScreens(1)] },
+  { keys: ['Home', 'g'], what: 'First line', act: [(view) => view.toStart()] },
+  { keys: ['End', 'G'], what: 'Last line, and follow', act: [(view) => view.toEnd()] },
+  { keys: ['f'], what: 'Follow on or off', act: [(view) => view.toggleFollow()] },
+  { keys: ['p'], what: 'Pause: hold back new lines', act: [(view) => view.togglePause()] },
+  { keys: ['/'], what: 'Search the whole log', act: [(_view, targets) => targets.focusSearch()] },
   {
     keys: ['n', 'N'],
-    what: 'next match, previous match',
+    what: 'Next match, previous match',
     act: [(view) => void view.finding.next(), (view) => void view.finding.previous()],
   },
-  { keys: ['w'], what: 'wrap long lines', act: [(view) => view.setWrap(!view.wrap)] },
-  { keys: ['t'], what: 'timestamps: off, local, UTC, since the start', act: [nextTimes] },
-  { keys: ['s'], what: 'all streams, stdout, stderr', act: [nextStream] },
-  { keys: ['o', 'O'], what: 'open, close all groups', act: [(view) => view.setAllGroups(true), (view) => view.setAllGroups(false)] },
-  { keys: ['c'], what: 'copy the chosen lines', act: [(_view, targets) => targets.copyChosen()] },
-  { keys: ['x'], what: 'clear the screen, and show everything again', act: [(view) => view.toggleClear()] },
-  { keys: ['Escape'], what: 'let go of chosen lines', act: [(view) => view.pointAt(null)] },
-  { keys: ['?'], what: 'this list', act: [(_view, targets) => targets.showKeys()] },
+  { keys: ['w'], what: 'Wrap long lines', act: [(view) => view.setWrap(!view.wrap)] },
+  { keys: ['t'], what: 'Timestamps: off, local, UTC, since start', act: [nextTimes] },
+  { keys: ['s'], what: 'Streams: all, stdout, stderr', act: [nextStream] },
+  { keys: ['o', 'O'], what: 'Expand, collapse all groups', act: [(view) => view.setAllGroups(true), (view) => view.setAllGroups(false)] },
+  { keys: ['c'], what: 'Copy the selected lines', act: [(_view, targets) => targets.copyChosen()] },
+  { keys: ['x'], what: 'Clear the screen, show all lines', act: [(view) => view.toggleClear()] },
+  { keys: ['Escape'], what: 'Clear the selection', act: [(view) => view.pointAt(null)] },
+  { keys: ['?'], what: 'Show this list', act: [(_view, targets) => targets.showShortcuts()] },
 ];
 
 const NAMES: Record<string, string> = { '↓': 'ArrowDown', '↑': 'ArrowUp', Space: ' ' };

@@ -1,6 +1,7 @@
-// The part of a log that is in memory: pages of records in order, each of which knows which lines it covers. A covered line without a
-// record is one that is not shown (another stream) or is gone; a line that no page covers has yet to be asked for. Pages far from where
-// somebody looks are dropped. Knows nothing of the network.
+// The part of a log that is in memory: pages of records in order, each with the range of lines that
+// it covers. A covered line without a record is filtered out (another stream) or gone; a line that
+// no page covers was not fetched. Pages far from the visible lines are dropped. Knows nothing of
+// the network.
 import type { LogRecord, Stream } from './record';
 
 /** A stretch of the log. All its lines from `from` to before `to` are known. */
@@ -25,8 +26,8 @@ export interface Entry {
 export type Place = { kind: 'record'; entry: Entry } | { kind: 'unknown'; from: number; to: number };
 
 /** Lines are joined up to here; the rest of a longer one is shown as rows of its own. */
-const MOST_JOINED_CHARS = 8_192;
-const MOST_JOINED_RECORDS = 256;
+const MAX_JOINED_CHARS = 8_192;
+const MAX_JOINED_RECORDS = 256;
 const LIVE_PAGE_RECORDS = 256;
 
 export class Lines {
@@ -191,7 +192,7 @@ export class Lines {
 
 function joined(record: LogRecord, before: Entry | undefined): Entry {
   const continues = record.cont && before?.record.line === record.line - 1 && !before.record.eol && before.record.stream === record.stream;
-  if (!continues || before.joined + record.text.length > MOST_JOINED_CHARS || before.count >= MOST_JOINED_RECORDS) {
+  if (!continues || before.joined + record.text.length > MAX_JOINED_CHARS || before.count >= MAX_JOINED_RECORDS) {
     return { record, head: record, joined: record.text.length, count: 1 };
   }
   return { record, head: before.head, joined: before.joined + record.text.length, count: before.count + 1 };

@@ -26,7 +26,7 @@ export function chooseLine(range: LineRange | null, line: number, extend: boolea
   return range && range.from === line && range.to === line ? null : { from: line, to: line };
 }
 
-/** What somebody typed to go somewhere: `120`, `L120`, `120-140`. */
+/** The lines that a user typed: `120`, `L120`, `120-140`. */
 export function typedLineRange(text: string): LineRange | null {
   const trimmed = text.trim().replace(/^#/, '');
   return parseLineRange(/^\d/.test(trimmed) ? `L${trimmed}` : trimmed.toUpperCase());

@@ -1,5 +1,5 @@
-// What somebody chose for all logs: timestamps and wrapping.
-import { keep, kept } from '../kept';
+// The stored choices for all logs: timestamps and wrapping.
+import { readItem, writeItem } from '../storage';
 import { TIME_STYLES, type TimeStyle } from './timestamp';
 
 export interface Preference {
@@ -12,15 +12,15 @@ const KEY = 'runvoy.log';
 export function readPreference(): Preference {
   const preference: Preference = { times: 'off', wrap: true };
   try {
-    const chosen = JSON.parse(kept(KEY) ?? '{}') as Partial<Preference>;
+    const chosen = JSON.parse(readItem(KEY) ?? '{}') as Partial<Preference>;
     if (TIME_STYLES.includes(chosen.times as TimeStyle)) preference.times = chosen.times as TimeStyle;
     if (typeof chosen.wrap === 'boolean') preference.wrap = chosen.wrap;
   } catch {
-    // Somebody else's text under this name.
+    // Not a text of this page: use the defaults.
   }
   return preference;
 }
 
 export function keepPreference(preference: Preference): void {
-  keep(KEY, JSON.stringify(preference));
+  writeItem(KEY, JSON.stringify(preference));
 }

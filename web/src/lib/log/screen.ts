@@ -1,13 +1,17 @@
-// The scrolling element and what stands in it. Near by it moves by the browser's own pixels; a leap of the scroll bar goes to that share
-// of the log. The bar is set right once nobody moves it. Knows elements and the viewport, nothing of logs.
+// The scrolling element and its content. Short moves use the browser's own pixels; a jump of the
+// scroll bar goes to that share of the log. The bar is corrected once it is idle. Knows elements
+// and the viewport, nothing of logs.
 import type { Row } from './rows';
 import type { Viewport } from './viewport';
 
-/** A leap of more than so many screens is a place on the scroll bar, unless a wheel or a finger just moved: then it is a movement. */
+/**
+ * A move of more than this many screens is a jump of the scroll bar, unless it follows a wheel or
+ * touch event.
+ */
 const LEAP = 2;
 const MOVING_MS = 500;
 const IDLE_MS = 150;
-const MOST_PASSES = 4;
+const MAX_PASSES = 4;
 const MOVING = ['wheel', 'touchmove'] as const;
 
 export interface ScreenParts {
@@ -19,11 +23,11 @@ export interface ScreenParts {
 }
 
 export interface ScreenOwner {
-  /** Draws these rows now; when it returns they are there. */
+  /** Draws these rows synchronously. */
   draw(rows: readonly Row[]): void;
-  /** Somebody moved. */
+  /** The user scrolled. */
   onMove(pixels: number): void;
-  /** Rows wrap, so that their height has to be read. */
+  /** Rows wrap, so their heights are measured. */
   readonly wraps: boolean;
 }
 
@@ -74,7 +78,7 @@ export class Screen {
     this.width = scroller.clientWidth;
     settle();
     let window = this.viewport.window();
-    for (let pass = 0; pass < MOST_PASSES; pass += 1) {
+    for (let pass = 0; pass < MAX_PASSES; pass += 1) {
       this.owner.draw(window.rows);
       if (!this.measure()) break;
       settle();
@@ -84,7 +88,7 @@ export class Screen {
     return window.rows;
   }
 
-  /** Sets the bar right at once. */
+  /** Corrects the bar at once. */
   sync(): void {
     clearTimeout(this.idle);
     this.idle = undefined;
@@ -97,7 +101,7 @@ export class Screen {
     this.lastTop = top;
     if (Math.abs(pixels) < 0.5) return;
     const isMoving = performance.now() - this.movedAt < MOVING_MS;
-    // A finger's swing goes on after it has left the screen.
+    // Momentum scrolling continues after the touch ends.
     if (isMoving) this.moving();
     if (!isMoving && Math.abs(pixels) > LEAP * this.viewport.height) this.viewport.scrollTo(top);
     else this.viewport.moveBy(pixels);
@@ -120,7 +124,7 @@ export class Screen {
     this.owner.onMove(0);
   }
 
-  /** Reads how tall the rows came out; whether any was another height than thought. */
+  /** Measures the rows; returns whether any height differs from its estimate. */
   private measure(): boolean {
     if (!this.owner.wraps) return false;
     let news = false;

@@ -1,5 +1,6 @@
-// Searching the whole log on the server: how many lines match, which of them is the current one, and the next and previous. Hits are read
-// in pages around where somebody is; their rank comes from the server's count of what follows, so that no hit before them has to be read.
+// Searching the whole log on the server: how many lines match, which of them is the current one,
+// and the next and previous. Matches are read in pages around the current position; their rank
+// comes from the server's count of the matches after them.
 import { escapeRegex, type Needle } from './highlight';
 import type { Stream } from './record';
 import type { LogSource, SearchPage } from './source';

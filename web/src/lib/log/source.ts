@@ -98,7 +98,7 @@ export function httpLogSource(options: HttpLogSource): LogSource {
       response = await call(`${base}${path}?${params}`, init);
     } catch (error) {
       if (signal?.aborted) throw error;
-      throw new LogError('the server cannot be reached', 0);
+      throw new LogError('server unreachable', 0);
     }
     if (!response.ok) throw await refusal(response);
     return response;
@@ -164,7 +164,7 @@ async function plainSearch(response: Response, query: SearchQuery): Promise<Sear
 
 async function refusal(response: Response): Promise<LogError> {
   const wait = Number(response.headers.get('Retry-After') ?? Number.NaN);
-  let message = `the server answered ${response.status}`;
+  let message = `the server answered with status ${response.status}`;
   try {
     const body = (await response.json()) as { error?: string; details?: string };
     if (body.error) message = body.details ? `${body.error}: ${body.details}` : body.error;

@@ -9,9 +9,9 @@ import { Viewport } from './viewport';
 
 /** Lines above and below the screen that are fetched with it. */
 const AHEAD = 60;
-/** Of a longer line no more is drawn unasked. */
-const MOST_CHARS = 2_000;
-/** About what number and edges of a row take. */
+/** How much of a long line is drawn by default. */
+const MAX_CHARS = 2_000;
+/** The approximate width of line number and padding. */
 const MARGIN_PX = 90;
 
 export interface StageOwner {
@@ -135,9 +135,9 @@ export class Stage implements ScreenOwner {
     this.onMove(pixels);
   }
 
-  /** About how tall a row will be. */
+  /** The estimated height of a row. */
   private guess(row: Row): number {
-    const chars = row.kind === 'line' && this.owner.wraps ? Math.min(row.record.text.length, MOST_CHARS) : 1;
+    const chars = row.kind === 'line' && this.owner.wraps ? Math.min(row.record.text.length, MAX_CHARS) : 1;
     return this.viewport.rowHeight * Math.max(1, Math.ceil(chars / this.charsPerRow));
   }
 }

@@ -1,7 +1,7 @@
 // One log as the viewer sees it: how long it is, which part of it is in memory, what is folded, filtered, cleared or held back. Takes live
 // output and answers with rows; what is missing it has fetched. Tells its one listener when something changed and draws nothing itself.
 import type { Batch } from './batch';
-import { Fetcher, type Wish } from './fetcher';
+import { Fetcher, type LineRequest } from './fetcher';
 import { NO_FOLDS, type Folds } from './folds';
 import { Groups, type Group, type Outcome } from './groups';
 import { Lines } from './lines';
@@ -10,8 +10,11 @@ import type { LogRecord, Stream } from './record';
 import { Rows } from './rows';
 import type { LogError, LogHead, LogSource } from './source';
 
-/** Of what came between two looks at the log so many records are decoded; the rest is fetched when somebody scrolls there. */
-const MOST_AT_ONCE = 2_000;
+/**
+ * How many records that arrive between two frames are decoded; the others are fetched when the user
+ * scrolls to them.
+ */
+const MAX_AT_ONCE = 2_000;
 /** How often, at most, the server is asked for marks in what was not decoded. */
 const CATCH_UP_MS = 3_000;
 const GROUP_PAGE = 1_000;
@@ -27,14 +30,14 @@ export class LogStore {
   private outcome: Outcome = { live: true, failed: false };
   private frozenAt: number | undefined;
   private clearedTo = 1;
-  /** Live output that nobody has looked at yet. */
+  /** Live output that was not drawn yet. */
   private pending: Batch[] = [];
   /** The first line of it. */
   private taken: number | undefined;
   /** From here on marks of groups were not looked for. */
   private unmarkedFrom: number | undefined;
   private isCatchingUp = false;
-  /** Where somebody looks. */
+  /** The visible lines. */
   private around = 1;
   private readonly abort = new AbortController();
 
@@ -98,9 +101,9 @@ export class LogStore {
     return this.lines.entry(line)?.record;
   }
 
-  want(wish: Wish): void {
-    this.around = (wish.from + wish.to) / 2;
-    this.fetcher.want({ ...wish, to: Math.min(wish.to, this.nextLine) });
+  want(request: LineRequest): void {
+    this.around = (request.from + request.to) / 2;
+    this.fetcher.want({ ...request, to: Math.min(request.to, this.nextLine) });
   }
 
   retry(): void {
@@ -118,7 +121,7 @@ export class LogStore {
   append(batch: Batch): void {
     if (batch.nextLine <= this.nextLine) return;
     // A page in the background draws nothing for hours; what it will not show then need not wait here.
-    this.pending = this.pending.filter((waiting) => waiting.nextLine > batch.nextLine - MOST_AT_ONCE);
+    this.pending = this.pending.filter((waiting) => waiting.nextLine > batch.nextLine - MAX_AT_ONCE);
     this.pending.push(batch);
     this.taken ??= this.nextLine;
     this.nextLine = batch.nextLine;
@@ -194,7 +197,7 @@ export class LogStore {
     this.changed();
   }
 
-  /** Finds the marks of groups in the whole log, also where nobody has looked. */
+  /** Finds the group markers of the whole log, also in lines that were not fetched. */
   async loadGroups(fromLine = 1): Promise<void> {
     if (!this.source.canSearch) return;
     let from: number | undefined = fromLine;
@@ -223,7 +226,7 @@ export class LogStore {
     [this.pending, this.taken] = [[], undefined];
     let next = taken;
     for (const batch of batches) {
-      const from = Math.max(batch.firstLine, next, this.nextLine - MOST_AT_ONCE);
+      const from = Math.max(batch.firstLine, next, this.nextLine - MAX_AT_ONCE);
       if (from >= batch.nextLine) continue;
       const records = batch.records(from);
       this.lines.append(records, from, batch.nextLine);

@@ -1,5 +1,6 @@
-// What the log viewer does: opens a log, keeps the screen at its end or where somebody went, takes live lines, and carries out what the
-// tool bar and the keys ask for. Its fields are what the components show.
+// The log viewer: opens a log, keeps the position at its end or where the user scrolled, takes live
+// lines, and runs the commands of the toolbar and the keyboard shortcuts. Its fields are the state
+// that the components show.
 import type { Drawn, Look } from './drawn';
 import { Finding } from './finding.svelte';
 import { Follower, type FollowState } from './follow';
@@ -30,7 +31,7 @@ export class LogView implements StageOwner {
   state = $state<FollowState>('connecting');
   problem = $state.raw<LogError | undefined>(undefined);
   following = $state(true);
-  /** Lines that came since somebody left the end, or paused. */
+  /** Lines that arrived since the user left the end, or paused. */
   newLines = $state(0);
   paused = $state(false);
   cleared = $state(false);
@@ -110,7 +111,7 @@ export class LogView implements StageOwner {
     this.stage.close();
   }
 
-  /** Asks again now, after whatever went wrong. */
+  /** Retries now, after an error. */
   retry(): void {
     this.store.retry();
     this.follower?.retryNow();
@@ -198,7 +199,7 @@ export class LogView implements StageOwner {
     this.render();
   }
 
-  /** Goes to lines and says so, or lets go of them. */
+  /** Selects lines, scrolls to them and reports them; `null` clears the selection. */
   pointAt(range: LineRange | null): void {
     this.goTo(range);
     this.options.onselect(range);
@@ -270,7 +271,7 @@ export class LogView implements StageOwner {
     if (this.isLive) await this.finding.recount();
   }
 
-  /** Lines that have to be seen. */
+  /** Scrolls to lines and opens the groups around them. */
   private reveal(from: number, to: number): void {
     this.leave();
     this.store.reveal(from, to);

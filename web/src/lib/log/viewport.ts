@@ -112,8 +112,8 @@ export class Viewport {
   }
 
   /**
-   * What the scroll bar should say: the height that it stands for, and where it stands. A log short enough is measured as it is. In a long one
-   * the bar stands for shares of the log, except near both ends, where whoever scrolls there needs every pixel.
+   * The height and position of the scroll bar. A short log is measured in pixels. In a long one the
+   * bar stands for shares of the log, except near both ends, where scrolling is exact to the pixel.
    */
   bar(): { height: number; top: number } {
     const [above, below] = [this.pixelsAbove(), this.pixelsBelow()];

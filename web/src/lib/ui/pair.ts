@@ -1,4 +1,4 @@
-// A name with a value, as the forms hold it.
+// A name with a value, in a form.
 
 export interface Pair {
   name: string;

@@ -1,4 +1,4 @@
-// Which colour a status has. The classes are in style/tones.css.
+// The colour of a status. The classes are in style/tones.css.
 
 export type Tone = 'good' | 'bad' | 'busy' | 'warn' | 'quiet';
 
@@ -20,7 +20,7 @@ const TONES: Record<string, Tone> = {
   OVERTIME: 'warn',
 };
 
-/** The tone of a status; one that is not known is quiet. */
+/** The tone of a status; an unknown status is quiet. */
 export function tone(word: string): Tone {
   return TONES[word.toUpperCase()] ?? 'quiet';
 }

@@ -1,6 +1,6 @@
 // One line of a terminal: characters in cells, each with its pen, and a cursor that `\r` and backspace move back. So a progress bar ends
 // as a terminal would leave it, in one pass over its bytes however often it was drawn.
-import { codeName } from '../../show';
+import { codeName } from '../../format';
 import { PLAIN, type Pen } from './pen';
 import { span, type Span } from './span';
 

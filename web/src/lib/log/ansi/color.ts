@@ -55,7 +55,7 @@ function mix(from: number, to: number, share: number): number {
 }
 
 const known = new Map<number, number>();
-const MOST_KNOWN = 4_096;
+const MAX_KNOWN = 4_096;
 
 /** The text colour itself where it can be read on the ground, else the nearest one towards black or white that can. */
 export function readable(text: number, ground: number): number {
@@ -63,7 +63,7 @@ export function readable(text: number, ground: number): number {
   let found = known.get(key);
   if (found === undefined) {
     found = moved(text, ground);
-    if (known.size >= MOST_KNOWN) known.clear();
+    if (known.size >= MAX_KNOWN) known.clear();
     known.set(key, found);
   }
   return found;

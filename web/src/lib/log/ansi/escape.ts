@@ -14,7 +14,7 @@ export type Token =
 
 /** The longest sequence that is waited for; beyond it, what looked like one is dropped up to here and the rest is text. */
 const LONGEST_SEQUENCE = 8_192;
-const MOST_PARAMS = 64;
+const MAX_PARAMS = 64;
 
 const ESC = 0x1b;
 const BEL = 0x07;
@@ -138,7 +138,7 @@ function params(body: string): number[] {
     // `4:3` is a curly underline: its second number is no parameter of its own. `4:0` is none at all.
     if (parts[0] === '4' && parts.length > 1) out.push(parts[1] === '0' ? 24 : 4);
     else for (const part of parts) out.push(part === '' ? 0 : Math.min(Number.parseInt(part, 10), 100_000));
-    if (out.length > MOST_PARAMS) return out.slice(0, MOST_PARAMS);
+    if (out.length > MAX_PARAMS) return out.slice(0, MAX_PARAMS);
   }
   return out;
 }

@@ -1,6 +1,6 @@
-// How times, lengths of time, money and ids are shown.
+// Formatting of times, durations, costs, statuses, ids and commands.
 
-/** A length of time in its two largest units: `350 ms`, `4 s`, `2 min 5 s`, `3 h 20 min`, `2 d 4 h`. */
+/** A duration in its two largest units: `350 ms`, `4 s`, `2 min 5 s`, `3 h 20 min`, `2 d 4 h`. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
   const seconds = Math.floor(ms / 1_000);
@@ -44,37 +44,43 @@ export function money(usd: number): string {
   return usd < 0.01 ? `$${usd.toPrecision(2)}` : `$${usd.toFixed(2)}`;
 }
 
-/** The end of an id: the part that tells executions of one moment apart, and enough for the command line. */
+/** The end of an id: its random part, and enough for the command line. */
 export function shortId(id: string): string {
   return id.slice(-8);
 }
 
 /** A command on one line. */
 export function oneLine(command: string, args?: readonly string[] | null): string {
-  return seen([command, ...(args ?? [])].join(' ').replace(/\s+/g, ' ').trim());
+  return escapeBidi([command, ...(args ?? [])].join(' ').replace(/\s+/g, ' ').trim());
 }
 
-/** A text in which whatever would turn the direction of writing is seen and not obeyed, as in a log: else it reads as another text. */
-export function seen(text: string): string {
+/**
+ * A text whose bidirectional control characters are shown instead of obeyed; obeyed, they make a
+ * command read as another one.
+ */
+export function escapeBidi(text: string): string {
   return text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (mark) => codeName(mark.charCodeAt(0)));
 }
 
-/** A character that has no picture, by its number. */
+/** The code point of a character without a glyph. */
 export function codeName(code: number): string {
   return `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
 }
 
 /** A text with a capital letter first. */
-export function capital(text: string): string {
+export function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** A word of the API as people write it: `RUNNING` is Running. */
-export function word(code: string): string {
-  return capital(code.toLowerCase());
+/** Labels that differ from the status code. */
+const LABELS: Record<string, string> = { PENDING: 'Queued', TERMINATING: 'Stopping', OK: 'OK', WARN: 'Warning', FAIL: 'Failed' };
+
+/** The label of a status: `RUNNING` is Running, `PENDING` is Queued. */
+export function statusLabel(status: string): string {
+  return LABELS[status.toUpperCase()] ?? capitalize(status.toLowerCase());
 }
 
-/** A count with its word. */
+/** A count with its noun. */
 export function count(n: number, one: string, many = `${one}s`): string {
   return `${n.toLocaleString('en')} ${n === 1 ? one : many}`;
 }

@@ -1,8 +1,8 @@
-// What the server wants to have confirmed is asked about, and only that.
+// Requests that the server wants confirmed open a dialog; others do not.
 import { expect, test, vi } from 'vitest';
 import { ApiError, refusal } from '../src/lib/api/error';
-import { talk } from '../src/lib/ui/ask.svelte';
-import { confirmed } from '../src/lib/ui/confirmed';
+import { feedback } from '../src/lib/ui/feedback.svelte';
+import { withConfirmation } from '../src/lib/ui/confirm';
 
 const asks = () => refusal(Response.json({ error: 'it would run no more commands', code: 'CONFLICT', details: 'first do this', confirm: true }, { status: 409 }));
 
@@ -13,26 +13,26 @@ async function invite(yes: boolean) {
     if (!confirm) throw error;
     return 'token';
   });
-  const made = confirmed('Sure?', 'Do it', send);
-  await vi.waitFor(() => expect(talk.question).toBeDefined());
-  const text = talk.question?.text;
-  talk.question?.answer({ yes, option: false });
+  const made = withConfirmation('Sure?', 'Do it', send);
+  await vi.waitFor(() => expect(feedback.question).toBeDefined());
+  const text = feedback.question?.text;
+  feedback.question?.answer({ yes, option: false });
   return { made: await made, text, sent: send.mock.calls.map(([confirm]) => confirm) };
 }
 
-test('a yes sends it once more, confirmed', async () => {
+test('after a yes the request is sent confirmed', async () => {
   const { made, text, sent } = await invite(true);
   expect([made, sent]).toEqual(['token', [false, true]]);
   expect(text).toBe('It would run no more commands. First do this');
 });
 
-test('a no leaves it', async () => {
+test('after a no nothing is sent', async () => {
   const { made, sent } = await invite(false);
   expect([made, sent]).toEqual([undefined, [false]]);
 });
 
-test('another refusal is no question', async () => {
+test('another error does not ask', async () => {
   const conflict = new ApiError(409, 'CONFLICT', 'there is such a user');
-  await expect(confirmed('Sure?', 'Do it', () => Promise.reject(conflict))).rejects.toBe(conflict);
-  expect(talk.question).toBeUndefined();
+  await expect(withConfirmation('Sure?', 'Do it', () => Promise.reject(conflict))).rejects.toBe(conflict);
+  expect(feedback.question).toBeUndefined();
 });
