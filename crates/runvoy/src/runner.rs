@@ -79,6 +79,7 @@ pub async fn start(data: &DataDir, settings: &Settings, open_files: OpenFiles) -
         instance: instance(data),
         user,
         isolation: isolation(data, settings),
+        set_aside: Some(data.reserve()),
         containment: None,
     };
     let runner = ProcessRunner::new(config).await.context("cannot start the process runner")?;
