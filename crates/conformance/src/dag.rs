@@ -5,7 +5,6 @@
 use std::collections::HashMap;
 
 use runvoy_model::command::{Answer, Command, Fence, Kill, LeaseRequest, OpenJob, OpenTasks, Outcome, Reap, StageTasks};
-use runvoy_model::digest;
 use runvoy_model::event::EventType;
 use runvoy_model::execution::Execution;
 use runvoy_model::id::{JobId, LeaseId};
@@ -15,6 +14,7 @@ use runvoy_ports::store::ListQuery;
 use serde_json::json;
 
 use crate::chance::Chance;
+use crate::foreman::digest_of;
 use crate::harness::Records;
 use crate::job::{Yard, job_of, new_job, new_task};
 use crate::stage::{PASSING_FAILURE, ended, exit, fence_of, name, worker_of};
@@ -142,7 +142,7 @@ impl<'h> Play<'h> {
             node
         });
         let mut nodes: Vec<_> = nodes.collect();
-        let digest = Some(digest::of_tasks(nodes.iter().map(digest::of_task).collect()));
+        let digest = digest_of(&nodes);
         let most = self.yard.store().step_limits().tasks;
         let staged = nodes.len().saturating_sub(most).max(self.chance.below(nodes.len() + 1));
         let mut begins = begins.map(|job| Box::new(job.clone()));

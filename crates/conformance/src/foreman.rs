@@ -1,6 +1,7 @@
 //! Random steps about jobs: small DAGs, few names, so that they are opened, added to, resumed and cancelled while their tasks run.
 
 use runvoy_model::command::{Command, OpenJob, OpenTasks, StageTasks, SubmitKey};
+use runvoy_model::digest;
 use runvoy_model::id::JobId;
 use runvoy_model::job::{Node, Payload};
 use runvoy_model::spec::Spec;
@@ -52,7 +53,8 @@ fn open(chance: &mut Chance, id: JobId, spec: &Spec, now: UnixMs) -> Command {
         key: format!("key-{}", chance.below(3)),
         fingerprint: [u8::from(chance.percent(20)); 32],
     });
-    Command::OpenJob(Box::new(OpenJob { job, nodes, told: Payload::Inline(json!(["told"])), digest: None, key }))
+    let digest = digest_of(&nodes);
+    Command::OpenJob(Box::new(OpenJob { job, nodes, told: Payload::Inline(json!(["told"])), digest, key }))
 }
 
 fn stage(chance: &mut Chance, id: JobId, spec: &Spec, now: UnixMs) -> Command {
@@ -65,6 +67,11 @@ fn stage(chance: &mut Chance, id: JobId, spec: &Spec, now: UnixMs) -> Command {
 fn add(chance: &mut Chance, job: JobId, spec: &Spec) -> Command {
     let (first, batch) = (chance.below(30), chance.number());
     let nodes = tasks(chance, job, spec, batch, first);
-    let tasks = u32::try_from(nodes.len()).expect("few");
-    Command::OpenTasks(OpenTasks { job, batch, tasks, nodes, told: Payload::Inline(json!(["told"])), digest: None, key: None })
+    let (tasks, digest) = (u32::try_from(nodes.len()).expect("few"), digest_of(&nodes));
+    Command::OpenTasks(OpenTasks { job, batch, tasks, nodes, told: Payload::Inline(json!(["told"])), digest, key: None })
+}
+
+/// What the event says that opens these tasks, and all others of their batch.
+pub(crate) fn digest_of(nodes: &[Node]) -> Option<[u8; 32]> {
+    Some(digest::of_tasks(nodes.iter().map(digest::of_task).collect()))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use runvoy_model::digest::DigestsSince;
 use runvoy_model::event::Entity;
 use runvoy_model::execution::Execution;
 use runvoy_model::fold::{Comparison, ExecutionFold, JobCheck, Mismatch, compare_lock};
@@ -24,6 +25,7 @@ pub async fn assert_follows(store: &dyn TransactionalStore, when: &str) -> u64 {
 /// Compares everything there is.
 pub async fn compare(store: &dyn TransactionalStore) -> Comparison {
     let mut found = Comparison::default();
+    let digests = digests_since(store).await;
     let locks: HashMap<Name, Lock> =
         store.locks().await.expect("locks").into_iter().map(|line| (line.lock.name.clone(), line.lock)).collect();
     let mut executions = store.list(ListQuery { limit: usize::MAX, ..ListQuery::default() }).await.expect("a list");
@@ -35,7 +37,7 @@ pub async fn compare(store: &dyn TransactionalStore) -> Comparison {
         let folded = events.iter().try_for_each(|stored| fold.next(stored.place, &stored.event));
         let lock = execution.spec.lock.as_ref().and_then(|name| locks.get(name));
         let folded = folded.map_err(|impossible| Mismatch::of(&about, "events", impossible.to_string()));
-        found.add(folded.and_then(|()| fold.compare(execution, lock)));
+        found.add(folded.and_then(|()| fold.compare(execution, lock, digests)));
         folds.insert(execution.id, fold);
         begun.insert(execution.id, events.first().map(|first| first.place));
     }
@@ -43,7 +45,7 @@ pub async fn compare(store: &dyn TransactionalStore) -> Comparison {
     executions.sort_by_key(|execution| begun[&execution.id]);
     for (job, nodes) in jobs(store).await {
         let events = events_of(store, Entity::job(job.id)).await;
-        found.join(compare_job(job, &events, tasks_of(&executions, &folds), &nodes));
+        found.join(compare_job((job, digests), &events, tasks_of(&executions, &folds), &nodes));
     }
     for lock in locks.values() {
         let id = lock.holder.as_ref().map(|holder| holder.execution);
@@ -51,6 +53,19 @@ pub async fn compare(store: &dyn TransactionalStore) -> Comparison {
         found.add(compare_lock(lock, holder.map(|holder| (holder, &folds[&holder.id]))));
     }
     found
+}
+
+/// Since when events hold digests: with the first one, where no older version wrote it.
+async fn digests_since(store: &dyn TransactionalStore) -> DigestsSince {
+    let mut after = None;
+    loop {
+        let page = store.events(EventQuery { after, limit: 16, ..EventQuery::default() }).await.expect("events");
+        let found = DigestsSince::among(page.iter().map(|stored| (stored.place, &stored.event.properties)));
+        after = page.last().map(|last| last.place);
+        if found != DigestsSince::default() || after.is_none() {
+            return found;
+        }
+    }
 }
 
 fn tasks_of<'a>(
@@ -62,13 +77,13 @@ fn tasks_of<'a>(
 }
 
 fn compare_job<'a>(
-    job: Job,
+    (job, digests): (Job, DigestsSince),
     events: &[StoredEvent],
     tasks: impl Fn(JobId) -> Vec<(&'a Execution, &'a ExecutionFold)>,
     nodes: &[Node],
 ) -> Comparison {
     let id = job.id;
-    let mut check = JobCheck::new(job);
+    let mut check = JobCheck::new(job, digests);
     events.iter().for_each(|stored| check.event(stored.place, &stored.event));
     tasks(id).into_iter().for_each(|(execution, fold)| check.execution(execution, fold));
     nodes.iter().for_each(|node| check.node(node));

@@ -203,7 +203,7 @@ impl Engine {
         let Owner::Worker(WorkerAccount { key: WorkerKey::Public(key), .. }) = &*owner else { return Err(EngineError::InvalidKey) };
         let addresses = [&self.config.own_url, &self.config.public_url];
         let audiences: Vec<&str> = self.config.worker_audience.iter().chain(addresses).map(String::as_str).collect();
-        let ends_at = token.verify(key, &audiences, self.now()).map_err(|bad| match bad {
+        let ends_at = token.verify(key, &audiences, self.machine_now()).map_err(|bad| match bad {
             BadToken::Invalid => EngineError::InvalidKey,
             BadToken::OtherAudience => EngineError::OtherAudience,
             BadToken::Expired => EngineError::RevokedKey,
@@ -252,7 +252,9 @@ impl Engine {
     async fn owner_by_key(&self, hash: [u8; 32]) -> Result<Arc<Owner>, EngineError> {
         let owner = self.owner(hash).await?.ok_or(EngineError::InvalidKey)?;
         let works = match &*owner {
-            Owner::Person(person) => person.user.revoked_at.is_none() && person.user.key(&hash).is_some_and(|key| key.works(self.now())),
+            Owner::Person(person) => {
+                person.user.revoked_at.is_none() && person.user.key(&hash).is_some_and(|key| key.works(self.machine_now()))
+            }
             Owner::Worker(account) => account.has_key(&hash),
         };
         if works { Ok(owner) } else { Err(EngineError::RevokedKey) }

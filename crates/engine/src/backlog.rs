@@ -1,7 +1,9 @@
 //! How much may wait: of each user, and in each queue. Who submits without end is refused before the line is so long that it helps nobody.
 //!
 //! What waits is counted in the store, and then only what is submitted here is added: that is never less than what waits, for everything else only takes
-//! away. The store counts again when a limit seems to be reached, once a second at most, and every minute where other servers submit too.
+//! away. The store counts again when a limit seems to be reached, once a second at most, and every
+//! minute where other servers submit too. Such a store, of which each execution has to be read to
+//! know its user, counts by queue alone while so little waits that no user can be near the limit.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -30,6 +32,8 @@ pub(crate) struct Backlogs {
 #[derive(Clone)]
 struct Known {
     counted_at: Duration,
+    /// Waits in all, where it was not counted by user: no user had more.
+    of_anyone: u64,
     of_users: HashMap<String, u64>,
     of_queues: HashMap<Name, u64>,
 }
@@ -44,11 +48,12 @@ struct Limits {
 impl Known {
     /// Adds these, if there is room for one: a job is not refused for its size.
     fn take(&mut self, limits: Limits, user: &str, queues: &[(Name, u64)]) -> Result<(), EngineError> {
-        let is_full = |waiting: Option<&u64>, limit: u64| limit > 0 && waiting.is_some_and(|waiting| *waiting >= limit);
-        if is_full(self.of_users.get(user), limits.of_user) {
+        let is_full = |waiting: u64, limit: u64| limit > 0 && waiting >= limit;
+        if is_full(self.of_anyone + self.of_users.get(user).copied().unwrap_or(0), limits.of_user) {
             return Err(full(format!("{user} has {} executions waiting, which is the limit for one user", limits.of_user)));
         }
-        if let Some((queue, _)) = queues.iter().find(|(queue, _)| is_full(self.of_queues.get(queue), limits.of_queue)) {
+        let in_queue = |queue: &Name| self.of_queues.get(queue).copied().unwrap_or(0);
+        if let Some((queue, _)) = queues.iter().find(|(queue, _)| is_full(in_queue(queue), limits.of_queue)) {
             return Err(full(format!("queue {queue} has {} executions waiting, which is its limit", limits.of_queue)));
         }
         for (queue, count) in queues {
@@ -103,7 +108,9 @@ impl Engine {
             let known = known.as_mut().filter(|known| current(known))?;
             let decided = known.take(limits, &caller.email, queues);
             let age = self.ports.clock.monotonic().saturating_sub(known.counted_at);
-            (decided.is_ok() || age < count_again_after).then_some(decided)
+            // Nobody is refused for what others have waiting.
+            let is_final = decided.is_ok() || known.of_anyone == 0 && age < count_again_after;
+            is_final.then_some(decided)
         };
         if let Some(decided) = take(COUNT_AGAIN_AFTER) {
             return decided;
@@ -113,23 +120,49 @@ impl Engine {
         if let Some(decided) = take(COUNT_AGAIN_AFTER) {
             return decided;
         }
-        let before = self.backlogs.known.lock().clone();
-        let counted = self.count_backlogs().await?;
-        {
-            let mut known = self.backlogs.known.lock();
-            *known = Some(match (before, known.take()) {
-                (Some(before), Some(now)) => counted.and_taken_meanwhile(&before, now),
-                _ => counted,
-            });
+        for by_user in [false, true] {
+            self.count_again(limits, by_user).await?;
+            if let Some(decided) = take(Duration::MAX) {
+                return decided;
+            }
         }
-        take(Duration::MAX).unwrap_or(Err(EngineError::Overloaded))
+        Err(EngineError::Overloaded)
+    }
+
+    /// Counts, with what is submitted meanwhile.
+    async fn count_again(&self, limits: Limits, by_user: bool) -> Result<(), EngineError> {
+        let before = self.backlogs.known.lock().clone();
+        let counted = match self.config.shares_store() && !by_user {
+            true => self.count_queues(limits).await?,
+            false => None,
+        };
+        let counted = match counted {
+            Some(counted) => counted,
+            None => self.count_backlogs().await?,
+        };
+        let mut known = self.backlogs.known.lock();
+        *known = Some(match (before, known.take()) {
+            (Some(before), Some(now)) => counted.and_taken_meanwhile(&before, now),
+            _ => counted,
+        });
+        Ok(())
+    }
+
+    /// What waits by queue, if that is so little that it does not matter who has it: less than half
+    /// of the limit of a user.
+    async fn count_queues(&self, limits: Limits) -> Result<Option<Known>, EngineError> {
+        let of_queues: HashMap<Name, u64> = self.ports.store.queues().await?.into_iter().map(|queue| (queue.queue, queue.depth)).collect();
+        let of_anyone = if limits.of_user == 0 { 0 } else { of_queues.values().sum() };
+        let counted_at = self.ports.clock.monotonic();
+        let known = Known { counted_at, of_anyone, of_users: HashMap::new(), of_queues };
+        Ok((limits.of_user == 0 || of_anyone < limits.of_user / 2).then_some(known))
     }
 
     async fn count_backlogs(&self) -> Result<Known, EngineError> {
         let backlogs = self.ports.store.backlogs().await?;
         // A count that took long is as good as one that did not.
         let counted_at = self.ports.clock.monotonic();
-        let mut known = Known { counted_at, of_users: HashMap::new(), of_queues: HashMap::new() };
+        let mut known = Known { counted_at, of_anyone: 0, of_users: HashMap::new(), of_queues: HashMap::new() };
         for backlog in backlogs {
             *known.of_users.entry(backlog.user).or_default() += backlog.count;
             *known.of_queues.entry(backlog.queue).or_default() += backlog.count;

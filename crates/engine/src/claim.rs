@@ -34,6 +34,10 @@ impl Engine {
         let token_hash = key_hash(token);
         let claim = self.ports.records.record(Kind::Claim, &hash_name(&token_hash)).await?;
         let Some(Body::Claim(claim)) = claim.and_then(|record| record.body) else { return Err(no_token()) };
+        // The store judges it again, by the time of its step.
+        if claim.expires_at <= self.machine_now() {
+            return Err(no_token());
+        }
         let api_key = key_text(&self.ports.ids.random());
         let change = ClaimKey { token_hash, key: new_key(&api_key, None, None), from: origin.from.clone() };
         let step = Step {

@@ -75,7 +75,7 @@ impl Engine {
         instead_of: Option<&str>,
         request: &KeyRequest,
     ) -> Result<MadeKey, EngineError> {
-        let (name, expires_at) = (request.checked_name()?, request.checked_expiry(self.now())?);
+        let (name, expires_at) = (request.checked_name()?, request.checked_expiry(self.latest_now())?);
         let asked = json!({"email": email, "insteadOf": instead_of, "name": name, "expiresIn": request.expires_in});
         let submit = submit_key(caller, request.idempotency_key.as_deref(), action, &asked)?;
         let api_key = key_text(&self.ports.ids.random());

@@ -227,6 +227,17 @@ impl Engine {
         self.ports.clock.now()
     }
 
+    /// The machine's wall clock, by which credentials expire.
+    pub fn machine_now(&self) -> UnixMs {
+        self.ports.clock.machine_now()
+    }
+
+    /// The later of both, from which credentials are given their time: neither the machine's clock
+    /// nor the time of a step ends them early.
+    pub(crate) fn latest_now(&self) -> UnixMs {
+        self.now().max(self.machine_now())
+    }
+
     /// The ports, for what only looks: readiness, metrics, doctor.
     pub fn ports(&self) -> &Ports {
         &self.ports

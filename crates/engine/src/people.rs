@@ -132,7 +132,7 @@ impl Engine {
             Some(text) => (InvitedBy::Key(new_key(text, None, None)), None),
             None => {
                 let token = claim_token(&self.ports.ids.random());
-                (InvitedBy::Token(key_hash(&token), self.now().plus_ms(lives_ms)), Some(token))
+                (InvitedBy::Token(key_hash(&token), self.latest_now().plus_ms(lives_ms)), Some(token))
             }
         };
         self.refuse_second_user(request.confirm).await?;
@@ -159,7 +159,7 @@ impl Engine {
         let lives_ms = claim_lives_ms(expires_in)?;
         let key = submit_key(caller, idempotency_key, ACTION, &json!({"email": email, "expiresIn": expires_in}))?;
         let token = claim_token(&self.ports.ids.random());
-        let renewal = Renewal { email: email.clone(), token_hash: key_hash(&token), expires_at: self.now().plus_ms(lives_ms) };
+        let renewal = Renewal { email: email.clone(), token_hash: key_hash(&token), expires_at: self.latest_now().plus_ms(lives_ms) };
         let changed = self.ports.store.change(self.user_step(caller, ACTION), Change::RenewInvitation(renewal), key).await;
         let (record, repeated) = changed.map_err(|error| match error {
             StoreError::Refused(Refusal::Claimed) => EngineError::conflict(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use runvoy_engine::{Caller, Config, Credential, EngineError, JobRequest, Origin, SecretRequest, TaskRequest};
+use runvoy_engine::{Caller, Config, Credential, EngineError, InviteRequest, Invited, JobRequest, Origin, SecretRequest, TaskRequest};
 use runvoy_memory::{MemorySealKeys, MemoryStore};
 use runvoy_model::change::{Change, Invitation, InvitedBy, NewKey, NewUser};
 use runvoy_model::group::Group;
@@ -213,6 +213,47 @@ async fn a_key_that_expires_is_refused_then_though_it_was_remembered() {
     stage.clock.pass(1);
     assert!(matches!(enter(&stage, 3).await, Err(EngineError::RevokedKey)));
     enter(&stage, 2).await.expect("the other key works on");
+}
+
+const HOUR_MS: i64 = 3_600_000;
+
+#[tokio::test]
+async fn keys_expire_by_the_machine_clock_as_soon_as_it_is_set() {
+    let (stage, _) = watched(true);
+    two_people(&stage).await;
+    let expires_at = Some(stage.clock.now().plus_ms(HOUR_MS));
+    change(&stage, Change::AddKey("bob@x".into(), NewKey { expires_at, ..new_key(3) })).await;
+    enter(&stage, 3).await.expect("it works for an hour");
+    stage.clock.set_machine(HOUR_MS);
+    assert!(matches!(enter(&stage, 3).await, Err(EngineError::RevokedKey)));
+    stage.clock.set_machine(-2 * HOUR_MS);
+    stage.clock.pass(HOUR_MS.unsigned_abs());
+    enter(&stage, 3).await.expect("the machine's clock says that there is an hour left");
+}
+
+#[tokio::test]
+async fn invitations_expire_by_the_machine_clock_as_soon_as_it_is_set() {
+    let (stage, _) = watched(true);
+    two_people(&stage).await;
+    let admin = enter(&stage, 1).await.expect("the key works");
+    let origin = || Origin { from: "10.0.0.9".into(), request_id: "request".into() };
+    let invited = |email: &str| InviteRequest {
+        email: email.into(),
+        role: "viewer".into(),
+        api_key: None,
+        confirm: true,
+        expires_in: Some(600),
+        idempotency_key: None,
+    };
+    let token = |invited: Invited| invited.token.expect("a token");
+    let late = token(stage.engine.invite(&admin, &invited("late@x")).await.expect("invited"));
+    stage.clock.set_machine(HOUR_MS);
+    assert!(matches!(stage.engine.claim(&late, origin()).await, Err(EngineError::NotFound { .. })));
+    // A clock that is set back ends nothing early that is made then.
+    stage.clock.set_machine(-2 * HOUR_MS);
+    let in_time = token(stage.engine.invite(&admin, &invited("ada@x")).await.expect("invited"));
+    stage.clock.pass(599_000);
+    stage.engine.claim(&in_time, origin()).await.expect("it lives for ten minutes");
 }
 
 #[tokio::test]

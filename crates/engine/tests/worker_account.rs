@@ -127,6 +127,21 @@ async fn a_token_stands_for_the_account_of_its_key_whatever_it_claims() {
 }
 
 #[tokio::test]
+async fn tokens_are_judged_by_the_machine_clock_as_soon_as_it_is_set() {
+    let stage = Stage::new(Config::default());
+    let admin = stage.admitted("root@x", Role::Admin).await;
+    let known = Signer::new();
+    stage.engine.import_worker(&admin, &request("ci", &["gpu"]), &known.key.pem()).await.expect("imported");
+    for hours in [0, 1, -1] {
+        stage.clock.set_machine(hours * 3_600_000);
+        let now = stage.clock.machine_now().seconds();
+        let token = known.token(&json!({"aud": "runvoy", "nbf": now, "exp": now + 120}));
+        admitted(&stage, &token).await.unwrap_or_else(|error| panic!("{hours} h: {error:?}"));
+        stage.clock.set_machine(-hours * 3_600_000);
+    }
+}
+
+#[tokio::test]
 async fn a_registered_key_that_runs_counts_as_a_user_and_is_given_what_its_role_may_have() {
     let stage = Stage::new(Config { shares_uid: true, ..Config::default() });
     let admin = stage.admitted("root@x", Role::Admin).await;

@@ -27,7 +27,9 @@ impl Random {
     }
 }
 
-/// Runs a target over its corpus and mutations of it, and prints a row for docs/prove.md. `iterations` is for `check`; `prove` runs for a minute.
+/// Runs a target over its corpus and mutations of it, and prints a row for docs/prove.md.
+/// `iterations` is for `check`; `prove` runs for a minute, and `RUNVOY_FUZZ_SECONDS` says another
+/// time.
 pub fn run(name: &str, iterations: usize, target: impl Fn(&[u8])) {
     if let Some(path) = env::var_os("RUNVOY_FUZZ_INPUT") {
         target(&fs::read(path).expect("the input to replay can be read"));
@@ -38,12 +40,18 @@ pub fn run(name: &str, iterations: usize, target: impl Fn(&[u8])) {
     assert!(!corpus.is_empty(), "corpus/{name} has files");
     corpus.iter().for_each(|input| attempt(name, seed, input, &target));
     let (mut random, began, mut seen) = (Random(seed), Instant::now(), corpus.len());
-    let is_long = env::var_os("RUNVOY_PROVE").is_some();
-    while if is_long { began.elapsed() < Duration::from_secs(60) } else { seen < iterations } {
+    let length = length();
+    while length.map_or(seen < iterations, |length| began.elapsed() < length) {
         attempt(name, seed, &mutated(&corpus, &mut random), &target);
         seen += 1;
     }
     println!("PROMISE 18 | fuzzing: {name} | {seen} inputs from a corpus of {} | 0 failures", corpus.len());
+}
+
+/// How long to run, where that is not a number of iterations.
+fn length() -> Option<Duration> {
+    let asked = env::var("RUNVOY_FUZZ_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
+    asked.or_else(|| env::var_os("RUNVOY_PROVE").map(|_| 60)).map(Duration::from_secs)
 }
 
 fn attempt(name: &str, seed: u64, input: &[u8], target: &impl Fn(&[u8])) {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use runvoy_model::chain::ChainHead;
+use runvoy_model::digest::DigestsSince;
 use runvoy_model::event::{Entity, EntityType};
 use runvoy_model::execution::Execution;
 use runvoy_model::fold::{Comparison, ExecutionFold, Impossible, JobCheck, Mismatch, RecordCheck, compare_lock};
@@ -49,6 +50,7 @@ impl AuditTrail for MemoryStore {
     async fn compare_state(&self) -> Result<Comparison, StoreError> {
         let state = self.state.lock();
         let mut found = Comparison::default();
+        let digests = DigestsSince::among(state.events.iter().map(|(place, event)| (*place, &event.properties)));
         let mut folds: BTreeMap<&Entity, Result<ExecutionFold, Impossible>> = BTreeMap::new();
         for (place, event) in state.events.iter().filter(|(_, event)| event.entity.kind == EntityType::Task) {
             let fold = folds.entry(&event.entity).or_insert_with(|| Ok(ExecutionFold::default()));
@@ -65,13 +67,13 @@ impl AuditTrail for MemoryStore {
             let fold = fold.map_err(|impossible| Mismatch::of(&about, "events", impossible.to_string()));
             let lock = execution.spec.lock.as_ref().and_then(|name| state.locks.get(name));
             found.add(fold.and_then(|fold| {
-                let compared = fold.compare(execution, lock);
+                let compared = fold.compare(execution, lock, digests);
                 whole.push((execution, fold));
                 compared
             }));
         }
         for job in state.jobs.all() {
-            found.join(compare_job(&state, job, &whole));
+            found.join(compare_job(&state, job, &whole, digests));
         }
         for lock in state.locks.values().filter(|lock| lock.holder.is_some()) {
             let holder = whole.iter().find(|(execution, _)| lock.is_held_by(execution.id));
@@ -89,8 +91,8 @@ impl AuditTrail for MemoryStore {
     }
 }
 
-fn compare_job(state: &State, job: &Job, executions: &[(&Execution, ExecutionFold)]) -> Comparison {
-    let mut check = JobCheck::new(job.clone());
+fn compare_job(state: &State, job: &Job, executions: &[(&Execution, ExecutionFold)], digests: DigestsSince) -> Comparison {
+    let mut check = JobCheck::new(job.clone(), digests);
     let about = Entity::job(job.id);
     for (place, event) in state.events.iter().filter(|(_, event)| event.entity == about) {
         check.event(*place, event);

@@ -115,6 +115,34 @@ pub fn bodies(properties: &Value) -> impl Iterator<Item = (&str, &str)> {
     bodies.filter_map(|(key, digest)| Some((key.as_str(), digest.as_str()?)))
 }
 
+/// Whether an event holds a digest of what it wrote.
+pub fn is_in(properties: &Value) -> bool {
+    properties.get(BODY).is_some_and(Value::is_string) || bodies(properties).next().is_some()
+}
+
+/// Since when the events of a store hold digests. An older version wrote none; what it wrote can be
+/// proved by its chain, and not compared. Nobody without the audit key can add an event or take a
+/// digest out of one, so that one event with a digest binds all after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DigestsSince(Option<u64>);
+
+impl DigestsSince {
+    /// The place of the first event that holds one; `None` where none does.
+    pub const fn new(first: Option<u64>) -> Self {
+        Self(first)
+    }
+
+    /// The first of these, in the order of the log.
+    pub fn among<'e>(events: impl IntoIterator<Item = (u64, &'e Value)>) -> Self {
+        Self(events.into_iter().find(|(_, properties)| is_in(properties)).map(|(place, _)| place))
+    }
+
+    /// Whether an event that creates something at this place must hold its digest.
+    pub fn binds(self, place: u64) -> bool {
+        self.0.is_some_and(|first| first <= place)
+    }
+}
+
 /// Takes the digests out of properties that leave the store.
 pub fn strip(properties: &mut Value) {
     if let Value::Object(members) = properties {
@@ -157,6 +185,16 @@ mod tests {
     fn the_order_of_tasks_does_not_count() {
         assert_eq!(of_tasks(vec![[1; 32], [2; 32]]), of_tasks(vec![[2; 32], [1; 32]]));
         assert_ne!(of_tasks(vec![[1; 32], [2; 32]]), of_tasks(vec![[1; 32]]));
+    }
+
+    #[test]
+    fn the_first_event_with_a_digest_binds_all_after_it() {
+        let mut bodies = json!({});
+        add(&mut bodies, "key:1".into(), "bb".into());
+        let events = [(3, json!({"body": 7})), (5, bodies), (8, json!({BODY: "aa"}))];
+        let since = DigestsSince::among(events.iter().map(|(place, properties)| (*place, properties)));
+        assert!(since.binds(5) && since.binds(6) && !since.binds(4));
+        assert!(!DigestsSince::default().binds(u64::MAX));
     }
 
     #[test]

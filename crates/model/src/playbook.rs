@@ -241,9 +241,6 @@ impl PlaybookBody {
         for part in self.args.iter().flatten().flat_map(|arg| template::parts(arg)) {
             let Part::Named(whole, name) = part else { continue };
             let is_known = self.parameters.contains_key(name);
-            if is_known && !template::is_exact(whole, name) {
-                return Err(invalid("args", format!("{} must be written {{{{{name}}}}}, without blanks", whole.escape_default())));
-            }
             if !is_known && template::is_exact(whole, name) {
                 return Err(invalid("args", format!("there is no parameter {name}: if {whole} is meant as it is, write \\{whole}")));
             }
@@ -259,6 +256,16 @@ impl PlaybookBody {
         let words: Vec<String> = [&self.command].into_iter().chain(args).cloned().collect();
         for text in shell_texts(&words).unwrap_or_default() {
             quoting::check(text).map_err(|why| invalid("args", why))?;
+        }
+        self.check_no_value_in_shell_text()
+    }
+
+    /// Whether no value is filled into a text that a shell runs. Checked for runs too: a playbook
+    /// may be older than the check.
+    fn check_no_value_in_shell_text(&self) -> Result<(), InvalidPlaybook> {
+        let Some(args) = &self.args else { return Ok(()) };
+        let words: Vec<String> = [&self.command].into_iter().chain(args).cloned().collect();
+        for text in shell_texts(&words).unwrap_or_default() {
             let fills = |part: &Part<'_>| matches!(part, Part::Named(_, name) if self.parameters.contains_key(*name));
             if template::parts(text).iter().any(fills) {
                 return Err(invalid(
@@ -277,6 +284,7 @@ impl PlaybookBody {
             let message = if known.is_empty() { "it takes no parameters".to_owned() } else { format!("it takes {}", known.join(", ")) };
             return Err(invalid(&format!("parameters.{}", unknown.escape_default()), message));
         }
+        self.check_no_value_in_shell_text()?;
         let mut values = BTreeMap::new();
         for (name, parameter) in &self.parameters {
             let field = format!("parameters.{name}");

@@ -61,6 +61,9 @@ pub struct Verdict {
     pub checkpoint_at: Option<UnixMs>,
     /// The first of the newest checkpoints that were not exported, where more than one was not. Exporting fails, or its file was cut at its end.
     pub unexported_from: Option<u64>,
+    /// How many executions and jobs were written before events held digests: what they run, and
+    /// whose they are, cannot be compared.
+    pub unverifiable: u64,
 }
 
 impl Verdict {

@@ -10,6 +10,12 @@ pub trait Clock: Send + Sync {
     /// The wall clock: for people, records and keys. It does not jump while a process runs; another process may see another time.
     fn now(&self) -> UnixMs;
 
+    /// What the machine's wall clock shows now, also right after it was set: for the expiry of
+    /// credentials, which other machines sign and people were told. Never for waits and durations.
+    fn machine_now(&self) -> UnixMs {
+        self.now()
+    }
+
     /// Time since some fixed moment, which never jumps: for leases and timeouts.
     fn monotonic(&self) -> Duration;
 

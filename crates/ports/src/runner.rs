@@ -144,6 +144,8 @@ pub struct DiskSpace {
     pub free_bytes: u64,
     /// How large it is.
     pub total_bytes: u64,
+    /// What the server has set aside on it for itself.
+    pub set_aside_bytes: u64,
 }
 
 /// Why a command could not be started, in words for the person who submitted it.

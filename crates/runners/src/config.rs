@@ -22,6 +22,9 @@ pub struct Config {
     pub user: User,
     /// How far commands are kept apart where each has a user of its own; otherwise it is not used.
     pub isolation: Isolation,
+    /// A file that the server sets aside on the disk of its data directory; `None` for a worker
+    /// without a server.
+    pub set_aside: Option<PathBuf>,
     /// Use this containment and no other; `None` takes the surest that works here.
     pub containment: Option<Containment>,
 }

@@ -158,7 +158,7 @@ impl Runner for ProcessRunner {
     }
 
     async fn disk_space(&self) -> Option<DiskSpace> {
-        usage::space(&self.config.work_root)
+        usage::space(&self.config.work_root, self.config.set_aside.as_deref())
     }
 
     async fn disk_usage(&self, execution: ExecutionId, attempt: u32) -> u64 {
@@ -208,6 +208,7 @@ mod tests {
             instance: "test".to_owned(),
             user: User::Worker,
             isolation: crate::config::Isolation::default(),
+            set_aside: None,
             containment: None,
         };
         ProcessRunner::new(config).await.unwrap()

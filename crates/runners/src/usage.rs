@@ -10,11 +10,14 @@ use runvoy_ports::runner::DiskSpace;
 /// No more files are looked at in one walk: a measure must end.
 const MAX_FILES: usize = 1_000_000;
 
-/// The disk that a directory is on.
-pub(crate) fn space(directory: &Path) -> Option<DiskSpace> {
-    let fs = rustix::fs::statvfs(directory).ok()?;
-    let bytes = |blocks: u64| blocks.saturating_mul(fs.f_frsize);
-    Some(DiskSpace { free_bytes: bytes(fs.f_bavail), total_bytes: bytes(fs.f_blocks) })
+/// The disk that a directory is on; the file that is set aside counts where it is on the same one.
+pub(crate) fn space(directory: &Path, set_aside: Option<&Path>) -> Option<DiskSpace> {
+    let stat = rustix::fs::statvfs(directory).ok()?;
+    let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+    let device = fs::metadata(directory).ok().map(|directory| directory.dev());
+    let file = set_aside.and_then(|path| fs::metadata(path).ok()).filter(|file| Some(file.dev()) == device);
+    let set_aside_bytes = file.map_or(0, |file| file.blocks().saturating_mul(512));
+    Some(DiskSpace { free_bytes: bytes(stat.f_bavail), total_bytes: bytes(stat.f_blocks), set_aside_bytes })
 }
 
 /// What the files in these directories take, each once. Links are not followed and other file systems not entered; what goes away meanwhile does not count.
@@ -64,7 +67,13 @@ mod tests {
         fs::File::open(dir.path().join("again")).unwrap().sync_all().unwrap();
         let used = usage(vec![dir.path().to_owned(), dir.path().join("none")]).await;
         assert!((300_000..600_000).contains(&used), "{used}");
-        assert!(space(dir.path()).is_some_and(|space| space.free_bytes <= space.total_bytes));
-        assert_eq!(space(&dir.path().join("none")), None);
+        let file = dir.path().join("set aside");
+        fs::write(&file, [1; 10_000]).expect("written");
+        let on_disk = fs::metadata(&file).expect("a file").blocks() * 512;
+        let set_aside = |path: &Path| space(dir.path(), Some(path)).expect("a disk").set_aside_bytes;
+        assert_eq!((set_aside(&file), set_aside(&dir.path().join("none"))), (on_disk, 0));
+        assert_eq!(set_aside(Path::new("/proc/self/status")), 0, "it is on another file system");
+        assert!(space(dir.path(), None).is_some_and(|space| space.free_bytes <= space.total_bytes));
+        assert_eq!(space(&dir.path().join("none"), None), None);
     }
 }

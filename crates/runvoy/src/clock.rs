@@ -29,8 +29,11 @@ impl SystemClock {
 impl Clock for SystemClock {
     fn now(&self) -> UnixMs {
         let mut wall = self.wall.lock();
-        let now = wall.at(passed(self.began), machine_wall());
-        UnixMs(i64::try_from(now.div_euclid(1_000_000)).unwrap_or(i64::MAX))
+        ms(wall.at(passed(self.began), machine_wall()))
+    }
+
+    fn machine_now(&self) -> UnixMs {
+        ms(machine_wall())
     }
 
     fn monotonic(&self) -> Duration {
@@ -65,6 +68,10 @@ impl Steady {
         self.passed += elapsed;
         self.given
     }
+}
+
+fn ms(nanos: i128) -> UnixMs {
+    UnixMs(i64::try_from(nanos.div_euclid(1_000_000)).unwrap_or(i64::MAX))
 }
 
 /// What the machine's wall clock shows.
@@ -136,6 +143,14 @@ mod tests {
         for step in [10 * SECOND, -10 * SECOND] {
             assert_eq!(shown(1_100, step)[1_099], 1_100 * SECOND + step);
         }
+    }
+
+    #[test]
+    fn the_machine_clock_is_read_as_it_is() {
+        let clock = SystemClock::new();
+        let an_hour_off = clock.wall.lock().given - HOUR;
+        clock.wall.lock().given = an_hour_off;
+        assert!(clock.machine_now().ms_since(clock.now()) > 3_500_000);
     }
 
     #[test]

@@ -94,6 +94,7 @@ mod tests {
     use runvoy_model::spec::Needs;
     use runvoy_ports::clock::IdSource;
     use runvoy_server::{ServerConfig, ServerParts};
+    use runvoy_sqlite::DiskReserve;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::UnixStream;
 
@@ -120,7 +121,7 @@ mod tests {
         };
         let ports = crate::stack::ports(&backend, clock, ids);
         let engine = Engine::new(ports, runvoy_engine::Config::default(), worker);
-        let host = Arc::new(Machine { data: data.clone(), disk_reserve_bytes: 0, upkeep: backend.upkeep, runner: None });
+        let host = Arc::new(Machine { data: data.clone(), reserve: DiskReserve::default(), upkeep: backend.upkeep, runner: None });
         let config = ServerConfig::new("", [7; 32]);
         (engine.clone(), App::new(ServerParts { engine, config, metrics: Arc::new(String::new), host }))
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use runvoy_ports::runner::{Containment, Protection, ProtectionState, Runner};
 use runvoy_server::{BackupFault, Host};
+use runvoy_sqlite::DiskReserve;
 use runvoy_wire::{Probe, ProbeStatus};
 
 use crate::backend::{Upkeep, probe};
@@ -14,7 +15,7 @@ use crate::data_dir::DataDir;
 /// The disk, the processes and the backend of one server.
 pub struct Machine {
     pub data: DataDir,
-    pub disk_reserve_bytes: u64,
+    pub reserve: DiskReserve,
     pub upkeep: Arc<dyn Upkeep>,
     pub runner: Option<Arc<dyn Runner>>,
 }
@@ -43,19 +44,15 @@ impl Machine {
         let Some(free) = free_bytes(self.data.path()) else {
             return probe("disk", ProbeStatus::Warn, "the free space cannot be read");
         };
-        let mut detail = format!("{} free in {}", mib(free), self.data.path().display());
-        let reserve = self.disk_reserve_bytes;
-        if free < reserve {
-            detail = format!("disk full: {detail}, and below {} no new work is taken: free some space", mib(reserve));
+        let detail = format!("{} free in {}", mib(free), self.data.path().display());
+        let needed = self.reserve.min_free_bytes();
+        // The same question that a submit is answered by.
+        if self.reserve.is_low() {
+            let detail = format!("disk full: {detail}, and below {} no new work is taken: free some space", mib(needed));
+            return probe("disk", ProbeStatus::Fail, &detail);
         }
-        let status = if free < reserve {
-            ProbeStatus::Fail
-        } else if free < reserve.saturating_mul(4) {
-            ProbeStatus::Warn
-        } else {
-            ProbeStatus::Ok
-        };
-        probe("disk", status, &detail)
+        let status = if free < needed.saturating_mul(4) { ProbeStatus::Warn } else { ProbeStatus::Ok };
+        probe("disk", status, &format!("{detail}; limits of executions are watched, without quotas of the file system"))
     }
 
     /// What keeps commands with users of their own apart.

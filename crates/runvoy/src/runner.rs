@@ -67,7 +67,7 @@ pub async fn start(data: &DataDir, settings: &Settings, open_files: OpenFiles) -
     if settings.worker && user != User::Worker && settings.work_dir.is_none() {
         data.let_pass().context("cannot let commands reach their work directories")?;
     }
-    refuse_unreachable(data, settings)?;
+    refuse_impossible(data, settings)?;
     if let Some(dir) = &settings.work_dir {
         create_private(dir).with_context(|| format!("cannot make the work directory {}", dir.display()))?;
     }
@@ -79,6 +79,7 @@ pub async fn start(data: &DataDir, settings: &Settings, open_files: OpenFiles) -
         instance: instance(data),
         user,
         isolation: isolation(data, settings),
+        set_aside: Some(data.reserve()),
         containment: None,
     };
     let runner = ProcessRunner::new(config).await.context("cannot start the process runner")?;
@@ -87,17 +88,29 @@ pub async fn start(data: &DataDir, settings: &Settings, open_files: OpenFiles) -
         tracing::warn!(swept, "commands of an earlier start were ended");
     }
     if settings.worker {
-        let each_has_a_user = settings.run_as.is_none() && settings.run_as_uids.is_some();
-        check_isolation(settings.isolation, each_has_a_user, &runner.protections())?;
+        check_isolation(settings.isolation, &runner.protections())?;
     }
     Ok(Arc::new(runner))
 }
 
-/// Refuses a place that commands with users of their own cannot reach: every one of them would fail to start. The data directory itself lets them pass.
-pub fn refuse_unreachable(data: &DataDir, settings: &Settings) -> Result<()> {
+/// Refuses settings by which no command could be started as they say, before anything is made or
+/// opened.
+pub fn refuse_impossible(data: &DataDir, settings: &Settings) -> Result<()> {
     let each_has_a_user = settings.run_as.is_none() && settings.run_as_uids.is_some();
-    if settings.worker && each_has_a_user {
-        refuse_closed(settings.work_dir.as_deref().unwrap_or(data.path()))?;
+    if !settings.worker {
+        return Ok(());
+    }
+    if !each_has_a_user {
+        return refuse_shared_isolation(settings.isolation);
+    }
+    // The data directory itself lets commands with users of their own pass.
+    refuse_closed(settings.work_dir.as_deref().unwrap_or(data.path()))
+}
+
+/// Refuses isolation that was asked for by name where commands share a user.
+fn refuse_shared_isolation(asked: Option<IsolationLevel>) -> Result<()> {
+    if asked.is_some_and(|level| level != IsolationLevel::Off) {
+        bail!("isolation: commands that share a user cannot be kept apart: give --run-as-uids FIRST-LAST, or leave the setting out");
     }
     Ok(())
 }
@@ -129,11 +142,8 @@ fn isolation(data: &DataDir, settings: &Settings) -> Isolation {
 }
 
 /// Warns of what this machine lacks to keep commands apart. What was asked for by name is not left out: then the start is refused.
-fn check_isolation(asked: Option<IsolationLevel>, each_has_a_user: bool, found: &[Protection]) -> Result<()> {
+fn check_isolation(asked: Option<IsolationLevel>, found: &[Protection]) -> Result<()> {
     let asked = asked.is_some_and(|level| level != IsolationLevel::Off);
-    if asked && !each_has_a_user {
-        bail!("isolation: commands that share a user cannot be kept apart: give --run-as-uids FIRST-LAST, or leave the setting out");
-    }
     let mut missing = Vec::new();
     for Protection { name, state } in found {
         let ProtectionState::Unsupported(why) = state else { continue };
@@ -218,14 +228,14 @@ mod tests {
     fn isolation_that_was_asked_for_is_in_force_or_refused() {
         let found = |state: ProtectionState| [Protection { name: "landlock".into(), state }];
         let lacking = found(ProtectionState::Unsupported("too old".into()));
-        check_isolation(None, true, &lacking).expect("it is only told");
-        check_isolation(Some(IsolationLevel::Off), false, &[]).expect("nothing is asked for");
-        check_isolation(Some(IsolationLevel::Strict), true, &found(ProtectionState::On)).expect("it is in force");
-        let refused = check_isolation(Some(IsolationLevel::Strict), true, &lacking).expect_err("it is not").to_string();
+        check_isolation(None, &lacking).expect("it is only told");
+        refuse_shared_isolation(Some(IsolationLevel::Off)).expect("nothing is asked for");
+        check_isolation(Some(IsolationLevel::Strict), &found(ProtectionState::On)).expect("it is in force");
+        let refused = check_isolation(Some(IsolationLevel::Strict), &lacking).expect_err("it is not").to_string();
         assert!(refused.contains("no landlock (too old)"), "{refused}");
-        assert!(check_isolation(Some(IsolationLevel::Basic), false, &[]).is_err(), "one user for all");
+        assert!(refuse_shared_isolation(Some(IsolationLevel::Basic)).is_err(), "one user for all");
         let limit = [Protection { name: "pid limit".into(), state: ProtectionState::Unsupported("no cgroup".into()) }];
-        check_isolation(Some(IsolationLevel::Strict), true, &limit).expect("limits are another setting");
+        check_isolation(Some(IsolationLevel::Strict), &limit).expect("limits are another setting");
     }
 
     #[test]

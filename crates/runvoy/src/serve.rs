@@ -45,7 +45,7 @@ pub async fn run(args: &ServeArgs, data: DataDir) -> Result<(), Failure> {
     // Before anything in it is read, or made.
     data_check::check_owner(&data)?;
     let settings = load_settings(args, &data).map_err(Failure::usage)?;
-    runner::refuse_unreachable(&data, &settings).map_err(Failure::usage)?;
+    runner::refuse_impossible(&data, &settings).map_err(Failure::usage)?;
     address(args, &settings).map_err(Failure::usage)?;
     data.create()?;
     serve(args, data, settings).await.map_err(Failure::from)

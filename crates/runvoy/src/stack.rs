@@ -19,6 +19,7 @@ use runvoy_model::spec::Needs;
 use runvoy_ports::clock::{Clock, IdSource};
 use runvoy_ports::runner::Runner;
 use runvoy_server::{App, ServerConfig, ServerParts};
+use runvoy_sqlite::DiskReserve;
 use runvoy_worker::Worker;
 use tokio::task::JoinHandle;
 
@@ -101,7 +102,7 @@ impl Stack {
             metrics: Arc::new(move || rendered.render()),
             host: Arc::new(Machine {
                 data: data.clone(),
-                disk_reserve_bytes: settings.disk_reserve_bytes,
+                reserve: backend.reserve.clone().unwrap_or_else(|| DiskReserve::watch(data.path(), settings.disk_reserve_bytes)),
                 upkeep: Arc::clone(&backend.upkeep),
                 runner: runner.clone(),
             }),

@@ -16,16 +16,27 @@ struct SmallDisk {
     dir: tempfile::TempDir,
 }
 
+/// Says that a proof is not run here, which in CI is a failure.
+fn not_run(why: &str) {
+    assert!(std::env::var_os("CI").is_none(), "not run, and CI must run it: {why}");
+    eprintln!("not run: {why}");
+}
+
 impl SmallDisk {
-    fn mount(size: &str) -> Self {
+    /// A tmpfs; `None` where this process may not mount one.
+    fn mount(size: &str) -> Option<Self> {
         Self::mount_with(&["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
     }
 
     /// Of each kind that this machine can make: tmpfs, ext4 and xfs, without anything that only root may use.
     fn each(mib: u64) -> Vec<(&'static str, Self)> {
-        let made = [("ext4", ["mkfs.ext4", "-q", "-m", "0"].as_slice(), mib), ("xfs", ["mkfs.xfs", "-q"].as_slice(), mib.max(320))];
-        let on_loop = made.into_iter().filter_map(|(kind, make, mib)| Some((kind, Self::on_loop(make, mib)?)));
-        [("tmpfs", Self::mount(&format!("{mib}m")))].into_iter().chain(on_loop).collect()
+        let tmpfs = Self::mount(&format!("{mib}m")).map(|disk| ("tmpfs", disk));
+        let ext4 = Self::on_loop(&["mkfs.ext4", "-q", "-m", "0"], mib).map(|disk| ("ext4", disk));
+        // The smallest xfs is larger. Not every kernel has it.
+        let kernel = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
+        let has_xfs = kernel.contains("\txfs\n") && Command::new("mkfs.xfs").arg("-V").output().is_ok();
+        let xfs = if has_xfs { Self::on_loop(&["mkfs.xfs", "-q"], mib.max(320)) } else { None };
+        [tmpfs, ext4, xfs.map(|disk| ("xfs", disk))].into_iter().flatten().collect()
     }
 
     /// A file system in a file; `None` where this machine cannot make or mount it.
@@ -33,20 +44,21 @@ impl SmallDisk {
         let image = tempfile::NamedTempFile::new().expect("a file");
         image.as_file().set_len(mib << 20).expect("a sparse file");
         let made = Command::new(make[0]).args(&make[1..]).arg(image.path()).status();
-        if !made.is_ok_and(|status| status.success()) || !Path::new("/dev/loop-control").exists() {
-            eprintln!("not run: {} does not work here, or there are no loop devices", make[0]);
+        if !made.is_ok_and(|status| status.success()) {
+            not_run(&format!("{} does not work here", make[0]));
             return None;
         }
-        let kernel = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
-        let kind = make[0].trim_start_matches("mkfs.");
-        kernel.contains(kind).then(|| Self::mount_with(&["-o", "loop", image.path().to_str().expect("text")]))
+        Self::mount_with(&["-o", "loop", image.path().to_str().expect("text")])
     }
 
-    fn mount_with(args: &[&str]) -> Self {
+    fn mount_with(args: &[&str]) -> Option<Self> {
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let mounted = Command::new("mount").args(args).arg(dir.path()).status();
-        assert!(mounted.expect("mount runs").success(), "this test mounts a file system and needs to be root");
-        Self { dir }
+        let mounted = Command::new("mount").args(args).arg(dir.path()).output().expect("mount runs");
+        if !mounted.status.success() {
+            not_run(&format!("mount {}: {}", args.join(" "), String::from_utf8_lossy(&mounted.stderr).trim()));
+            return None;
+        }
+        Some(Self { dir })
     }
 
     fn path(&self) -> &Path {
@@ -73,7 +85,7 @@ impl Drop for SmallDisk {
 #[test]
 fn promise_07_a_full_disk_loses_nothing_and_heals_by_itself() {
     let rounds = count(2, 100);
-    let disk = SmallDisk::mount("32m");
+    let Some(disk) = SmallDisk::mount("32m") else { return };
     let data = disk.path().join("data");
     let server = Setup::default().env("RUNVOY_DISK_RESERVE_BYTES", "4MiB").start_in(&data);
     let mut acknowledged = Vec::new();
@@ -127,6 +139,9 @@ fn assert_healed(server: &Server) {
 #[test]
 fn promise_07_on_a_disk_with_nothing_left_everything_can_end() {
     let disks = SmallDisk::each(96);
+    if disks.is_empty() {
+        return;
+    }
     let kinds: Vec<&str> = disks.iter().map(|(kind, _)| *kind).collect();
     for (kind, disk) in &disks {
         let data = disk.path().join("data");
@@ -180,6 +195,9 @@ fn promise_07_on_a_disk_with_nothing_left_everything_can_end() {
 #[test]
 fn promise_07_the_command_that_fills_the_disk_is_stopped() {
     let disks = SmallDisk::each(96);
+    if disks.is_empty() {
+        return;
+    }
     let kinds: Vec<&str> = disks.iter().map(|(kind, _)| *kind).collect();
     for (kind, disk) in &disks {
         let server = careful().start_in(&disk.path().join("data"));

@@ -5,6 +5,7 @@ mod harness;
 use std::path::Path;
 use std::process::Output;
 
+use runvoy_ports::memory::DEFAULT_BUDGET_BYTES;
 use serde_json::{Value, json};
 
 use self::harness::{Server, Setup, eventually, process};
@@ -117,9 +118,14 @@ fn security_29_eight_of_the_largest_outputs_at_once_share_one_budget() {
     for n in 0..8 {
         assert!(done["tasks"][n]["outputBytes"].as_u64().is_some_and(|bytes| bytes > 16_000_000), "{done}");
     }
-    // Without the budget of 64 MiB they would take three times 128 MB.
+    // Each output counts three times against the budget that all share (docs/security.md, 29): one
+    // of the largest fits at a time. Half as much is for what no budget counts: stacks, caches of
+    // the store, and pages that the allocator keeps between two outputs. Without the budget, eight
+    // outputs would take 8 × 3 × 16 MiB = 384 MiB.
+    let most = u64::try_from(DEFAULT_BUDGET_BYTES + DEFAULT_BUDGET_BYTES / 2).expect("a number of bytes") >> 20;
     let grown = process::memory(server.pid(), "VmHWM").saturating_sub(before) >> 20;
-    assert!(grown < 192, "the peak grew by {grown} MiB");
+    println!("eight of the largest outputs at once: the peak grew by {grown} MiB");
+    assert!(grown <= most, "the peak grew by {grown} MiB, and {most} are allowed");
 }
 
 /// How many files there are under a directory.

@@ -307,7 +307,22 @@ fn security_11_what_others_could_have_changed_keeps_a_server_from_starting() {
         let said = Setup::default().try_start_in(&data).err().unwrap_or_else(|| panic!("it started: {what}"));
         assert!(said.contains(what), "{said}");
     };
-    for name in ["keys/audit.key", "runvoy.db", "admin.key"] {
+    // Commands with users of their own pass through the data directory.
+    set(".", 0o711);
+    set("keys/audit.key", 0o640);
+    assert_eq!(Setup::default().start_in(&data).stop(), Some(0));
+    assert_eq!(mode("keys/audit.key"), 0o600, "nobody else gets into keys");
+    set(".", 0o711);
+    for (name, mode) in [("keys", 0o755), ("keys/audit.key", 0o640), ("runvoy.db", 0o666), ("start.json", 0o644)] {
+        set(name, mode);
+    }
+    let said = Setup::default().try_start_in(&data).err().expect("refused");
+    let (_, command) = said.split_once("start again: ").unwrap_or_else(|| panic!("no command: {said}"));
+    let command = command.lines().next().expect("a line");
+    assert!(["keys ", "keys/audit.key", "runvoy.db", "start.json"].iter().all(|name| said.contains(name)), "{said}");
+    assert!(std::process::Command::new("sh").args(["-c", command]).status().expect("sh runs").success(), "{command}");
+    assert_eq!(Setup::default().start_in(&data).stop(), Some(0));
+    for name in ["runvoy.db", "admin.key"] {
         set(".", 0o711);
         set(name, 0o640);
         refused("others than its owner have access");

@@ -205,4 +205,5 @@ fn security_28_isolation_that_is_asked_for_and_not_in_force_keeps_a_server_from_
     let shared = Setup::default().env("RUNVOY_ISOLATION", "strict").try_start_in(&dir.path().join("shared"));
     let refused = shared.err().expect("commands share a user");
     assert!(refused.contains("--run-as-uids"), "{refused}");
+    assert!(!dir.path().join("shared").exists(), "nothing was made or opened before");
 }

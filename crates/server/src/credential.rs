@@ -63,7 +63,7 @@ pub(crate) async fn admit_ticket(state: &State, text: &str, params: &Params, fro
 
 /// Whoever made a link to this very execution, as they are now.
 pub(crate) async fn admit_link(state: &State, text: &str, params: &Params, from: String, request_id: &str) -> Result<Caller, Fault> {
-    let link = state.links.read(text, state.engine.now()).map_err(|_| Fault::bad_link())?;
+    let link = state.links.read(text, state.engine.machine_now()).map_err(|_| Fault::bad_link())?;
     if params.get("id").parse::<ExecutionId>() != Ok(link.execution) {
         return Err(Fault::bad_link());
     }
@@ -106,7 +106,7 @@ impl Standing {
 
     /// The caller as the store knows them now, past every cache; an error once key or user were revoked, or what was shown has expired.
     pub(crate) async fn caller(&self, state: &State) -> Result<Caller, Fault> {
-        if self.has_expired(state.engine.now()) {
+        if self.has_expired(state.engine.machine_now()) {
             return Err(EngineError::RevokedKey.into());
         }
         let origin = Origin { from: self.from.clone(), request_id: self.request_id.clone() };

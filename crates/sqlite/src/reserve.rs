@@ -1,5 +1,6 @@
-//! Disk space that is set aside: a file that is given up when a write finds the disk full, so that ends, kills, revocations and audit events can
-//! still be recorded, and filled again once there is room for it and for new work. Until then no new work is taken.
+//! Disk space that is kept for what has begun. Half of it is set aside in a file, which is given up
+//! when a write finds the disk full, so that ends, kills, revocations and audit events can still be
+//! recorded. It is filled again once all that is kept is free; until then no new work is taken.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -30,32 +31,28 @@ struct Reserve {
     changing: Mutex<()>,
 }
 
-/// How much is set aside in the file, and how much more is kept free for what has begun.
+/// How much is kept, and how much of that is set aside in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Sizes {
     file_bytes: u64,
-    keep_free_bytes: u64,
+    kept_bytes: u64,
 }
 
 impl Sizes {
-    fn of(keep_free_bytes: u64) -> Self {
-        Self { file_bytes: (keep_free_bytes / 2).min(MAX_FILE_BYTES), keep_free_bytes }
+    fn of(kept_bytes: u64) -> Self {
+        Self { file_bytes: (kept_bytes / 2).min(MAX_FILE_BYTES), kept_bytes }
     }
 
-    /// Whether the file can be filled: afterwards new work must be possible, or the next write would take the room again.
-    fn may_fill(self, free_bytes: u64) -> bool {
-        free_bytes >= self.file_bytes.saturating_add(self.keep_free_bytes)
-    }
-
-    fn is_low(self, free_bytes: u64) -> bool {
-        free_bytes < self.keep_free_bytes
+    /// With less than this free no new work is taken. The file counts as free while it is there.
+    fn min_free_bytes(self, is_given_up: bool) -> u64 {
+        if is_given_up { self.kept_bytes } else { self.kept_bytes - self.file_bytes }
     }
 }
 
 impl DiskReserve {
-    /// The reserve in this file, filled if there is room. Half of what is kept free is set aside in it.
-    pub fn open(path: &Path, keep_free_bytes: u64) -> Self {
-        let sizes = Sizes::of(keep_free_bytes);
+    /// The reserve in this file, filled if there is room. Half of what is kept is set aside in it.
+    pub fn open(path: &Path, kept_bytes: u64) -> Self {
+        let sizes = Sizes::of(kept_bytes);
         if sizes.file_bytes == 0 {
             return Self::default();
         }
@@ -64,6 +61,17 @@ impl DiskReserve {
         let reserve = Self(Some(Arc::new(reserve)));
         reserve.tend();
         reserve
+    }
+
+    /// Sets nothing aside and only looks at the disk of this directory.
+    pub fn watch(directory: &Path, kept_bytes: u64) -> Self {
+        let sizes = Sizes { file_bytes: 0, kept_bytes };
+        Self(Some(Arc::new(Reserve {
+            path: directory.join("reserve"),
+            sizes,
+            is_given_up: AtomicBool::new(false),
+            changing: Mutex::default(),
+        })))
     }
 
     /// Gives up the file of an earlier start if there is no room for what this start writes before it opens anything.
@@ -77,7 +85,7 @@ impl DiskReserve {
     pub fn tend(&self) {
         let Some(reserve) = self.0.as_ref().filter(|_| self.is_given_up()) else { return };
         let _alone = reserve.changing.lock();
-        if free_bytes(&reserve.path).is_some_and(|free| reserve.sizes.may_fill(free)) {
+        if free_bytes(&reserve.path).is_some_and(|free| free >= reserve.sizes.min_free_bytes(true)) {
             reserve.fill();
         }
     }
@@ -87,10 +95,25 @@ impl DiskReserve {
         self.0.as_ref().is_some_and(|reserve| reserve.is_given_up.load(Ordering::Acquire))
     }
 
-    /// No new work is taken: the file was given up, or less is free than is kept for what has begun.
+    /// No new work is taken: the file was given up, or less is free than is kept beside it.
     pub fn is_low(&self) -> bool {
-        let Some(reserve) = &self.0 else { return false };
-        self.is_given_up() || free_bytes(&reserve.path).is_some_and(|free| reserve.sizes.is_low(free))
+        self.is_given_up() || self.free_bytes().is_some_and(|free| free < self.min_free_bytes())
+    }
+
+    /// With less than this free no new work is taken.
+    pub fn min_free_bytes(&self) -> u64 {
+        self.0.as_ref().map_or(0, |reserve| reserve.sizes.min_free_bytes(self.is_given_up()))
+    }
+
+    /// What is kept free beside the file.
+    pub fn kept_beside_bytes(&self) -> u64 {
+        self.0.as_ref().map_or(0, |reserve| reserve.sizes.min_free_bytes(false))
+    }
+
+    /// What is free on the disk of the reserve, without its file; `None` where nothing is kept, or
+    /// the system cannot say.
+    fn free_bytes(&self) -> Option<u64> {
+        free_bytes(&self.0.as_ref()?.path)
     }
 
     /// Writes; where the disk is full the file is given up, and the write is tried once more.
@@ -170,12 +193,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_is_filled_only_where_new_work_stays_possible() {
+    fn the_file_is_filled_where_new_work_stays_possible() {
         let sizes = Sizes::of(64 << 20);
-        assert_eq!(sizes, Sizes { file_bytes: 32 << 20, keep_free_bytes: 64 << 20 });
-        assert!(sizes.may_fill(96 << 20) && !sizes.is_low((96 << 20) - sizes.file_bytes));
-        assert!(!sizes.may_fill((96 << 20) - 1));
-        assert!(sizes.is_low(sizes.file_bytes), "what was given up is not for new work");
+        assert_eq!(sizes, Sizes { file_bytes: 32 << 20, kept_bytes: 64 << 20 });
+        // A first start with just what is kept fills the file and takes work with the rest.
+        assert_eq!(sizes.min_free_bytes(true), 64 << 20);
+        assert_eq!(sizes.min_free_bytes(false), (64 << 20) - sizes.file_bytes);
+        assert!(sizes.file_bytes < sizes.min_free_bytes(true), "what was given up is not for new work");
         assert_eq!(Sizes::of(u64::MAX).file_bytes, MAX_FILE_BYTES);
     }
 
@@ -212,5 +236,7 @@ mod tests {
         assert!(reserve.is_given_up() && reserve.is_low());
         let none = DiskReserve::open(&dir.path().join("none"), 0);
         assert!(!none.is_given_up() && !none.is_low() && !dir.path().join("none").exists());
+        let watch = |kept| DiskReserve::watch(dir.path(), kept);
+        assert!(watch(u64::MAX).is_low() && !watch(1).is_low() && !watch(1).is_given_up());
     }
 }

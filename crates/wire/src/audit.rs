@@ -70,6 +70,15 @@ pub struct AuditVerification {
     /// The first that does not follow from the events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_mismatch: Option<Mismatch>,
+    /// How many executions and jobs an older version wrote, whose events hold no digest of them:
+    /// their events are proved, but what they run and whose they are cannot be compared with these.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unverifiable: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Something that is kept and does not follow from the events.
@@ -89,7 +98,9 @@ impl AuditVerification {
     #[must_use]
     pub fn with_state(self, compared: Comparison) -> Self {
         let first_mismatch = compared.first.map(|first| Mismatch { entity: first.entity, field: first.field, message: first.message });
-        Self { ok: self.ok && first_mismatch.is_none(), compared: Some(compared.compared), first_mismatch, ..self }
+        // The look at the events may have counted them too.
+        let unverifiable = self.unverifiable.max(compared.unverifiable);
+        Self { ok: self.ok && first_mismatch.is_none(), compared: Some(compared.compared), first_mismatch, unverifiable, ..self }
     }
 }
 
@@ -127,6 +138,7 @@ impl From<Verdict> for AuditVerification {
             unexported_from: verdict.unexported_from,
             compared: None,
             first_mismatch: None,
+            unverifiable: verdict.unverifiable,
         }
     }
 }

@@ -2,11 +2,13 @@
 //! it ended. What happens while a command runs is the watch's.
 
 mod activity;
+mod cleaning;
 mod gather;
 mod supervise;
 mod wait;
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +24,8 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 
 use self::activity::Activity;
+use self::cleaning::Cleaning;
+use self::gather::{Gathered, without_output};
 use self::wait::Bound;
 use crate::checkout::Checkout;
 use crate::dotenv::dotenv;
@@ -34,7 +38,7 @@ use crate::own_key::OwnKey;
 use crate::report::{Publisher, Unpublished};
 use crate::running::{Cause, Running};
 use crate::transcript::Transcript;
-use crate::worker::{Place, Stopping, Worker};
+use crate::worker::{DiskStop, Place, Stopping, Worker};
 
 /// A runner that has not started a command by then has failed to.
 const START_WITHIN: Duration = Duration::from_secs(15);
@@ -49,7 +53,10 @@ pub(crate) struct Attempt<'a> {
     fence: Fence,
     nudge: Arc<Notify>,
     /// Why it is ended for what it wrote to disk.
-    disk_stop: watch::Receiver<Option<String>>,
+    disk_stop: watch::Receiver<Option<DiskStop>>,
+    cleaning: Arc<Cleaning>,
+    /// A kill that came after its command had ended by itself, while what it left was waited for.
+    killed_by: Option<KillRequest>,
     stopping: watch::Receiver<Stopping>,
     materials: Materials,
     /// What the log says about secrets that cannot be masked well.
@@ -116,6 +123,8 @@ impl<'a> Attempt<'a> {
             fence,
             nudge: Arc::clone(&place.nudge),
             disk_stop: place.disk_stop.subscribe(),
+            cleaning: Arc::new(Cleaning::new()),
+            killed_by: None,
             stopping,
             materials: Materials::default(),
             warnings: Vec::new(),
@@ -133,14 +142,32 @@ impl<'a> Attempt<'a> {
     }
 
     pub(crate) async fn run(mut self) {
+        let (worker, fence, cleaning) = (self.worker, self.fence, Arc::clone(&self.cleaning));
+        let mut cleaner = pin!(cleaning.run(worker, fence, self.disk_stop.clone()));
+        let mut work = pin!(self.see_through());
+        let is_clean = tokio::select! {
+            biased;
+            () = &mut work => false,
+            () = &mut cleaner => {
+                work.await;
+                true
+            }
+        };
+        worker.leases.leave(fence);
+        if !is_clean {
+            cleaning.begin();
+            cleaner.await;
+        }
+    }
+
+    async fn see_through(&mut self) {
         let began = Instant::now();
         let (outcome, running) = self.play(began).await;
+        self.cleaning.note_over(true);
         match outcome {
             Some(outcome) => self.conclude(outcome, running.as_ref(), began.elapsed()).await,
             None => self.leave_word().await,
         }
-        self.worker.leases.leave(self.fence);
-        self.worker.runner.clean_up(self.execution.id, self.fence.attempt).await;
     }
 
     async fn play(&mut self, began: Instant) -> Ended {
@@ -300,11 +327,12 @@ impl<'a> Attempt<'a> {
 
     /// Writes the last lines of the log and records the end, keeping the lease until that is done.
     async fn conclude(&mut self, outcome: Outcome, running: Option<&Running>, ran: Duration) {
-        let Some((outcome, gathered)) = self.keep_lease_during(Bound::Own, self.leavings().gather(outcome)).await else { return };
+        let Some((outcome, gathered)) = self.gather(outcome).await else { return };
         if self.worker.is_disk_short_now().await {
             // What it wrote may be what keeps its end from being recorded. A large tree takes longer to remove than a lease lasts.
-            let (worker, id, attempt) = (self.worker, self.execution.id, self.fence.attempt);
-            if self.keep_lease_during(Bound::Own, worker.runner.clean_up(id, attempt)).await.is_none() {
+            let cleaning = Arc::clone(&self.cleaning);
+            cleaning.begin();
+            if self.keep_lease_during(Bound::Own, cleaning.done()).await.is_none() {
                 return;
             }
         }
@@ -334,6 +362,19 @@ impl<'a> Attempt<'a> {
 }
 
 impl Attempt<'_> {
+    /// What the command left; `None` if the lease was lost meanwhile. A kill, or a stop for what it
+    /// wrote, ends the wait for it.
+    async fn gather(&mut self, outcome: Outcome) -> Option<(Outcome, Gathered)> {
+        let leavings = self.leavings();
+        let gathered = self.keep_lease_during(Bound::Wanted, leavings.gather(outcome.clone())).await;
+        gathered.or_else(|| {
+            let kill = self.killed_by.take()?;
+            let message = format!("{} ended it before its output was kept", kill.by);
+            let is_task = self.execution.spec.task.is_some();
+            Some((without_output(outcome, is_task, Outcome::OutputFailed { message }), Gathered::default()))
+        })
+    }
+
     /// A cut-off worker has ended the command: whoever reads the log later is told why.
     async fn leave_word(&mut self) {
         if self.is_cut_off {

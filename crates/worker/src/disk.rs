@@ -17,6 +17,9 @@ const WALK_PAUSE: u32 = 10;
 const MOST_KEPT_FREE: u64 = 8;
 /// Stopping a command that wrote less than this part of what is kept free would make no room.
 const WORTH_STOPPING: u64 = 4;
+/// How long an execution that was told to end may take to free its space before another one is
+/// stopped.
+const FREES_WITHIN: Duration = Duration::from_secs(30);
 
 /// How much of the disk commands may take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,9 +31,9 @@ pub struct DiskLimits {
 }
 
 impl DiskLimits {
-    /// What is kept free of this disk.
+    /// What is kept free of this disk, beside what is set aside on it.
     fn kept_free(&self, space: DiskSpace) -> u64 {
-        self.keep_free_bytes.min(space.total_bytes / MOST_KEPT_FREE)
+        self.keep_free_bytes.saturating_sub(space.set_aside_bytes).min(space.total_bytes / MOST_KEPT_FREE)
     }
 
     /// Nearly full: new commands would only fail.
@@ -44,8 +47,8 @@ impl DiskLimits {
 struct Written {
     execution: ExecutionId,
     bytes: u64,
-    /// It was told to end before, and has not yet.
-    is_stopped: bool,
+    /// How long ago it was told to end, which it has not yet.
+    stopped_for: Option<Duration>,
 }
 
 /// An execution to stop, and why.
@@ -57,13 +60,14 @@ struct Stop {
 
 /// Whom to stop. One at a time for the space: what the first one frees may be enough.
 fn plan(limits: &DiskLimits, space: DiskSpace, written: &[Written]) -> Vec<Stop> {
-    let open = written.iter().filter(|one| !one.is_stopped);
+    let open = written.iter().filter(|one| one.stopped_for.is_none());
     let over = |one: &&Written| limits.limit_bytes.is_some_and(|limit| one.bytes > limit);
     let mut stops: Vec<Stop> =
         open.clone().filter(over).map(|one| Stop { execution: one.execution, message: over_limit(limits, one.bytes) }).collect();
-    let is_one_ending = !stops.is_empty() || written.iter().any(|one| one.is_stopped);
-    if limits.is_short(space) && !is_one_ending {
-        let worth = limits.kept_free(space) / WORTH_STOPPING;
+    let worth = limits.kept_free(space) / WORTH_STOPPING;
+    // One that hangs, or has nothing left to free, must not keep the next one from being stopped.
+    let will_free = |one: &Written| one.bytes >= worth && one.stopped_for.is_some_and(|time| time < FREES_WITHIN);
+    if limits.is_short(space) && stops.is_empty() && !written.iter().any(will_free) {
         let most = open.max_by_key(|one| one.bytes).filter(|one| one.bytes >= worth);
         stops.extend(most.map(|one| Stop { execution: one.execution, message: nearly_full(limits.kept_free(space), space, one.bytes) }));
     }
@@ -115,9 +119,9 @@ async fn look(worker: &Arc<Worker>, walk_at: Instant) -> Instant {
         return walk_at;
     }
     let mut written = Vec::new();
-    for (execution, attempt, is_stopped) in worker.attempts() {
+    for (execution, attempt, stopped_for) in worker.attempts() {
         let bytes = worker.runner.disk_usage(execution, attempt).await;
-        written.push(Written { execution, bytes, is_stopped });
+        written.push(Written { execution, bytes, stopped_for });
     }
     let walked = began.elapsed();
     // There may be space again since the walk began.
@@ -143,12 +147,16 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     fn written(sizes: &[(u8, u64, bool)]) -> Vec<Written> {
-        sizes.iter().map(|&(id, bytes, is_stopped)| Written { execution: ExecutionId::from_bytes([id; 16]), bytes, is_stopped }).collect()
+        let one = |&(id, bytes, stopped): &(u8, u64, bool)| {
+            let execution = ExecutionId::from_bytes([id; 16]);
+            Written { execution, bytes, stopped_for: stopped.then_some(Duration::ZERO) }
+        };
+        sizes.iter().map(one).collect()
     }
 
     /// The first byte of every id that is stopped.
     fn stopped(limits: DiskLimits, free_bytes: u64, sizes: &[(u8, u64, bool)]) -> Vec<u8> {
-        let stops = plan(&limits, DiskSpace { free_bytes, total_bytes: 10_000 * MIB }, &written(sizes));
+        let stops = plan(&limits, DiskSpace { free_bytes, total_bytes: 10_000 * MIB, set_aside_bytes: 0 }, &written(sizes));
         stops.iter().map(|stop| stop.execution.as_bytes()[0]).collect()
     }
 
@@ -165,6 +173,18 @@ mod tests {
     }
 
     #[test]
+    fn one_that_frees_nothing_does_not_keep_the_next_from_being_stopped() {
+        let limits = DiskLimits { limit_bytes: None, keep_free_bytes: 64 * MIB };
+        assert_eq!(stopped(limits, 0, &[(1, 20 * MIB, false), (2, 15 * MIB, true)]), [1], "it has little left");
+        let space = DiskSpace { free_bytes: 0, total_bytes: 10_000 * MIB, set_aside_bytes: 0 };
+        let mut hanging = written(&[(1, 20 * MIB, false), (2, 90 * MIB, true)]);
+        hanging[1].stopped_for = Some(FREES_WITHIN);
+        assert_eq!(plan(&limits, space, &hanging).len(), 1, "it hangs");
+        hanging[1].stopped_for = Some(FREES_WITHIN - Duration::from_millis(1));
+        assert_eq!(plan(&limits, space, &hanging), []);
+    }
+
+    #[test]
     fn everyone_over_the_limit_is_stopped() {
         let limits = DiskLimits { limit_bytes: Some(10 * MIB), keep_free_bytes: 64 * MIB };
         let sizes = [(1, 10 * MIB, false), (2, 11 * MIB, false), (3, 12 * MIB, false), (4, 99 * MIB, true)];
@@ -175,8 +195,15 @@ mod tests {
     #[test]
     fn a_small_disk_is_not_always_short() {
         let limits = DiskLimits { limit_bytes: None, keep_free_bytes: 64 * MIB };
-        assert!(!limits.is_short(DiskSpace { free_bytes: 30 * MIB, total_bytes: 32 * MIB }));
-        assert!(limits.is_short(DiskSpace { free_bytes: 3 * MIB, total_bytes: 32 * MIB }));
+        assert!(!limits.is_short(DiskSpace { free_bytes: 30 * MIB, total_bytes: 32 * MIB, set_aside_bytes: 0 }));
+        assert!(limits.is_short(DiskSpace { free_bytes: 3 * MIB, total_bytes: 32 * MIB, set_aside_bytes: 0 }));
+    }
+
+    #[test]
+    fn a_file_that_is_set_aside_counts_as_kept_free() {
+        let limits = DiskLimits { limit_bytes: None, keep_free_bytes: 64 * MIB };
+        let space = |free_bytes| DiskSpace { free_bytes, total_bytes: 10_000 * MIB, set_aside_bytes: 32 * MIB };
+        assert!(!limits.is_short(space(32 * MIB)) && limits.is_short(space(32 * MIB - 1)));
     }
 
     #[test]

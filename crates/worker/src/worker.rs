@@ -13,6 +13,7 @@ use runvoy_ports::lease::{LeaseError, Leases, Slot, Slots};
 use runvoy_ports::memory::MemoryBudget;
 use runvoy_ports::runner::{Limits, Runner};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::Instant;
 
 use crate::attempt::Attempt;
 use crate::checkout::Git;
@@ -73,7 +74,14 @@ pub(crate) struct Place {
     /// The server should be asked what it wants of it.
     pub(crate) nudge: Arc<Notify>,
     /// Why it is ended for what it wrote to disk.
-    pub(crate) disk_stop: watch::Sender<Option<String>>,
+    pub(crate) disk_stop: watch::Sender<Option<DiskStop>>,
+}
+
+/// Why an attempt is ended for what it wrote to disk, and since when.
+#[derive(Debug)]
+pub(crate) struct DiskStop {
+    pub(crate) why: String,
+    at: Instant,
 }
 
 impl Place {
@@ -253,15 +261,16 @@ impl Worker {
 }
 
 impl Worker {
-    /// The attempts that run here, and whether each was told to end for what it wrote.
-    pub(crate) fn attempts(&self) -> Vec<(ExecutionId, u32, bool)> {
-        self.places.lock().running.iter().map(|(id, place)| (*id, place.attempt, place.disk_stop.borrow().is_some())).collect()
+    /// The attempts that run here, and how long ago each was told to end for what it wrote.
+    pub(crate) fn attempts(&self) -> Vec<(ExecutionId, u32, Option<Duration>)> {
+        let stopped_for = |place: &Place| place.disk_stop.borrow().as_ref().map(|stop| stop.at.elapsed());
+        self.places.lock().running.iter().map(|(id, place)| (*id, place.attempt, stopped_for(place))).collect()
     }
 
     /// Ends an execution for what it wrote.
     pub(crate) fn stop_for_disk(&self, id: ExecutionId, why: String) {
         if let Some(place) = self.places.lock().running.get(&id) {
-            place.disk_stop.send_replace(Some(why));
+            place.disk_stop.send_replace(Some(DiskStop { why, at: Instant::now() }));
         }
     }
 

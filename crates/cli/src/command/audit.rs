@@ -257,6 +257,9 @@ fn verdict(answer: &AuditVerification, colour: bool) -> String {
     let (bad, mismatch) = (answer.first_bad.as_ref(), answer.first_mismatch.as_ref());
     let heading = match (bad, mismatch, answer.compared) {
         (None, None, None) => paint("the audit trail is whole", Tone::Good, colour),
+        (None, None, Some(_)) if answer.unverifiable > 0 => {
+            paint("the audit trail is whole, and all kept state that can be compared follows from it", Tone::Good, colour)
+        }
         (None, None, Some(_)) => paint("the audit trail is whole, and all kept state follows from it", Tone::Good, colour),
         (None, Some(_), _) => paint("the audit trail is whole, and kept state does not follow from it", Tone::Bad, colour),
         (Some(_), ..) => paint("the audit trail is not whole", Tone::Bad, colour),
@@ -268,6 +271,12 @@ fn verdict(answer: &AuditVerification, colour: bool) -> String {
             (
                 "not exported",
                 answer.unexported_from.map(|number| format!("since checkpoint {number}: exporting fails, or its file was cut")),
+            ),
+            (
+                "unverifiable",
+                (answer.unverifiable > 0).then(|| {
+                    format!("{} executions and jobs: written before events held digests of what runs and whose it is", answer.unverifiable)
+                }),
             ),
             ("first bad event", bad.map(|bad| format!("{} number {}", bad.entity, bad.number))),
             ("event id", bad.and_then(|bad| bad.event_id.clone())),
@@ -321,6 +330,19 @@ mod tests {
         first bad event  USER:ana@example.com number 3
         event id         0192ab
         problem          altered: its seal does not fit
+        ");
+    }
+
+    #[test]
+    fn what_cannot_be_compared_is_counted_in_a_line_of_its_own() {
+        let text = r#"{"ok":true,"checked":120,"compared":31,"unverifiable":4}"#;
+        let answer: AuditVerification = serde_json::from_str(text).expect("the contract's fields");
+        insta::assert_snapshot!(verdict(&answer, false), @r"
+        the audit trail is whole, and all kept state that can be compared follows from it
+        events checked   120
+        last checkpoint  none yet
+        unverifiable     4 executions and jobs: written before events held digests of what runs and whose it is
+        states compared  31
         ");
     }
 

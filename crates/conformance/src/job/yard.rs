@@ -12,6 +12,7 @@ use runvoy_model::time::UnixMs;
 use runvoy_ports::store::EventQuery;
 use serde_json::json;
 
+use crate::foreman::digest_of;
 use crate::harness::{AUDIT_KEY, Records, TransactionalStore};
 use crate::stage::{BEGINNING, answered, ended, fence_of, id_bytes, name, spec, worker_of};
 
@@ -124,6 +125,7 @@ impl<'h> Yard<'h> {
 
     /// Opens a job, with what is too much for one step written before.
     pub async fn open_all(&mut self, mut open: OpenJob) -> JobId {
+        open.digest = digest_of(&open.nodes);
         let most = self.store().step_limits().tasks;
         while open.nodes.len() > most {
             let rest = open.nodes.split_off(most);
@@ -152,8 +154,8 @@ impl<'h> Yard<'h> {
     pub async fn add(&mut self, job: JobId, tasks: Tasks<'_>) -> Answer {
         let batch = self.made;
         let nodes: Vec<_> = tasks.iter().map(|(task, parents)| new_task(job, task, parents, batch)).collect();
-        let (tasks, told) = (u32::try_from(tasks.len()).expect("few"), Payload::Inline(json!([])));
-        self.play(Command::OpenTasks(OpenTasks { job, batch, tasks, nodes, told, digest: None, key: None })).await
+        let (tasks, told, digest) = (u32::try_from(tasks.len()).expect("few"), Payload::Inline(json!([])), digest_of(&nodes));
+        self.play(Command::OpenTasks(OpenTasks { job, batch, tasks, nodes, told, digest, key: None })).await
     }
 
     /// Writes a job of so many tasks without opening it.

@@ -27,6 +27,8 @@ use runvoy_ports::store::{ExecutionStore, StoreError};
 #[derive(Default)]
 pub struct HandClock {
     wall_ms: AtomicI64,
+    /// How far the machine's wall clock is from that.
+    machine_ms: AtomicI64,
     monotonic_ms: AtomicU64,
 }
 
@@ -37,15 +39,19 @@ impl HandClock {
         self.monotonic_ms.fetch_add(ms, Ordering::Relaxed);
     }
 
-    /// Steps the wall clock alone.
-    pub fn step(&self, ms: i64) {
-        self.wall_ms.fetch_add(ms, Ordering::Relaxed);
+    /// Sets the machine's wall clock by so much, which no wait and no duration sees.
+    pub fn set_machine(&self, ms: i64) {
+        self.machine_ms.fetch_add(ms, Ordering::Relaxed);
     }
 }
 
 impl Clock for HandClock {
     fn now(&self) -> UnixMs {
         UnixMs(1_700_000_000_000 + self.wall_ms.load(Ordering::Relaxed))
+    }
+
+    fn machine_now(&self) -> UnixMs {
+        self.now().plus_ms(self.machine_ms.load(Ordering::Relaxed))
     }
 
     fn monotonic(&self) -> Duration {

@@ -3,11 +3,11 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::mismatch::{Mismatch, same};
+use super::mismatch::{Mismatch, NO_DIGEST, same};
 use super::{Impossible, TaskState, expected};
 use crate::bound;
 use crate::chain::canonical_json;
-use crate::digest;
+use crate::digest::{self, DigestsSince};
 use crate::event::{Entity, Event, EventType};
 use crate::execution::{Execution, LockClaim};
 use crate::job::Payload;
@@ -120,8 +120,13 @@ impl ExecutionFold {
         }
     }
 
+    /// Its events are older than digests: what it runs, and whose it is, cannot be compared.
+    pub const fn is_unverifiable(&self) -> bool {
+        self.state.is_some() && self.body.is_none()
+    }
+
     /// Whether the record says the same; `lock` is the lock of its spec as it is kept.
-    pub fn compare(&self, kept: &Execution, lock: Option<&Lock>) -> Result<(), Mismatch> {
+    pub fn compare(&self, kept: &Execution, lock: Option<&Lock>, digests: DigestsSince) -> Result<(), Mismatch> {
         let about = Entity::task(kept.id);
         let Some(state) = self.state else {
             return Err(Mismatch::of(&about, "events", "are none, though there is a record"));
@@ -138,17 +143,19 @@ impl ExecutionFold {
         let worker = kept.lease.as_ref().filter(|lease| lease.begun).map(|lease| lease.worker.to_string());
         same(&about, "worker", worker, self.worker.clone().filter(|_| state == TaskState::Processing))?;
         self.compare_task(&about, kept)?;
-        self.compare_body(&about, kept)?;
+        self.compare_body(&about, kept, digests)?;
         compare_claim(&about, kept, lock)
     }
 
-    /// What never changes is what was written. A store that lost what it was to run says so itself; and what an older version wrote has no digest,
-    /// which its chain proves.
-    fn compare_body(&self, about: &Entity, kept: &Execution) -> Result<(), Mismatch> {
-        if kept.spec.is_lost() || self.body.as_ref().is_none_or(|body| *body == digest::of_execution(kept)) {
-            return Ok(());
+    /// What never changes is what was written. A store that lost what it was to run says so itself.
+    fn compare_body(&self, about: &Entity, kept: &Execution, digests: DigestsSince) -> Result<(), Mismatch> {
+        match &self.body {
+            None if self.released.is_some_and(|place| digests.binds(place)) => Err(Mismatch::of(about, "spec", NO_DIGEST)),
+            Some(body) if !kept.spec.is_lost() && *body != digest::of_execution(kept) => {
+                Err(Mismatch::of(about, "spec", "or its owner is not what the event that wrote it says"))
+            }
+            _ => Ok(()),
         }
-        Err(Mismatch::of(about, "spec", "or its owner is not what the event that wrote it says"))
     }
 
     fn compare_status(&self, about: &Entity, kept: &Execution, state: TaskState) -> Result<(), Mismatch> {

@@ -5,6 +5,9 @@ use std::fmt::Display;
 use crate::event::Entity;
 use crate::verify::label;
 
+/// An event that creates something, after events of the same store that hold digests.
+pub(super) const NO_DIGEST: &str = "has no digest in the event that wrote it, and events before that have theirs: it was taken out";
+
 /// Something that is kept and does not follow from the events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
@@ -30,6 +33,9 @@ pub struct Comparison {
     pub compared: u64,
     /// The first that does not follow from the events.
     pub first: Option<Mismatch>,
+    /// How many executions and jobs were written before events held digests: what they run, and
+    /// whose they are, cannot be compared.
+    pub unverifiable: u64,
 }
 
 impl Comparison {
@@ -49,6 +55,7 @@ impl Comparison {
     /// More were compared, after these.
     pub fn join(&mut self, other: Self) {
         self.compared += other.compared;
+        self.unverifiable += other.unverifiable;
         if let Some(mismatch) = other.first {
             self.first.get_or_insert(mismatch);
         }

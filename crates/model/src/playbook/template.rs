@@ -1,6 +1,7 @@
-//! Arguments of a playbook with `{{name}}` where a parameter's value belongs. Only that very form stands for a value: what other tools write in braces
-//! (`--format={{.Names}}`) stays as it is, and so does `{{name}}` with a backslash before it, without the backslash. A value is never read again: a
-//! placeholder in it stays as it is.
+//! Arguments of a playbook with `{{name}}` or `{{ name }}` where a parameter's value belongs. Only
+//! these forms stand for a value: what other tools write in braces (`--format={{.Names}}`) stays as
+//! it is, and so does a placeholder with a backslash before it, without the backslash. A value is
+//! never read again: a placeholder in it stays as it is.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +45,8 @@ fn named(text: &str) -> Option<(&str, &str)> {
     (is_name && !name.is_empty()).then_some((&text[..inside.len() + 4], name))
 }
 
-/// Whether a name in braces is written as a placeholder must be.
+/// Whether a name in braces has no blanks around it: other tools write keywords with blanks (`{{
+/// end }}`).
 pub(super) fn is_exact(whole: &str, name: &str) -> bool {
     whole.len() == name.len() + 4
 }
@@ -53,8 +55,7 @@ pub(super) fn is_exact(whole: &str, name: &str) -> bool {
 pub(super) fn fill(arg: &str, values: &BTreeMap<&str, String>) -> String {
     let text = |part| match part {
         Part::Text(text) => text,
-        Part::Named(whole, name) if is_exact(whole, name) => values.get(name).map_or(whole, String::as_str),
-        Part::Named(whole, _) => whole,
+        Part::Named(whole, name) => values.get(name).map_or(whole, String::as_str),
     };
     parts(arg).into_iter().map(text).collect()
 }

@@ -130,6 +130,9 @@ fn only_a_declared_name_in_braces_stands_for_a_value() {
         ("{{a", "{{a"),
         ("{{}}{{a}}", "{{}}1"),
         ("{{ end }}", "{{ end }}"),
+        ("{{ a }}", "1"),
+        ("--x={{ a}}{{a }}", "--x=11"),
+        ("\\{{ a }}", "{{ a }}"),
         ("\\{{a}} {{a}}", "{{a}} 1"),
         ("\\{{b}}", "{{b}}"),
         ("\\{{.b}}", "\\{{.b}}"),
@@ -140,7 +143,7 @@ fn only_a_declared_name_in_braces_stands_for_a_value() {
         body.check().unwrap_or_else(|error| panic!("{arg}: {error}"));
         assert_eq!(body.bind(&given(json!({"a": "1"}))).expect("a value").args, Some(vec![filled.to_owned()]), "{arg}");
     }
-    for arg in ["{{b}}", "x{{unknown_identifier}}", "{{A}}", "{{ a }}"] {
+    for arg in ["{{b}}", "x{{unknown_identifier}}", "{{A}}"] {
         assert_eq!(body(arg).check().expect_err(arg).field, "args");
         // One that was pushed before goes on as it was.
         assert_eq!(body(arg).bind(&given(json!({"a": "1"}))).expect("a value").args, Some(vec![arg.to_owned()]), "{arg}");
@@ -192,8 +195,12 @@ fn security_10_a_parameter_without_double_quotes_is_refused() {
     let args = |args: Value| -> PlaybookBody {
         serde_json::from_value(json!({"command": "sh", "args": args, "parameters": {"a": {"type": "string"}}})).expect("a playbook")
     };
-    for refused in [json!(["-c", "tar {{a}}"]), json!(["-ec", "tar $RUNVOY_PARAM_A"])] {
+    for refused in [json!(["-c", "tar {{a}}"]), json!(["-c", "tar {{ a }}"]), json!(["-ec", "tar $RUNVOY_PARAM_A"])] {
         assert_eq!(args(refused).check().expect_err("a shell's text").field, "args");
+    }
+    // Nor is it run where it was pushed before.
+    for stored in [json!(["-c", "tar {{a}}"]), json!(["-c", "tar {{ a }}"])] {
+        assert_eq!(args(stored).bind(&given(json!({"a": "; id"}))).expect_err("a shell's text").field, "args");
     }
     args(json!(["-c", "tar \"$1\"", "sh", "{{a}}"])).check().expect("one argument");
 }

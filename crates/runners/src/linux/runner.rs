@@ -218,7 +218,7 @@ impl Runner for ProcessRunner {
     }
 
     async fn disk_space(&self) -> Option<DiskSpace> {
-        usage::space(&self.config.work_root)
+        usage::space(&self.config.work_root, self.config.set_aside.as_deref())
     }
 
     async fn disk_usage(&self, execution: ExecutionId, attempt: u32) -> u64 {

@@ -95,6 +95,7 @@ pub fn config(root: &Path) -> Config {
         instance: unique(),
         user: User::Worker,
         isolation: Isolation::default(),
+        set_aside: None,
         containment: None,
     }
 }

@@ -62,6 +62,7 @@ pub async fn open(settings: &Settings, clock: Arc<dyn Clock>, name: String) -> R
         witnesses: Arc::new(witnesses()),
         seal_keys: Arc::new(seal_keys),
         signing_keys: Arc::new(SsmSigningKeys::new(&clients, &config)),
+        reserve: None,
         is_shared: true,
         scope: config.scope.clone(),
         place: ("aws", clients.region()),

@@ -43,7 +43,7 @@ pub async fn open(data: &DataDir, settings: &Settings, open_files: OpenFiles) ->
         );
     }
     let seal_keys = Arc::new(FileSealKeys::open(data, &used_seal_keys(&*store).await?)?);
-    let blobs = FileBlobStore::open(&data.blobs(), settings.disk_reserve_bytes).context("cannot open the blobs")?;
+    let blobs = FileBlobStore::open(&data.blobs(), reserve.kept_beside_bytes()).context("cannot open the blobs")?;
     Ok(Backend {
         store: Arc::clone(&store) as _,
         jobs: Arc::clone(&store) as _,
@@ -56,6 +56,7 @@ pub async fn open(data: &DataDir, settings: &Settings, open_files: OpenFiles) ->
         seal_keys: Arc::clone(&seal_keys) as _,
         signing_keys: Arc::new(FileSigningKeys::new(data)),
         keys,
+        reserve: Some(reserve.clone()),
         is_shared: false,
         scope: scope(settings),
         place: ("local", None),
@@ -88,7 +89,7 @@ fn open_stores(
     reserve: &DiskReserve,
 ) -> Result<(Arc<SqliteStore>, Arc<FileLogStore>)> {
     let mut options = runvoy_sqlite::Options::new(keys.audit.clone());
-    options.reserve_bytes = settings.disk_reserve_bytes;
+    options.reserve_bytes = reserve.kept_beside_bytes();
     options.reserve = reserve.clone();
     let store = SqliteStore::open(data.store(), options).map_err(|error| {
         let path = data.path().display();
@@ -100,7 +101,7 @@ fn open_stores(
     })?;
     let config = runvoy_sqlite::logs::Config {
         max_log_bytes: settings.log_max_bytes,
-        reserve_bytes: settings.disk_reserve_bytes,
+        reserve_bytes: reserve.kept_beside_bytes(),
         reserve: reserve.clone(),
         open_logs: open_files.logs(),
         ..runvoy_sqlite::logs::Config::default()

@@ -24,6 +24,7 @@ use runvoy_ports::signing::SigningKeys;
 use runvoy_ports::store::{EventQuery, ExecutionStore, StoreError};
 use runvoy_ports::trail::{AuditTrail, Witnesses};
 use runvoy_server::BackupFault;
+use runvoy_sqlite::DiskReserve;
 use runvoy_wire::{Probe, ProbeStatus};
 
 use crate::data_dir::DataDir;
@@ -44,6 +45,8 @@ pub struct Backend {
     pub seal_keys: Arc<dyn SealKeys>,
     pub signing_keys: Arc<dyn SigningKeys>,
     pub keys: Keys,
+    /// What is kept of the disk for what has begun, where the backend is on this machine's disk.
+    pub reserve: Option<DiskReserve>,
     /// Other servers may work on the same store.
     pub is_shared: bool,
     /// Where its events are kept, as they say themselves.

@@ -149,7 +149,7 @@ pub const KEYS: &[Key] = &[
     key!(
         disk_reserve_bytes,
         "64MiB",
-        "Space that is kept free for what has begun: below it nothing new is taken. Half as much again, 64MiB at most, is set aside in a file for ends of executions.",
+        "Space that is kept for what has begun: with less than that nothing new is taken. Half of it, 64MiB at most, is set aside in a file for ends of executions.",
         bytes
     ),
     key!(limit_memory_bytes, "", "Memory of one command and its descendants.", optional_bytes),

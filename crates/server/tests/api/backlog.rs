@@ -1,6 +1,9 @@
 //! How much may wait, of each user and in each queue.
 
+use std::sync::atomic::Ordering;
+
 use http::StatusCode;
+use runvoy_engine::Predecessors;
 use runvoy_model::role::Role;
 use runvoy_rpc::connectrpc::ErrorCode;
 use serde_json::{Value, json};
@@ -47,6 +50,39 @@ async fn a_full_queue_is_refused_and_others_are_open() {
     assert_refused(&run(&restarted, Role::Admin, json!({"command": "true", "queue": "gpu"})).await, "queue gpu has 2");
     let unlimited = app.restarted(|config| config.max_waiting_per_queue = 0);
     assert_eq!(run(&unlimited, Role::Admin, json!({"command": "true", "queue": "gpu"})).await.status, StatusCode::ACCEPTED);
+}
+
+/// Other servers work on the same store, and a count by user reads every execution that waits.
+#[tokio::test]
+async fn a_shared_store_is_counted_by_user_only_near_a_limit() {
+    let shared = |config: &mut runvoy_engine::Config| {
+        (config.max_waiting_per_user, config.predecessors) = (6, Predecessors::These(Vec::new()));
+    };
+    let app = TestApp::with(shared, |_| {}).await;
+    let counts = || app.store.backlog_counts.load(Ordering::Relaxed);
+    for expected in [0, 0, 0, 1, 1, 1] {
+        app.submit("true").await;
+        app.clock.advance(60_000);
+        assert_eq!(counts().min(1), expected);
+    }
+    assert_refused(&run(&app, Role::Admin, json!({"command": "true"})).await, "has 6 executions waiting");
+    assert_eq!(run(&app, Role::Developer, json!({"command": "true"})).await.status, StatusCode::ACCEPTED, "others have their own limit");
+}
+
+#[tokio::test]
+async fn a_shared_store_refuses_nobody_for_what_others_have_waiting() {
+    let shared = |config: &mut runvoy_engine::Config| {
+        (config.max_waiting_per_user, config.predecessors) = (6, Predecessors::These(Vec::new()));
+    };
+    let app = TestApp::with(shared, |_| {}).await;
+    app.submit("true").await;
+    app.submit("true").await;
+    app.clock.advance(60_000);
+    for _ in 0..6 {
+        assert_eq!(run(&app, Role::Developer, json!({"command": "true"})).await.status, StatusCode::ACCEPTED);
+    }
+    assert_eq!(app.store.backlog_counts.load(Ordering::Relaxed), 1, "it seemed full once");
+    assert_refused(&run(&app, Role::Developer, json!({"command": "true"})).await, "has 6 executions waiting");
 }
 
 #[tokio::test]

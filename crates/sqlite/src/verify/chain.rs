@@ -2,7 +2,7 @@
 //! for events that it should have.
 
 use runvoy_model::chain::{AuditKey, ChainHead};
-use runvoy_model::digest;
+use runvoy_model::digest::{self, DigestsSince};
 use runvoy_model::event::{Entity, EntityType};
 use runvoy_model::hex::hex;
 use runvoy_model::id::{ExecutionId, Id, JobId};
@@ -13,6 +13,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::state::digests_since;
 use crate::event::{decode_about, entity_kind, kind_code};
 use crate::fault::{Fault, Meaning};
 use crate::record::text;
@@ -25,7 +26,7 @@ const RECORDS_AT_ONCE: i64 = 50_000;
 
 /// Checks every chain; returns how many chained events up to place `last` the index of entities has.
 pub(super) fn check(conn: &Connection, key: &AuditKey, last: i64, verdict: &mut Verdict) -> Result<u64, Fault> {
-    let mut walk = Walk { key, last, verdict, linked: 0 };
+    let mut walk = Walk { key, last, digests: digests_since(conn)?, verdict, linked: 0 };
     let mut after = (i64::MIN, i64::MIN);
     while let Some(next) = walk.stretch(conn, after)? {
         after = next;
@@ -62,6 +63,7 @@ const LAST_RECORD: &str = "SELECT ifnull(max(seq), 0) FROM records";
 struct Walk<'a> {
     key: &'a AuditKey,
     last: i64,
+    digests: DigestsSince,
     verdict: &'a mut Verdict,
     linked: u64,
 }
@@ -80,41 +82,55 @@ struct Known {
     /// The digest of the row where it is an execution or a job; records are looked at apart.
     body: Option<String>,
     check: ChainCheck,
+    /// The first event, which creates it.
+    first: Option<Written>,
     /// The event that wrote the body.
-    wrote: Option<Wrote>,
+    wrote: Option<(Written, String)>,
 }
 
-struct Wrote {
+#[derive(Clone, Copy)]
+struct Written {
     place: u64,
     number: u64,
     event: Id,
-    body: String,
 }
 
 impl Known {
     fn next(&mut self, key: &AuditKey, stored: &StoredEvent) {
         let StoredEvent { place, event } = stored;
         self.check.next(key, *place, event);
+        let written = Written { place: *place, number: event.number, event: event.id };
+        self.first.get_or_insert(written);
         if let Some(body) = event.properties.get(digest::BODY).and_then(Value::as_str) {
-            self.wrote = Some(Wrote { place: *place, number: event.number, event: event.id, body: body.to_owned() });
+            self.wrote = Some((written, body.to_owned()));
         }
     }
 
-    fn finish(self) -> Option<BadEvent> {
-        let name = label(&self.entity);
-        if let Some(bad) = self.check.finish(Some(self.head)) {
-            return Some(bad);
-        }
-        // An older version wrote no digests, which its chain proves.
-        let (kept, wrote) = (self.body?, self.wrote?);
-        (wrote.body != kept).then(|| BadEvent {
-            place: wrote.place,
-            entity: name,
-            number: wrote.number,
-            event_id: Some(wrote.event),
+    /// What is wrong with it; and whether what it runs is older than digests, so that it cannot be
+    /// compared.
+    fn finish(self, digests: DigestsSince) -> (Option<BadEvent>, bool) {
+        let altered = |written: Written, message: String| BadEvent {
+            place: written.place,
+            entity: label(&self.entity),
+            number: written.number,
+            event_id: Some(written.event),
             problem: Problem::Altered,
-            message: format!("what it runs, or whose it is, is not what event {} wrote: it was altered", wrote.number),
-        })
+            message,
+        };
+        let (Some(kept), Some(first)) = (&self.body, self.first) else { return (self.check.finish(Some(self.head)), false) };
+        let bad = match &self.wrote {
+            Some((_, body)) if body == kept => None,
+            Some((wrote, _)) => {
+                let message = format!("what it runs, or whose it is, is not what event {} wrote: it was altered", wrote.number);
+                Some(altered(*wrote, message))
+            }
+            None if digests.binds(first.place) => {
+                Some(altered(first, "it holds no digest of what it wrote, and events before it do".to_owned()))
+            }
+            None => None,
+        };
+        let is_unverifiable = self.wrote.is_none() && bad.is_none();
+        (self.check.finish(Some(self.head)).or(bad), is_unverifiable)
     }
 }
 
@@ -161,7 +177,7 @@ impl Walk<'_> {
         };
         let known = found.map(|Kept { entity, head, body }| {
             let check = ChainCheck::new(&entity);
-            Known { entity, head, body, check, wrote: None }
+            Known { entity, head, body, check, first: None, wrote: None }
         });
         Ok(Group { at, known })
     }
@@ -186,8 +202,10 @@ impl Walk<'_> {
 
     /// All events of an entity were seen; tells which it was.
     fn end(&mut self, group: Group) -> (i64, i64) {
-        if let Some(bad) = group.known.and_then(Known::finish) {
-            self.verdict.note(bad);
+        if let Some(known) = group.known {
+            let (bad, is_unverifiable) = known.finish(self.digests);
+            self.verdict.unverifiable += u64::from(is_unverifiable);
+            bad.into_iter().for_each(|bad| self.verdict.note(bad));
         }
         group.at
     }

@@ -1,6 +1,7 @@
 //! Everything that is kept beside the events against the events themselves: executions, jobs with their tasks, locks, records. What belongs together is read in
 //! one snapshot, so that a store that is written to meanwhile gives no false alarm.
 
+use runvoy_model::digest::{self, DigestsSince};
 use runvoy_model::event::{Entity, EntityType};
 use runvoy_model::execution::Execution;
 use runvoy_model::fold::{Comparison, ExecutionFold, JobCheck, Mismatch, compare_lock};
@@ -8,6 +9,7 @@ use runvoy_model::id::JobId;
 use runvoy_model::lock::Lock;
 use runvoy_model::verify::label;
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::Value;
 
 use crate::event::{decode_about, entity_code};
 use crate::fault::{Fault, Meaning};
@@ -29,19 +31,38 @@ const HELD: &str = "SELECT name, fence, holder, held_by, since FROM locks INDEXE
 const EVENTS: &str = "SELECT seq, entity_kind, entity, number, kind, at, id, mac, context, properties FROM events \
      INDEXED BY events_entity WHERE entity_kind = ?1 AND entity = ?2 ORDER BY seq";
 
+/// The events that may hold a digest, after a place.
+const MAY_HOLD: &str =
+    "SELECT seq, properties FROM events NOT INDEXED WHERE seq > ?1 AND instr(properties, '\"bod') > 0 ORDER BY seq LIMIT 1";
+
+/// Since when the events of the store hold digests: with its first event, unless an older version
+/// made it.
+pub(super) fn digests_since(conn: &Connection) -> Result<DigestsSince, Fault> {
+    let mut after = 0;
+    loop {
+        let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, serde_json::from_slice::<Value>(row.get_ref(1)?.as_bytes()?)));
+        let Some((place, properties)) = conn.query_row(MAY_HOLD, [after], read).optional()? else { return Ok(DigestsSince::default()) };
+        if properties.is_ok_and(|properties| digest::is_in(&properties)) {
+            return Ok(DigestsSince::new(u64::try_from(place).ok()));
+        }
+        after = place;
+    }
+}
+
 /// Compares all there is.
 pub(super) fn check(conn: &Connection, found: &mut Comparison) -> Result<(), Fault> {
+    let digests = digests_since(conn)?;
     let last: i64 = conn.query_row("SELECT ifnull(max(seq), 0) FROM executions", [], |row| row.get(0))?;
     let mut from = 0;
     while from <= last {
         let snapshot = conn.unchecked_transaction()?;
-        executions(&snapshot, from, found)?;
+        executions(&snapshot, from, digests, found)?;
         from += PLACES_AT_ONCE;
     }
     let mut after = 0;
     loop {
         let snapshot = conn.unchecked_transaction()?;
-        let Some(seq) = next_job(&snapshot, after, found)? else { break };
+        let Some(seq) = next_job(&snapshot, after, digests, found)? else { break };
         after = seq;
     }
     let mut after = String::new();
@@ -51,7 +72,8 @@ pub(super) fn check(conn: &Connection, found: &mut Comparison) -> Result<(), Fau
         after = name;
     }
     let (records, bad) = super::record::check(conn)?;
-    found.join(Comparison { compared: records, first: bad.into_iter().next().map(Mismatch::from) });
+    let first = bad.into_iter().next().map(Mismatch::from);
+    found.join(Comparison { compared: records, first, ..Comparison::default() });
     Ok(())
 }
 
@@ -69,18 +91,26 @@ fn readable<T>(read: Result<T, Fault>, about: &Entity) -> Result<Result<T, Misma
     }
 }
 
-fn executions(snapshot: &Connection, from: i64, found: &mut Comparison) -> Result<(), Fault> {
+fn executions(snapshot: &Connection, from: i64, digests: DigestsSince, found: &mut Comparison) -> Result<(), Fault> {
     let mut statement = snapshot.prepare_cached(ALONE)?;
     let mut rows = statement.query(params![from, from + PLACES_AT_ONCE - 1])?;
     while let Some(row) = rows.next()? {
-        let compared = execution(snapshot, row)?.map(|_| ());
-        found.add(compared);
+        let compared = execution(snapshot, row, digests)?;
+        note(&compared, found);
+        found.add(compared.map(|_| ()));
     }
     Ok(())
 }
 
+/// An execution that is what its events say.
+type Compared = Result<(Execution, ExecutionFold), Mismatch>;
+
+fn note(compared: &Compared, found: &mut Comparison) {
+    found.unverifiable += u64::from(compared.as_ref().is_ok_and(|(_, fold)| fold.is_unverifiable()));
+}
+
 /// Compares the execution of a row with its events and its lock; gives back both.
-fn execution(snapshot: &Connection, row: &Row<'_>) -> Result<Result<(Execution, ExecutionFold), Mismatch>, Fault> {
+fn execution(snapshot: &Connection, row: &Row<'_>, digests: DigestsSince) -> Result<Compared, Fault> {
     let about = Entity::task(record::id_column(row, 1)?);
     let record = match readable(record::decode(row), &about)? {
         Ok(record) => record,
@@ -102,7 +132,7 @@ fn execution(snapshot: &Connection, row: &Row<'_>) -> Result<Result<(Execution, 
         Some(name) => readable(lock::by_name(snapshot, name), &about)?,
         None => Ok(None),
     };
-    Ok(lock.and_then(|lock| fold.compare(&kept, lock.as_ref())).map(|()| (kept, fold)))
+    Ok(lock.and_then(|lock| fold.compare(&kept, lock.as_ref(), digests)).map(|()| (kept, fold)))
 }
 
 /// What the events of the execution at this place say.
@@ -123,7 +153,7 @@ fn folded(snapshot: &Connection, seq: i64, about: &Entity) -> Result<Result<Exec
 }
 
 /// Compares the job after a place; tells its own.
-fn next_job(snapshot: &Connection, after: i64, found: &mut Comparison) -> Result<Option<i64>, Fault> {
+fn next_job(snapshot: &Connection, after: i64, digests: DigestsSince, found: &mut Comparison) -> Result<Option<i64>, Fault> {
     let mut statement = snapshot.prepare_cached(NEXT_JOB)?;
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, JobId::from_bytes(row.get(1)?), job::decode(row)));
     let Some((seq, id, decoded)) = statement.query_row([after], read).optional()? else { return Ok(None) };
@@ -132,7 +162,7 @@ fn next_job(snapshot: &Connection, after: i64, found: &mut Comparison) -> Result
             if let Some(column) = job::differing_column(snapshot, &placed)? {
                 found.add(Err(Mismatch::of(&Entity::job(id), column, "is in its row another than the job itself says")));
             }
-            let compared = readable(compare_job(snapshot, placed, found), &Entity::job(id))?;
+            let compared = readable(compare_job(snapshot, placed, digests, found), &Entity::job(id))?;
             compared.unwrap_or_else(|mismatch| found.add(Err(mismatch)));
         }
         Err(mismatch) => found.add(Err(mismatch)),
@@ -140,10 +170,10 @@ fn next_job(snapshot: &Connection, after: i64, found: &mut Comparison) -> Result
     Ok(Some(seq))
 }
 
-fn compare_job(snapshot: &Connection, placed: Placed, found: &mut Comparison) -> Result<(), Fault> {
+fn compare_job(snapshot: &Connection, placed: Placed, digests: DigestsSince, found: &mut Comparison) -> Result<(), Fault> {
     let Placed { seq, job } = placed;
     let (id, opening, about) = (job.id, job.opening, Entity::job(job.id));
-    let mut check = JobCheck::new(job);
+    let mut check = JobCheck::new(job, digests);
     let mut statement = snapshot.prepare_cached(EVENTS)?;
     let mut rows = statement.query(params![entity_code(EntityType::Job), seq])?;
     while let Some(row) = rows.next()? {
@@ -153,7 +183,8 @@ fn compare_job(snapshot: &Connection, placed: Placed, found: &mut Comparison) ->
     let mut statement = snapshot.prepare_cached(OF_JOB)?;
     let mut rows = statement.query([seq])?;
     while let Some(row) = rows.next()? {
-        let compared = execution(snapshot, row)?;
+        let compared = execution(snapshot, row, digests)?;
+        note(&compared, found);
         if let Ok((execution, fold)) = &compared {
             check.execution(execution, fold);
         }

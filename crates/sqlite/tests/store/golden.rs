@@ -23,7 +23,7 @@ use runvoy_ports::job::{JobQuery, JobStore};
 use runvoy_ports::queue::DeadQuery;
 use runvoy_ports::record::RecordStore;
 use runvoy_ports::store::{EventQuery, ExecutionStore, ListQuery};
-use runvoy_sqlite::{KNOWN_VERSION, SqliteStore};
+use runvoy_sqlite::{KNOWN_VERSION, SqliteStore, compare_state, verify};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -109,6 +109,35 @@ const MORE_OF_VERSION_1: &str = "
                             (x'0202020202020202020202020202020202020202020202020202020202020202', 'rv_bob1', 'bob@example.com', 2000, 1, NULL, NULL),
                             (x'0303030303030303030303030303030303030303030303030303030303030303', 'rv_bob2', 'bob@example.com', 3000, 0, 9000, 120000),
                             (x'abababababababababababababababababababababababababababababababab', 'rv_eve', 'eve@example.com', 500, 1, NULL, NULL);";
+
+/// What an older version wrote is counted and not called intact; what is written afterwards is
+/// compared.
+#[tokio::test]
+async fn what_older_versions_wrote_is_told_as_unverifiable() {
+    for version in 1..=4 {
+        let (_directory, path) = copy(version);
+        let store = open(&path);
+        let before = store.counts().await.expect("counts").executions;
+        for _ in 0..2 {
+            store.submit(step(), submit("true")).await.expect("taken");
+        }
+        store.close().await.expect("a clean end");
+        let opened_jobs = u64::try_from(read(&path, "SELECT count(*) FROM jobs WHERE status <> 0")).expect("a count");
+        let found = compare_state(&path).expect("it can be read");
+        assert_eq!(found.unverifiable, before + opened_jobs, "version {version}");
+        // Of a record without a digest no event says that it is the server's.
+        let is_of_work = |entity: &str| entity.starts_with("TASK:") || entity.starts_with("JOB:");
+        assert!(!found.first.is_some_and(|first| is_of_work(&first.entity)), "version {version}");
+        let verdict = verify(&path, &options().audit_key, None).expect("it can be read");
+        assert_eq!(verdict.unverifiable, found.unverifiable, "version {version}");
+        assert!(!verdict.first_bad.is_some_and(|bad| is_of_work(&bad.entity)), "version {version}");
+        // No digest may be missing of what came after the first that has one.
+        let last = "UPDATE events SET properties = json_remove(properties, '$.body') WHERE seq = (SELECT max(seq) FROM events)";
+        assert_eq!(rusqlite::Connection::open(&path).expect("it opens").execute(last, []).expect("changed"), 1);
+        let first = compare_state(&path).expect("it can be read").first.expect("it is named");
+        assert!(first.field == "spec" && first.message.contains("no digest"), "version {version}: {first:?}");
+    }
+}
 
 #[tokio::test]
 async fn every_user_and_key_of_version_1_is_there_afterwards() {

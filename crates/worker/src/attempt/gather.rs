@@ -16,11 +16,12 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use super::Attempt;
+use super::supervise::told_to_free;
 use super::wait::told_to_leave;
 use crate::exchange::{self, ERROR, ERROR_LIMIT, OUTPUT, OUTPUT_LIMIT};
 use crate::mask::Mask;
 use crate::material::Patience;
-use crate::worker::{Stopping, Worker};
+use crate::worker::{DiskStop, Stopping, Worker};
 
 /// The largest word about what was used.
 const USAGE_LIMIT: usize = runvoy_model::bound::MOST_MESSAGE_BYTES;
@@ -58,18 +59,42 @@ pub(super) struct Leavings<'a> {
     is_task: bool,
     mask: Option<Arc<Mask>>,
     stopping: watch::Receiver<Stopping>,
+    disk_stop: watch::Receiver<Option<DiskStop>>,
+}
+
+/// The outcome where what a task gave was not kept; any other tells what it tells.
+pub(super) fn without_output(outcome: Outcome, is_task: bool, instead: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Exited { code: 0, after_kill: false } if is_task => instead,
+        outcome => outcome,
+    }
 }
 
 impl<'a> Attempt<'a> {
     pub(super) fn leavings(&self) -> Leavings<'a> {
         let (worker, fence, is_task) = (self.worker, self.fence, self.execution.spec.task.is_some());
-        Leavings { worker, fence, is_task, mask: self.recorder.mask(), stopping: self.stopping.clone() }
+        let (stopping, disk_stop) = (self.stopping.clone(), self.disk_stop.clone());
+        Leavings { worker, fence, is_task, mask: self.recorder.mask(), stopping, disk_stop }
     }
 }
 
 impl Leavings<'_> {
+    /// Reads what the command left, unless the attempt is told to free space: then its directory is
+    /// removed.
+    pub(super) async fn gather(mut self, outcome: Outcome) -> (Outcome, Gathered) {
+        let (is_task, mut disk_stop) = (self.is_task, self.disk_stop.clone());
+        tokio::select! {
+            // The stop first: what is read after it may be half removed.
+            biased;
+            message = told_to_free(&mut disk_stop) => {
+                (without_output(outcome.clone(), is_task, Outcome::OutOfDisk { message }), Gathered::default())
+            }
+            gathered = self.read(outcome.clone()) => gathered,
+        }
+    }
+
     /// Reads what the command left, as far as its end gives it a meaning. An output that the server cannot keep makes another outcome.
-    pub(super) async fn gather(self, outcome: Outcome) -> (Outcome, Gathered) {
+    async fn read(&mut self, outcome: Outcome) -> (Outcome, Gathered) {
         let mut gathered = Gathered::default();
         match outcome {
             Outcome::Exited { code: 0, after_kill: false } if self.is_task => match self.output().await {

@@ -22,7 +22,7 @@ use super::{Attempt, LAST_WORD_WITHIN, Moment, activity};
 use crate::exchange::{ACTIVITY, ACTIVITY_LIMIT};
 use crate::report::{Publisher, Unpublished};
 use crate::running::{Cause, Running};
-use crate::worker::Stopping;
+use crate::worker::{DiskStop, Stopping};
 
 /// A command that writes no newline for this long has its line shown as it is.
 const SILENCE: Duration = Duration::from_millis(200);
@@ -72,7 +72,7 @@ impl<'a> Attempt<'a> {
         let extend_every = self.worker.config.lease_ttl / 3;
         let mut timeout_at = self.execution.spec.timeout_ms.map(|ms| running.began + Duration::from_millis(ms));
         let mut release_at = Instant::now() + SILENCE;
-        let (mut stop_seen, mut yielded, mut given_up) = (false, false, false);
+        let (mut stop_seen, mut disk_stop_seen, mut yielded, mut given_up) = (false, false, false, false);
         loop {
             // Whoever lost the lease, or has to take it for lost, does not wait for what nobody takes.
             let is_lost = running.cause() == Some(&Cause::LeaseLost);
@@ -95,6 +95,8 @@ impl<'a> Attempt<'a> {
                 biased;
                 status = &mut exit, if alive => {
                     exited = Some(status.ok());
+                    // The command follows a clone in the same directory.
+                    self.cleaning.note_over(self.transcript.is_none());
                     if self.is_over_limit(exited.as_ref().and_then(Option::as_ref)) {
                         // This worker was frozen, and somebody else ended the command in its place.
                         self.is_cut_off = true;
@@ -130,7 +132,12 @@ impl<'a> Attempt<'a> {
                     timeout_at = None;
                     running.end(Cause::Timeout, Some(self.worker.config.grace));
                 }
-                why = told_to_free(&mut disk_stop), if alive && running.cause().is_none() => running.end(Cause::OutOfDisk(why), None),
+                // Also in the grace period of a kill or a timeout, in which it could still fill the
+                // disk.
+                why = told_to_free(&mut disk_stop), if alive && !disk_stop_seen => {
+                    disk_stop_seen = true;
+                    running.end(Cause::OutOfDisk(why), None);
+                }
                 () = until(running.kill_at()), if alive => running.force(),
                 // Once: what was ended for another reason keeps that reason, and may take a while to be gone.
                 () = until(self.yield_at()), if alive && !yielded && running.cause() != Some(&Cause::LeaseLost) => {
@@ -346,9 +353,9 @@ pub(super) async fn told_to_end_all(stopping: &mut watch::Receiver<Stopping>) {
     }
 }
 
-/// Why the command is ended for what it wrote to disk; comes back only where it is.
-async fn told_to_free(disk_stop: &mut watch::Receiver<Option<String>>) -> String {
-    let told = disk_stop.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
+/// Why the attempt is ended for what it wrote to disk; comes back only where it is.
+pub(super) async fn told_to_free(disk_stop: &mut watch::Receiver<Option<DiskStop>>) -> String {
+    let told = disk_stop.wait_for(Option::is_some).await.ok().and_then(|stop| stop.as_ref().map(|stop| stop.why.clone()));
     match told {
         Some(why) => why,
         None => std::future::pending().await,

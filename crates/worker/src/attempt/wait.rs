@@ -1,6 +1,7 @@
-//! The waits of an attempt before something of it runs: its lease is kept meanwhile, and whoever wants it to end is heard.
-//! An attempt that was ended here ran no command, whoever ended it. Also the waits after its command has ended, which neither a kill nor a
-//! timeout cuts short.
+//! The waits of an attempt before something of it runs: its lease is kept meanwhile, and a kill, a
+//! disk stop and the worker's stop end them. An attempt that was ended here ran no command. Also
+//! the waits after its command has ended: a kill cuts short only the one for what the command left
+//! ([`Bound::Wanted`]), because the end itself must be told.
 
 use std::future::Future;
 use std::pin::pin;
@@ -12,7 +13,7 @@ use runvoy_ports::lease::LeaseError;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::supervise::{Extending, resolve, told_to_end_all, until};
+use super::supervise::{Extending, resolve, told_to_end_all, told_to_free, until};
 use super::{Attempt, Ended, LAST_WORD_WITHIN};
 use crate::report::report_end;
 use crate::worker::{Stopping, Worker};
@@ -20,6 +21,8 @@ use crate::worker::{Stopping, Worker};
 /// What else than a lost lease ends the wait for something that is done for a command that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bound {
+    /// A kill, which is kept for the outcome.
+    Wanted,
     /// It has a bound of its own.
     Own,
     /// The execution counts as lost by now, or the worker is told to end everything.
@@ -27,10 +30,11 @@ pub(super) enum Bound {
 }
 
 impl<'a> Attempt<'a> {
-    /// Waits for something; a kill, a lost lease or the worker's stop ends the wait, and what was waited for is dropped.
+    /// Waits for something; a kill, a disk stop, a lost lease or the worker's stop ends the wait,
+    /// and what was waited for is dropped.
     pub(super) async fn wait_for<T>(&mut self, work: impl Future<Output = T> + Send) -> Result<T, Ended> {
         let mut work = pin!(work);
-        let (mut stopping, nudge) = (self.stopping.clone(), Arc::clone(&self.nudge));
+        let (mut stopping, mut disk_stop, nudge) = (self.stopping.clone(), self.disk_stop.clone(), Arc::clone(&self.nudge));
         let mut extending: Option<Extending<'a>> = None;
         loop {
             tokio::select! {
@@ -46,6 +50,7 @@ impl<'a> Attempt<'a> {
                     extending = None;
                     self.is_wanted(extended).map_err(|outcome| (outcome, None))?;
                 }
+                message = told_to_free(&mut disk_stop) => return Err((Some(Outcome::OutOfDisk { message }), None)),
                 () = told_to_end_all(&mut stopping) => return Err((Some(Outcome::WorkerStopped), None)),
                 () = nudge.notified(), if extending.is_none() => extending = Some(self.send_extend()),
                 () = sleep_until(self.extend_at), if extending.is_none() => {
@@ -60,6 +65,7 @@ impl<'a> Attempt<'a> {
     pub(super) async fn keep_lease_during<T>(&mut self, bound: Bound, work: impl Future<Output = T> + Send) -> Option<T> {
         let mut work = pin!(work);
         let mut leaving = pin!(told_to_leave(self.worker, self.stopping.clone(), LAST_WORD_WITHIN));
+        let nudge = Arc::clone(&self.nudge);
         let mut extending: Option<Extending<'a>> = None;
         loop {
             tokio::select! {
@@ -69,6 +75,10 @@ impl<'a> Attempt<'a> {
                     extending = None;
                     self.note_held(&extended);
                     match extended {
+                        Ok(Extended { kill: Some(kill), .. }) if bound == Bound::Wanted => {
+                            self.killed_by = Some(kill);
+                            return None;
+                        }
                         Ok(_) => {}
                         Err(LeaseError::Lost(why)) => {
                             tracing::warn!(execution = %self.execution.id, why, "the lease is lost before the end was recorded");
@@ -77,6 +87,7 @@ impl<'a> Attempt<'a> {
                         Err(error) => tracing::warn!(execution = %self.execution.id, error = error.cause(), "a lease was not extended"),
                     }
                 }
+                () = nudge.notified(), if bound == Bound::Wanted && extending.is_none() => extending = Some(self.send_extend()),
                 () = sleep_until(self.extend_at), if extending.is_none() => {
                     self.extend_at = Instant::now() + self.worker.config.lease_ttl / 3;
                     extending = Some(self.send_extend());

@@ -30,6 +30,8 @@ pub struct GroupRunner {
     pub oom_kills: bool,
     /// What it says of its disk.
     pub disk: Option<DiskSpace>,
+    /// What it says that every command has written; what is in its directory where that is not set.
+    pub usage: Option<u64>,
 }
 
 struct Group(u32);
@@ -120,6 +122,9 @@ impl Runner for GroupRunner {
     }
 
     async fn disk_usage(&self, execution: ExecutionId, attempt: u32) -> u64 {
+        if let Some(usage) = self.usage {
+            return usage;
+        }
         let files = fs::read_dir(self.work_dir(execution, attempt)).into_iter().flatten().flatten();
         files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
     }

@@ -105,10 +105,18 @@ pub struct Stage {
     pub is_stopped: bool,
     /// How much of a disk that is full its command may take.
     pub disk: DiskLimits,
+    /// What its command is said to have written, whatever it wrote.
+    pub said_to_have_written: Option<u64>,
+    /// How long its command has after `SIGTERM`.
+    pub grace: Duration,
+    /// A kill is asked for once its output is about to be stored.
+    pub kill_in_put: bool,
+    /// Its end is not answered before its work directory is gone.
+    pub end_waits_for_space: bool,
 }
 
 /// A disk with nothing left.
-const FULL: DiskSpace = DiskSpace { free_bytes: 0, total_bytes: 1 << 30 };
+const FULL: DiskSpace = DiskSpace { free_bytes: 0, total_bytes: 1 << 30, set_aside_bytes: 0 };
 
 impl Stage {
     pub fn new(command: &str) -> Self {
@@ -156,6 +164,10 @@ impl Stage {
             extends_before_end: 0,
             is_stopped: false,
             disk: DiskLimits::default(),
+            said_to_have_written: None,
+            grace: Duration::from_secs(1),
+            kill_in_put: false,
+            end_waits_for_space: false,
         }
     }
 
@@ -205,8 +217,13 @@ impl Stage {
     /// Plays it to its end, which may be one that nobody is told of.
     pub async fn play_out(self) -> Option<Played> {
         let root = TempDir::new().expect("a directory");
-        let runner =
-            Arc::new(GroupRunner { root: root.path().to_owned(), oom_kills: self.oom_kills, disk: Some(FULL), ..GroupRunner::default() });
+        let runner = Arc::new(GroupRunner {
+            root: root.path().to_owned(),
+            oom_kills: self.oom_kills,
+            disk: Some(FULL),
+            usage: self.said_to_have_written,
+            ..GroupRunner::default()
+        });
         let (done, ended) = oneshot::channel();
         let mut execution = execution(self.spec);
         let lost_after = self.lost_after.filter(|_| execution.spec.lock.is_none() && execution.spec.retries == 0);
@@ -226,6 +243,8 @@ impl Stage {
             extends_before_put: self.extends_before_put,
             holds: self.holds,
             extends_before_end: self.extends_before_end,
+            kill_in_put: self.kill_in_put,
+            end_waits_for_space: self.end_waits_for_space,
             lost_end: self.lost_after.is_some(),
             is_denied: self.is_denied,
             left: AtomicUsize::new(0),
@@ -246,7 +265,7 @@ impl Stage {
             yields_before: self.yields.then_some(Duration::from_millis(100)),
             lost_after: self.lost_after,
             output_patience: Duration::from_secs(10),
-            grace: Duration::from_secs(1),
+            grace: self.grace,
             home: root.path().display().to_string(),
             host: "test".to_owned(),
             limits: Limits::default(),
@@ -337,6 +356,8 @@ struct Desk {
     extends_before_put: usize,
     holds: Option<(&'static str, usize, PathBuf)>,
     extends_before_end: usize,
+    kill_in_put: bool,
+    end_waits_for_space: bool,
     lost_end: bool,
     is_denied: bool,
     /// How often an attempt was left to itself.
@@ -353,6 +374,13 @@ struct Desk {
     root: PathBuf,
     /// No work directory was left when the end was told.
     was_clean_at_end: AtomicBool,
+}
+
+impl Desk {
+    /// No work directory is left.
+    fn is_clean(&self) -> bool {
+        std::fs::read_dir(&self.root).expect("the root").flatten().all(|entry| !entry.path().is_dir())
+    }
 }
 
 #[async_trait]
@@ -403,7 +431,7 @@ impl Leases for Desk {
         }
         let is_time = match self.kill_at {
             Some(text) => self.log.lock().await.contains(text),
-            None => false,
+            None => self.kill_in_put && self.put_after.get().is_some(),
         };
         let kill = is_time.then(|| KillRequest { by: "ana@example.com".to_owned(), at: UnixMs(0), force: false });
         Ok(Extended { ttl_ms: extend.ttl_ms, kill })
@@ -434,6 +462,9 @@ impl Leases for Desk {
     async fn finish(&self, ended: EndAttempt) -> Result<Execution, LeaseError> {
         let until = *self.extends.borrow() + self.extends_before_end;
         self.extends.subscribe().wait_for(|extends| *extends >= until).await.expect("it is not dropped");
+        while self.end_waits_for_space && !self.is_clean() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
         if let Some(text) = self.cut_off_at
             && self.lost_end
             && self.log.lock().await.contains(text)
@@ -441,8 +472,7 @@ impl Leases for Desk {
             return Err(LeaseError::Unavailable("cut off".into()));
         }
         if let Some(done) = self.done.lock().await.take() {
-            let is_clean = std::fs::read_dir(&self.root).expect("the root").flatten().all(|entry| !entry.path().is_dir());
-            self.was_clean_at_end.store(is_clean, Ordering::SeqCst);
+            self.was_clean_at_end.store(self.is_clean(), Ordering::SeqCst);
             drop(done.send(ended));
         }
         Ok(self.execution.clone())

@@ -1445,6 +1445,12 @@ export interface components {
              *     log explains, or somebody cut the file at its end.
              */
             unexported_from?: number | null;
+            /**
+             * Format: int64
+             * @description How many executions and jobs an older version wrote, whose events hold no digest of them: their events are proved, but what they
+             *     run and whose they are cannot be compared with these.
+             */
+            unverifiable?: number;
         };
         /** @description Users and what they own. */
         AuthorizerStatus: {

@@ -1,6 +1,7 @@
 //! Everything that is kept beside the events against the events themselves: executions, jobs with their tasks, locks, records. There is no snapshot over several
 //! items; but each has a version, so that what did not change while its events were read belongs together, and what did is read again.
 
+use runvoy_model::digest::DigestsSince;
 use runvoy_model::event::Entity;
 use runvoy_model::execution::{Execution, LockClaim};
 use runvoy_model::fold::{Comparison, ExecutionFold, JobCheck, Mismatch, compare_lock};
@@ -21,10 +22,11 @@ pub(super) const TRIES: u32 = 12;
 /// Compares all there is.
 pub(super) async fn compare(trail: &Trail) -> Result<Comparison, StoreError> {
     let mut found = Comparison::default();
-    executions(trail, &mut found).await?;
-    jobs(trail, &mut found).await?;
+    let digests = digests_since(trail).await?;
+    executions(trail, digests, &mut found).await?;
+    jobs(trail, digests, &mut found).await?;
     for LockLine { lock, .. } in trail.executions.locks().await? {
-        if let Some(compared) = held(trail, lock).await? {
+        if let Some(compared) = held(trail, lock, digests).await? {
             found.add(compared);
         }
     }
@@ -32,13 +34,31 @@ pub(super) async fn compare(trail: &Trail) -> Result<Comparison, StoreError> {
     Ok(found)
 }
 
-async fn executions(trail: &Trail, found: &mut Comparison) -> Result<(), StoreError> {
+/// Since when the events of the log hold digests: with its first event, unless an older version
+/// made it.
+async fn digests_since(trail: &Trail) -> Result<DigestsSince, StoreError> {
+    let mut after = None;
+    loop {
+        let page = trail.log.events(EventQuery { after, limit: PAGE, ..EventQuery::default() }).await?;
+        let found = DigestsSince::among(page.iter().map(|stored| (stored.place, &stored.event.properties)));
+        if found != DigestsSince::default() {
+            return Ok(found);
+        }
+        match page.last() {
+            Some(last) => after = Some(last.place),
+            None => return Ok(DigestsSince::default()),
+        }
+    }
+}
+
+async fn executions(trail: &Trail, digests: DigestsSince, found: &mut Comparison) -> Result<(), StoreError> {
     let mut after = None;
     loop {
         let page = trail.executions.list(ListQuery { after, limit: PAGE, ..ListQuery::default() }).await?;
         let Some(last) = page.last().map(|execution| execution.id) else { return Ok(()) };
         for execution in page {
-            if let Some((_, compared)) = execution_alone(trail, execution.id).await? {
+            if let Some((_, compared)) = execution_alone(trail, execution.id, digests).await? {
+                found.unverifiable += u64::from(compared.as_ref().is_ok_and(ExecutionFold::is_unverifiable));
                 found.add(compared.map(drop));
             }
         }
@@ -49,7 +69,7 @@ async fn executions(trail: &Trail, found: &mut Comparison) -> Result<(), StoreEr
 type Folded = (Execution, Result<ExecutionFold, Mismatch>);
 
 /// An execution, what its events say, and whether that is the same; `None` where it is not there, or never held still.
-async fn execution_alone(trail: &Trail, id: ExecutionId) -> Result<Option<Folded>, StoreError> {
+async fn execution_alone(trail: &Trail, id: ExecutionId, digests: DigestsSince) -> Result<Option<Folded>, StoreError> {
     for attempt in 1..=TRIES {
         let Some(before) = trail.executions.get(id).await? else { return Ok(None) };
         let lock = lock_of(trail, &before).await?;
@@ -58,7 +78,7 @@ async fn execution_alone(trail: &Trail, id: ExecutionId) -> Result<Option<Folded
         let events = events_of(trail, about.clone()).await?;
         let folded = events.iter().try_for_each(|stored| fold.next(stored.place, &stored.event));
         let folded = folded.map_err(|impossible| Mismatch::of(&about, "events", impossible.to_string()));
-        let compared = folded.and_then(|()| fold.compare(&before, lock.as_ref()));
+        let compared = folded.and_then(|()| fold.compare(&before, lock.as_ref(), digests));
         let is_still = trail.executions.get(id).await?.is_some_and(|now| now.version == before.version);
         if is_still {
             return Ok(Some((before, compared.map(|()| fold))));
@@ -74,10 +94,10 @@ async fn lock_of(trail: &Trail, execution: &Execution) -> Result<Option<Lock>, S
     Ok(trail.executions.locks().await?.into_iter().map(|line| line.lock).find(|lock| lock.name == *name))
 }
 
-async fn held(trail: &Trail, mut lock: Lock) -> Result<Option<Result<(), Mismatch>>, StoreError> {
+async fn held(trail: &Trail, mut lock: Lock, digests: DigestsSince) -> Result<Option<Result<(), Mismatch>>, StoreError> {
     for attempt in 1..=TRIES {
         let Some(holder) = lock.holder.as_ref().map(|holder| holder.execution) else { return Ok(None) };
-        let execution = execution_alone(trail, holder).await?;
+        let execution = execution_alone(trail, holder, digests).await?;
         let compared = match &execution {
             Some((execution, Ok(fold))) => compare_lock(&lock, Some((execution, fold))),
             // That its own record does not fit was said already.
@@ -95,14 +115,14 @@ async fn held(trail: &Trail, mut lock: Lock) -> Result<Option<Result<(), Mismatc
     Ok(None)
 }
 
-async fn jobs(trail: &Trail, found: &mut Comparison) -> Result<(), StoreError> {
+async fn jobs(trail: &Trail, digests: DigestsSince, found: &mut Comparison) -> Result<(), StoreError> {
     let mut after = None;
     loop {
         let query = JobQuery { statuses: JobStatus::ALL.to_vec(), after, limit: PAGE, ..JobQuery::default() };
         let page = trail.jobs.jobs(query).await?;
         let Some(last) = page.last().map(|job| job.id) else { return Ok(()) };
         for job in page {
-            if let Some(compared) = one_job(trail, job.id).await? {
+            if let Some(compared) = one_job(trail, job.id, digests).await? {
                 found.join(compared);
             }
         }
@@ -110,12 +130,12 @@ async fn jobs(trail: &Trail, found: &mut Comparison) -> Result<(), StoreError> {
     }
 }
 
-async fn one_job(trail: &Trail, id: JobId) -> Result<Option<Comparison>, StoreError> {
+async fn one_job(trail: &Trail, id: JobId, digests: DigestsSince) -> Result<Option<Comparison>, StoreError> {
     let mut compared = None;
     for attempt in 1..=TRIES {
         let Some(before) = trail.jobs.job(id).await? else { return Ok(None) };
         let version = before.version;
-        compared = compare_job(trail, before).await?;
+        compared = compare_job(trail, before, digests).await?;
         let is_still = trail.jobs.job(id).await?.is_some_and(|now| now.version == version);
         // Its executions are found by an index that may lag: what does not fit is looked at once more.
         if is_still && compared.as_ref().is_some_and(|compared| compared.agrees() || attempt > TRIES / 2) {
@@ -127,9 +147,9 @@ async fn one_job(trail: &Trail, id: JobId) -> Result<Option<Comparison>, StoreEr
 }
 
 /// A job as it was read; `None` where one of its executions never held still.
-async fn compare_job(trail: &Trail, job: Job) -> Result<Option<Comparison>, StoreError> {
+async fn compare_job(trail: &Trail, job: Job, digests: DigestsSince) -> Result<Option<Comparison>, StoreError> {
     let id = job.id;
-    let mut check = JobCheck::new(job);
+    let mut check = JobCheck::new(job, digests);
     let mut executions = Vec::new();
     let mut after = None;
     loop {
@@ -142,7 +162,7 @@ async fn compare_job(trail: &Trail, job: Job) -> Result<Option<Comparison>, Stor
         check.event(stored.place, &stored.event);
     }
     for id in executions.into_iter().rev() {
-        match execution_alone(trail, id).await? {
+        match execution_alone(trail, id, digests).await? {
             Some((execution, Ok(fold))) => check.execution(&execution, &fold),
             // That was said of the execution itself.
             Some((_, Err(_))) => {}

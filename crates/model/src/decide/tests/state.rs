@@ -7,6 +7,7 @@ use serde_json::json;
 use super::job::{Tasks, add, advance, begin_all, finish, job_of, open, open_with, phase, status};
 use super::world::{World, exit, fence_of};
 use crate::command::Command;
+use crate::digest::DigestsSince;
 use crate::event::{Entity, EntityType, Event, EventType};
 use crate::execution::{Execution, LockClaim};
 use crate::fold::{Comparison, ExecutionFold, JobCheck, Mismatch, compare_lock};
@@ -34,12 +35,12 @@ pub fn compare(world: &World) -> Comparison {
             }
         }
         let lock = execution.spec.lock.as_ref().and_then(|name| world.locks.get(name));
-        found.add(fold.compare(execution, lock));
+        found.add(fold.compare(execution, lock, DigestsSince::default()));
         arrivals.push((first.unwrap_or(0), execution, fold));
     }
     arrivals.sort_by_key(|(first, ..)| *first);
     for job in world.jobs.values() {
-        let (about, mut check) = (Entity::job(job.id), JobCheck::new(job.clone()));
+        let (about, mut check) = (Entity::job(job.id), JobCheck::new(job.clone(), DigestsSince::default()));
         events_of(&about).for_each(|(place, event)| check.event(*place, event));
         let is_task = |execution: &Execution| execution.spec.task.as_ref().is_some_and(|task| task.job == job.id);
         let tasks = arrivals.iter().filter(|(_, execution, _)| is_task(execution));

@@ -43,13 +43,16 @@ pub struct Faulty {
     pub gets: AtomicUsize,
     /// How often events were looked at for somebody.
     pub event_looks: AtomicUsize,
+    /// How often what waits was counted by user.
+    pub backlog_counts: AtomicUsize,
     record_reads: AtomicUsize,
 }
 
 impl Faulty {
     pub fn new(inner: MemoryStore) -> Self {
-        let (trouble, identity_away, remembered_locks, list_limits, gets, event_looks, record_reads) = Default::default();
-        Self { inner, trouble, identity_away, remembered_locks, list_limits, gets, event_looks, record_reads }
+        let (trouble, identity_away, remembered_locks, list_limits) = Default::default();
+        let (gets, event_looks, backlog_counts, record_reads) = Default::default();
+        Self { inner, trouble, identity_away, remembered_locks, list_limits, gets, event_looks, backlog_counts, record_reads }
     }
 
     /// Executions, locks and events fail like this from now on.
@@ -159,6 +162,7 @@ impl ExecutionStore for Faulty {
 
     async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
         self.check()?;
+        self.backlog_counts.fetch_add(1, Ordering::Relaxed);
         self.inner.backlogs().await
     }
 
