@@ -168,7 +168,7 @@ impl<'a> Attempt<'a> {
                 }
                 () = until(linger_until), if may_read && (stdout_open || stderr_open) => {
                     (stdout_open, stderr_open) = (false, false);
-                    self.recorder.platform(self.worker.clock.now(), "somebody else holds the output open; what is written from now on is not kept");
+                    self.recorder.platform(self.worker.clock.now(), "another process still holds the output open: what it writes from now on is not recorded");
                 }
             }
         }

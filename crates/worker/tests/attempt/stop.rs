@@ -128,7 +128,7 @@ async fn a_result_that_nobody_takes_keeps_no_worker_that_is_to_end_everything() 
     stage.extends_before_put = 1_000_000;
     let played = stage.play().await;
     assert!(
-        matches!(&played.outcome, Outcome::OutputFailed { message } if message.contains("the worker was stopped")),
+        matches!(&played.outcome, Outcome::OutputFailed { message } if message.contains("the worker stopped")),
         "{:?}",
         played.outcome
     );
