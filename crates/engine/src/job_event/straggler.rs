@@ -79,13 +79,7 @@ impl Stragglers {
 
 impl Engine {
     /// Looks for late events in a log of events, from a line on to before `end`, as far as that was not done yet.
-    pub(super) async fn look_ahead(
-        &self,
-        log: ExecutionId,
-        stragglers: &mut Stragglers,
-        from: u64,
-        end: u64,
-    ) -> Result<(), LogError> {
+    pub(super) async fn look_ahead(&self, log: ExecutionId, stragglers: &mut Stragglers, from: u64, end: u64) -> Result<(), LogError> {
         let mut line = from.max(stragglers.looked_to);
         if line >= end {
             return Ok(());
