@@ -149,7 +149,7 @@ mod tests {
     fn entry(command: &str) -> Entry {
         Entry {
             tone: Tone::Warning,
-            headline: "Overtime: an execution runs for very long".into(),
+            headline: "Overtime: an execution runs unusually long".into(),
             since: UnixMs(1_767_453_739_640),
             command: Some(command.into()),
             facts: vec![("Who", "ada@example.com".into()), ("Why", "it has run for 2 h 0 min".into())],
@@ -159,14 +159,14 @@ mod tests {
     }
 
     fn notice(begun: Vec<Entry>) -> Notice {
-        Notice { title: "Overtime: an execution runs for very long".into(), begun, more: Vec::new(), over: Vec::new() }
+        Notice { title: "Overtime: an execution runs unusually long".into(), begun, more: Vec::new(), over: Vec::new() }
     }
 
     #[test]
     fn a_person_sees_what_who_since_when_why_and_what_to_do() {
         let blocks = blocks(&notice(vec![entry("make deploy")]));
-        assert_eq!(blocks[0]["text"]["text"], ":warning: Overtime: an execution runs for very long");
-        let expected = "*Overtime: an execution runs for very long*\n`make deploy`\n*Who:* `ada@example.com`\n*Why:* `it has run for 2 h 0 min`\n\
+        assert_eq!(blocks[0]["text"]["text"], ":warning: Overtime: an execution runs unusually long");
+        let expected = "*Overtime: an execution runs unusually long*\n`make deploy`\n*Who:* `ada@example.com`\n*Why:* `it has run for 2 h 0 min`\n\
                         *Since:* 2026-01-03 15:22:19 UTC\n*Next:* `runvoy logs -f 01` · `runvoy kill 01`\n\
                         <https://runvoy.example.com/logs?execution_id=01|Open the log>";
         assert_eq!(blocks[1]["text"]["text"], expected);

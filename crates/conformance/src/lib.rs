@@ -19,6 +19,7 @@ mod registrar;
 pub mod roster;
 mod stage;
 pub mod state;
+pub mod tap;
 
 /// One named test per promise.
 #[doc(hidden)]

@@ -94,7 +94,7 @@ impl Engine {
         };
         self.ports.store.change(self.user_step(caller, "alerts.test"), Change::NoteCall(caller.email.clone()), None).await?;
         let notice = Notice {
-            title: "Test: alerts of runvoy arrive here".into(),
+            title: "Test: runvoy alerts arrive here".into(),
             begun: Vec::new(),
             more: vec![format!("{} asked for this message; nothing is wrong", caller.email)],
             over: Vec::new(),

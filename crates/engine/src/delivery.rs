@@ -53,7 +53,7 @@ impl DeliveryWatch {
                 return;
             }
             Delivery::Works => None,
-            Delivery::Fails(why) => Some(format!("events cannot be handed on to {}: {why}", self.part)),
+            Delivery::Fails(why) => Some(format!("events cannot be delivered to {}: {why}", self.part)),
         };
         let is_failing = u8::from(failed.is_some());
         if self.was_failing.swap(is_failing, Ordering::Relaxed) == is_failing {

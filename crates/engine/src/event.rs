@@ -6,14 +6,14 @@
 mod overflow;
 mod stream;
 
-use std::collections::HashMap;
-
+use futures_util::stream::{StreamExt as _, TryStreamExt as _, iter};
 use runvoy_model::event::{Entity, EntityType, Event, EventType};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::role::{Action, Reach};
 use runvoy_model::time::UnixMs;
-use runvoy_ports::store::{EventPage, EventQuery, ListQuery, Sight};
+use runvoy_ports::process;
+use runvoy_ports::store::{EventPage, EventQuery, ListQuery, Sight, StoredEvent};
 use serde_json::Value;
 
 use crate::Engine;
@@ -29,6 +29,8 @@ const MOST_LOOKED_AT: usize = 20_000;
 const PAGE_BYTES: usize = 1 << 20;
 /// How many executions or events are read at once.
 const PAGE: usize = 500;
+/// So many starts whose process a page does not tell are looked up at the same time.
+const LOOKS: usize = 8;
 const DAY_MS: i64 = 24 * 3600 * 1000;
 
 /// Which events. What is absent is any.
@@ -69,7 +71,7 @@ impl Engine {
     /// A page of events. It may be empty and not the last.
     pub async fn events(&self, caller: &Caller, filter: &EventFilter) -> Result<EventPage, EngineError> {
         match self.scoped(caller, filter).await? {
-            Some((query, sight)) => Ok(with_processes(self.ports.store.seen_events(query, sight).await?)),
+            Some((query, sight)) => self.with_processes(self.ports.store.seen_events(query, sight).await?).await,
             None => Ok(EventPage::default()),
         }
     }
@@ -136,7 +138,27 @@ impl Engine {
     /// The events of one of those, in order, after a place. The caller may see the job that it is a task of.
     pub async fn task_events(&self, caller: &Caller, execution: ExecutionId, after: Option<u64>) -> Result<EventPage, EngineError> {
         let query = EventQuery { entity: Some(Entity::task(execution)), after, limit: PAGE, ..EventQuery::default() };
-        Ok(with_processes(self.ports.store.seen_events(query, sight(caller.may(Action::ReadAudit).is_ok())).await?))
+        self.with_processes(self.ports.store.seen_events(query, sight(caller.may(Action::ReadAudit).is_ok())).await?).await
+    }
+
+    async fn with_processes(&self, mut page: EventPage) -> Result<EventPage, EngineError> {
+        self.name_processes(&mut page.events).await?;
+        Ok(page)
+    }
+
+    /// Names the processes of all starts in a page. The place of the first start whose process may be told soon.
+    async fn name_processes(&self, events: &mut [StoredEvent]) -> Result<Option<u64>, EngineError> {
+        let open = process::name_within(events);
+        let looks: Vec<_> = open.iter().map(|index| self.ports.store.events(process::question(&events[*index]))).collect();
+        let answers: Vec<Vec<StoredEvent>> = iter(looks).buffered(LOOKS).try_collect().await?;
+        let (now, mut soon) = (self.now(), None);
+        for (index, later) in open.into_iter().zip(answers) {
+            let start = &mut events[index];
+            if process::answer(start, &later, now) {
+                soon = Some(soon.map_or(start.place, |soon: u64| soon.min(start.place)));
+            }
+        }
+        Ok(soon)
     }
 
     /// An event as it goes over the wire. What is forgotten after a while says when: heartbeats, and nothing else.
@@ -147,19 +169,6 @@ impl Engine {
         }
         wire
     }
-}
-
-/// Says of each attempt's start which process it became, where another event of the page knows: an attempt is recorded before its process is there.
-fn with_processes(mut page: EventPage) -> EventPage {
-    let of = |event: &Event| Some((event.entity.clone(), event.properties.get("attempt")?.as_u64()?));
-    let told = |event: &Event| Some((of(event)?, event.properties.get("processId")?.clone()));
-    let known: HashMap<(Entity, u64), Value> = page.events.iter().filter_map(|stored| told(&stored.event)).collect();
-    for stored in page.events.iter_mut().filter(|stored| stored.event.kind == EventType::TaskProcessingStarted) {
-        if let Some(process) = of(&stored.event).and_then(|attempt| known.get(&attempt)) {
-            stored.event.properties["processId"] = process.clone();
-        }
-    }
-    page
 }
 
 /// As far as anybody sees at once.

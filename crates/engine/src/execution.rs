@@ -295,7 +295,7 @@ impl Engine {
     pub(crate) async fn kill_one(&self, step: Step, execution: &Execution, force: bool) -> Result<Execution, EngineError> {
         let id = execution.id;
         if !execution.status.is_terminal() {
-            self.note(id, &format!("{} asks to kill it", step.actor.name())).await;
+            self.note(id, &format!("{} asked to kill this execution", step.actor.name())).await;
         }
         let step = self.about(step, &Subject::of(&execution.spec, None)).await?;
         let execution = self.ports.store.kill(step, Kill { execution: id, force }).await?;

@@ -64,7 +64,7 @@ fn title(waiting: &Waiting) -> String {
     match (&waiting.begun[..], &waiting.over[..]) {
         ([one], []) if waiting.more_begun.is_empty() => headline(one.kind).to_owned(),
         ([], [one]) if over == 1 => format!("Resolved: {}", noun(one.kind, 1)),
-        ([], []) => format!("{} incidents were not told in time", waiting.forgotten),
+        ([], []) => format!("{} incidents could not be reported in time", waiting.forgotten),
         ([], _) => format!("Resolved: {over} incidents"),
         (begun, _) => {
             let kinds: Vec<_> = begun.iter().map(|incident| incident.kind).chain(waiting.more_begun.iter().map(|mark| mark.kind)).collect();
@@ -87,23 +87,23 @@ fn more(rest: &[IncidentMark], forgotten: usize) -> Vec<String> {
         more.push(format!("and {} more: {}", kinds.len(), counts(&kinds).join(", ")));
     }
     if forgotten > 0 {
-        more.push(format!("{forgotten} older incidents could not be told in time and are not counted here"));
+        more.push(format!("{forgotten} older incidents could not be reported in time and are not counted here"));
     }
     if kinds.contains(&IncidentKind::Dead) || forgotten > 0 {
-        more.push("runvoy queues list and runvoy queues dead QUEUE show the dead letters".to_owned());
+        more.push("to list dead letters: runvoy queues dead QUEUE".to_owned());
     }
     if kinds.iter().any(|kind| matches!(kind, IncidentKind::Critical | IncidentKind::Overtime)) {
-        more.push("runvoy health tasks shows what runs".to_owned());
+        more.push("to see running tasks: runvoy health tasks".to_owned());
     }
     more
 }
 
 const fn headline(kind: IncidentKind) -> &'static str {
     match kind {
-        IncidentKind::Critical => "Critical: a running execution is not heard of",
-        IncidentKind::Delivery => "Events could not be handed on",
+        IncidentKind::Critical => "Critical: a running execution stopped reporting",
+        IncidentKind::Delivery => "Events could not be delivered to the event bus",
         IncidentKind::Dead => "Dead letter: an execution used up its retries",
-        IncidentKind::Overtime => "Overtime: an execution runs for very long",
+        IncidentKind::Overtime => "Overtime: an execution runs unusually long",
     }
 }
 
@@ -111,8 +111,8 @@ const fn noun(kind: IncidentKind, count: usize) -> &'static str {
     match (kind, count) {
         (IncidentKind::Critical, 1) => "critical execution",
         (IncidentKind::Critical, _) => "critical executions",
-        (IncidentKind::Delivery, 1) => "failure to hand on events",
-        (IncidentKind::Delivery, _) => "failures to hand on events",
+        (IncidentKind::Delivery, 1) => "event delivery failure",
+        (IncidentKind::Delivery, _) => "event delivery failures",
         (IncidentKind::Dead, 1) => "dead letter",
         (IncidentKind::Dead, _) => "dead letters",
         (IncidentKind::Overtime, 1) => "execution in overtime",
@@ -132,7 +132,7 @@ fn entry(incident: &Incident, now: UnixMs, web_url: &str) -> Entry {
         }
     }
     facts.push(("Why", incident.message.clone()));
-    facts.push(("Going on for", elapsed(now.ms_since(incident.began_at))));
+    facts.push(("Lasts", elapsed(now.ms_since(incident.began_at))));
     Entry {
         tone: if incident.kind == IncidentKind::Overtime { Tone::Warning } else { Tone::Bad },
         headline: headline(incident.kind).to_owned(),
@@ -157,7 +157,7 @@ fn next(kind: IncidentKind, id: &str, subject: Option<&Subject>) -> Vec<String> 
 fn line(incident: &Incident, web_url: &str) -> Line {
     let (at, why) = incident.over.as_ref().map_or((incident.began_at, ""), |over| (over.at, over.why.as_str()));
     let lasted = elapsed(at.ms_since(incident.began_at));
-    let unheard = if incident.told_at.is_none() { ", before it could be told" } else { "" };
+    let unheard = if incident.told_at.is_none() { ", before it could be reported" } else { "" };
     let text = format!("{} {}: over after {lasted}{unheard}", noun(incident.kind, 1), incident.about);
     let why = Some(one_line(why.lines().next().unwrap_or_default(), MOST_WHY)).filter(|why| !why.is_empty());
     Line { text, why, command: incident.subject.as_ref().map(|subject| subject.command.clone()), link: link(incident, web_url) }
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(composed.notice.title, "Dead letter: an execution used up its retries");
         assert_eq!((entry.tone, entry.link.as_deref()), (Tone::Bad, Some("https://runvoy.example.com/logs?execution_id=id1")));
         assert_eq!(entry.next[1], "runvoy queues redrive default --task id1");
-        assert!(entry.facts.contains(&("Who", "ada@x".into())) && entry.facts.contains(&("Going on for", "1 min".into())));
+        assert!(entry.facts.contains(&("Who", "ada@x".into())) && entry.facts.contains(&("Lasts", "1 min".into())));
         assert_eq!(composed.told, [Move::Told { name: "dead:id1".into(), began_at: UnixMs(1), what: Told::Begin }]);
     }
 
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(composed.notice.title, "Resolved: critical execution");
         assert!(composed.notice.begun.is_empty());
         let line = &composed.notice.over[0];
-        assert_eq!(line.text, "critical execution id0: over after 1 min, before it could be told");
+        assert_eq!(line.text, "critical execution id0: over after 1 min, before it could be reported");
         assert_eq!(line.why.as_deref(), Some("it ended SUCCEEDED"));
         assert_eq!(composed.told, [Move::Told { name: "critical:id0".into(), began_at: UnixMs(0), what: Told::Over }]);
     }
@@ -256,7 +256,7 @@ mod tests {
     fn what_was_forgotten_is_told_as_a_number() {
         let waiting = Waiting { forgotten: 7, ..Waiting::default() };
         let composed = compose(&waiting, UnixMs(9), "").expect("a message");
-        assert_eq!((composed.notice.title.as_str(), composed.told.len()), ("7 incidents were not told in time", 0));
+        assert_eq!((composed.notice.title.as_str(), composed.told.len()), ("7 incidents could not be reported in time", 0));
         assert!(composed.notice.more[0].starts_with("7 older incidents"), "{:?}", composed.notice.more);
     }
 }

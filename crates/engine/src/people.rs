@@ -126,7 +126,10 @@ impl Engine {
             return Err(EngineError::invalid("expires_in", "is for an invitation: leave it out where they have a key"));
         }
         let key_hash_of = brought.map(|key| hex(&key_hash(key)));
-        let asked = json!({"email": email, "role": role, "key": key_hash_of, "expiresIn": request.expires_in});
+        let mut asked = json!({"email": email, "role": role, "key": key_hash_of});
+        if let Some(seconds) = request.expires_in {
+            asked["expiresIn"] = seconds.into();
+        }
         let key = submit_key(caller, request.idempotency_key.as_deref(), "users.create", &asked)?;
         let (by, token) = match brought {
             Some(text) => (InvitedBy::Key(new_key(text, None, None)), None),

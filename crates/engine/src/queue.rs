@@ -242,7 +242,7 @@ impl Engine {
                 Fate::Execution(id) => {
                     if let Some(execution) = self.ports.store.get(id).await? {
                         metrics::counter!("runvoy_executions_submitted_total", "queue" => execution.spec.queue.to_string()).increment(1);
-                        self.note(id, &format!("execution {} was given up and runs again", letter.execution)).await;
+                        self.note(id, &format!("this execution runs dead letter {} again", letter.execution)).await;
                         self.note_queued(&execution).await;
                     }
                 }

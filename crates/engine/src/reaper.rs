@@ -184,7 +184,7 @@ impl Engine {
     }
 
     async fn confirm_kill(&self, id: ExecutionId) -> Result<(), EngineError> {
-        self.note(id, "its worker did not confirm the kill").await;
+        self.note(id, "the worker did not confirm the kill").await;
         if let Some(execution) = self.ports.store.confirm_kill(self.system_step("reaper"), id).await? {
             self.ended(&execution).await;
         }

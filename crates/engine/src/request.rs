@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use crate::error::EngineError;
 
-/// What a caller asks for, as it came in.
+/// What a caller asks for, as it came in. As JSON it is what tells a repeat from another request, also after an upgrade: a field that is added later is left out of it where
+/// it is absent, and none that is there is renamed or left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RunRequest {
     /// A shell command, or a program where there are `args`.
@@ -40,8 +41,8 @@ pub struct RunRequest {
     pub terminal: bool,
     /// Further attempts.
     pub retries: Option<i64>,
-    /// Further attempts where its worker was lost, even without retries. Left out where there are none, for the fingerprint of the request.
-    #[serde(skip_serializing_if = "is_zero")]
+    /// Further attempts where its worker was lost, even without retries. It follows from the request, and is no part of its fingerprint.
+    #[serde(skip)]
     pub redeliveries: u32,
     /// Secrets to inject.
     pub secrets: Vec<String>,
@@ -59,11 +60,6 @@ pub struct RunRequest {
     /// The client's own key for this request.
     #[serde(skip)]
     pub idempotency_key: Option<String>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 /// Linux passes no single argument longer than this.

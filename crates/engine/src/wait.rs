@@ -23,7 +23,7 @@ impl Engine {
 
     async fn expire_wait(&self, id: ExecutionId) -> Result<(), EngineError> {
         let Some(execution) = self.ports.store.expire_wait(self.system_step("reaper"), id).await? else { return Ok(()) };
-        self.note(id, "the lock was not free in time").await;
+        self.note(id, "the lock did not become free in time").await;
         self.ended(&execution).await;
         Ok(())
     }
@@ -46,7 +46,7 @@ impl Engine {
         if found.is_none_or(|execution| execution.status != Status::Pending || !execution.spec.is_lost()) {
             return Ok(());
         }
-        self.note(id, &format!("given up: what it was to run cannot be read: {why}")).await;
+        self.note(id, &format!("cannot run: its record cannot be read: {why}")).await;
         if let Some(execution) = self.ports.store.give_up(self.system_step("reaper"), id, why).await? {
             self.ended(&execution).await;
         }

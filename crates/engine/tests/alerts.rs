@@ -146,7 +146,7 @@ async fn one_incident_is_told_once_and_its_end_once_over_restarts() {
         play.stage.clock.pass(MINUTE);
         play.restart(number);
     }
-    assert_eq!(play.heard.titles(), ["Critical: a running execution is not heard of"]);
+    assert_eq!(play.heard.titles(), ["Critical: a running execution stopped reporting"]);
     play.heartbeat(&execution).await;
     for number in 5..8 {
         play.look().await;
@@ -168,7 +168,7 @@ async fn an_execution_in_overtime_is_told_and_its_end_is_told_without_a_check() 
     play.heartbeat(&execution).await;
     play.stage.clock.pass(1);
     play.look().await;
-    assert_eq!(play.heard.titles(), ["Overtime: an execution runs for very long"]);
+    assert_eq!(play.heard.titles(), ["Overtime: an execution runs unusually long"]);
     play.stage.finish(&worker(9, false), &execution, 3).await.expect("ended");
     play.health.follow_up().await.expect("looked");
     play.alerts.look().await.expect("looked");
@@ -388,7 +388,7 @@ async fn an_admin_can_see_whether_messages_arrive() {
     let play = Play::new();
     let ada = play.stage.admitted("ada@example.com", Role::Admin).await;
     assert_eq!(play.stage.engine.test_alert(&ada).await.expect("taken"), "hooks.example.com");
-    assert_eq!(play.heard.titles(), ["Test: alerts of runvoy arrive here"]);
+    assert_eq!(play.heard.titles(), ["Test: runvoy alerts arrive here"]);
     play.heard.away.store(true, Ordering::Relaxed);
     let failed = play.stage.engine.test_alert(&ada).await.expect_err("not taken").to_string();
     assert!(failed.contains("nobody is there"), "{failed}");

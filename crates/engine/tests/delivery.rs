@@ -39,7 +39,7 @@ async fn a_bus_that_fails_is_an_incident_until_it_works() {
     *state.lock() = Delivery::Fails("EventBridge: denied".into());
     for _ in 0..2 {
         watch.turn().await;
-        assert_eq!(open(&stage).await, ["events cannot be handed on to eventbridge: EventBridge: denied"]);
+        assert_eq!(open(&stage).await, ["events cannot be delivered to eventbridge: EventBridge: denied"]);
     }
     *state.lock() = Delivery::Works;
     watch.turn().await;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
+use runvoy_conformance::tap::{RecordTap, Tapped};
 use runvoy_engine::{Caller, Config, Credential, EngineError, InviteRequest, Invited, JobRequest, Origin, SecretRequest, TaskRequest};
 use runvoy_memory::{MemorySealKeys, MemoryStore};
 use runvoy_model::change::{Change, Invitation, InvitedBy, NewKey, NewUser};
 use runvoy_model::group::Group;
 use runvoy_model::id::StepId;
-use runvoy_model::incident::{IncidentKind, Phase};
 use runvoy_model::key::{key_hash, key_prefix, key_text};
 use runvoy_model::name::Name;
 use runvoy_model::record::{Kind, Record};
@@ -21,7 +21,7 @@ use runvoy_model::seal::SealKey;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::clock::{Clock, IdSource};
-use runvoy_ports::record::{IncidentMark, IncidentQuery, RecordStore};
+use runvoy_ports::record::RecordStore;
 use runvoy_ports::seal::{SealKeys, SealKeysError};
 use runvoy_ports::store::{ExecutionStore, StoreError};
 use tokio::sync::Semaphore;
@@ -38,8 +38,8 @@ struct Watched {
 }
 
 impl Watched {
-    fn over(store: Arc<MemoryStore>, has_authority: bool) -> Arc<Self> {
-        Arc::new(Self { store, has_authority, reads: AtomicUsize::new(0), gate: Semaphore::new(Semaphore::MAX_PERMITS) })
+    fn over(store: Arc<MemoryStore>, has_authority: bool) -> Arc<Tapped<Self>> {
+        Arc::new(Tapped(Self { store, has_authority, reads: AtomicUsize::new(0), gate: Semaphore::new(Semaphore::MAX_PERMITS) }))
     }
 
     fn reads(&self) -> usize {
@@ -48,7 +48,11 @@ impl Watched {
 }
 
 #[async_trait]
-impl RecordStore for Watched {
+impl RecordTap for Watched {
+    fn inner(&self) -> &dyn RecordStore {
+        &*self.store
+    }
+
     async fn record(&self, kind: Kind, name: &str) -> Result<Option<Record>, StoreError> {
         self.reads.fetch_add(1, Ordering::Relaxed);
         let record = self.store.record(kind, name).await;
@@ -63,28 +67,12 @@ impl RecordStore for Watched {
         self.store.records(kind).await
     }
 
-    async fn incidents(&self, query: IncidentQuery) -> Result<Vec<IncidentMark>, StoreError> {
-        self.store.incidents(query).await
-    }
-
-    async fn incident_counts(&self) -> Result<Vec<(Phase, IncidentKind, u64)>, StoreError> {
-        self.store.incident_counts().await
-    }
-
     fn authority(&self) -> Option<u64> {
         self.store.authority().filter(|_| self.has_authority)
     }
-
-    async fn touch_key(&self, hash: [u8; 32], at: UnixMs) -> Result<(), StoreError> {
-        self.store.touch_key(hash, at).await
-    }
-
-    async fn key_uses(&self, hashes: &[[u8; 32]]) -> Result<Vec<Option<UnixMs>>, StoreError> {
-        self.store.key_uses(hashes).await
-    }
 }
 
-fn watched(has_authority: bool) -> (Stage, Arc<Watched>) {
+fn watched(has_authority: bool) -> (Stage, Arc<Tapped<Watched>>) {
     let mut records = None;
     let stage = Stage::with_records(Config { allow_shared_uid: true, ..Config::default() }, |store| {
         let watched = Watched::over(store, has_authority);

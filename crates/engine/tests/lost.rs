@@ -5,6 +5,7 @@ mod torn;
 
 use std::sync::Arc;
 
+use runvoy_conformance::tap::Tapped;
 use runvoy_engine::{Caller, Config, Engine, EngineError, JobRequest, Reaper, RunRequest, TaskRequest, Wanted};
 use runvoy_model::command::Submit;
 use runvoy_model::id::ExecutionId;
@@ -23,7 +24,7 @@ const ADA: &str = "ada@example.com";
 
 struct Play {
     stage: Stage,
-    store: Arc<Torn>,
+    store: Arc<Tapped<Torn>>,
     engine: Arc<Engine>,
     reaper: Reaper,
 }
@@ -31,7 +32,7 @@ struct Play {
 impl Play {
     fn new() -> Self {
         let stage = Stage::new(Config { allow_shared_uid: true, ..Config::default() });
-        let store = Torn::new(Arc::clone(&stage.store));
+        let store = Torn::over(Arc::clone(&stage.store));
         let engine = stage.started(2, |ports| ports.store = Arc::clone(&store) as _);
         let reaper = Reaper::new(Arc::clone(&engine));
         Self { stage, store, engine, reaper }

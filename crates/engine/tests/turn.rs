@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
+use runvoy_conformance::tap::Tapped;
 use runvoy_engine::{Alerts, Config};
 use runvoy_model::change::Change;
 use runvoy_model::command::Command;
@@ -53,14 +54,14 @@ impl Alerter for Heard {
 
 struct Play {
     stage: Stage,
-    store: Arc<Torn>,
+    store: Arc<Tapped<Torn>>,
     heard: Arc<Heard>,
 }
 
 impl Play {
     fn new() -> Self {
         let stage = Stage::new(Config::default());
-        let store = Torn::new(Arc::clone(&stage.store));
+        let store = Torn::over(Arc::clone(&stage.store));
         Self { stage, store, heard: Arc::default() }
     }
 

@@ -34,7 +34,7 @@ async fn submit(stage: &Stage, created_by: &str) -> ExecutionId {
 async fn one_that_cannot_be_turned_away_keeps_no_other_from_starting() {
     let stage = Stage::new(Config { shares_uid: true, ..Config::default() });
     stage.admitted(ADA, Role::Admin).await;
-    let store = Torn::new(Arc::clone(&stage.store));
+    let store = Torn::over(Arc::clone(&stage.store));
     let engine = stage.started(2, |ports| ports.store = Arc::clone(&store) as _);
     let leases = LocalLeases::new(engine);
     let (own, stuck, gone) = (submit(&stage, ADA).await, submit(&stage, "eve@example.com").await, submit(&stage, "eve@example.com").await);

@@ -29,7 +29,7 @@ pub enum LeaseError {
     #[error("{0}")]
     Refused(String),
     /// The log takes no more output.
-    #[error("the log is full at {limit_bytes} bytes")]
+    #[error("the log is full ({limit_bytes} bytes)")]
     LogFull {
         /// The configured size.
         limit_bytes: u64,

@@ -8,6 +8,7 @@ pub mod job;
 pub mod lease;
 pub mod log;
 pub mod memory;
+pub mod process;
 pub mod queue;
 pub mod record;
 pub mod roster;

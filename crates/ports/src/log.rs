@@ -18,7 +18,7 @@ pub enum LogError {
         expected: u64,
     },
     /// The log has reached its configured size.
-    #[error("the log is full at {limit_bytes} bytes")]
+    #[error("the log is full ({limit_bytes} bytes)")]
     Full {
         /// The configured size.
         limit_bytes: u64,

@@ -211,7 +211,7 @@ fn a_message_can_be_tried() {
     let server = webhook.setup().start();
     let tried = server.cli(&["alerts", "test"]);
     assert!(tried.status.success(), "{}", String::from_utf8_lossy(&tried.stderr));
-    assert_eq!(webhook.count("Test: alerts of runvoy arrive here"), 1);
+    assert_eq!(webhook.count("Test: runvoy alerts arrive here"), 1);
     webhook.set(Mood::Fails);
     let tried = server.cli(&["alerts", "test"]);
     let said = String::from_utf8_lossy(&tried.stderr).into_owned();

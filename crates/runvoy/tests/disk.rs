@@ -221,7 +221,7 @@ fn security_29_an_execution_over_its_disk_limit_is_stopped() {
     let server = Setup::default().env("RUNVOY_LIMIT_DISK_BYTES", "1MiB").start();
     let ended = server.wait(&server.run("head -c 3M /dev/zero > file; sync file; exec sleep 1000"));
     assert_eq!((&ended["status"], &ended["end_reason"]["code"]), (&json!("FAILED"), &json!("killed")), "{ended}");
-    assert!(ended["end_reason"]["message"].as_str().is_some_and(|why| why.contains("1.0 MiB is its limit")), "{ended}");
+    assert!(ended["end_reason"]["message"].as_str().is_some_and(|why| why.contains("its limit is 1.0 MiB")), "{ended}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod harness;
 
+use std::collections::{HashMap, HashSet};
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use self::harness::{Server, Setup};
+use self::harness::{Server, Setup, aws};
 
 fn done(server: &Server, args: &[&str]) -> String {
     let output = server.cli(args);
@@ -40,6 +41,18 @@ impl Follower {
 
     fn line(&self) -> String {
         self.lines.recv_timeout(Duration::from_secs(60)).expect("another line")
+    }
+
+    /// The next event, which may take several lines.
+    fn event(&self) -> Value {
+        let mut text = self.line();
+        loop {
+            match serde_json::from_str(&text) {
+                Ok(event) => return event,
+                Err(error) if error.is_eof() => text.push_str(&self.line()),
+                Err(error) => panic!("{error}: {text}"),
+            }
+        }
     }
 }
 
@@ -96,4 +109,63 @@ fn whoever_follows_sees_every_event_once_though_the_server_is_killed() {
         seen.push(follower.line());
     }
     assert_eq!(seen, expected);
+}
+
+/// Numbers of heartbeats are above all numbers of chains.
+const HEARTBEATS_FROM: u64 = 1 << 50;
+
+/// What a consumer behind the event bus does with each event, by the event contract alone: it keeps it under its keys, and knows from its number whether it missed
+/// one about the same entity.
+#[derive(Default)]
+struct Consumer {
+    keys: HashSet<(String, String)>,
+    last: HashMap<(String, String), u64>,
+    heartbeats: HashSet<(String, u64)>,
+}
+
+impl Consumer {
+    fn take(&mut self, event: &Value) {
+        let text = |name: &str| event[name].as_str().unwrap_or_else(|| panic!("no {name}: {event}")).to_owned();
+        assert!(self.keys.insert((text("PK"), text("SK"))), "it came twice: {event}");
+        for index in 1..=7 {
+            assert!(event[format!("GSI{index}PK")].is_string() && event[format!("GSI{index}SK")].is_string(), "{event}");
+        }
+        let number = event["number"].as_u64().expect("a number");
+        if text("eventType") == "Task Heartbeat" {
+            assert!(number >= HEARTBEATS_FROM && self.heartbeats.insert((text("entityId"), number)), "{event}");
+        } else {
+            let last = self.last.entry((text("entityType"), text("entityId"))).or_default();
+            assert_eq!(number, *last + 1, "one is missing before {event}");
+            *last = number;
+        }
+    }
+}
+
+#[test]
+fn a_consumer_of_the_contract_misses_nothing_and_reads_processes_and_overflows() {
+    let server = Server::start();
+    let follower = Follower::start(&server, &["--from", "1h", "-o", "json"]);
+    let big = "sleep 2; { printf '{\"text\": \"'; head -c 400000 /dev/zero | tr '\\0' x; printf '\"}'; } > \"$RUNVOY_OUTPUT\"";
+    let made = server.http().post("/api/v1/jobs", &json!({"tasks": [{"taskId": "big", "command": big}]}));
+    assert_eq!(made.status, 201, "{}", made.text());
+    let (mut consumer, mut of_task) = (Consumer::default(), Vec::new());
+    loop {
+        let event = follower.event();
+        consumer.take(&event);
+        if event["eventType"].as_str().is_some_and(|kind| kind.starts_with("Task ") && kind != "Task Pending") {
+            of_task.push((event["eventType"].clone(), event["properties"].clone()));
+        }
+        if event["eventType"] == "Task Completed" {
+            break;
+        }
+    }
+    let kinds: Vec<&Value> = of_task.iter().map(|(kind, _)| kind).collect();
+    assert_eq!(kinds, ["Task Processing Started", "Task Heartbeat", "Task Completed"]);
+    let process = &of_task[0].1["processId"];
+    assert!(process.as_u64().is_some_and(|process| process > 1), "{of_task:?}");
+    assert!(of_task.iter().all(|(_, properties)| properties["processId"] == *process), "{of_task:?}");
+    let named = &of_task[2].1["_s3Overflow"];
+    assert_eq!((&named["fields"], named["bytes"].as_u64() > Some(400_000)), (&json!(["output"]), true), "{named}");
+    assert_eq!(named["bucket"].is_string(), aws::is_asked_for(), "where others can read it: {named}");
+    assert!(named["key"].as_str().is_some_and(|key| key.len() >= 64), "{named}");
 }

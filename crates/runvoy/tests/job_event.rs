@@ -371,3 +371,28 @@ fn promise_15_a_slow_follower_of_job_events_costs_little_and_delays_nobody() {
     promise(15, "a slow follower of job events costs little", what, format!("{:.1} MB each", share as f64 / 1e6));
     assert!(share < 16_000_000, "a slow follower costs {share} bytes");
 }
+
+/// A public client's monitor: it counts what it receives, from 1, and reports what is missing. How many there were, and what the first and the last were.
+fn monitored(server: &Server, id: &str) -> (i64, Vec<Value>) {
+    let request = json!({"jobId": id});
+    let mut stream = Stream::open(&server.url, &server.key(), EVENTS, &request).expect("a stream").patience(SILENCE);
+    let (mut count, mut kinds) = (0, Vec::new());
+    while let Some(message) = stream.next().expect("it goes on") {
+        let message: Value = serde_json::from_slice(&message).expect("JSON");
+        let sequence: i64 = text(&message["event"]["sequence"]).parse().expect("a number");
+        count += 1;
+        assert_eq!(sequence, count, "events are missing before {message}");
+        kinds.push(message["event"]["eventType"].clone());
+    }
+    (count, kinds)
+}
+
+#[test]
+fn a_monitor_that_counts_misses_nothing_of_what_our_own_worker_runs() {
+    let server = Server::start();
+    let id = server.run("for i in 1 2 3 4 5; do echo line $i; sleep 0.4; done; echo oh >&2");
+    let (live, kinds) = monitored(&server, &id);
+    assert_eq!(live, 1 + 6 + 1, "{kinds:?}");
+    assert_eq!((&kinds[0], &kinds[7]), (&json!("EVENT_TYPE_PROCESS_START"), &json!("EVENT_TYPE_PROCESS_END")));
+    assert_eq!(monitored(&server, &id), (live, kinds), "and whoever reads again");
+}

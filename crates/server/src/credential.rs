@@ -42,7 +42,7 @@ const fn none_or_owner(peer: Peer) -> Credential {
 
 /// The token in the address, else the one that stands where a key could; and the credential that is left beside it.
 pub(crate) fn beside(parts: &Parts, shown: Credential, is_token: fn(&str) -> bool) -> Result<(Option<String>, Credential), Fault> {
-    let in_address = Query::of(&parts.uri)?.text("token")?.map(str::to_owned);
+    let in_address = Query::of(&parts.uri)?.without_empty(&["token"]).text("token")?.map(str::to_owned);
     Ok(match shown {
         Credential::Key(text) if is_token(&text) => (in_address.or(Some(text)), Credential::None),
         key => (in_address, key),

@@ -5,7 +5,7 @@ use runvoy_model::name::NAME_PATTERN;
 use runvoy_wire::Code;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::path::ParameterIn;
-use utoipa::openapi::schema::{ArrayBuilder, KnownFormat, ObjectBuilder, Ref, Schema, SchemaFormat, Type};
+use utoipa::openapi::schema::{ArrayBuilder, KnownFormat, ObjectBuilder, OneOfBuilder, Ref, Schema, SchemaFormat, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::pager::{self, MOST_LISTED};
@@ -164,6 +164,11 @@ pub(crate) fn text() -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).into()
 }
 
+/// Any text.
+pub(crate) fn text_or_empty() -> RefOr<Schema> {
+    ObjectBuilder::new().schema_type(Type::String).into()
+}
+
 /// Text that matches a regular expression.
 pub(crate) fn pattern(pattern: impl Into<String>) -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).into()
@@ -190,6 +195,12 @@ pub(crate) fn list_of(words: &[&str]) -> RefOr<Schema> {
     pattern(format!("^({any})(,({any}))*$"))
 }
 
+/// The same, or nothing.
+pub(crate) fn list_or_empty(words: &[&str]) -> RefOr<Schema> {
+    let any = words.join("|");
+    pattern(format!("^(({any})(,({any}))*)?$"))
+}
+
 /// One of these words.
 pub(crate) fn words(words: &[&str]) -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words.iter().copied())).into()
@@ -204,6 +215,12 @@ pub(crate) fn time() -> RefOr<Schema> {
 pub(crate) fn number(least: u64, most: Option<u64>) -> RefOr<Schema> {
     let schema = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(least));
     schema.maximum(Some(most.unwrap_or(u64::MAX))).into()
+}
+
+/// A whole number from `least` on, or nothing.
+pub(crate) fn number_or_empty(least: u64) -> RefOr<Schema> {
+    let empty = ObjectBuilder::new().schema_type(Type::String).max_length(Some(0));
+    OneOfBuilder::new().item(number(least, None)).item(empty).into()
 }
 
 /// True or false.

@@ -29,6 +29,12 @@ impl Query {
         Ok(Self { pairs })
     }
 
+    /// With those of these parameters left out that are empty: public clients send them so.
+    pub(crate) fn without_empty(mut self, names: &[&str]) -> Self {
+        self.pairs.retain(|(name, value)| !value.is_empty() || !names.contains(&name.as_str()));
+        self
+    }
+
     /// Refuses a parameter that is not known and looks like one of these.
     pub(crate) fn refuse_slips(&self, known: &[&str]) -> Result<(), Fault> {
         slip::refuse_parameters(self.pairs.iter().map(|(name, _)| name.as_str()), known)
@@ -103,6 +109,15 @@ mod tests {
         }
         assert!(query("force=true").flag("force").expect("good"));
         assert!(query("force=maybe").flag("force").is_err());
+    }
+
+    #[test]
+    fn an_empty_parameter_is_refused_unless_the_contract_takes_it_as_absent() {
+        let text = "limit=&status=&user=&force=1";
+        let lenient = query(text).without_empty(&["limit", "status"]);
+        assert_eq!((lenient.number("limit", 0..=10).expect("absent"), lenient.words("status").expect("absent")), (None, vec![]));
+        assert!(lenient.text("user").is_err() && query(text).text("limit").is_err());
+        assert_eq!(query("limit=7&limit=").without_empty(&["limit"]).number("limit", 0..=10).expect("one is left"), Some(7));
     }
 
     #[test]

@@ -250,7 +250,7 @@ impl<'a> Attempt<'a> {
                 let outcome = self.judge(&running, exit).map(|outcome| match outcome {
                     // The clone was whole all the same, but the command never ran.
                     Outcome::Exited { code: 0, .. } => {
-                        Outcome::StartFailed { message: "it was ended before its command was started".to_owned(), exit_code: None }
+                        Outcome::StartFailed { message: "it was stopped before its command started".to_owned(), exit_code: None }
                     }
                     outcome => outcome,
                 });
@@ -309,7 +309,7 @@ impl<'a> Attempt<'a> {
             }
             Some(Cause::WorkerStop) => return Some(Outcome::WorkerStopped),
             Some(Cause::OutputFailed(why)) => {
-                return Some(Outcome::OutputFailed { message: format!("its output could not be kept: {why}") });
+                return Some(Outcome::OutputFailed { message: format!("the output could not be stored: {why}") });
             }
             Some(Cause::OutOfDisk(why)) => return Some(Outcome::OutOfDisk { message: why.clone() }),
             Some(Cause::Kill) | None => {}
@@ -320,7 +320,7 @@ impl<'a> Attempt<'a> {
             Some(Exit { status: ExitStatus::Code(code), .. }) => Outcome::Exited { code, after_kill },
             Some(Exit { status: ExitStatus::Signal(signal), .. }) => Outcome::Signalled { signal, after_kill },
             None | Some(Exit { status: ExitStatus::Lost, .. }) => {
-                Outcome::Lost { message: "the process that starts commands was lost, and this command with it".into() }
+                Outcome::Lost { message: "the process that starts commands died, and this command with it".into() }
             }
         })
     }
@@ -341,7 +341,7 @@ impl<'a> Attempt<'a> {
         last_lines.push(describe(&outcome, running.and_then(Running::kill_request), ran));
         self.publish_last_lines(&last_lines).await;
         if self.unkept.is_unsure {
-            remarks.push("the end of its log may be missing: it could not be handed over in time".to_owned());
+            remarks.push("the end of the log may be missing: the server did not take it in time".to_owned());
         }
         let remark = (!remarks.is_empty()).then(|| remarks.join("; "));
         let pid = running.and_then(|running| running.pid);
@@ -379,7 +379,7 @@ impl Attempt<'_> {
     async fn leave_word(&mut self) {
         if self.is_cut_off {
             let why = if self.worker.leases.is_denied() {
-                "the server does not take the worker's key any more"
+                "the server no longer accepts the worker's key"
             } else {
                 "the server could not be reached for too long"
             };
@@ -403,7 +403,7 @@ impl Attempt<'_> {
                 published => return self.note_last_lines(published),
             }
         }
-        self.recorder.platform(now, &format!("the log is full: {} bytes of output were not kept", self.unkept.bytes));
+        self.recorder.platform(now, &format!("the log is full: {} bytes of output were not recorded", self.unkept.bytes));
         last_lines.iter().for_each(|line| self.recorder.platform(now, line));
         if let Some(block) = self.recorder.take() {
             let published = self.keep_lease_during(Bound::Patience, publisher.publish(block)).await;
@@ -426,14 +426,14 @@ fn describe(outcome: &Outcome, kill: Option<&KillRequest>, ran: Duration) -> Str
     match outcome {
         Outcome::Exited { code, .. } => format!("{by}exit code {code} after {seconds:.3} s"),
         Outcome::Signalled { signal, .. } => format!("{by}ended by signal {signal} after {seconds:.3} s"),
-        Outcome::TimedOut { timeout_ms, .. } => format!("timeout: ended after {seconds:.3} s, {timeout_ms} ms were allowed"),
+        Outcome::TimedOut { timeout_ms, .. } => format!("timed out: stopped after {seconds:.3} s (timeout {timeout_ms} ms)"),
         Outcome::OutOfMemory => format!("out of memory after {seconds:.3} s"),
-        Outcome::StartFailed { message, .. } | Outcome::Refused { message, .. } => format!("could not be started: {message}"),
+        Outcome::StartFailed { message, .. } | Outcome::Refused { message, .. } => format!("could not start: {message}"),
         Outcome::OutOfDisk { message }
         | Outcome::GitFailed { message, .. }
         | Outcome::OutputFailed { message }
         | Outcome::Lost { message } => message.clone(),
-        Outcome::WorkerStopped => format!("the worker was stopped; the command was ended after {seconds:.3} s"),
+        Outcome::WorkerStopped => format!("the worker stopped, and with it the command after {seconds:.3} s"),
     }
 }
 

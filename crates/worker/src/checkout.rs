@@ -109,7 +109,7 @@ impl<'a> Checkout<'a> {
                 }
                 Some(value.split_once(':').unwrap_or((TOKEN_USER, value)))
             }
-            (None, Some(name)) => return Err(format!("the secret {name}, its git token, could not be had")),
+            (None, Some(name)) => return Err(format!("the git token, secret {name}, could not be fetched")),
             (_, None) => None,
         };
         Ok(Self { source, git, home, login })

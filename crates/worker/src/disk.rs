@@ -76,7 +76,7 @@ fn plan(limits: &DiskLimits, space: DiskSpace, written: &[Written]) -> Vec<Stop>
 
 fn over_limit(limits: &DiskLimits, bytes: u64) -> String {
     let limit = limits.limit_bytes.unwrap_or_default();
-    format!("killed: it wrote {} to disk, and {} is its limit (limit_disk_bytes)", size(bytes), size(limit))
+    format!("killed: it wrote {} to disk, and its limit is {} (limit_disk_bytes)", size(bytes), size(limit))
 }
 
 fn nearly_full(kept_free: u64, space: DiskSpace, bytes: u64) -> String {

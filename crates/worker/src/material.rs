@@ -49,7 +49,7 @@ pub(crate) async fn fetch(leases: &dyn Leases, fence: Fence, patience: Patience)
             Err(error) => return Err(NotHad::Refused(error.to_string())),
         };
         if patience.is_over(leases, began) {
-            return Err(NotHad::Unavailable(format!("its secrets and its input could not be had: {error}")));
+            return Err(NotHad::Unavailable(format!("its secrets and input could not be fetched: {error}")));
         }
         tracing::warn!(execution = %fence.execution, error, "an attempt waits for what it needs");
         sleep(PAUSE).await;
@@ -70,7 +70,7 @@ fn values(materials: &Materials) -> Vec<&str> {
 pub(crate) fn mask(materials: &Materials, own_key: Option<&str>) -> Result<(Option<Arc<Mask>>, Vec<String>), String> {
     let too_much = |TooMuch(bytes): TooMuch| {
         let count = materials.secrets.len() + usize::from(materials.git_token.is_some());
-        format!("its {count} secrets are {bytes} bytes together, too much to be masked in its log: give it fewer or smaller ones")
+        format!("its {count} secrets are {bytes} bytes together, too much to mask in its log: use fewer or smaller secrets")
     };
     let mut values = values(materials);
     values.extend(own_key);
@@ -78,9 +78,9 @@ pub(crate) fn mask(materials: &Materials, own_key: Option<&str>) -> Result<(Opti
     let warning = |name, strength| match strength {
         Strength::Full => None,
         Strength::Usual => {
-            Some(format!("secret {name} is long: it is masked as it is, in JSON, base64 and hexadecimal, not in other encoded forms"))
+            Some(format!("secret {name} is long: it is masked as plain text, JSON, base64 and hexadecimal, but in no other encoding"))
         }
-        Strength::PlainOnly => Some(format!("secret {name} is short: it is masked only as it is, not in encoded forms")),
+        Strength::PlainOnly => Some(format!("secret {name} is short: only its plain text is masked, no encoded forms")),
         Strength::None => Some(format!("secret {name} is too short to be masked: its value may appear in this log")),
     };
     let warnings = named.filter_map(|(secret, strength)| warning(&secret.name, strength)).collect();

@@ -74,7 +74,7 @@ impl Transcript {
         }
         (self.lines, self.bytes) = (self.lines + 1, self.bytes + text.len());
         let is_kept = self.lines <= MOST_LINES && self.bytes <= MOST_BYTES;
-        Some(if is_kept { format!("git: {text}") } else { "git wrote more, which is not kept".to_owned() })
+        Some(if is_kept { format!("git: {text}") } else { "git wrote more, which was left out".to_owned() })
     }
 }
 
@@ -114,7 +114,7 @@ mod tests {
                     (lines, bytes, last) = (lines + 1, bytes + kept.len(), kept);
                 }
             }
-            assert_eq!(last, "git wrote more, which is not kept");
+            assert_eq!(last, "git wrote more, which was left out");
             assert!(
                 lines <= MOST_LINES + 1 && bytes <= MOST_BYTES + MOST_LINES * "git: ".len() + last.len(),
                 "{lines} lines, {bytes} bytes"

@@ -106,6 +106,46 @@ for (const way of ways) {
       assert.equal(await logOf(jobId), 'a\nb\n');
     });
 
+    test('a monitor that counts misses nothing, though requests overtake each other', async () => {
+      const { jobId } = await enqueue(admin, queue);
+      const [{ taskToken }] = await take(worker, queue);
+      const publish = (...events) => worker.events.publishJobEvents((async function* () { yield { taskToken, events }; })());
+      const monitor = (async () => {
+        let [count, missing] = [0, 0];
+        for await (const { event } of admin.events.streamJobEvents({ jobId })) {
+          count += 1;
+          missing += Math.abs(Number(event.sequence) - count);
+        }
+        return { count, missing };
+      })();
+      for (const sequences of [[2, 4], [1], [6], [3, 5], [9], [7, 8]]) {
+        await publish(...sequences.map((sequence) => output(sequence, `${sequence}\n`)));
+      }
+      await worker.jobs.completeJob({ taskToken, jobResult: { success: true } });
+      assert.deepEqual(await monitor, { count: 9, missing: 0 });
+    });
+
+    test('an event that comes late to an attempt is sent once, before what is left of the next one', async () => {
+      const { jobId } = await enqueue(admin, queue, { retries: 1 });
+      const [first] = await take(worker, queue);
+      const publish = (taskToken, ...events) => worker.events.publishJobEvents((async function* () { yield { taskToken, events }; })());
+      await publish(first.taskToken, output(1, 'one\n'));
+      const follower = new Reader((options) => admin.events.streamJobEvents({ jobId }, options));
+      assert.equal(Number((await follower.next()).event.sequence), 1);
+      await worker.jobs.releaseJob({ taskToken: first.taskToken });
+      const [second] = await take(worker, queue);
+      await publish(second.taskToken, output(1, 'second\n'));
+      assert.equal(Number((await follower.next()).event.sequence), 2 ** 40 + 1);
+      await publish(first.taskToken, output(3, 'three\n'), output(2, 'two\n'));
+      for (const sequence of [2, 3]) assert.equal(Number((await follower.next()).event.sequence), sequence, 'marked by its number');
+      await publish(second.taskToken, output(2, 'last\n'));
+      assert.equal(Number((await follower.next()).event.sequence), 2 ** 40 + 2);
+      await worker.jobs.completeJob({ taskToken: second.taskToken, jobResult: { success: true } });
+      assert.equal(await follower.next(), undefined);
+      const again = await read(admin, { jobId });
+      assert.deepEqual(again.map(([sequence]) => sequence), [1, 2, 3, 2 ** 40 + 1, 2 ** 40 + 2], 'a new stream has all in their places');
+    });
+
     test('the second attempt is read behind the first', async () => {
       const { jobId } = await enqueue(admin, queue, { retries: 1 });
       for (const attempt of [1, 2]) {

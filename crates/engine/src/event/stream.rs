@@ -1,13 +1,14 @@
 //! Following the event log: what is there from a place on, then what comes, without gap or duplicate. A follower holds a place and reads the store at
-//! its own pace; a hint wakes it, and it looks every second all the same.
+//! its own pace; a hint wakes it, and it looks every second all the same. The start of an attempt waits a moment for the process that it names, and what is behind it too.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use runvoy_model::time::UnixMs;
-use runvoy_ports::store::{EventQuery, Sight, StoredEvent};
+use runvoy_ports::process::NAMED_WITHIN_MS;
+use runvoy_ports::store::{EventPage, EventQuery, Sight, StoredEvent};
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::{EventFilter, sight};
 use crate::Engine;
@@ -28,6 +29,10 @@ pub struct EventFollower {
     place: u64,
     /// The last look came to the end.
     caught_up: bool,
+    /// Since when a start waits for its process.
+    waits_since: Option<Instant>,
+    /// Up to this place no start is waited for any more.
+    waited_to: u64,
 }
 
 impl Engine {
@@ -42,7 +47,7 @@ impl Engine {
         let asked = self.scoped(caller, &EventFilter { from: None, after: None, limit: PAGE, ..filter.clone() }).await?;
         let hints = self.hub.events();
         let place = self.first_place(filter.after, filter.from).await?;
-        Ok(EventFollower { engine: Arc::clone(self), hints, asked, place, caught_up: false })
+        Ok(EventFollower { engine: Arc::clone(self), hints, asked, place, caught_up: false, waits_since: None, waited_to: 0 })
     }
 
     /// The place before the first event of a stream. From there on places alone count: an event that a clock set back has dated earlier is not left out.
@@ -85,8 +90,25 @@ impl EventFollower {
             return Ok(Vec::new());
         };
         let query = EventQuery { after: Some(self.place), ..query.clone() };
-        let page = self.engine.ports.store.seen_events(query, sight.clone()).await?;
+        let mut page = self.engine.ports.store.seen_events(query, sight.clone()).await?;
+        let soon = self.engine.name_processes(&mut page.events).await?;
+        self.hold_back(soon, &mut page);
         (self.place, self.caught_up) = (self.place.max(page.looked), !page.more);
         Ok(page.events)
+    }
+
+    /// Leaves out what is at and behind a start whose process may be told soon, unless that was waited for.
+    fn hold_back(&mut self, soon: Option<u64>, page: &mut EventPage) {
+        let Some(start) = soon.filter(|start| *start > self.waited_to) else {
+            self.waits_since = None;
+            return;
+        };
+        let since = *self.waits_since.get_or_insert_with(Instant::now);
+        if since.elapsed() >= Duration::from_millis(NAMED_WITHIN_MS.unsigned_abs()) {
+            (self.waited_to, self.waits_since) = (page.looked, None);
+            return;
+        }
+        page.events.retain(|stored| stored.place < start);
+        (page.looked, page.more) = (start - 1, false);
     }
 }

@@ -20,8 +20,9 @@ const AT_ONCE: u32 = 1_000;
 /// How far the log of lines was followed.
 pub(super) struct Lines {
     next_line: u64,
-    /// What was read of the log, from that line on.
+    /// What was read of the log, from that line on to before the next.
     page: VecDeque<Chunk>,
+    page_end: u64,
     /// The start of the attempt whose turn it is was handed out.
     started: bool,
     /// The number of its next event.
@@ -56,7 +57,19 @@ struct Over {
 impl Lines {
     pub(super) fn from(line: u64) -> Self {
         let (page, over) = (VecDeque::new(), BTreeMap::new());
-        Self { next_line: line, page, started: false, number: START + 1, next_seq: 1, late_from: None, late: None, over }
+        Self { next_line: line, page, page_end: line, started: false, number: START + 1, next_seq: 1, late_from: None, late: None, over }
+    }
+
+    /// Takes a page of the log. What came late to attempts before this one goes first.
+    fn take_page(&mut self, mut page: Vec<Chunk>, attempt: u32) {
+        self.page_end = page.last().map_or(self.next_line, Chunk::next_line);
+        page.sort_by_key(|chunk| chunk.attempt >= attempt);
+        self.page = page.into();
+    }
+
+    /// What was not taken yet of the page, or of the log, is read from here on.
+    fn note_place(&mut self) {
+        self.next_line = self.page.iter().map(|chunk| chunk.first_line).min().unwrap_or(self.page_end);
     }
 
     pub(super) fn begin_attempt(&mut self) {
@@ -71,7 +84,8 @@ impl JobEventFollower {
             return Ok(false);
         }
         if self.lines.page.is_empty() {
-            self.lines.page = self.engine.ports.logs.read(self.id, self.lines.next_line, PAGE_BYTES).await?.into();
+            let page = self.engine.ports.logs.read(self.id, self.lines.next_line, PAGE_BYTES).await?;
+            self.lines.take_page(page, self.attempt);
         }
         let (mut left, mut advanced) = (AT_ONCE, false);
         while left > 0 {
@@ -86,12 +100,13 @@ impl JobEventFollower {
                 left -= taken;
             }
             self.lines.page.pop_front();
-            self.lines.next_line = chunk.first_line + u64::from(taken);
             if taken < chunk.block.count {
-                self.lines.page.push_front(chunk.starting_at(self.lines.next_line));
+                let next = chunk.first_line + u64::from(taken);
+                self.lines.page.push_front(chunk.starting_at(next));
             }
             advanced = true;
         }
+        self.lines.note_place();
         Ok(advanced)
     }
 

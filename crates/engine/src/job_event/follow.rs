@@ -1,6 +1,6 @@
-//! Following the events of an execution: what is there, then what comes, attempt by attempt, without gap or duplicate, then the end. A follower reads from
-//! the logs at its own pace; it holds a page and what waits for its turn, and nobody waits for it. What is published comes in the order of its sequences: what came behind
-//! later ones is found in the log first, and live what has a gap before it waits a moment.
+//! Following the events of an execution: what is there, then what comes, ordered by attempt and number, each event once, then the end. A follower reads from the
+//! logs at its own pace; it holds a page and what waits for its turn, and nobody waits for it. An event behind a gap waits a moment. A late event, of this attempt or of
+//! an earlier one, is given before everything later that was not given yet.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -62,11 +62,10 @@ pub struct JobEventFollower {
     /// The next line in the log of events.
     next_event: u64,
     assembler: Assembler,
-    /// Published events as they were read, each with its line.
-    read: VecDeque<(u64, Kept)>,
-    /// Those before this line that came behind later ones, as far as they have not had their turn.
+    /// Published events in order, as they were read.
+    read: VecDeque<Kept>,
+    /// Those that came behind later ones.
     stragglers: Stragglers,
-    known_to: u64,
     waiting: Waiting,
     pub(super) lines: Lines,
     sources: BTreeMap<u32, Source>,
@@ -93,10 +92,8 @@ impl Engine {
         }
         let watch = self.hub.watch(execution.id);
         let (attempt, place) = Place::of_reader(filter.from_sequence);
-        let known_to = self.ports.logs.extent(execution.id.event_log()).await?.next_line;
         let (next_event, next_line) = self.begin_at(&execution, &filter, (attempt, place)).await?;
-        let mut stragglers = self.stragglers(&execution, next_event, known_to).await?;
-        let stragglers = stragglers.split_off(&(attempt, place));
+        let stragglers = Stragglers::from((attempt, place));
         Ok(JobEventFollower {
             engine: Arc::clone(self),
             id: execution.id,
@@ -108,7 +105,6 @@ impl Engine {
             assembler: Assembler::default(),
             read: VecDeque::new(),
             stragglers,
-            known_to,
             // What is at a time may begin anywhere.
             waiting: if filter.from.is_some() { Waiting::default() } else { Waiting::from(place.sequence) },
             lines: Lines::from(next_line),
@@ -156,7 +152,7 @@ impl JobEventFollower {
             if self.ended {
                 return Ok(None);
             }
-            if self.read_events().await? || self.read_lines().await? {
+            if self.read_events().await? || self.read_lines().await? || self.release() {
                 continue;
             }
             if let Progress::Over { is_last, begun } = self.progress {
@@ -183,12 +179,17 @@ impl JobEventFollower {
             () = self.watch.changed() => {}
             () = tokio::time::sleep_until(until) => {}
         }
-        if self.waiting.due().is_some_and(|due| due <= Instant::now())
-            && let Some(kept) = self.waiting.take(self.covers)
-        {
-            self.offer(StreamedEvent::Published(kept));
-            self.offer_waiting();
+    }
+
+    /// Offers an event that has waited long enough for those before it; whether there was one.
+    fn release(&mut self) -> bool {
+        if self.waiting.due().is_none_or(|due| due > Instant::now()) {
+            return false;
         }
+        let Some(kept) = self.waiting.take(self.covers) else { return false };
+        self.offer(StreamedEvent::Published(kept));
+        self.offer_waiting();
+        true
     }
 
     pub(super) fn offer(&mut self, event: StreamedEvent) {
@@ -203,51 +204,52 @@ impl JobEventFollower {
         }
     }
 
-    /// Takes a page of published events, up to those of a later attempt; whether there was anything.
+    /// Takes a page of published events, up to those of a later attempt, and looks for late ones ahead of it; whether there was anything.
     async fn read_events(&mut self) -> Result<bool, EngineError> {
-        let (logs, log) = (&self.engine.ports.logs, self.id.event_log());
+        let log = self.id.event_log();
         // Most executions have no such log, and to know that is cheaper than to read it.
-        if logs.extent(log).await?.next_line <= self.next_event {
+        let end = self.engine.ports.logs.extent(log).await?.next_line;
+        if end <= self.next_event {
             return Ok(false);
         }
-        let chunks = logs.read(log, self.next_event, PAGE_BYTES).await?;
+        let chunks = self.engine.ports.logs.read(log, self.next_event, PAGE_BYTES).await?;
         let (attempt, mut advanced) = (self.attempt, false);
         for chunk in chunks.iter().take_while(|chunk| chunk.attempt <= attempt) {
             self.sources.insert(chunk.attempt, Source::Published);
             for record in records(chunk) {
-                let (index, record) = record?;
+                let (_, record) = record?;
                 let whole = self.assembler.push(chunk.attempt, record.bytes).map_err(|error| LogError::Storage(Box::new(error)))?;
-                self.read.extend(whole.map(|kept| (chunk.first_line + u64::from(index), kept)));
+                self.read.extend(whole.and_then(|kept| self.stragglers.read(kept)));
             }
             self.next_event = chunk.next_line();
             advanced = true;
         }
-        Ok(advanced)
+        if chunks.iter().any(|chunk| chunk.attempt > attempt) {
+            self.stragglers.pass_attempt(attempt);
+        }
+        self.engine.look_ahead(log, &mut self.stragglers, self.next_event, end).await?;
+        Ok(advanced || self.stragglers.is_due(None))
     }
 
-    /// Gives the events that were read their turn, each behind those that came late and are before it; whether there were any.
+    /// Gives the events that were read their turn, each behind the late ones that are before it; whether there were any.
     async fn take_events(&mut self) -> Result<bool, EngineError> {
-        while let Some((line, kept)) = self.read.front() {
-            let (key, in_order, is_known) = ((kept.attempt, kept.event.place), kept.mark.in_order, *line < self.known_to);
-            if in_order && self.take_straggler(key).await? {
+        loop {
+            let next = self.read.front().map(|kept| (kept.attempt, kept.event.place));
+            if self.take_straggler(next).await? {
                 return Ok(true);
             }
-            if let Some((_, kept)) = self.read.pop_front().filter(|_| in_order || !is_known) {
-                self.put(kept);
-            }
+            let Some(kept) = self.read.pop_front() else { return Ok(false) };
+            self.put(kept);
             if !self.ready.is_empty() {
                 return Ok(true);
             }
         }
-        Ok(false)
     }
 
-    /// Gives the first of those that came behind later ones its turn, if it stands before this.
-    async fn take_straggler(&mut self, before: Key) -> Result<bool, EngineError> {
-        let Some((&key, &line)) = self.stragglers.first_key_value().filter(|(key, _)| **key < before) else { return Ok(false) };
-        let found = self.engine.event_at(self.id.event_log(), line, key).await?;
-        self.stragglers.remove(&key);
-        if let Some(kept) = found {
+    /// Gives the first late event its turn, if it stands before this, or before all that was not read yet.
+    async fn take_straggler(&mut self, next: Option<Key>) -> Result<bool, EngineError> {
+        let Some(due) = self.stragglers.take(next) else { return Ok(false) };
+        if let Some(kept) = self.engine.straggler(self.id.event_log(), &mut self.stragglers, due).await? {
             self.put(kept);
         }
         Ok(true)
@@ -265,7 +267,7 @@ impl JobEventFollower {
 
     /// Gives what is left of the attempt its turn, for nothing more comes; whether there was anything.
     async fn take_the_rest(&mut self) -> Result<bool, EngineError> {
-        if self.take_straggler((self.attempt.saturating_add(1), Place::FIRST)).await? {
+        if self.take_straggler(Some((self.attempt.saturating_add(1), Place::FIRST))).await? {
             return Ok(true);
         }
         let Some(kept) = self.waiting.take(self.covers) else { return Ok(false) };

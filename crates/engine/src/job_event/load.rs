@@ -93,8 +93,7 @@ impl Engine {
             }
             Err(LogError::Full { limit_bytes }) => {
                 ledger.full = true;
-                self.note(id, &format!("the log is full at {limit_bytes} bytes: what is published from here on is only in its events"))
-                    .await;
+                self.note(id, &format!("the log is full ({limit_bytes} bytes): later output is only in the job's events")).await;
                 Ok(())
             }
             Err(error) => Err(error),

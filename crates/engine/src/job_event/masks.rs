@@ -72,9 +72,9 @@ impl Engine {
         });
         match made.await.map_err(|error| LeaseError::Unavailable(Box::new(error)))? {
             Ok(mask) => Ok(mask.map(|mask| Masks::new(mask, stands))),
-            Err(TooMuch(bytes)) => Err(LeaseError::Refused(format!(
-                "its secrets are {bytes} bytes together, too much to be masked: give it fewer or smaller ones"
-            ))),
+            Err(TooMuch(bytes)) => {
+                Err(LeaseError::Refused(format!("its secrets are {bytes} bytes together, too much to mask: use fewer or smaller secrets")))
+            }
         }
     }
 }

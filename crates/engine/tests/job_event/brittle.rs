@@ -4,10 +4,10 @@ use async_trait::async_trait;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use runvoy_conformance::tap::{LogTap, Tapped};
 use runvoy_model::id::ExecutionId;
-use runvoy_model::log::{Block, BlockBuilder, Chunk};
-use runvoy_model::time::UnixMs;
-use runvoy_ports::log::{Append, Appended, Extent, Found, LogError, LogStore, Pruned, RawPlace, Search};
+use runvoy_model::log::{Block, BlockBuilder};
+use runvoy_ports::log::{Append, Appended, Extent, LogError, LogStore};
 
 /// How a write fails.
 #[derive(Debug, Clone, Copy)]
@@ -30,8 +30,8 @@ pub struct BrittleLogs {
 }
 
 impl BrittleLogs {
-    pub fn new(inner: Arc<dyn LogStore>, good: usize, how: How) -> Self {
-        Self { inner, good: AtomicUsize::new(good), how, failed: AtomicBool::new(false) }
+    pub fn over(inner: Arc<dyn LogStore>, good: usize, how: How) -> Tapped<Self> {
+        Tapped(Self { inner, good: AtomicUsize::new(good), how, failed: AtomicBool::new(false) })
     }
 
     /// Whether it is this write's turn. What has failed stays so: the process is gone.
@@ -55,7 +55,11 @@ fn first_half(block: &Block) -> Block {
 }
 
 #[async_trait]
-impl LogStore for BrittleLogs {
+impl LogTap for BrittleLogs {
+    fn inner(&self) -> &dyn LogStore {
+        &*self.inner
+    }
+
     async fn append(&self, id: ExecutionId, append: Append) -> Result<Appended, LogError> {
         if append.block.count == 0 {
             return self.inner.append(id, append).await;
@@ -78,33 +82,5 @@ impl LogStore for BrittleLogs {
 
     async fn sync(&self, id: ExecutionId) -> Result<Extent, LogError> {
         if self.fails() { Err(lost()) } else { self.inner.sync(id).await }
-    }
-
-    async fn seal(&self, id: ExecutionId, log_end: u64) -> Result<(), LogError> {
-        self.inner.seal(id, log_end).await
-    }
-
-    async fn extent(&self, id: ExecutionId) -> Result<Extent, LogError> {
-        self.inner.extent(id).await
-    }
-
-    async fn read(&self, id: ExecutionId, from_line: u64, max_bytes: usize) -> Result<Vec<Chunk>, LogError> {
-        self.inner.read(id, from_line, max_bytes).await
-    }
-
-    async fn line_at(&self, id: ExecutionId, at: UnixMs) -> Result<u64, LogError> {
-        self.inner.line_at(id, at).await
-    }
-
-    async fn raw_place(&self, id: ExecutionId, offset: u64) -> Result<Option<RawPlace>, LogError> {
-        self.inner.raw_place(id, offset).await
-    }
-
-    async fn search(&self, id: ExecutionId, search: Search) -> Result<Found, LogError> {
-        self.inner.search(id, search).await
-    }
-
-    async fn prune(&self, before: UnixMs) -> Result<Pruned, LogError> {
-        self.inner.prune(before).await
     }
 }

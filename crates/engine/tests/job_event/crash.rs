@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use proptest::prelude::*;
+use runvoy_conformance::tap::Tapped;
 use runvoy_engine::{Engine, JobEventFilter, PublishedEvent};
 use runvoy_model::job_event::JobEvent;
 use runvoy_model::log::Stream;
@@ -56,11 +57,11 @@ fn events() -> impl Strategy<Value = Vec<PublishedEvent>> {
 /// Publishes everything as a worker would that knows only what was acknowledged.
 async fn publish(scene: &Scene, events: &[PublishedEvent], messages: &[Message], shared: bool) {
     let logs = scene.stage.logs();
-    let serve = |brittle: Arc<BrittleLogs>| match shared {
+    let serve = |brittle: Arc<Tapped<BrittleLogs>>| match shared {
         true => scene.stage.beside(2, &[], |ports| ports.logs = brittle),
         false => scene.stage.started(1, |ports| ports.logs = brittle),
     };
-    let fresh = || serve(Arc::new(BrittleLogs::new(scene.stage.logs(), usize::MAX, How::Before)));
+    let fresh = || serve(Arc::new(BrittleLogs::over(scene.stage.logs(), usize::MAX, How::Before)));
     // Two servers that keep what they know. Where the store is one server's alone, the other is never asked.
     let mut servers: [Arc<Engine>; 2] = [fresh(), fresh()];
     let (mut acknowledged, mut turn) = (0, messages.iter().cycle());
@@ -72,7 +73,7 @@ async fn publish(scene: &Scene, events: &[PublishedEvent], messages: &[Message],
         let done = match message.crash {
             None => scene.publish_to(&servers[server], events[from..to].to_vec()).await,
             Some((good, how)) => {
-                let brittle = Arc::new(BrittleLogs::new(Arc::clone(&logs), good, how));
+                let brittle = Arc::new(BrittleLogs::over(Arc::clone(&logs), good, how));
                 let doomed = serve(Arc::clone(&brittle));
                 let done = scene.publish_to(&doomed, events[from..to].to_vec()).await;
                 assert_eq!(done.is_err(), brittle.failed.load(Ordering::Relaxed));
@@ -138,7 +139,7 @@ proptest! {
 async fn lines_that_a_crash_left_out_are_made_though_the_worker_never_comes_back() {
     let scene = Scene::new().await;
     // The events are appended and synced; their lines are not.
-    let brittle = Arc::new(BrittleLogs::new(scene.stage.logs(), 2, How::Before));
+    let brittle = Arc::new(BrittleLogs::over(scene.stage.logs(), 2, How::Before));
     let doomed = scene.stage.started(1, |ports| ports.logs = brittle);
     let events = vec![pieces(1, &[(Stream::Stdout, b"one\ntw")]), pieces(2, &[(Stream::Stdout, b"o\n")])];
     scene.publish_to(&doomed, events).await.expect_err("the server is gone");

@@ -5,6 +5,7 @@ mod crash;
 mod derive;
 mod follow;
 mod keep;
+mod late;
 mod order;
 mod scene;
 #[path = "../stage/mod.rs"]

@@ -55,6 +55,8 @@ pub struct Kept {
 pub struct Peeked {
     /// The place of its event.
     pub place: Place,
+    /// Whether it is the first record of its event.
+    pub begins: bool,
     /// Whether its event stands behind everything that was kept before it.
     pub in_order: bool,
     /// Whether that is not so of it, or of one of its attempt before it.
@@ -88,7 +90,8 @@ pub fn encode(event: &JobEvent, mark: Mark, at: UnixMs, stream: Stream, builder:
 /// What a record says about itself.
 pub fn peek(record: &[u8]) -> Result<Peeked, InvalidEvent> {
     let (header, _) = Header::take(record)?;
-    Ok(Peeked { place: header.place, in_order: header.flags & IN_ORDER != 0, straggled: header.flags & STRAGGLED != 0 })
+    let is = |flag| header.flags & flag != 0;
+    Ok(Peeked { place: header.place, begins: is(FIRST), in_order: is(IN_ORDER), straggled: is(STRAGGLED) })
 }
 
 fn payload(event: &JobEvent, mark: Mark) -> Vec<u8> {
@@ -278,7 +281,9 @@ mod tests {
         let (records, mut assembler) = (records(&large), Assembler::default());
         assert_eq!(records.len(), 4);
         assert!(records.iter().all(|record| record.len() <= MAX_RECORD_BYTES));
-        assert_eq!(peek(&records[2]), Ok(Peeked { place: large.place, in_order: true, straggled: false }));
+        for (index, record) in records.iter().enumerate() {
+            assert_eq!(peek(record), Ok(Peeked { place: large.place, begins: index == 0, in_order: true, straggled: false }));
+        }
         let (last, others) = records.split_last().expect("records");
         for record in others {
             assert_eq!(assembler.push(2, record), Ok(None));

@@ -17,7 +17,7 @@ use crate::answer::{self, Pieces};
 use crate::app::State;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, id, list_of, name, number, text, time};
+use crate::operation::{Operation, id, list_or_empty, name, number_or_empty, text, time};
 use crate::query::{NEXT_CURSOR, Query};
 use crate::route::{Routes, Rule};
 use crate::view;
@@ -42,10 +42,10 @@ pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("listExecutions", "Executions that the caller may see, newest first")
         .query(
             "limit",
-            number(0, None),
-            "At most so many, 10 where absent, and never more than 10000; a page that reaches 16 MiB ends there, shorter and with a cursor; 0 means all of them, as they are read",
+            number_or_empty(0),
+            "At most so many, 10 where absent or empty, and never more than 10000; a page that reaches 16 MiB ends there, shorter and with a cursor; 0 means all of them, as they are read",
         )
-        .query("status", list_of(&Status::ALL.map(Status::as_str)), "Only these statuses, with commas between them")
+        .query("status", list_or_empty(&Status::ALL.map(Status::as_str)), "Only these statuses, with commas between them; all where empty")
         .query("user", text(), "Only those that this user submitted")
         .query("lock", name(), "Only those that asked for this lock")
         .query("queue", name(), "Only those of this queue")
@@ -61,7 +61,7 @@ pub(super) fn add(routes: &mut Routes) {
 }
 
 async fn list(call: Call) -> Result<Response<Body>, Fault> {
-    let query = call.query()?;
+    let query = call.query()?.without_empty(&["limit", "status"]);
     let (limit, filter) = (query.number("limit", 0..=u64::MAX)?.unwrap_or(DEFAULT_LIMIT), filter(&query)?);
     let caller = call.caller()?.clone();
     if limit == 0 {

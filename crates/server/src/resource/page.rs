@@ -74,7 +74,7 @@ async fn icon(call: Call) -> Result<Response<Body>, Fault> {
 }
 
 fn asked(call: &Call) -> Result<Option<ExecutionId>, Fault> {
-    Ok(call.query()?.text("execution_id")?.and_then(|id| id.parse().ok()))
+    Ok(call.query()?.without_empty(&["execution_id"]).text("execution_id")?.and_then(|id| id.parse().ok()))
 }
 
 fn found(address: &str) -> Response<Body> {

@@ -8,7 +8,7 @@ use runvoy_wire::{Code, line_of_event_id};
 use crate::call::Call;
 use crate::credential::Standing;
 use crate::fault::Fault;
-use crate::operation::{Operation, flag, text, words};
+use crate::operation::{Operation, flag, text, text_or_empty, words};
 use crate::resource::log::extent_of_kept;
 use crate::route::{Routes, Rule};
 use crate::stream::{LogStream, Options, Upgrade};
@@ -17,7 +17,7 @@ pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("stream", "Its log as a WebSocket: what is there, then what comes, then the end")
         .execution_id()
         .query("token", text(), "The ticket of a websocket_url")
-        .query("last_event_id", text(), "Go on after this event_id, or after this line number")
+        .query("last_event_id", text_or_empty(), "Go on after this event_id, or after this line number; from the first line where empty")
         .query("batch", flag(), "Binary frames of many lines, for runvoy's own clients")
         .query("events", words(&["status"]), "Also say when the status changes")
         .gives_nothing(101, "The stream follows")
@@ -28,7 +28,7 @@ pub(super) fn add(routes: &mut Routes) {
 async fn stream(mut call: Call) -> Result<Response<Body>, Fault> {
     // A browser names the page that opens a stream, and no page of a stranger may.
     call.state.cors.guard(&call.parts.headers, call.reached.host())?;
-    let query = call.query()?;
+    let query = call.query()?.without_empty(&["last_event_id"]);
     let last_event_id = query.text("last_event_id")?.map(str::to_owned);
     let events = query.text("events")?.is_some_and(|events| events.split(',').any(|word| word == "status"));
     let options = Options { batch: query.flag("batch")?, status: events };

@@ -43,7 +43,7 @@ pub(super) fn run_request(request: EnqueueJobRequest) -> Result<RunRequest, RpcF
         labels,
         worker_labels: params.worker_labels.into_iter().collect(),
         terminal: params.process_type == ProcessType::Pty,
-        retries: params.retries.map(i64::from),
+        retries: retries(params.retries),
         redeliveries: if params.retries.is_none() { REDELIVERIES } else { 0 },
         secrets: params.secrets,
         git_repo: given(params.repository).filter(|_| clones),
@@ -53,6 +53,15 @@ pub(super) fn run_request(request: EnqueueJobRequest) -> Result<RunRequest, RpcF
         rpc: Some(Box::new(rpc)).filter(|rpc| **rpc != RpcParams::default()),
         idempotency_key: given(request.request_id),
     })
+}
+
+/// Further attempts after failures. Absent and 0 both come to none, and are different requests: the fingerprint of one without them has held a 0 since before they could
+/// be told apart, and still does.
+fn retries(said: Option<u32>) -> Option<i64> {
+    match said {
+        None => Some(0),
+        Some(said) => Some(i64::from(said)).filter(|said| *said != 0),
+    }
 }
 
 /// What jobs ask for, as the trail says it where they are refused.

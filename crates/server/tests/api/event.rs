@@ -402,6 +402,8 @@ async fn a_start_names_its_process_once_it_is_known_and_no_two_events_have_one_n
     numbers.sort_unstable();
     numbers.dedup();
     assert_eq!((beats, numbers.len()), (3, count), "{events}");
+    let starts = query(&app, Role::Admin, "type=Task%20Processing%20Started").await;
+    assert_eq!((starts.as_array().map(Vec::len), of_start(&starts)), (Some(1), json!(7)), "a page of starts alone too");
     let kept = stored(&app).await.into_iter().find(|stored| stored.event.kind == EventType::TaskProcessingStarted);
     assert_eq!(kept.expect("it is stored").event.properties.get("processId"), None, "what is stored is as it was written");
 }

@@ -87,6 +87,46 @@ async fn a_stream_begins_now_or_in_the_past_and_goes_on() {
 }
 
 #[tokio::test]
+async fn a_stream_names_the_process_of_a_start_and_keeps_the_order() {
+    let app = TestApp::new().await;
+    let mut stream = Stream::open(&app, Role::Viewer, "").await;
+    let mut starts = Stream::open(&app, Role::Viewer, "type=Task%20Processing%20Started").await;
+    let id = app.submit("sleep 200").await;
+    let played = app.play().await;
+    assert_eq!(stream.event().await["eventType"], "Task Pending");
+    // The start is there, and its process is not: it is waited for.
+    let other = app.submit("true").await;
+    played.extend().await;
+    let expected = [(&id, "Task Processing Started"), (&other, "Task Pending"), (&id, "Task Heartbeat")];
+    for (entity, kind) in expected {
+        let event = stream.event().await;
+        assert_eq!((&event["entityId"], &event["eventType"]), (&json!(entity), &json!(kind)));
+        assert_eq!(event["properties"]["processId"], if entity == &id { json!(7) } else { Value::Null }, "{event}");
+    }
+    assert_eq!(starts.event().await["properties"]["processId"], 7);
+    app.clock.advance(3_600_000);
+    let past = "type=Task%20Processing%20Started&from=2020-01-01T00:00:00Z";
+    assert_eq!(Stream::open(&app, Role::Viewer, past).await.event().await["properties"]["processId"], 7, "and whoever reads later");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_whose_process_is_never_named_is_not_waited_for_long() {
+    let app = TestApp::new().await;
+    let mut stream = Stream::open(&app, Role::Viewer, "").await;
+    let id = app.submit("sleep 200").await;
+    let _played = app.play().await;
+    assert_eq!(stream.event().await["eventType"], "Task Pending");
+    let start = stream.event().await;
+    assert_eq!((&start["entityId"], start["properties"].get("processId")), (&json!(id), None));
+    let other = app.submit("true").await;
+    app.play().await.exit(0).await;
+    for kind in ["Task Pending", "Task Processing Started", "Task Completed"] {
+        let event = stream.event().await;
+        assert_eq!((&event["entityId"], &event["eventType"]), (&json!(other), &json!(kind)), "an attempt that has ended had none");
+    }
+}
+
+#[tokio::test]
 async fn a_stream_that_is_lost_anywhere_goes_on_without_loss_or_repeat_while_others_write() {
     const WRITERS: usize = 4;
     const EACH: usize = 40;

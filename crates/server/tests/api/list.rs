@@ -1,5 +1,6 @@
 //! Lists: filters, pages, and all of it with flat memory.
 
+use http::StatusCode;
 use runvoy_model::role::Role;
 use serde_json::{Value, json};
 
@@ -146,4 +147,27 @@ async fn waiting_for_a_lock_names_its_holder() {
     assert_eq!(get("/api/v1/executions").await.json()[0]["waiting_for"], reason);
     let log = get(&format!("/api/v1/executions/{waits}/logs?from_line=1")).await.text();
     assert!(log.contains("queued, waiting for lock prod, held by operator@example.com"), "{log}");
+}
+
+/// As public clients send them where nothing was asked for. What narrows a list beyond the contract is never widened by a variable that is not set.
+#[tokio::test]
+async fn empty_parameters_of_the_contract_count_as_absent_and_others_are_refused() {
+    let app = TestApp::new().await;
+    for _ in 0..12 {
+        app.submit("true").await;
+    }
+    let usual = app.get("/api/v1/executions").admin().send().await.json();
+    for query in ["limit=&status=", "status=&limit=10", "limit="] {
+        let answer = app.get(&format!("/api/v1/executions?{query}")).admin().send().await;
+        assert_eq!(answer.status, StatusCode::OK, "{query}: {}", answer.text());
+        assert_eq!(answer.json(), usual, "{query}");
+    }
+    let id = app.ran(&["one"]).await;
+    let keyed = app.get(&format!("/api/v1/executions/{id}/logs?token=")).admin().send().await;
+    assert_eq!(keyed.status, StatusCode::OK, "an empty token is none: {}", keyed.text());
+    assert_eq!(app.get(&format!("/api/v1/executions/{id}/logs?token=")).send().await.code(), (401, "UNAUTHORIZED".into()));
+    for query in ["user=", "lock=", "queue=", "job=", "text=", "since=", "cursor="] {
+        let refused = app.get(&format!("/api/v1/executions?{query}")).admin().send().await;
+        assert_eq!(refused.code(), (400, "INVALID_REQUEST".into()), "{query}");
+    }
 }

@@ -39,4 +39,5 @@ mod stream;
 mod stream_end;
 mod submit;
 mod task_health;
+mod upgrade;
 mod worker;

@@ -149,7 +149,7 @@ async fn what_was_given_up_runs_again_for_its_owner_once() {
     let again = redrive(&app, Role::Operator, json!({"execution_ids": [old]})).await;
     assert_eq!(&again["redriven"][0]["new_execution_id"], new, "it goes on there already");
     let log = app.get(&format!("/api/v1/executions/{}/logs?from_line=1", new.as_str().expect("an id"))).admin().send().await.text();
-    assert!(log.contains(&format!("execution {old} was given up and runs again")), "{log}");
+    assert!(log.contains(&format!("this execution runs dead letter {old} again")), "{log}");
     let played = app.play().await;
     assert_eq!(json!(played.execution.id.to_string()), *new);
     played.exit(0).await;

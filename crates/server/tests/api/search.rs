@@ -9,11 +9,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::poll;
+use runvoy_conformance::tap::{LogTap, Tapped};
 use runvoy_model::id::ExecutionId;
-use runvoy_model::log::Chunk;
 use runvoy_model::role::Role;
-use runvoy_model::time::UnixMs;
-use runvoy_ports::log::{Append, Appended, Extent, Found, LogError, LogStore, Pruned, RawPlace, Search};
+use runvoy_ports::log::{Found, LogError, LogStore, Search};
 use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
@@ -30,7 +29,11 @@ struct SlowLogs {
 }
 
 #[async_trait]
-impl LogStore for SlowLogs {
+impl LogTap for SlowLogs {
+    fn inner(&self) -> &dyn LogStore {
+        &*self.inner
+    }
+
     async fn search(&self, id: ExecutionId, search: Search) -> Result<Found, LogError> {
         if search.pattern != "slow" {
             return self.inner.search(id, search).await;
@@ -43,43 +46,11 @@ impl LogStore for SlowLogs {
         self.slow.send_modify(|slow| *slow -= 1);
         Ok(Found { total: 1, hits: vec![(1, b"slow".to_vec())], next_line: Some(2), is_stopped: true })
     }
-
-    async fn append(&self, id: ExecutionId, append: Append) -> Result<Appended, LogError> {
-        self.inner.append(id, append).await
-    }
-
-    async fn sync(&self, id: ExecutionId) -> Result<Extent, LogError> {
-        self.inner.sync(id).await
-    }
-
-    async fn seal(&self, id: ExecutionId, log_end: u64) -> Result<(), LogError> {
-        self.inner.seal(id, log_end).await
-    }
-
-    async fn extent(&self, id: ExecutionId) -> Result<Extent, LogError> {
-        self.inner.extent(id).await
-    }
-
-    async fn read(&self, id: ExecutionId, from_line: u64, max_bytes: usize) -> Result<Vec<Chunk>, LogError> {
-        self.inner.read(id, from_line, max_bytes).await
-    }
-
-    async fn line_at(&self, id: ExecutionId, at: UnixMs) -> Result<u64, LogError> {
-        self.inner.line_at(id, at).await
-    }
-
-    async fn raw_place(&self, id: ExecutionId, offset: u64) -> Result<Option<RawPlace>, LogError> {
-        self.inner.raw_place(id, offset).await
-    }
-
-    async fn prune(&self, before: UnixMs) -> Result<Pruned, LogError> {
-        self.inner.prune(before).await
-    }
 }
 
 struct Scene {
     app: TestApp,
-    logs: Arc<SlowLogs>,
+    logs: Arc<Tapped<SlowLogs>>,
     path: String,
 }
 
@@ -88,7 +59,7 @@ impl Scene {
         let app = TestApp::new().await;
         let id = app.submit("make deploy").await;
         let inner = Arc::clone(&app.engine.ports().logs);
-        let logs = Arc::new(SlowLogs { inner, slow: watch::Sender::new(0), most: AtomicUsize::new(0) });
+        let logs = Arc::new(Tapped(SlowLogs { inner, slow: watch::Sender::new(0), most: AtomicUsize::new(0) }));
         let app = app.rewired(|ports| ports.logs = Arc::clone(&logs) as _);
         Self { app, logs, path: format!("/api/v1/executions/{id}/logs/search?q=") }
     }

@@ -46,7 +46,7 @@ impl Activity {
             }
             Err(why) => {
                 self.wrong = self.wrong.saturating_add(1);
-                (self.wrong == PATIENCE).then(|| format!("what the command says it does is not used: RUNVOY_ACTIVITY: {why}"))
+                (self.wrong == PATIENCE).then(|| format!("RUNVOY_ACTIVITY was ignored: {why}"))
             }
         }
     }

@@ -101,19 +101,20 @@ impl Leavings<'_> {
                 Ok(Some(output)) => match self.keep(output, &mut gathered).await {
                     Ok(output) => gathered.output = Some(output),
                     Err(why) => {
-                        let message = format!("the output of the task could not be kept: {why}");
+                        let message = format!("the task's output could not be stored: {why}");
                         return (Outcome::OutputFailed { message }, gathered);
                     }
                 },
-                Ok(None) => gathered.remarks.push("the task has no output: it wrote no file RUNVOY_OUTPUT".to_owned()),
-                Err(why) => gathered.remarks.push(format!("the task has no output: RUNVOY_OUTPUT: {why}")),
+                // Most tasks need none.
+                Ok(None) => {}
+                Err(why) => gathered.remarks.push(format!("the task has no output: RUNVOY_OUTPUT was ignored: {why}")),
             },
             Outcome::Exited { code: 0, .. } => {}
             Outcome::Exited { after_kill: false, .. } | Outcome::Signalled { after_kill: false, .. } => {
                 let said = self.failure().await.and_then(|said| said.as_ref().map(exchange::error_mark).transpose());
                 match said {
                     Ok(said) => gathered.said = said,
-                    Err(why) => gathered.remarks.push(format!("what the command says about its failure is not used: RUNVOY_ERROR: {why}")),
+                    Err(why) => gathered.remarks.push(format!("RUNVOY_ERROR was ignored: {why}")),
                 }
             }
             _ => {}
@@ -162,7 +163,7 @@ impl Leavings<'_> {
         }
         match usage.map(|place| &text[place]) {
             Some(usage) if usage.len() <= USAGE_LIMIT => gathered.usage = serde_json::from_slice(usage).ok(),
-            Some(_) => gathered.remarks.push(format!("the usage is not recorded: it has more than {USAGE_LIMIT} bytes")),
+            Some(_) => gathered.remarks.push(format!("`usage` in RUNVOY_OUTPUT was ignored: it is larger than {USAGE_LIMIT} bytes")),
             None => {}
         }
         let began = Instant::now();
@@ -173,7 +174,7 @@ impl Leavings<'_> {
             let put = tokio::select! {
                 biased;
                 put = self.worker.leases.put_blob(self.fence, text.clone()) => put,
-                () = &mut leaving => return Err("the worker was stopped before the server had taken it".to_owned()),
+                () = &mut leaving => return Err("the worker stopped before the server had taken it".to_owned()),
             };
             let error = match put {
                 Ok(payload) => return Ok(payload),

@@ -28,6 +28,8 @@ use crate::worker::{DiskStop, Stopping};
 const SILENCE: Duration = Duration::from_millis(200);
 /// A pipe that somebody else holds open is read for this long after the command has ended. Time in which it cannot be read does not count.
 const LINGER: Duration = Duration::from_secs(2);
+/// A command that still runs is named to the server by then, and not only with the next extend: readers of events wait for that.
+const NAME_PROCESS_AFTER: Duration = Duration::from_secs(1);
 const READ_BYTES: usize = 64 * 1024;
 const SIGKILL: i32 = 9;
 
@@ -72,6 +74,7 @@ impl<'a> Attempt<'a> {
         let extend_every = self.worker.config.lease_ttl / 3;
         let mut timeout_at = self.execution.spec.timeout_ms.map(|ms| running.began + Duration::from_millis(ms));
         let mut release_at = Instant::now() + SILENCE;
+        self.extend_at = self.extend_at.min(Instant::now() + NAME_PROCESS_AFTER);
         let (mut stop_seen, mut disk_stop_seen, mut yielded, mut given_up) = (false, false, false, false);
         loop {
             // Whoever lost the lease, or has to take it for lost, does not wait for what nobody takes.
@@ -172,7 +175,7 @@ impl<'a> Attempt<'a> {
                 }
                 () = until(linger_until), if may_read && (stdout_open || stderr_open) => {
                     (stdout_open, stderr_open) = (false, false);
-                    self.recorder.platform(self.worker.clock.now(), "somebody else holds the output open; what is written from now on is not kept");
+                    self.recorder.platform(self.worker.clock.now(), "another process still holds the output open: what it writes from now on is not recorded");
                 }
             }
         }

@@ -143,7 +143,7 @@ impl<'a> Attempt<'a> {
         self.note_held(&extended);
         match extended {
             Ok(Extended { kill: Some(kill), .. }) => {
-                Err(Some(Outcome::StartFailed { message: format!("{} ended it before its command was started", kill.by), exit_code: None }))
+                Err(Some(Outcome::StartFailed { message: format!("{} killed it before its command started", kill.by), exit_code: None }))
             }
             Ok(_) => Ok(()),
             Err(LeaseError::Lost(why)) => {

@@ -38,7 +38,7 @@ async fn a_command_over_its_disk_limit_is_stopped() {
     let disk = DiskLimits { limit_bytes: Some(MIB), keep_free_bytes: 0 };
     let (outcome, ..) = play(&writes("3M"), disk).await;
     let Outcome::OutOfDisk { message } = outcome else { panic!("{outcome:?}") };
-    assert!(message.contains("it wrote 3.0 MiB to disk, and 1.0 MiB is its limit"), "{message}");
+    assert!(message.contains("it wrote 3.0 MiB to disk, and its limit is 1.0 MiB"), "{message}");
 }
 
 /// The largest writer is stopped whatever it wrote.

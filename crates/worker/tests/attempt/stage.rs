@@ -59,7 +59,7 @@ impl Played {
     }
 
     pub fn was_ended_before_its_start(&self) -> bool {
-        matches!(&self.outcome, Outcome::StartFailed { message, .. } if message == "ana@example.com ended it before its command was started")
+        matches!(&self.outcome, Outcome::StartFailed { message, .. } if message == "ana@example.com killed it before its command started")
     }
 
     pub fn assert_exit(&self, code: i32) -> &Self {

@@ -3823,15 +3823,15 @@ export interface operations {
                 cursor?: string;
                 /** @description Only those of this job */
                 job?: string;
-                /** @description At most so many, 10 where absent, and never more than 10000; a page that reaches 16 MiB ends there, shorter and with a cursor; 0 means all of them, as they are read */
-                limit?: number;
+                /** @description At most so many, 10 where absent or empty, and never more than 10000; a page that reaches 16 MiB ends there, shorter and with a cursor; 0 means all of them, as they are read */
+                limit?: number | string;
                 /** @description Only those that asked for this lock */
                 lock?: string;
                 /** @description Only those of this queue */
                 queue?: string;
                 /** @description Only those submitted at this time or later */
                 since?: string;
-                /** @description Only these statuses, with commas between them */
+                /** @description Only these statuses, with commas between them; all where empty */
                 status?: string;
                 /** @description Only those with this text in their command, labels, id or end reason, in any case of letters */
                 text?: string;
@@ -4182,7 +4182,7 @@ export interface operations {
                 batch?: boolean;
                 /** @description Also say when the status changes */
                 events?: "status";
-                /** @description Go on after this event_id, or after this line number */
+                /** @description Go on after this event_id, or after this line number; from the first line where empty */
                 last_event_id?: string;
                 /** @description The ticket of a websocket_url */
                 token?: string;

@@ -34,6 +34,7 @@ use runvoy_server::{App, BackupFault, Connection, Host, Limits, Listener, Server
 use runvoy_wire::{Probe, ProbeStatus};
 use serde_json::Value;
 
+use faulty::FaultyStore;
 pub use faulty::{Faulty, Trouble};
 pub use socket::Follow;
 
@@ -151,7 +152,7 @@ impl TestApp {
         let clock = Arc::new(StillClock { ms: AtomicI64::new(NOW), monotonic_ms: AtomicU64::new(0) });
         let ids = Arc::new(CountedIds(AtomicU64::new(1)));
         let memory = MemoryStore::new(AuditKey::new([3; 32]));
-        let store = Arc::new(Faulty::new(memory.clone()));
+        let store = Arc::new(FaultyStore::over(memory.clone()));
         let logs = MemoryLogStore::default();
         for role in ROLES {
             let (email, key) = (email_of(role), key_of(role));

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
+use runvoy_conformance::tap::{LogTap, Tapped};
 use runvoy_memory::MemoryLogStore;
 use runvoy_model::id::ExecutionId;
-use runvoy_model::log::{BlockBuilder, Chunk, Record, Stream};
+use runvoy_model::log::{BlockBuilder, Record, Stream};
 use runvoy_model::time::UnixMs;
-use runvoy_ports::log::{Append, Appended, Extent, Found, LogError, LogStore, Pruned, RawPlace, Search};
+use runvoy_ports::log::{Append, Appended, Extent, LogError, LogStore};
 use runvoy_rpc::connectrpc::ErrorCode;
 use runvoy_rpc::job::v1::{AppendOutputRequest, CompleteJobRequest, DequeueJobRequest, DequeueJobResponse, JobResult};
 
@@ -29,7 +30,11 @@ struct Troubled {
 }
 
 #[async_trait]
-impl LogStore for Troubled {
+impl LogTap for Troubled {
+    fn inner(&self) -> &dyn LogStore {
+        &self.inner
+    }
+
     async fn append(&self, id: ExecutionId, append: Append) -> Result<Appended, LogError> {
         let trouble = *self.trouble.lock();
         match trouble {
@@ -46,34 +51,6 @@ impl LogStore for Troubled {
             _ => self.inner.sync(id).await,
         }
     }
-
-    async fn seal(&self, id: ExecutionId, log_end: u64) -> Result<(), LogError> {
-        self.inner.seal(id, log_end).await
-    }
-
-    async fn extent(&self, id: ExecutionId) -> Result<Extent, LogError> {
-        self.inner.extent(id).await
-    }
-
-    async fn read(&self, id: ExecutionId, from_line: u64, max_bytes: usize) -> Result<Vec<Chunk>, LogError> {
-        self.inner.read(id, from_line, max_bytes).await
-    }
-
-    async fn line_at(&self, id: ExecutionId, at: UnixMs) -> Result<u64, LogError> {
-        self.inner.line_at(id, at).await
-    }
-
-    async fn raw_place(&self, id: ExecutionId, offset: u64) -> Result<Option<RawPlace>, LogError> {
-        self.inner.raw_place(id, offset).await
-    }
-
-    async fn search(&self, id: ExecutionId, search: Search) -> Result<Found, LogError> {
-        self.inner.search(id, search).await
-    }
-
-    async fn prune(&self, before: UnixMs) -> Result<Pruned, LogError> {
-        self.inner.prune(before).await
-    }
 }
 
 fn output(leased: &DequeueJobResponse, first_sequence: u64, lines: &[&str]) -> AppendOutputRequest {
@@ -88,7 +65,7 @@ fn output(leased: &DequeueJobResponse, first_sequence: u64, lines: &[&str]) -> A
 #[tokio::test]
 async fn a_full_log_says_what_it_has_and_a_damaged_one_that_another_try_is_of_no_use() {
     over_both(|app, protocol| async move {
-        let logs = Arc::new(Troubled::default());
+        let logs = Arc::new(Tapped(Troubled::default()));
         let app = app.rewired(|ports| ports.logs = Arc::clone(&logs) as _);
         let served = app.listen().await;
         let client = admin(&served, protocol);
