@@ -95,7 +95,7 @@ pub use crate::explain::{ACTIONS, ExplainQuery, Explained, Say, action_word};
 pub use crate::follow::{Followed, Follower};
 pub use crate::health::HealthWatch;
 pub use crate::image::{ImageRequest, KnownImage, RegisteredImage};
-pub use crate::job::{JobFilter, JobRequest, SubmittedJob, TaskRequest};
+pub use crate::job::{JobFilter, JobRequest, SubmittedJob, TaskChange, TaskRequest};
 pub use crate::job_event::{Covers, Derived, DerivedEvent, Effect, JobEventFilter, JobEventFollower, PublishedEvent, StreamedEvent};
 pub use crate::key::{KeyRequest, MadeKey};
 pub use crate::keymaker::Keymaker;

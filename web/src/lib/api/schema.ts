@@ -611,7 +611,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Failed and blocked tasks again */
+        /** Failed and blocked tasks again, some of them changed */
         post: operations["resumeJob"];
         delete?: never;
         options?: never;
@@ -2689,6 +2689,11 @@ export interface components {
              */
             expires_in?: number | null;
         };
+        /** @description Body of `POST /jobs/{id}/resume`. */
+        ResumeJobRequest: {
+            /** @description Tasks that run something else from now on: those that failed, and those that wait for them. */
+            tasks?: components["schemas"]["TaskChange"][];
+        };
         /** @description Answer to `DELETE /users/{email}/keys/{prefix}`. */
         RevokeKeyResponse: {
             /** @description What happened, for a person. */
@@ -3077,12 +3082,77 @@ export interface components {
              * @description How large its output is, where that is too large to be shown here.
              */
             outputBytes?: number | null;
+            revision?: components["schemas"]["TaskRevision"] | null;
             startedAt?: components["schemas"]["Rfc3339"] | null;
             /** @description Where it is. */
             status: string;
             /** @description Its name within its job. */
             taskId: string;
             waiting_for?: components["schemas"]["Reason"] | null;
+        };
+        /** @description What a resume changes of a task. */
+        TaskChange: {
+            /** @description Arguments of the program, which then runs without a shell, also where the list is empty. */
+            args?: string[] | null;
+            /** @description A shell command, or a program where `args` is given. */
+            command?: string | null;
+            /** @description Environment; that of a task is added to that of the defaults. */
+            env?: {
+                [key: string]: string;
+            };
+            /** @description The directory in it where the command starts. */
+            git_path?: string | null;
+            /** @description Its branch, tag or commit. */
+            git_ref?: string | null;
+            /** @description A repository to check out first. */
+            git_repo?: string | null;
+            /** @description The name of the secret that holds the token for it. */
+            git_token?: string | null;
+            /** @description A registered image. */
+            image?: string | null;
+            /** @description Words of the user's own to find it by; those of a task are added to those of the defaults. */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description A lock to hold while it runs; a task always waits for it. */
+            lock?: string | null;
+            /**
+             * Format: int64
+             * @description Seconds to wait in line for the lock; absent: as long as it takes.
+             */
+            lock_wait?: number | null;
+            /**
+             * Format: int32
+             * @description 1 (first) to 5 (last).
+             */
+            priority?: number | null;
+            /** @description The queue; absent: `default`. */
+            queue?: string | null;
+            /**
+             * @description Whether these fields are everything that the task runs with. Otherwise what is absent stays as it is, variables and labels are added to
+             *     those that the task has, and another `command` leaves out the old `args`.
+             */
+            replace?: boolean;
+            /**
+             * Format: int32
+             * @description Further attempts after one that failed retryably; absent: 2.
+             */
+            retries?: number | null;
+            /** @description Names of secrets to put into the environment. */
+            secrets?: string[] | null;
+            /** @description The task: one that failed, or one that waits for such a task. */
+            taskId: string;
+            /** @description Whether it runs on a terminal of its own: its output is one stream, and nobody types. */
+            terminal?: boolean | null;
+            /**
+             * Format: int64
+             * @description Seconds until it is ended.
+             */
+            timeout?: number | null;
+            /** @description What a worker must have to take it; those of a task are added to those of the defaults. */
+            worker_labels?: {
+                [key: string]: string;
+            };
         };
         /** @description How many tasks of a job are where. Together they are all of them. */
         TaskCounts: {
@@ -3289,6 +3359,18 @@ export interface components {
             worker_labels?: {
                 [key: string]: string;
             };
+        };
+        /** @description What a task runs since a resume changed it. */
+        TaskRevision: {
+            /** @description The command with its arguments that it runs now. */
+            command: string;
+            /**
+             * Format: int32
+             * @description The generation of the job that began with that resume; the first one is 1.
+             */
+            generation: number;
+            /** @description The command with its arguments that it was submitted with. */
+            originalCommand: string;
         };
         /** @description One thing that the server noted. */
         TraceLog: {
@@ -4607,7 +4689,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ResumeJobRequest"];
+            };
+        };
         responses: {
             /** @description It goes on */
             200: {
