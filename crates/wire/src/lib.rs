@@ -93,7 +93,9 @@ pub use user::{
     User, UsersResponse,
 };
 pub use whoami::Whoami;
-pub use worker::{CreateWorkerRequest, CreateWorkerResponse, RevokeWorkerResponse, RotateSigningKeyResponse, Worker, WorkerAccount};
+pub use worker::{
+    CreateWorkerRequest, CreateWorkerResponse, DrainWorkerResponse, RevokeWorkerResponse, RotateSigningKeyResponse, Worker, WorkerAccount,
+};
 
 /// Reads a field that Go clients send as `null` where it is empty.
 pub(crate) fn null_is_empty<'de, D, T>(deserializer: D) -> Result<T, D::Error>

@@ -90,7 +90,12 @@ const fn needed_for_change(change: &Change) -> Option<Action> {
         Change::NoteRevealed(_) => Action::ReadSecrets,
         Change::ResealSecret(..) | Change::NoteRotated(_) => Action::RotateSealingKey,
         Change::PushPlaybook(..) | Change::RemovePlaybook(_) => Action::ManagePlaybooks,
-        Change::CreateWorker(_) | Change::RotateWorker(..) | Change::RevokeWorker(_) | Change::NoteSigningKey(_) => Action::ManageWorkers,
+        Change::CreateWorker(_)
+        | Change::RotateWorker(..)
+        | Change::RevokeWorker(_)
+        | Change::DrainWorker(_)
+        | Change::ResumeWorker(_)
+        | Change::NoteSigningKey(_) => Action::ManageWorkers,
         // Whatever they call for, they must be who they were.
         Change::NoteCall(_) => Action::KnowSelf,
         Change::CreateFirstAdmin(_)

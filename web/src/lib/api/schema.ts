@@ -1189,6 +1189,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/workers/{name}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Have a worker finish what it runs and take nothing new */
+        post: operations["drainWorker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workers/{name}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Have a drained worker take work again */
+        post: operations["resumeWorker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workers/accounts": {
         parameters: {
             query?: never;
@@ -1605,6 +1639,8 @@ export interface components {
             api_key: components["schemas"]["Sensitive"];
             /** @description What is kept of it. */
             key: components["schemas"]["Key"];
+            /** @description What became of the file in which the server keeps a key for its first admin, where it held the key that ended. */
+            key_file?: string | null;
             /** @description What happened, for a person. */
             message?: string;
         };
@@ -1711,6 +1747,20 @@ export interface components {
         DoctorResponse: {
             /** @description What was looked at, in order. */
             probes: components["schemas"]["Probe"][];
+        };
+        /** @description Answer to `POST /workers/{name}/drain` and `POST /workers/{name}/resume`. */
+        DrainWorkerResponse: {
+            /** @description Whether it takes nothing new from now on. */
+            draining: boolean;
+            /** @description What happened, for a person. */
+            message: string;
+            /** @description The worker's name. */
+            name: string;
+            /**
+             * Format: int32
+             * @description How many executions it runs now.
+             */
+            running: number;
         };
         /** @description What a run is held to. What is absent is not limited. */
         DryRunLimits: {
@@ -2696,6 +2746,8 @@ export interface components {
         };
         /** @description Answer to `DELETE /users/{email}/keys/{prefix}`. */
         RevokeKeyResponse: {
+            /** @description What became of the file in which the server keeps a key for its first admin, where it held the key that ended. */
+            key_file?: string | null;
             /** @description What happened, for a person. */
             message: string;
             /** @description Which key. */
@@ -3463,7 +3515,9 @@ export interface components {
              * @description How many it runs at once.
              */
             concurrency?: number;
-            /** @description It takes nothing new, and goes when what it runs has ended. */
+            /** @description The admin who drains it, until one lets it go on. */
+            drained_by?: string | null;
+            /** @description It finishes what it runs and takes nothing new: it is about to stop, or an admin drains it. */
             draining?: boolean;
             /** @description The machine it is on. */
             host?: string;
@@ -5555,7 +5609,10 @@ export interface operations {
     };
     revokeKey: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The key that this call shows takes its place, also in the file where the server keeps a key for its first admin */
+                replaced?: boolean;
+            };
             header?: never;
             path: {
                 /** @description Whose: one's own e-mail, or for an admin anybody's */
@@ -5811,6 +5868,58 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RevokeWorkerResponse"];
+                };
+            };
+        };
+    };
+    drainWorker: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The worker: its name or its id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is given nothing new, also after a restart, until it is resumed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DrainWorkerResponse"];
+                };
+            };
+        };
+    };
+    resumeWorker: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The worker: its name or its id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It takes work */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DrainWorkerResponse"];
                 };
             };
         };
