@@ -87,9 +87,7 @@ impl DynamoStore {
         for new in &writes.nodes {
             touched.insert(new.job, ());
             let mut item = node::to_item(new);
-            if new.spec.is_lost() {
-                node::keep_lost(&self.dynamo, new, &mut item).await?;
-            }
+            node::keep_lost(&self.dynamo, new, &mut item).await?;
             transaction.put(Table::Jobs, item, Was::Anything);
         }
         for (job, task, open_parents) in &writes.lowered {

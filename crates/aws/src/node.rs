@@ -6,7 +6,7 @@ mod read;
 use aws_sdk_dynamodb::types::AttributeValue;
 use runvoy_model::hex::hex;
 use runvoy_model::id::JobId;
-use runvoy_model::job::{Node, Payload, Phase};
+use runvoy_model::job::{Node, Payload, Phase, Revision};
 use runvoy_model::name::Name;
 use runvoy_model::spec::{DEFAULT_PRIORITY, DEFAULT_QUEUE, Spec};
 use runvoy_ports::blob::BlobStore;
@@ -39,6 +39,11 @@ impl Fixed {
         let queue = Name::new(DEFAULT_QUEUE).expect("a constant name");
         Self { name: task.to_string(), depends_on: Vec::new(), input: None, spec: Spec::lost(queue, DEFAULT_PRIORITY) }
     }
+}
+
+fn lost_revision() -> Revision {
+    let queue = Name::new(DEFAULT_QUEUE).expect("a constant name");
+    Revision { generation: 0, spec: Spec::lost(queue, DEFAULT_PRIORITY) }
 }
 
 /// The same, where it lies.
@@ -89,7 +94,8 @@ pub(crate) async fn store_large(node: &Node, before: Option<&Node>, blobs: &dyn 
     let is_kept = before.is_some_and(|before| FixedRef::of(before) == FixedRef::of(node));
     let fixed = (!is_kept).then(|| text(&FixedRef::of(node)));
     let output = node.output.as_ref().filter(|output| before.and_then(|before| before.output.as_ref()) != Some(output)).map(text);
-    for large in [fixed, output].into_iter().flatten().filter(|text| text.len() > MOST_INLINE) {
+    let revision = node.revision.as_ref().filter(|revision| before.and_then(|before| before.revision.as_ref()) != Some(revision)).map(text);
+    for large in [fixed, output, revision].into_iter().flatten().filter(|text| text.len() > MOST_INLINE) {
         blobs.put(&digest(&large), large.into_bytes()).await?;
     }
     Ok(())
@@ -110,18 +116,25 @@ pub(crate) fn to_item(node: &Node) -> Item {
     ]));
     let fixed = Some(large("fixed", "fixed_blob", text(&FixedRef::of(node))));
     let output = node.output.as_ref().map(|output| large("output", "output_blob", text(output)));
+    let revision = node.revision.as_ref().map(|revision| large("revision", "revision_blob", text(revision)));
     let execution = node.execution.map(|id| ("execution_id", s(id.to_string())));
     let stand = stand(node).map(|stand| ("task_stand", s(stand)));
-    item.extend([fixed, output, execution, stand].into_iter().flatten().map(|(name, value)| (name.to_owned(), value)));
+    item.extend([fixed, output, revision, execution, stand].into_iter().flatten().map(|(name, value)| (name.to_owned(), value)));
     item
 }
 
-/// Of a task whose spec is lost, what could not be read stays as it is: it is not what was read that is written.
+/// Of a task of which something is lost, what could not be read stays as it is: it is not what was read that is written.
 pub(crate) async fn keep_lost(dynamo: &Dynamo, node: &Node, item: &mut Item) -> Result<(), Fault> {
-    let found = dynamo.get(Table::Jobs, key(node.job, &node.task)).await?;
-    if let Some(blob) = found.and_then(|mut found| found.remove("fixed_blob")) {
-        item.remove("fixed");
-        item.insert("fixed_blob".to_owned(), blob);
+    let is_revision_lost = node.revision.as_ref().is_some_and(|revision| revision.spec.is_lost());
+    if !node.spec.is_lost() && !is_revision_lost {
+        return Ok(());
+    }
+    let Some(mut found) = dynamo.get(Table::Jobs, key(node.job, &node.task)).await? else { return Ok(()) };
+    for (is_lost, inline, blob) in [(node.spec.is_lost(), "fixed", "fixed_blob"), (is_revision_lost, "revision", "revision_blob")] {
+        if let Some(kept) = found.remove(blob).filter(|_| is_lost) {
+            item.remove(inline);
+            item.insert(blob.to_owned(), kept);
+        }
     }
     Ok(())
 }
@@ -136,6 +149,10 @@ pub(crate) async fn from_item(item: &Item, blobs: &dyn BlobStore) -> Result<Node
         fixed => fixed?.ok_or_else(|| bad("what is written once"))?,
     };
     let Fixed { name, depends_on, input, spec } = fixed;
+    let revision = match opened(item, "revision", "revision_blob", blobs).await {
+        Err(Fault::Damaged(_)) if item.contains_key("revision_blob") => Some(lost_revision()),
+        revision => revision?,
+    };
     let execution = item.text_if("execution_id").map(str::parse).transpose();
     let marked = item.get("marked").and_then(|marked| marked.as_bool().ok());
     Ok(Node {
@@ -153,6 +170,7 @@ pub(crate) async fn from_item(item: &Item, blobs: &dyn BlobStore) -> Result<Node
         depends_on,
         input,
         spec,
+        revision: revision.map(Box::new),
         task,
     })
 }

@@ -117,6 +117,14 @@ pub fn worker_accounts(typed: &OsStr) -> Vec<CompletionCandidate> {
     fitting(typed, ask(all))
 }
 
+/// Workers that are there, by name.
+pub fn workers(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let all = |client: Client| async move {
+        Ok(client.workers().await?.into_iter().map(|worker| (worker.name, worker.queues.join(" "))).collect())
+    };
+    fitting(typed, ask(all))
+}
+
 /// Names of locks that are held.
 pub fn locks(typed: &OsStr) -> Vec<CompletionCandidate> {
     let all = |client: Client| async move { Ok(client.locks().await?.into_iter().map(|lock| (lock.lock_name, lock.held_by)).collect()) };

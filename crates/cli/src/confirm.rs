@@ -30,8 +30,10 @@ impl Session {
         let given = self.global.confirm.as_ref().map(Option::as_deref);
         match (given, &self.settings.confirm) {
             (Some(None), _) => Err(Failure::usage("--confirm needs the name of the profile").next("give it: --confirm NAME")),
-            (Some(Some(given)), _) if Some(given) == used => Ok(()),
-            (Some(Some(given)), _) => {
+            (Some(Some(given)), Some(name)) if given == name => Ok(()),
+            (Some(Some(given)), None) if Some(given) == used => Ok(()),
+            (Some(Some(given)), asking) => {
+                let used = asking.as_deref().or(used);
                 let used = used.map_or_else(|| "no profile is in use".to_owned(), |used| format!("profile `{used}` is in use"));
                 Err(Failure::new(Kind::Cancelled, format!("--confirm names `{given}`, but {used}: nothing was done")))
             }

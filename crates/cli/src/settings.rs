@@ -99,8 +99,21 @@ impl Sources<'_> {
         // Where the data directory says which server is meant, no profile does.
         let by_data_dir = endpoint.value.is_none() && endpoint.origin != Origin::Default;
         let profile_missing = !by_data_dir && name.is_some_and(|name| !self.user.has_profile(name));
-        let confirm = name.filter(|name| !by_data_dir && self.user.asks(name)).map(str::to_owned);
+        let asking = name.filter(|name| self.user.asks(name)).or_else(|| self.asking_profile(&endpoint));
+        let confirm = asking.filter(|_| !by_data_dir).map(str::to_owned);
         Ok(Settings { profile, endpoint, api_key, web_url, ca_file, data_dir, withheld, confirm, profile_missing })
+    }
+
+    /// The profile that asks for its name and leads to this endpoint, where a flag or a variable names the endpoint: the way there changes nothing
+    /// of what is there.
+    fn asking_profile(&self, endpoint: &Setting<Option<String>>) -> Option<&str> {
+        let named = matches!(endpoint.origin, Origin::Flag(_) | Origin::Variable(_));
+        let wanted = canonical(endpoint.value.as_deref().filter(|_| named)?);
+        let leads = |profile: &&str| {
+            let own = self.user_text("api_endpoint", Some(profile)).and_then(|own| own.value);
+            self.user.asks(profile) && own.is_some_and(|own| canonical(&own) == wanted)
+        };
+        self.user.profiles().into_iter().find(leads)
     }
 
     /// The endpoint; none where a stronger source names a data directory, and so its local server.
@@ -287,6 +300,29 @@ mod tests {
         let settings = resolve(&all);
         assert_eq!(settings.profile.value.as_deref(), Some("user"));
         assert!(settings.profile_missing);
+    }
+
+    #[test]
+    fn an_endpoint_of_a_profile_that_asks_asks_too() {
+        let asks = |flags: GlobalArgs, variables: Vec<(&'static str, &'static str)>| {
+            let environment = Environment::new([variables, vec![("HOME", "/home/ana")]].concat(), Path::new("/"));
+            let mut user = UserFile::load(Path::new("/nonexistent/config.yaml")).expect("no file is an empty one");
+            for (profile, endpoint) in [("dev", "https://dev.example.com"), ("prod", "https://prod.example.com")] {
+                user.set(Some(profile), "api_endpoint", Some(endpoint)).expect("a mapping");
+            }
+            user.set_asks("prod").expect("a mapping");
+            let project = ProjectFile::default();
+            let sources = Sources { flags: &flags, environment: &environment, project: &project, user: &user };
+            sources.resolve().expect("resolvable").confirm
+        };
+        let at = |endpoint: &str| GlobalArgs { endpoint: Some(endpoint.into()), ..GlobalArgs::default() };
+        let prod = Some("prod".to_owned());
+        assert_eq!(asks(at("https://prod.example.com/"), vec![]), prod, "however it is written");
+        assert_eq!(asks(GlobalArgs::default(), vec![("RUNVOY_API_ENDPOINT", "https://prod.example.com")]), prod);
+        let as_dev = GlobalArgs { profile: Some("dev".into()), ..at("https://prod.example.com") };
+        assert_eq!(asks(as_dev, vec![]), prod, "the endpoint counts, not the profile beside it");
+        assert_eq!(asks(at("https://dev.example.com"), vec![]), None);
+        assert_eq!(asks(GlobalArgs { profile: Some("dev".into()), ..GlobalArgs::default() }, vec![]), None);
     }
 
     #[test]

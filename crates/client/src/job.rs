@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use http::Method;
-use runvoy_wire::{AddTasksRequest, AddTasksResponse, CreateJobRequest, CreateJobResponse, Event, Job, JobResponse, JobStatus};
+use runvoy_wire::{
+    AddTasksRequest, AddTasksResponse, CreateJobRequest, CreateJobResponse, Event, Job, JobResponse, JobStatus, ResumeJobRequest,
+};
 
 use crate::call::{Call, fresh_id};
 use crate::client::Client;
@@ -68,8 +70,8 @@ impl Client {
     }
 
     /// Runs what failed, and what waited for it, again.
-    pub async fn resume_job(&self, id: &str) -> Result<JobResponse, ClientError> {
-        self.fetch(&Call::new(Method::POST, job(id, &["resume"])).keyed(fresh_id())).await
+    pub async fn resume_job(&self, id: &str, request: &ResumeJobRequest) -> Result<JobResponse, ClientError> {
+        self.fetch(&Call::new(Method::POST, job(id, &["resume"])).json(request).keyed(fresh_id())).await
     }
 
     /// Ends a job: what runs is killed, and nothing more begins.

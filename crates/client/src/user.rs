@@ -59,9 +59,14 @@ impl Client {
     }
 
     /// Makes a key that takes the place of another one, which ends in the same step. Whoever rotates the key that they call with is safer
-    /// with [`Client::create_key`], [`Client::with_key`] and [`Client::revoke_key`]: there a lost answer costs no access.
+    /// with [`Client::create_key`], [`Client::with_key`] and [`Client::revoke_replaced_key`]: there a lost answer costs no access.
     pub async fn rotate_key(&self, email: &str, prefix: &str, request: &CreateKeyRequest) -> Result<CreateKeyResponse, ClientError> {
         self.fetch(&Call::new(Method::POST, keys(email, &[prefix, "rotate"])).json(request).keyed(fresh_id())).await
+    }
+
+    /// Ends one key whose place the key of this client takes.
+    pub async fn revoke_replaced_key(&self, email: &str, prefix: &str) -> Result<RevokeKeyResponse, ClientError> {
+        self.fetch(&Call::new(Method::DELETE, keys(email, &[prefix]).with("replaced", 1))).await
     }
 
     /// Ends one key.

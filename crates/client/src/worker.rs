@@ -1,7 +1,9 @@
 //! Calls about workers and the accounts whose keys they show.
 
 use http::Method;
-use runvoy_wire::{CreateWorkerRequest, CreateWorkerResponse, RevokeWorkerResponse, RotateSigningKeyResponse, Worker, WorkerAccount};
+use runvoy_wire::{
+    CreateWorkerRequest, CreateWorkerResponse, DrainWorkerResponse, RevokeWorkerResponse, RotateSigningKeyResponse, Worker, WorkerAccount,
+};
 
 use crate::call::{Call, fresh_id};
 use crate::client::Client;
@@ -27,6 +29,16 @@ impl Client {
     /// Gives an account another key, which is given once; the one before ends in the same step.
     pub async fn rotate_worker(&self, name: &str) -> Result<CreateWorkerResponse, ClientError> {
         self.fetch(&Call::new(Method::POST, Target::new(&["workers", "accounts", name, "rotate"])).keyed(fresh_id())).await
+    }
+
+    /// Has a worker finish what it runs and take nothing new.
+    pub async fn drain_worker(&self, name: &str) -> Result<DrainWorkerResponse, ClientError> {
+        self.fetch(&Call::new(Method::POST, Target::new(&["workers", name, "drain"])).keyed(fresh_id())).await
+    }
+
+    /// Has a drained worker take work again.
+    pub async fn resume_worker(&self, name: &str) -> Result<DrainWorkerResponse, ClientError> {
+        self.fetch(&Call::new(Method::POST, Target::new(&["workers", name, "resume"])).keyed(fresh_id())).await
     }
 
     /// Makes a new key that signs the task tokens of new leases; only for admins. Not repeated: a second try would make one more key.

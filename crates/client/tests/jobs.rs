@@ -3,7 +3,7 @@
 mod fake;
 
 use fake::{Fake, Reply, Seen};
-use runvoy_client::wire::{AddTasksRequest, CreateJobRequest, JobStatus, RedriveRequest, TaskRequest};
+use runvoy_client::wire::{AddTasksRequest, CreateJobRequest, JobStatus, RedriveRequest, ResumeJobRequest, TaskRequest};
 use runvoy_client::{Client, ClientError, Endpoint, EventsQuery, JobsQuery, Options, Retry, Streamed};
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ async fn a_job_is_submitted_under_its_own_key_and_moved() {
     client.add_tasks("j1", &AddTasksRequest { defaults: None, tasks: vec![task("b")] }).await.expect("added");
     assert_eq!(last(&fake).0, "POST /api/v1/jobs/j1/tasks");
     assert!(last(&fake).2.is_some());
-    assert_eq!(client.resume_job("j1").await.expect("resumed").status, JobStatus::Running);
+    assert_eq!(client.resume_job("j1", &ResumeJobRequest::default()).await.expect("resumed").status, JobStatus::Running);
     assert_eq!(last(&fake).0, "POST /api/v1/jobs/j1/resume");
     client.cancel_job("j1").await.expect("cancelled");
     assert_eq!(last(&fake).0, "POST /api/v1/jobs/j1/cancel");

@@ -250,6 +250,7 @@ macro_rules! job_store_conformance {
             parents_that_end_at_once_release_their_child_once,
             an_output_is_kept_with_its_task,
             a_failed_job_is_resumed_and_a_cancelled_one_is_not,
+            a_changed_task_keeps_both_versions,
             late_tasks_join_where_their_parents_stand,
             a_large_job_is_written_in_parts_and_goes_on_after_every_reopen,
         });

@@ -29,6 +29,7 @@ fn presence(number: u8, text: &str, seen_ms: i64) -> Presence {
         since: BEGINNING,
         seen_at: BEGINNING.plus_ms(seen_ms),
         busy_until: None,
+        place: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Who works here, as the roster and the open leases say and as was last looked at. It answers what people ask (which workers are there, does anybody serve a
 //! queue) and decides nothing: a lease is given to whoever asks for it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -113,6 +113,26 @@ impl Attendance {
         }
     }
 
+    /// What a worker is known as.
+    fn name_of(&self, worker: WorkerId) -> Option<String> {
+        self.0.lock().present.as_ref()?.get(&worker).map(|known| known.name.clone())
+    }
+
+    /// The name of a worker: what it calls itself, with a number where another worker is called so. It stays, also for a later start of the worker.
+    fn name_for(&self, worker: &Presence, reserved: Option<&str>, now: UnixMs) -> String {
+        let known = self.0.lock();
+        let own = &worker.name;
+        // The worker inside the server has its machine's name to itself, and one that says nothing of itself is known by its account.
+        let is_numbered_here = !worker.in_process && worker.runner != FOREIGN_RUNNER;
+        let Some(present) = known.present.as_ref().filter(|_| is_numbered_here) else { return own.clone() };
+        let others = present.values().filter(|other| !other.is_start_of(worker) && other.is_live(now));
+        let taken: HashSet<&str> = others.map(|other| other.name.as_str()).chain(reserved).collect();
+        let starts = present.values().filter(|other| other.is_start_of(worker) && is_numbered(&other.name, own));
+        let newest = starts.max_by_key(|start| (start.worker == worker.worker, start.seen_at)).map(|start| start.name.clone());
+        let numbered = std::iter::once(own.clone()).chain((2_u32..).map(|number| format!("{own}-{number}")));
+        newest.into_iter().chain(numbered).find(|name| !taken.contains(name.as_str())).unwrap_or_else(|| own.clone())
+    }
+
     fn is_known(&self) -> bool {
         self.0.lock().present.is_some()
     }
@@ -144,6 +164,12 @@ impl Attendance {
     fn any(&self, now: UnixMs, fits: impl Fn(&Presence) -> bool) -> Option<bool> {
         self.0.lock().present.as_ref().map(|present| present.values().any(|worker| worker.is_live(now) && fits(worker)))
     }
+}
+
+/// Whether a name is another one, with a number or without.
+fn is_numbered(name: &str, own: &str) -> bool {
+    let Some(rest) = name.strip_prefix(own) else { return false };
+    rest.is_empty() || rest.strip_prefix('-').is_some_and(|number| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
 impl Engine {
@@ -178,16 +204,27 @@ impl Engine {
         Ok(())
     }
 
-    /// A worker says what it is and that it is there. Of one account so many are remembered; the one that was not heard of for longest goes first.
-    pub async fn note_worker(&self, presence: Presence) -> Result<(), EngineError> {
+    /// A worker says what it is and that it is there; the name that it is known by. Of one account so many are remembered; the one that was not heard of
+    /// for longest goes first.
+    pub async fn note_worker(&self, presence: Presence) -> Result<String, EngineError> {
         if !presence.in_process {
             self.look_at_workers_once().await?;
             if let Some(displaced) = self.attendance.displaced(&presence, self.now())? {
                 self.worker_left(displaced).await?;
             }
         }
+        let reserved = (self.config.concurrency > 0).then_some(self.worker.host.as_str());
+        let name = self.attendance.name_for(&presence, reserved, self.now());
+        let presence = Presence { name: name.clone(), ..presence };
         self.attendance.add(presence.clone(), self.now());
-        Ok(self.ports.roster.note(presence).await?)
+        self.ports.roster.note(presence).await?;
+        Ok(name)
+    }
+
+    /// What a worker is known as.
+    pub(crate) fn worker_name(&self, worker: WorkerId) -> Option<String> {
+        let own = || (worker == self.worker.id).then(|| self.worker.host.clone());
+        self.attendance.name_of(worker).or_else(own)
     }
 
     /// Notes a worker that asks for leases and says nothing else of itself, however often it asks. It never says that it goes: it is there until it was not
@@ -195,7 +232,7 @@ impl Engine {
     pub async fn note_asker(&self, presence: Presence) -> Result<(), EngineError> {
         self.look_at_workers_once().await?;
         match self.attendance.since(&presence) {
-            Some(since) => self.note_worker(Presence { since, ..presence }).await,
+            Some(since) => self.note_worker(Presence { since, ..presence }).await.map(drop),
             None => Ok(()),
         }
     }
@@ -232,7 +269,10 @@ impl Engine {
     /// Every worker that was heard of within a day and has not left, by name.
     pub async fn workers(&self, caller: &Caller) -> Result<Vec<Presence>, EngineError> {
         caller.may(Action::ReadQueues)?;
-        self.look_at_workers().await
+        let mut workers = self.look_at_workers().await?;
+        self.look_at_drains().await?;
+        self.tell_drains(&mut workers);
+        Ok(workers)
     }
 
     /// Whether anybody has heard of a queue: the worker of this server, an admin, an account of workers or a worker that is on the roster. One that is silent
@@ -283,10 +323,12 @@ impl Engine {
 
     /// Who takes executions like this one; `None` where that is not known.
     fn takes(&self, needs: Needs, spec: &Spec) -> Option<Taker> {
-        let is_own = self.config.concurrency > 0 && self.config.queues.contains(&spec.queue) && self.worker.serves.contains(&needs);
+        let is_drained = |worker: &str| self.drain_of(worker).is_some();
+        let is_able = self.config.concurrency > 0 && self.config.queues.contains(&spec.queue) && self.worker.serves.contains(&needs);
+        let is_own = is_able && !self.worker_name(self.worker.id).is_some_and(|name| is_drained(&name));
         let serves = |worker: &Presence| {
             let able = needs == Needs::Process || worker.runner != self.worker.runner;
-            worker.worker != self.worker.id && worker.serves(&spec.queue) && able
+            worker.worker != self.worker.id && worker.serves(&spec.queue) && able && !is_drained(&worker.name)
         };
         let now = self.now();
         let other = self.attendance.any(now, serves);
@@ -321,6 +363,7 @@ impl Engine {
             since,
             seen_at: self.now(),
             busy_until: None,
+            place: None,
         })
     }
 }
@@ -359,6 +402,7 @@ impl RollCall {
         if forget {
             engine.ports.roster.forget(engine.now().plus_ms(-FORGOTTEN_AFTER_MS)).await?;
         }
+        engine.look_at_drains().await?;
         engine.look_at_leases().await?;
         let (gone, present): (Vec<_>, Vec<_>) = engine.ports.roster.present().await?.into_iter().partition(|worker| engine.is_gone(worker));
         engine.attendance.set(present, engine.now());

@@ -180,6 +180,7 @@ impl From<Refusal> for EngineError {
             | Refusal::Claimed
             | Refusal::TooMany(_)
             | Refusal::JobClosed(..)
+            | Refusal::NotRevisable(..)
             | Refusal::Stale(..) => Self::conflict(refusal.to_string(), refusal.advice()),
         }
     }
@@ -213,7 +214,7 @@ impl From<LogError> for EngineError {
 mod tests {
     use runvoy_model::change::Made;
     use runvoy_model::id::{ExecutionId, JobId};
-    use runvoy_model::job::JobStatus;
+    use runvoy_model::job::{JobStatus, Phase};
     use runvoy_model::lock::Holder;
     use runvoy_model::name::Name;
     use runvoy_model::role::Role;
@@ -239,6 +240,7 @@ mod tests {
             Refusal::Claimed,
             Refusal::TooMany("there are 100 keys".into()),
             Refusal::JobClosed(JobId::from_bytes([1; 16]), JobStatus::Completed),
+            Refusal::NotRevisable(Name::new("build").expect("a name"), Phase::Active),
             Refusal::Stale(Kind::Secret, "db".into()),
             Refusal::Revoked,
             Refusal::NotAllowed(Role::Viewer),

@@ -145,7 +145,8 @@ impl Engine {
         let _admitted = self.admission.enter()?;
         self.refuse_shared_uid().await?;
         self.take_room(caller, &[(spec.queue.clone(), 1)]).await?;
-        let slot = if self.config.queues.contains(&spec.queue) { self.slots.get().and_then(|slots| slots.reserve()) } else { None };
+        let is_served = self.config.queues.contains(&spec.queue) && !self.is_drained(self.worker.id).await;
+        let slot = if is_served { self.slots.get().and_then(|slots| slots.reserve()) } else { None };
         let lease_to =
             slot.as_ref().map(|_| LeaseTo { lease: self.lease_id(), worker: self.worker.clone(), ttl_ms: self.config.lease_ttl_ms });
         let id = ExecutionId(self.ports.ids.next_id());

@@ -5,28 +5,33 @@ mod data;
 mod input;
 mod reach;
 mod request;
+mod revise;
 
 use std::collections::HashSet;
 
 use runvoy_model::chain::ChainHead;
-use runvoy_model::command::{OpenJob, OpenTasks, Refusal, StageTasks};
+use runvoy_model::command::{OpenJob, OpenTasks, Refusal, ReviseJob, StageTasks, SubmitKey};
 use runvoy_model::digest;
 use runvoy_model::event::{Entity, EventType};
 use runvoy_model::id::{ExecutionId, JobId};
 use runvoy_model::job::{Counts, Job, JobStatus, MOST_TASKS, Node, Payload, fits_inline};
 use runvoy_model::json;
 use runvoy_model::role::{Action, Reach};
+use runvoy_model::spec::Spec;
 use runvoy_model::step::{Actor, Step};
 use runvoy_model::time::UnixMs;
 use runvoy_ports::job::JobQuery;
 use runvoy_ports::store::EventQuery;
 
 pub use self::request::{JobRequest, TaskRequest};
+pub use self::revise::TaskChange;
 use crate::Engine;
 use crate::access::Caller;
 use crate::backlog;
 use crate::error::{EngineError, NOTHING_CHANGED};
+use crate::plan::Plan;
 use crate::repeat::submit_key;
+use crate::request::RunRequest;
 use crate::subject::Subject;
 
 /// So many tasks of a cancelled job are killed before the next job has its turn, and so many of them at once.
@@ -162,14 +167,50 @@ impl Engine {
         }
     }
 
-    /// Failed and blocked tasks again.
-    pub async fn resume_job(&self, caller: &Caller, id: &str, key: Option<&str>) -> Result<Job, EngineError> {
+    /// Failed and blocked tasks again, some of them changed.
+    pub async fn resume_job(&self, caller: &Caller, id: &str, changes: &[TaskChange], key: Option<&str>) -> Result<Job, EngineError> {
         const ACTION: &str = "jobs.resume";
         let job = self.job_to_move(caller, id).await?;
+        if !changes.is_empty() {
+            let key = submit_key(caller, key, ACTION, &(job.id, changes))?;
+            return self.resume_changed(caller, ACTION, &job, changes, key).await;
+        }
         let key = submit_key(caller, key, ACTION, &job.id)?;
         let job = self.ports.store.resume_job(self.user_step(caller, ACTION), job.id, key).await?;
         self.moved();
         Ok(job)
+    }
+
+    async fn resume_changed(
+        &self,
+        caller: &Caller,
+        action: &str,
+        job: &Job,
+        changes: &[TaskChange],
+        key: Option<SubmitKey>,
+    ) -> Result<Job, EngineError> {
+        if let Some(job) = self.moved_before(key.as_ref()).await? {
+            return Ok(job);
+        }
+        if !job.status.is_open() {
+            return Err(Refusal::JobClosed(job.id, job.status).into());
+        }
+        let _admitted = self.admission.enter()?;
+        self.refuse_shared_uid().await?;
+        let tasks = self.revisions(caller, action, job, changes).await?;
+        let queues: Vec<_> = tasks.iter().map(|task| (task.spec.queue.clone(), 1)).collect();
+        self.take_room(caller, &queues).await?;
+        let subject = Subject::of_specs(tasks.iter().map(|task| &task.spec), None);
+        let step = self.about(self.user_step(caller, action), &subject).await?;
+        let revise = ReviseJob { job: job.id, tasks, key: key.clone() };
+        match self.ports.store.revise_job(step, revise).await.map_err(EngineError::from) {
+            // The same request may have come twice at once: then this one is its repeat.
+            Err(error @ EngineError::Conflict { .. }) => self.moved_before(key.as_ref()).await?.ok_or(error),
+            resumed => {
+                self.moved();
+                resumed
+            }
+        }
     }
 
     /// Nothing more of it begins, and what runs is killed. Of a job that was cancelled before this changes nothing.
@@ -285,24 +326,35 @@ impl Engine {
     async fn planned(&self, caller: &Caller, action: &str, tasks: Vec<TaskRequest>, place: (JobId, u64)) -> Result<Vec<Node>, EngineError> {
         let mut nodes = Vec::with_capacity(tasks.len());
         for task in tasks {
-            let plan = self.plan(caller, &task.run()).await.map_err(|error| match error {
-                EngineError::Invalid { field, message } => EngineError::invalid(task.field(&field), message),
-                other => other,
-            })?;
-            if !plan.verdict.allowed {
-                let decision = plan.verdict.decisions.into_iter().next();
-                let (rule, why) = decision.map_or((None, "no rule allows it".to_owned()), |decision| (decision.rule, decision.why));
-                let why = format!("task {}: {why}", task.task_id);
-                self.note_denied(caller, action, &why, &Subject::of(&plan.spec, Some(place.0.to_string()))).await?;
-                return Err(EngineError::Denied { rule, why });
-            }
+            let plan = self.plan_task(caller, &task.task_id, &task.run()).await?;
+            let spec = self.allowed(caller, action, &task.task_id, plan, place.0).await?;
             let input = match &task.input {
                 Some(input) => Some(self.payload(input).await?),
                 None => None,
             };
-            nodes.push(task.node(place, plan.spec, input));
+            nodes.push(task.node(place, spec, input));
         }
         Ok(nodes)
+    }
+
+    /// What a task would run; what is wrong of it is named with the task.
+    async fn plan_task(&self, caller: &Caller, task: &str, run: &RunRequest) -> Result<Plan, EngineError> {
+        self.plan(caller, run).await.map_err(|error| match error {
+            EngineError::Invalid { field, message } => EngineError::invalid(request::field(task, &field), message),
+            other => other,
+        })
+    }
+
+    /// What a task runs, if the rules let it.
+    async fn allowed(&self, caller: &Caller, action: &str, task: &str, plan: Plan, job: JobId) -> Result<Spec, EngineError> {
+        if plan.verdict.allowed {
+            return Ok(plan.spec);
+        }
+        let decision = plan.verdict.decisions.into_iter().next();
+        let (rule, why) = decision.map_or((None, "no rule allows it".to_owned()), |decision| (decision.rule, decision.why));
+        let why = format!("task {task}: {why}");
+        self.note_denied(caller, action, &why, &Subject::of(&plan.spec, Some(job.to_string()))).await?;
+        Err(EngineError::Denied { rule, why })
     }
 
     /// Writes what does not fit into the opening step; gives back what does.

@@ -256,10 +256,16 @@ impl LocalLeases {
 #[async_trait]
 impl Leases for LocalLeases {
     async fn wait_for_work(&self) {
+        self.engine.while_drained(self.holder.worker).await;
         self.engine.wait_for_work(&self.line, self.empty_handed.swap(false, Ordering::Relaxed)).await;
     }
 
     async fn lease(&self, max: usize) -> Result<Vec<Execution>, LeaseError> {
+        if self.engine.is_drained(self.holder.worker).await {
+            // Whoever else stands in this line may have what it was woken for.
+            self.line.pass_on();
+            return Ok(Vec::new());
+        }
         let (worker, config) = (self.engine.worker.clone(), &self.engine.config);
         let (queues, ttl_ms) = (config.queues.clone(), config.lease_ttl_ms);
         if self.engine.uid_guard().await.map_err(|error| LeaseError::Unavailable(Box::new(error)))? == UidGuard::Nobody {

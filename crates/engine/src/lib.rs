@@ -14,6 +14,7 @@ mod delivery;
 mod denial;
 mod directory;
 mod dispatcher;
+mod drain;
 mod error;
 mod event;
 mod execution;
@@ -88,6 +89,7 @@ pub use crate::config::{Config, HealthConfig, Predecessors, RetentionConfig, Run
 pub use crate::delivery::{Delivery, DeliveryWatch};
 pub use crate::directory::Seen;
 pub use crate::dispatcher::Dispatcher;
+pub use crate::drain::DrainedWorker;
 pub use crate::error::EngineError;
 pub use crate::event::{EventFilter, EventFollower, ShownEvent};
 pub use crate::execution::{ListFilter, ListPage};
@@ -95,7 +97,7 @@ pub use crate::explain::{ACTIONS, ExplainQuery, Explained, Say, action_word};
 pub use crate::follow::{Followed, Follower};
 pub use crate::health::HealthWatch;
 pub use crate::image::{ImageRequest, KnownImage, RegisteredImage};
-pub use crate::job::{JobFilter, JobRequest, SubmittedJob, TaskRequest};
+pub use crate::job::{JobFilter, JobRequest, SubmittedJob, TaskChange, TaskRequest};
 pub use crate::job_event::{Covers, Derived, DerivedEvent, Effect, JobEventFilter, JobEventFollower, PublishedEvent, StreamedEvent};
 pub use crate::key::{KeyRequest, MadeKey};
 pub use crate::keymaker::Keymaker;
@@ -158,6 +160,7 @@ pub struct Engine {
     key_uses: access::KeyUses,
     keyring: signing::Keyring,
     attendance: attendance::Attendance,
+    drains: drain::Drains,
     denials: denial::Denials,
     searches: search::Searches,
     backlogs: backlog::Backlogs,
@@ -188,6 +191,7 @@ impl Engine {
             key_uses: access::KeyUses::default(),
             keyring: signing::Keyring::default(),
             attendance: attendance::Attendance::default(),
+            drains: drain::Drains::default(),
             denials,
             searches: search::Searches::default(),
             backlogs: backlog::Backlogs::default(),

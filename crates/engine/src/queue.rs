@@ -232,7 +232,7 @@ impl Engine {
         }
         let Some(task) = &execution.spec.task else { return Ok(None) };
         let node = self.ports.jobs.node(task.job, task.task.as_str()).await?;
-        Ok(node.map(|node| node.spec).filter(|spec| !spec.is_lost()))
+        Ok(node.map(|node| node.runs().clone()).filter(|spec| !spec.is_lost()))
     }
 
     /// What follows a redrive, all of it hints: logs begin, workers and the dispatcher look.

@@ -38,15 +38,20 @@ impl Subject {
 
     /// The commands of a job's tasks, a line each.
     pub(crate) fn of_tasks(nodes: &[Node], target: Option<String>) -> Self {
+        Self::of_specs(nodes.iter().map(|node| &node.spec), target)
+    }
+
+    /// The same of what tasks will run.
+    pub(crate) fn of_specs<'s>(mut specs: impl ExactSizeIterator<Item = &'s Spec>, target: Option<String>) -> Self {
         let mut all = Self { target, ..Self::default() };
         let mut lines = Vec::new();
-        for node in nodes.iter().take(MAX_SHOWN_TASKS) {
-            let one = Self::of(&node.spec, None);
+        for spec in specs.by_ref().take(MAX_SHOWN_TASKS) {
+            let one = Self::of(spec, None);
             lines.extend(one.command);
             all.secrets.extend(one.secrets);
         }
-        if nodes.len() > MAX_SHOWN_TASKS {
-            lines.push(format!("… ({} tasks more)", nodes.len() - MAX_SHOWN_TASKS));
+        if specs.len() > 0 {
+            lines.push(format!("… ({} tasks more)", specs.len()));
         }
         all.secrets.sort_unstable();
         all.secrets.dedup();

@@ -269,6 +269,7 @@ fn presence(stage: &Stage, number: u8, queue: &str) -> Presence {
         since: stage.clock.now(),
         seen_at: stage.clock.now(),
         busy_until: None,
+        place: None,
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::change::Made;
 use crate::execution::{Execution, KillRequest};
 use crate::id::{ExecutionId, JobId, LeaseId};
-use crate::job::{Job, JobStatus};
+use crate::job::{Job, JobStatus, Phase};
 use crate::lock::{Holder, Lock};
 use crate::name::Name;
 use crate::record::{Kind, Record};
@@ -113,6 +113,9 @@ pub enum Refusal {
     /// The job takes no more of this.
     #[error("job {} is {}", .0, .1.as_str().to_ascii_lowercase())]
     JobClosed(JobId, JobStatus),
+    /// A resume changes only tasks that failed, and those that wait for them.
+    #[error("task {} is {}: a resume changes only tasks that failed, and tasks that wait for them", .0, .1.described())]
+    NotRevisable(Name, Phase),
     /// It changed since it was looked at.
     #[error("{} {} was changed by somebody else: try again", .0.as_str(), .1)]
     Stale(Kind, String),
@@ -143,6 +146,7 @@ impl Refusal {
             Self::Claimed => "nothing was changed; ask an admin for a new invitation",
             Self::TooMany(_) => "nothing was changed; remove one that is no longer needed",
             Self::JobClosed(..) => "nothing was changed; submit another job",
+            Self::NotRevisable(..) => "nothing was changed; leave the task out, or kill it first if it runs",
             Self::Stale(..) => "nothing was changed; look at it again and repeat the change",
             Self::Revoked => "nothing was changed; ask an admin for a new key",
             Self::NotAllowed(_) => "nothing was changed; ask an admin for a role that may",

@@ -77,6 +77,10 @@ pub enum Change {
     RotateWorker(Name, Box<WorkerKey>),
     /// The key of an account works no longer.
     RevokeWorker(Name),
+    /// The worker of this name takes nothing new.
+    DrainWorker(String),
+    /// It takes work again.
+    ResumeWorker(String),
     /// What the whole log of events comes to.
     Checkpoint(Checkpoint),
     /// A look at what runs.

@@ -55,6 +55,8 @@ pub enum Command {
     AdvanceJob(JobId),
     /// Failed and blocked tasks again; with the client's own key for it, if there is one.
     ResumeJob(JobId, Option<SubmitKey>),
+    /// The same, and some of the tasks run something else from now on.
+    ReviseJob(Box<ReviseJob>),
     /// Nothing more of it begins; what runs is killed one by one by an agent.
     CancelJob(JobId),
     /// A staged job that nobody opened is forgotten; repeated until it is gone.
@@ -75,7 +77,13 @@ impl Command {
     /// Whether it brings something new, which a disk at its reserve has no room for. What ends, frees or forbids something has.
     pub fn adds(&self) -> bool {
         match self {
-            Self::Submit(_) | Self::StageTasks(_) | Self::OpenJob(_) | Self::OpenTasks(_) | Self::ResumeJob(..) | Self::Redrive(_) => true,
+            Self::Submit(_)
+            | Self::StageTasks(_)
+            | Self::OpenJob(_)
+            | Self::OpenTasks(_)
+            | Self::ResumeJob(..)
+            | Self::ReviseJob(_)
+            | Self::Redrive(_) => true,
             Self::Change(change, _) => matches!(
                 change,
                 Change::InviteUser(_)
@@ -115,6 +123,30 @@ pub struct StageTasks {
     pub begins: Option<Box<Job>>,
     /// The tasks, in phase `Staged`; a repeat of one that is there is no change.
     pub nodes: Vec<Node>,
+}
+
+/// A resume that changes what some of the tasks run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReviseJob {
+    /// The job.
+    pub job: JobId,
+    /// The tasks that change, each once.
+    pub tasks: Vec<ReviseTask>,
+    /// The client's own key for it.
+    pub key: Option<SubmitKey>,
+}
+
+/// A task that runs something else from now on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReviseTask {
+    /// The task.
+    pub task: Name,
+    /// What it ran when the change was made. The step is refused if that is no longer so.
+    pub was: Spec,
+    /// What it runs from now on.
+    pub spec: Spec,
+    /// What the audit event says of the change, masked.
+    pub told: serde_json::Value,
 }
 
 /// A job that may run from now on.

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::execution::Execution;
 use crate::hex::hex;
 use crate::id::{ExecutionId, JobId};
-use crate::job::{Job, Node, Payload};
+use crate::job::{Job, Node, Payload, Revision};
 use crate::name::Name;
 use crate::record::{Body, Record};
 use crate::spec::Spec;
@@ -20,8 +20,10 @@ use crate::time::UnixMs;
 
 /// The property that holds the digest of what the event is about: an execution or a job.
 pub const BODY: &str = "body";
-/// The property that holds the digests of records by [`key`], and of a batch of tasks by [`tasks_key`].
+/// The property that holds the digests of records by [`key`], of a batch of tasks by [`tasks_key`], and of tasks that were changed after [`REVISION`].
 pub const BODIES: &str = "bodies";
+/// Stands before the name of a task that was changed.
+pub const REVISION: &str = "revision:";
 
 /// What never changes of an execution: what it runs, and whose it is.
 pub fn of_execution(execution: &Execution) -> String {
@@ -81,6 +83,20 @@ pub fn of_task(node: &Node) -> [u8; 32] {
     }
     let Node { job, task, batch, name, depends_on, spec, .. } = node;
     of(&Fixed { job: *job, task, batch: *batch, name, depends_on, input: node.input.as_ref(), spec })
+}
+
+/// The name among [`BODIES`] and the digest of what a task runs since it was changed. Nothing where it never was, or where that cannot be read.
+pub fn of_revision(node: &Node) -> Option<(String, String)> {
+    #[derive(Serialize)]
+    struct Fixed<'n> {
+        job: JobId,
+        task: &'n Name,
+        generation: u32,
+        spec: &'n Spec,
+    }
+    let Revision { generation, spec } = &**node.revision.as_ref().filter(|revision| !revision.spec.is_lost())?;
+    let fixed = Fixed { job: node.job, task: &node.task, generation: *generation, spec };
+    Some((format!("{REVISION}{}", node.task), hex(&of(&fixed))))
 }
 
 /// A batch of tasks by the digests of its tasks, in any order.

@@ -39,11 +39,13 @@ pub enum EntityType {
     Queue,
     /// An account of workers.
     Worker,
+    /// A worker that an admin drains.
+    Drain,
 }
 
 impl EntityType {
     /// Every kind.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Task,
         Self::Job,
         Self::User,
@@ -56,6 +58,7 @@ impl EntityType {
         Self::Health,
         Self::Queue,
         Self::Worker,
+        Self::Drain,
     ];
 
     /// The prefix in the keys.
@@ -73,6 +76,7 @@ impl EntityType {
             Self::Health => "HEALTH",
             Self::Queue => "QUEUE",
             Self::Worker => "WORKER",
+            Self::Drain => "DRAIN",
         }
     }
 

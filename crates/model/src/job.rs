@@ -191,6 +191,22 @@ impl Phase {
             Self::Failed => Some("failed"),
         }
     }
+
+    /// Whether a resume may change what the task runs: it failed, or waits for one that may have failed.
+    pub const fn is_revisable(self) -> bool {
+        matches!(self, Self::Failed | Self::Waiting)
+    }
+
+    /// The phase in a sentence.
+    pub const fn described(self) -> &'static str {
+        match self {
+            Self::Staged | Self::Ready => "about to start",
+            Self::Waiting => "waiting",
+            Self::Active => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 /// A task of a job.
@@ -212,8 +228,11 @@ pub struct Node {
     /// What it is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Payload>,
-    /// What it runs.
+    /// What it was submitted to run; it never changes. What it runs now is [`Node::runs`].
     pub spec: Spec,
+    /// What it runs since a resume changed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Box<Revision>>,
     /// Where it stands.
     pub phase: Phase,
     /// How many of its parents were looked at when it joined the graph.
@@ -231,6 +250,22 @@ pub struct Node {
     /// What it gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Payload>,
+}
+
+impl Node {
+    /// What it runs: the last revision, or what it was submitted with.
+    pub fn runs(&self) -> &Spec {
+        self.revision.as_ref().map_or(&self.spec, |revision| &revision.spec)
+    }
+}
+
+/// What a task runs since a resume changed it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revision {
+    /// The job's generation that began with that resume.
+    pub generation: u32,
+    /// What the task runs from then on.
+    pub spec: Spec,
 }
 
 /// Data of a task: as it is, or where it lies.

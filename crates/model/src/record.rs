@@ -14,7 +14,7 @@ use crate::queue::{Permit, QueueTerms};
 use crate::rule::Rule;
 use crate::secret::Secret;
 use crate::user::{Claim, User};
-use crate::worker::{WorkerAccount, account_of};
+use crate::worker::{Drain, WorkerAccount, account_of};
 
 /// What a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -54,6 +54,8 @@ pub enum Kind {
     Permits,
     /// An account of workers, by name.
     Worker,
+    /// A worker that an admin drains, by the worker's name.
+    Drain,
     /// A job, which is kept elsewhere: a word for refusals.
     Job,
     /// A task of a job, which is kept elsewhere: a word for refusals.
@@ -65,7 +67,7 @@ pub const ONLY: &str = "only";
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::User,
         Self::Key,
         Self::Claim,
@@ -83,6 +85,7 @@ impl Kind {
         Self::Queue,
         Self::Permits,
         Self::Worker,
+        Self::Drain,
     ];
 
     /// The word for people.
@@ -105,6 +108,7 @@ impl Kind {
             Self::Queue => "queue",
             Self::Permits => "permits",
             Self::Worker => "worker",
+            Self::Drain => "drain",
             Self::Job => "job",
             Self::Task => "task",
         }
@@ -123,6 +127,7 @@ impl Kind {
             Self::Health => Some(EntityType::Health),
             Self::Queue => Some(EntityType::Queue),
             Self::Worker => Some(EntityType::Worker),
+            Self::Drain => Some(EntityType::Drain),
             Self::Key
             | Self::Claim
             | Self::Admins
@@ -203,6 +208,8 @@ pub enum Body {
     Permits(Vec<Permit>),
     /// See [`Kind::Worker`].
     Worker(Box<WorkerAccount>),
+    /// See [`Kind::Drain`].
+    Drain(Drain),
 }
 
 impl Record {
@@ -268,6 +275,14 @@ impl Record {
     pub fn worker(&self) -> Option<&WorkerAccount> {
         match &self.body {
             Some(Body::Worker(account)) => Some(account),
+            _ => None,
+        }
+    }
+
+    /// Who drains the worker that it names, and since when.
+    pub fn drain(&self) -> Option<&Drain> {
+        match &self.body {
+            Some(Body::Drain(drain)) => Some(drain),
             _ => None,
         }
     }

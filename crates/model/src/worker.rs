@@ -123,6 +123,15 @@ pub fn account_of(owner: &str) -> Option<&str> {
     owner.strip_prefix(WORKER_OWNER)
 }
 
+/// An admin has a worker finish what it runs and take nothing new.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drain {
+    /// Who asked for it.
+    pub by: String,
+    /// Since when.
+    pub at: UnixMs,
+}
+
 /// A worker as it was last heard of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Presence {
@@ -161,12 +170,21 @@ pub struct Presence {
     /// Until when it holds a lease, where it says nothing else of itself. It is not kept with the rest: the leases say it.
     #[serde(skip)]
     pub busy_until: Option<UnixMs>,
+    /// Which of the worker directories of its machine it has, as a digest: a later start there is the same worker to people, and keeps its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
 }
 
 impl Presence {
     /// Whether it was heard of lately, or is busy with what it was given.
     pub fn is_live(&self, now: UnixMs) -> bool {
         now.ms_since(self.seen_at) < LIVE_WITHIN_MS || self.busy_until.is_some_and(|until| now < until)
+    }
+
+    /// Whether it is another start of the same worker.
+    pub fn is_start_of(&self, other: &Self) -> bool {
+        let own = (&self.account, &self.host, self.place.as_ref());
+        self.worker == other.worker || self.place.is_some() && own == (&other.account, &other.host, other.place.as_ref())
     }
 
     /// Whether it takes executions of this queue.
@@ -248,6 +266,7 @@ mod tests {
             since: UnixMs(0),
             seen_at: UnixMs(1_000),
             busy_until: None,
+            place: None,
         };
         assert!(worker.is_live(UnixMs(30_999)) && !worker.is_live(UnixMs(31_000)));
         assert!(worker.is_live(UnixMs(0)), "a clock that was set back makes nobody gone");

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use runvoy_model::change::{Change, Made};
 use runvoy_model::command::{
-    Answer, Command, EndAttempt, Extend, Extended, Fence, Kill, LeaseRequest, OpenJob, OpenTasks, Reap, Refusal, StageTasks, Submit,
-    SubmitKey,
+    Answer, Command, EndAttempt, Extend, Extended, Fence, Kill, LeaseRequest, OpenJob, OpenTasks, Reap, Refusal, ReviseJob, StageTasks,
+    Submit, SubmitKey,
 };
 use runvoy_model::execution::{Execution, Lease};
 use runvoy_model::id::{ExecutionId, JobId};
@@ -336,6 +336,11 @@ pub trait ExecutionStore: Send + Sync {
     /// Has the failed tasks of a job run again.
     async fn resume_job(&self, step: Step, id: JobId, key: Option<SubmitKey>) -> Result<Job, StoreError> {
         job(self.apply(step, Command::ResumeJob(id, key)).await?)
+    }
+
+    /// The same, with some of the tasks running something else from now on.
+    async fn revise_job(&self, step: Step, revise: ReviseJob) -> Result<Job, StoreError> {
+        job(self.apply(step, Command::ReviseJob(Box::new(revise))).await?)
     }
 
     /// Ends a job: nothing more of it begins.

@@ -8,7 +8,7 @@ use runvoy_model::id::ExecutionId;
 use runvoy_model::name::Name;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::lease::Slots;
-use runvoy_rpc::job::v1::{AttendWorkerRequest, ReportWorkerRequest, WorkerInfo};
+use runvoy_rpc::job::v1::{AttendWorkerRequest, ReportWorkerRequest, ReportWorkerResponse, WorkerInfo};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
@@ -41,9 +41,10 @@ pub struct Attendant {
 }
 
 impl Attendant {
-    /// Says once that the worker is there: whether the server can be reached, and takes it.
-    pub async fn introduce(&self) -> Result<(), Fault> {
-        self.report(Vec::new(), false, false).await.map(drop)
+    /// Says once that the worker is there: whether the server can be reached, and takes it. The name that the worker is known by.
+    pub async fn introduce(&self) -> Result<String, Fault> {
+        let answer = self.report(Vec::new(), false, false).await?;
+        Ok(if answer.name.is_empty() { self.info.name.clone() } else { answer.name })
     }
 
     /// Speaks for the worker until dropped.
@@ -57,11 +58,16 @@ impl Attendant {
     }
 
     async fn keep_reporting(&self, attended: &Attended) {
-        let mut trouble = Trouble::default();
+        let (mut trouble, mut is_drained) = (Trouble::default(), false);
         loop {
             match self.report((attended.held)(), attended.slots.is_draining(), false).await {
-                Ok(ids) => {
-                    ids.into_iter().for_each(|id| attended.slots.nudge(id));
+                Ok(answer) => {
+                    answer.job_ids.iter().filter_map(|id| id.parse().ok()).for_each(|id| attended.slots.nudge(id));
+                    match (std::mem::replace(&mut is_drained, answer.drained), answer.drained) {
+                        (false, true) => tracing::info!("an admin drains this worker: the server gives it nothing new"),
+                        (true, false) => tracing::info!("this worker takes work again"),
+                        _ => {}
+                    }
                     if trouble.is_over() {
                         tracing::info!("the server takes the reports of this worker again");
                         self.is_back.notify_one();
@@ -77,7 +83,7 @@ impl Attendant {
         }
     }
 
-    async fn report(&self, held: Vec<ExecutionId>, draining: bool, leaving: bool) -> Result<Vec<ExecutionId>, Fault> {
+    async fn report(&self, held: Vec<ExecutionId>, draining: bool, leaving: bool) -> Result<ReportWorkerResponse, Fault> {
         let request = ReportWorkerRequest {
             worker: self.info.clone().into(),
             queues: self.queues.iter().map(ToString::to_string).collect(),
@@ -88,7 +94,7 @@ impl Attendant {
             ..Default::default()
         };
         let answer = self.link.call(self.link.within(), |server| async move { server.report_worker(request).await }).await?;
-        Ok(answer.into_owned().job_ids.iter().filter_map(|id| id.parse().ok()).collect())
+        Ok(answer.into_owned())
     }
 
     async fn keep_attending(&self, attended: &Attended) {

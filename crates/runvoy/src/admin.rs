@@ -44,6 +44,30 @@ pub async fn ensure_admin(data: &DataDir, email: &str, backend: &Backend, clock:
     }
 }
 
+/// Keeps the file with the first admin's key right when a key has ended: the command line of this machine goes on with the key that took its place.
+/// Without one the file goes, because a key that opens nothing must not lie about. What became of the file; nothing where it holds another key.
+pub fn key_ended(data: &DataDir, prefix: &str, instead: Option<&str>) -> Option<String> {
+    let path = data.admin_key();
+    let kept = std::fs::read_to_string(&path).ok()?;
+    if key_prefix(kept.trim()) != prefix {
+        return None;
+    }
+    let (done, said) = match instead {
+        Some(key) => (write_private(&path, format!("{key}\n").as_bytes()), "has the new key too"),
+        None => (std::fs::remove_file(&path).map_err(Into::into), "is removed: its key has ended"),
+    };
+    match done {
+        Ok(()) => {
+            tracing::info!(key_file = %path.display(), "the file {said}");
+            Some(format!("admin.key in the server's data directory {said}"))
+        }
+        Err(error) => {
+            tracing::warn!(error = format!("{error:#}"), key_file = %path.display(), "the file still has a key that has ended");
+            Some("admin.key in the server's data directory could not be written, and still has the old key".to_owned())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,6 +75,24 @@ mod tests {
     use crate::clock::{SystemClock, UuidSource};
     use crate::open_files::OpenFiles;
     use crate::settings::Settings;
+
+    #[test]
+    fn the_key_file_follows_its_own_key_and_no_other() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let data = DataDir::new(dir.path().join("data"));
+        data.create().expect("a directory");
+        assert_eq!(key_ended(&data, "rv_12345678", None), None, "there is no file");
+        let (old, new) = (key_text(&[1; 32]), key_text(&[2; 32]));
+        write_private(&data.admin_key(), format!("{old}\n").as_bytes()).expect("written");
+        let kept = || std::fs::read_to_string(data.admin_key()).expect("a file");
+        assert_eq!(key_ended(&data, &key_prefix(&new), None), None, "another key has ended");
+        assert!(key_ended(&data, &key_prefix(&old), Some(&new)).is_some_and(|said| said.contains("has the new key")));
+        let mode = std::fs::metadata(data.admin_key()).expect("a file").permissions().mode();
+        assert_eq!((kept(), mode & 0o777), (format!("{new}\n"), 0o600));
+        assert!(key_ended(&data, &key_prefix(&new), None).is_some_and(|said| said.contains("is removed")));
+        assert!(!data.admin_key().exists());
+    }
 
     #[tokio::test]
     async fn of_two_servers_that_start_at_once_only_the_one_that_made_the_admin_keeps_a_key() {

@@ -9,6 +9,7 @@ use runvoy_server::{BackupFault, Host};
 use runvoy_sqlite::DiskReserve;
 use runvoy_wire::{Probe, ProbeStatus};
 
+use crate::admin;
 use crate::backend::{Upkeep, probe};
 use crate::data_dir::DataDir;
 
@@ -32,6 +33,12 @@ impl Host for Machine {
 
     fn dependencies(&self) -> BoxFuture<'_, Vec<Probe>> {
         self.upkeep.dependencies()
+    }
+
+    fn key_ended<'a>(&'a self, prefix: &'a str, instead: Option<&'a str>) -> BoxFuture<'a, Option<String>> {
+        let (data, prefix, instead) = (self.data.clone(), prefix.to_owned(), instead.map(str::to_owned));
+        let done = tokio::task::spawn_blocking(move || admin::key_ended(&data, &prefix, instead.as_deref()));
+        Box::pin(async move { done.await.unwrap_or_default() })
     }
 
     fn backup(&self, destination: PathBuf) -> BoxFuture<'_, Result<(), BackupFault>> {

@@ -3,6 +3,7 @@
 mod harness;
 
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -137,6 +138,40 @@ fn keys_are_made_rotated_and_ended() {
     let beginning = &prefix.as_str().expect("text")[.."rv_".len() + 6];
     done(&server.cli(&["keys", "revoke", beginning, "--user", "ana@example.com", "--yes"]));
     assert_eq!(ci.output().expect("it runs").status.code(), Some(4));
+}
+
+#[test]
+fn the_key_file_of_the_server_follows_a_rotation_from_another_machine() {
+    let server = server();
+    let file = server.data.join("admin.key");
+    let kept = || std::fs::read_to_string(&file).expect("a key file").trim().to_owned();
+    // Another machine has the admin's key in a file of its own, and no data directory.
+    let elsewhere = tempfile::tempdir().expect("a directory");
+    let own = elsewhere.path().join("own.key");
+    let run = |args: &[&str]| {
+        let mut command = Command::new(binary());
+        command.args(args).env_clear().env("HOME", elsewhere.path()).env("RUNVOY_API_ENDPOINT", &server.url);
+        command.arg("--api-key-file").arg(&own).output().expect("it runs")
+    };
+    let copy = || {
+        std::fs::copy(&file, &own).expect("a copy");
+    };
+    copy();
+    let first = kept();
+    let rotated = run(&["keys", "rotate"]);
+    done(&rotated);
+    assert!(text(&rotated.stderr).contains("admin.key in the server's data directory has the new key too"), "{}", text(&rotated.stderr));
+    assert_ne!(kept(), first);
+    assert_eq!(std::fs::metadata(&file).expect("a file").permissions().mode() & 0o777, 0o600);
+    done(&server.cli(&["whoami"]));
+    // The same where the server exchanges the key in one step.
+    copy();
+    let (second, prefix) = (kept(), kept()[.."rv_".len() + 8].to_owned());
+    let answer = server.http().send("POST", &format!("/api/v1/users/admin@localhost/keys/{prefix}/rotate"), &[], b"").expect("an answer");
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    assert_ne!(kept(), second);
+    assert_eq!(kept(), answer.json()["api_key"].as_str().expect("a key"));
+    done(&server.cli(&["whoami"]));
 }
 
 #[test]

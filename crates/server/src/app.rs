@@ -89,6 +89,10 @@ pub trait Host: Send + Sync {
     /// it costs little, and tells nothing that only admins may know.
     fn dependencies(&self) -> BoxFuture<'_, Vec<Probe>>;
 
+    /// A user's key has ended, and another may have taken its place. Where this server keeps the ended key in a file, the file gets the other one, or
+    /// is removed. What became of it, for a person; nothing where the file holds another key.
+    fn key_ended<'a>(&'a self, prefix: &'a str, instead: Option<&'a str>) -> BoxFuture<'a, Option<String>>;
+
     /// Copies the store, the logs and the keys to a directory that it makes.
     fn backup(&self, destination: PathBuf) -> BoxFuture<'_, Result<(), BackupFault>>;
 }

@@ -18,14 +18,19 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 /// Clocks may differ by so much: as where a signed token is read.
 const LEEWAY_MS: i64 = 60_000;
 
-/// The credential in the headers, else that of the connection. An empty header says nothing.
+/// The credential in the headers, else that of the connection.
 pub(crate) fn shown(headers: &HeaderMap, peer: Peer) -> Credential {
+    shown_key(headers).map_or_else(|| none_or_owner(peer), Credential::Key)
+}
+
+/// The key in the headers. An empty header says nothing.
+pub(crate) fn shown_key(headers: &HeaderMap) -> Option<String> {
     // A header that is not text is a wrong key, not a missing one.
     let key = |value: &HeaderValue| {
         value.to_str().map_or_else(|_| Some(String::new()), |text| Some(bearer(text).to_owned()).filter(|key| !key.is_empty()))
     };
     let keys = [API_KEY, header::AUTHORIZATION].into_iter().filter_map(|name| headers.get(name));
-    keys.filter_map(key).next().map_or_else(|| none_or_owner(peer), Credential::Key)
+    keys.filter_map(key).next()
 }
 
 fn bearer(text: &str) -> &str {

@@ -191,6 +191,7 @@ pub(crate) const fn entity_code(kind: EntityType) -> i64 {
         EntityType::Health => 9,
         EntityType::Queue => 10,
         EntityType::Worker => 11,
+        EntityType::Drain => 12,
     }
 }
 

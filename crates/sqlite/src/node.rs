@@ -1,7 +1,7 @@
 //! Tasks of jobs as rows: what moves of a task in one table, what is written once in another, and the edges between them by place.
 
 use runvoy_model::id::{ExecutionId, JobId};
-use runvoy_model::job::{Node, Payload, Phase};
+use runvoy_model::job::{Node, Payload, Phase, Revision};
 use runvoy_model::name::Name;
 use runvoy_model::spec::Spec;
 use runvoy_model::view::Standing;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::fault::Fault;
 use crate::record::text;
 
-/// What is written of a task once.
+/// What is written of a task once, and again when a resume changes what it runs.
 #[derive(Debug, Deserialize)]
 struct Body {
     name: String,
@@ -22,6 +22,8 @@ struct Body {
     #[serde(default)]
     input: Option<Payload>,
     spec: Spec,
+    #[serde(default)]
+    revision: Option<Box<Revision>>,
 }
 
 /// The same, where it lies.
@@ -33,6 +35,8 @@ struct BodyRef<'n> {
     #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<&'n Payload>,
     spec: &'n Spec,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<&'n Revision>,
 }
 
 /// The number of a phase in the store. Part of the format.
@@ -219,7 +223,8 @@ pub(crate) fn put(conn: &Connection, job: i64, node: &Node) -> Result<(), Fault>
         node.open_parents,
         node.execution.as_ref().map(ExecutionId::as_bytes),
     ])?;
-    let body = BodyRef { name: &node.name, depends_on: &node.depends_on, input: node.input.as_ref(), spec: &node.spec };
+    let (input, revision) = (node.input.as_ref(), node.revision.as_deref());
+    let body = BodyRef { name: &node.name, depends_on: &node.depends_on, input, spec: &node.spec, revision };
     let mut statement = conn.prepare_cached("INSERT OR REPLACE INTO tasks (id, body, output) VALUES (?1, ?2, ?3)")?;
     statement.execute(params![body_id(job, node.place), json(&body), node.output.as_ref().map(json)])?;
     Ok(())
@@ -291,7 +296,7 @@ fn name(row: &Row<'_>, index: usize) -> Result<Name, Fault> {
 fn decode(row: &Row<'_>, job: JobId) -> Result<Node, Fault> {
     let task = name(row, 1)?;
     let bad = |error: serde_json::Error| Fault::Damaged(format!("task {task} of job {job} cannot be read: {error}"));
-    let Body { name, depends_on, input, spec } = serde_json::from_slice(text(row, 9)?).map_err(bad)?;
+    let Body { name, depends_on, input, spec, revision } = serde_json::from_slice(text(row, 9)?).map_err(bad)?;
     let output: Option<String> = row.get(10)?;
     let execution: Option<[u8; 16]> = row.get(8)?;
     Ok(Node {
@@ -309,6 +314,7 @@ fn decode(row: &Row<'_>, job: JobId) -> Result<Node, Fault> {
         depends_on,
         input,
         spec,
+        revision,
         task,
     })
 }

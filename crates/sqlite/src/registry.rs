@@ -120,5 +120,6 @@ pub(crate) const fn kind_code(kind: Kind) -> i64 {
         Kind::Job => 14,
         Kind::Task => 15,
         Kind::Worker => 18,
+        Kind::Drain => 19,
     }
 }

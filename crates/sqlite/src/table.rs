@@ -40,12 +40,15 @@ struct SeenTask {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Whole {
     batch: u64,
+    /// The generation that it was last changed in.
+    revised: Option<u32>,
     has_output: bool,
 }
 
 impl Whole {
-    const fn of(node: &Node) -> Self {
-        Self { batch: node.batch, has_output: node.output.is_some() }
+    fn of(node: &Node) -> Self {
+        let revised = node.revision.as_ref().map(|revision| revision.generation);
+        Self { batch: node.batch, revised, has_output: node.output.is_some() }
     }
 }
 
@@ -179,7 +182,7 @@ impl Table {
         let seq = self.seq(conn, node.job)?;
         let seen = self.tasks.get(&(seq, node.task.clone())).and_then(|seen| seen.whole);
         match seen {
-            Some(seen) if seen.batch == node.batch => {
+            Some(seen) if (seen.batch, seen.revised) == (node.batch, Whole::of(node).revised) => {
                 node::update(conn, seq, node)?;
                 if seen.has_output != node.output.is_some() {
                     node::put_output(conn, seq, node)?;

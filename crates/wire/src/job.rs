@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::null_is_empty;
-use crate::task::{Task, TaskDefaults, TaskRequest};
+use crate::task::{Task, TaskChange, TaskDefaults, TaskRequest};
 use crate::time::Rfc3339;
 
 /// The shape of a job can be checked before it is sent.
@@ -69,6 +69,16 @@ pub struct AddTasksResponse {
     pub added_tasks: u64,
     /// How many it has now.
     pub total_tasks: u64,
+}
+
+/// Body of `POST /jobs/{id}/resume`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ResumeJobRequest {
+    /// Tasks that run something else from now on: those that failed, and those that wait for them.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<TaskChange>,
 }
 
 /// Answer to `POST /jobs/{id}/resume` and `POST /jobs/{id}/cancel`.

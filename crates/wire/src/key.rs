@@ -62,6 +62,9 @@ pub struct CreateKeyResponse {
     /// What happened, for a person.
     #[serde(default)]
     pub message: String,
+    /// What became of the file in which the server keeps a key for its first admin, where it held the key that ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_file: Option<String>,
 }
 
 /// Answer to `DELETE /users/{email}/keys/{prefix}`.
@@ -72,4 +75,7 @@ pub struct RevokeKeyResponse {
     pub prefix: String,
     /// What happened, for a person.
     pub message: String,
+    /// What became of the file in which the server keeps a key for its first admin, where it held the key that ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_file: Option<String>,
 }

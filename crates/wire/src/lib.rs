@@ -57,7 +57,7 @@ pub use health::Health;
 pub use image::{Image, ImageResponse, ImagesResponse, RegisterImageRequest};
 pub use job::{
     AddTasksRequest, AddTasksResponse, CreateJobRequest, CreateJobResponse, DagError, InvalidJobStatus, Job, JobResponse, JobStatus,
-    TaskCounts, check_shape,
+    ResumeJobRequest, TaskCounts, check_shape,
 };
 pub use key::{CreateKeyRequest, CreateKeyResponse, Key, KeysResponse, RevokeKeyResponse};
 pub use kill::KillResponse;
@@ -84,7 +84,7 @@ pub use secret::{
 };
 pub use sensitive::Sensitive;
 pub use status::{Reason, Status, StatusResponse, WaitResponse};
-pub use task::{Task, TaskDefaults, TaskRequest, TaskStatus};
+pub use task::{Task, TaskChange, TaskDefaults, TaskRequest, TaskRevision, TaskStatus};
 pub use task_health::{HealthWord, TaskHealth, TaskHealthResponse, TaskHealthSummary};
 pub use time::Rfc3339;
 pub use trace::{RelatedResources, TraceLog, TraceResponse};
@@ -93,7 +93,9 @@ pub use user::{
     User, UsersResponse,
 };
 pub use whoami::Whoami;
-pub use worker::{CreateWorkerRequest, CreateWorkerResponse, RevokeWorkerResponse, RotateSigningKeyResponse, Worker, WorkerAccount};
+pub use worker::{
+    CreateWorkerRequest, CreateWorkerResponse, DrainWorkerResponse, RevokeWorkerResponse, RotateSigningKeyResponse, Worker, WorkerAccount,
+};
 
 /// Reads a field that Go clients send as `null` where it is empty.
 pub(crate) fn null_is_empty<'de, D, T>(deserializer: D) -> Result<T, D::Error>

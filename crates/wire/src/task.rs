@@ -100,6 +100,19 @@ with_terms! {
 }
 
 with_terms! {
+    /// What a resume changes of a task.
+    pub struct TaskChange {
+        /// The task: one that failed, or one that waits for such a task.
+        #[serde(rename = "taskId")]
+        pub task_id: String,
+        /// Whether these fields are everything that the task runs with. Otherwise what is absent stays as it is, variables and labels are added to
+        /// those that the task has, and another `command` leaves out the old `args`.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub replace: bool,
+    }
+}
+
+with_terms! {
     /// What holds for every task of a job that does not say otherwise.
     pub struct TaskDefaults {}
 }
@@ -236,6 +249,22 @@ pub struct Task {
     /// When its newest execution ended.
     #[serde(rename = "completedAt", default, skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<Rfc3339>,
+    /// What it runs since a resume changed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<TaskRevision>,
+}
+
+/// What a task runs since a resume changed it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct TaskRevision {
+    /// The generation of the job that began with that resume; the first one is 1.
+    pub generation: u32,
+    /// The command with its arguments that it runs now.
+    pub command: String,
+    /// The command with its arguments that it was submitted with.
+    pub original_command: String,
 }
 
 #[cfg(test)]

@@ -40,9 +40,12 @@ pub struct Worker {
     /// It was heard of within the last 30 seconds, or holds a lease and says nothing else of itself.
     #[serde(default)]
     pub live: bool,
-    /// It takes nothing new, and goes when what it runs has ended.
+    /// It finishes what it runs and takes nothing new: it is about to stop, or an admin drains it.
     #[serde(default)]
     pub draining: bool,
+    /// The admin who drains it, until one lets it go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drained_by: Option<String>,
     /// It lives inside a server.
     #[serde(default)]
     pub in_process: bool,
@@ -53,6 +56,20 @@ pub struct Worker {
     pub since: Rfc3339,
     /// When it was last heard of.
     pub seen_at: Rfc3339,
+}
+
+/// Answer to `POST /workers/{name}/drain` and `POST /workers/{name}/resume`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct DrainWorkerResponse {
+    /// The worker's name.
+    pub name: String,
+    /// Whether it takes nothing new from now on.
+    pub draining: bool,
+    /// How many executions it runs now.
+    pub running: u32,
+    /// What happened, for a person.
+    pub message: String,
 }
 
 /// An account of workers. An item of `GET /workers/accounts`.

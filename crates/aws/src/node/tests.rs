@@ -29,6 +29,7 @@ fn node(task: &str, place: u32) -> Node {
         depends_on: vec![name("a"), name("b/c")],
         input: Some(Payload::Inline(json!({"é": [1.5, null, 18_446_744_073_709_551_615_u64]}))),
         spec: serde_json::from_value(spec).expect("a spec"),
+        revision: None,
         phase: Phase::Waiting,
         looked: 2,
         open_parents: 1,

@@ -369,6 +369,7 @@ fn task(job: JobId, number: u32, parents: &[u32]) -> Node {
         depends_on: parents.iter().map(named).collect(),
         input: None,
         spec: spec(),
+        revision: None,
         phase: Phase::Staged,
         looked: 0,
         open_parents: 0,

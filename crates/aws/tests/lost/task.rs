@@ -51,6 +51,7 @@ fn task(job: JobId, spec: Spec) -> Node {
         depends_on: Vec::new(),
         input: None,
         spec,
+        revision: None,
         phase: Phase::Staged,
         looked: 0,
         open_parents: 0,

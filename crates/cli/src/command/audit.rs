@@ -27,7 +27,7 @@ Examples:
   runvoy audit export --since 30d > audit.ndjson";
 
 /// What events are called. A server may know more.
-pub(crate) const ACTIONS: [&str; 39] = [
+pub(crate) const ACTIONS: [&str; 41] = [
     "admin.recover",
     "backup.create",
     "executions.kill",
@@ -64,7 +64,9 @@ pub(crate) const ACTIONS: [&str; 39] = [
     "users.revoke",
     "users.role",
     "workers.create",
+    "workers.drain",
     "workers.import",
+    "workers.resume",
     "workers.revoke",
     "workers.rotate",
 ];

@@ -210,8 +210,16 @@ impl Rotation<'_> {
     /// A key that is used elsewhere: the server exchanges it in one step, and whoever asked gets the new one.
     async fn other(&self, prefix: &str, request: &CreateKeyRequest) -> Result<u8, Failure> {
         let made = self.client.rotate_key(self.email, prefix, request).await?;
+        self.tell_of_file(made.key_file.as_deref());
         self.renew_admin_key(prefix, made.api_key.expose());
         hand_over(self.session, self.email, &made)
+    }
+
+    /// The server says what became of a key file of its own.
+    fn tell_of_file(&self, key_file: Option<&str>) {
+        if let Some(said) = key_file {
+            self.session.note(Tone::Plain, &one_line(said));
+        }
     }
 
     /// The server of this machine put the key of its first admin into a file: where that is the old key, it gets the new one.
@@ -261,10 +269,13 @@ impl Rotation<'_> {
             }
         };
         self.renew_admin_key(old, made.api_key.expose());
-        let ended = self.client.with_key(made.api_key.expose())?.revoke_key(self.email, old).await;
+        let ended = self.client.with_key(made.api_key.expose())?.revoke_replaced_key(self.email, old).await;
         let kept = format!("the new key {} is saved in {}", made.key.prefix, path.display());
         match ended {
-            Ok(_) => session.report(&made.key, &made.key.prefix, &format!("{kept}; the old key {old} is ended")),
+            Ok(ended) => {
+                self.tell_of_file(ended.key_file.as_deref());
+                session.report(&made.key, &made.key.prefix, &format!("{kept}; the old key {old} is ended"))
+            }
             Err(error) => {
                 session.note(Tone::Warning, &one_line(&kept));
                 Err(Failure::from(error).next(format!("the old key still works; end it: runvoy keys revoke {old}")))

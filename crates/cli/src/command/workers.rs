@@ -22,6 +22,7 @@ Examples:
   RUNVOY_API_KEY_FILE=gpu-1.key runvoy worker --endpoint URL --queue gpu --run-as-uids 70000-70999
   runvoy workers rotate gpu-1                          # another key; the old one ends
   runvoy workers revoke gpu-1
+  runvoy workers drain gpu-host                        # finish what it runs, take nothing new
   runvoy workers rotate-signing-key                    # what proves leases; held ones go on";
 
 /// The largest file with a public key that is read.
@@ -72,6 +73,18 @@ enum WorkersCommand {
         #[arg(long, value_name = "FILE")]
         key_file: Option<PathBuf>,
     },
+    /// Have a worker finish what it runs and take nothing new, also after a restart
+    #[command(before_help = "Examples:\n  runvoy workers drain gpu-host\n  runvoy workers resume gpu-host")]
+    Drain {
+        #[command(flatten)]
+        worker: WorkerName,
+    },
+    /// Have a drained worker take work again
+    #[command(before_help = "Examples:\n  runvoy workers resume gpu-host")]
+    Resume {
+        #[command(flatten)]
+        worker: WorkerName,
+    },
     /// Sign the task tokens of new leases with a new key; leases that are held go on
     #[command(before_help = "Examples:\n  runvoy workers rotate-signing-key")]
     RotateSigningKey,
@@ -100,6 +113,14 @@ enum WorkersCommand {
     },
 }
 
+/// The worker that is meant.
+#[derive(Debug, Clone, Args)]
+struct WorkerName {
+    /// Name of the worker, or its id
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete::workers))]
+    name: String,
+}
+
 /// The account that is meant.
 #[derive(Debug, Clone, Args)]
 struct AccountName {
@@ -124,6 +145,8 @@ impl WorkersArgs {
             WorkersCommand::Create { .. }
             | WorkersCommand::Revoke { .. }
             | WorkersCommand::Rotate { .. }
+            | WorkersCommand::Drain { .. }
+            | WorkersCommand::Resume { .. }
             | WorkersCommand::RotateSigningKey
             | WorkersCommand::Import { .. } => true,
         }
@@ -148,6 +171,14 @@ impl WorkersArgs {
                 let key_file = key_file.as_deref().map(KeyFile::at).transpose()?;
                 let made = session.connect().await?.rotate_worker(&account.name).await?;
                 hand_over(session, made, key_file)
+            }
+            WorkersCommand::Drain { worker } => {
+                let answer = session.connect().await?.drain_worker(&worker.name).await?;
+                session.report(&answer, &answer.name, &format!("{}; go on: runvoy workers resume {}", answer.message, answer.name))
+            }
+            WorkersCommand::Resume { worker } => {
+                let answer = session.connect().await?.resume_worker(&worker.name).await?;
+                session.report(&answer, &answer.name, &answer.message)
             }
             WorkersCommand::RotateSigningKey => {
                 let answer = session.connect().await?.rotate_signing_key().await?;

@@ -164,6 +164,10 @@ async fn a_job_is_shown_drawn_listed_and_moved() {
     assert_eq!(user.run(&["job", "list", "--status", "lost"]).await.status.code(), Some(2));
     assert!(text(&user.run(&["job", "cancel", JOB]).await.stderr).contains("cancelled"));
     assert!(text(&user.run(&["job", "resume", JOB]).await.stderr).contains("2 tasks run again"));
+    let changed = user.run(&["job", "resume", JOB, "--set", "b.command=make -j1"]).await;
+    assert!(text(&changed.stderr).contains("2 tasks run again"), "{}", text(&changed.stderr));
+    let wrong = user.run(&["job", "resume", JOB, "--set", "b.comand=x"]).await;
+    assert_eq!(wrong.status.code(), Some(2), "{}", text(&wrong.stderr));
     let added = with_stdin(user.command(&["job", "add-tasks", JOB, "-"]), "- {taskId: c, dependsOn: [a], command: x}\n").await;
     assert!(text(&added.stderr).contains("added 1 tasks; it has 3 now"), "{}", text(&added.stderr));
     let missing = user.run(&["job", "status", "ffffff"]).await;

@@ -99,6 +99,8 @@ async fn a_profile_that_asks_has_its_name_typed_before_anything_that_changes() {
     let refused = user.run(&kill(&[])).await;
     assert_eq!((refused.status.code(), changed()), (Some(2), 0), "{}", text(&refused.stderr));
     assert!(text(&refused.stderr).contains("--confirm prod"), "{}", text(&refused.stderr));
+    let direct = user.run(&["kill", "--endpoint", &endpoint, ID, "--yes"]).await;
+    assert!(text(&direct.stderr).contains("--confirm prod"), "the address alone goes round nothing: {}", text(&direct.stderr));
     let other = user.run(&kill(&["--confirm", "test"])).await;
     assert_eq!((other.status.code(), changed()), (Some(2), 0), "{}", text(&other.stderr));
     let given = user.run(&kill(&["--confirm", "prod"])).await;
@@ -110,6 +112,8 @@ async fn a_profile_that_asks_has_its_name_typed_before_anything_that_changes() {
     assert_eq!((right.status.code(), changed()), (Some(0), 2), "{}", text(&right.stdout));
     let read = user.run(&["--profile", "prod", "status", ID]).await;
     assert_eq!(read.status.code(), Some(0), "reading asks nothing: {}", text(&read.stderr));
-    let without = user.run(&["kill", "--confirm", "prod", ID]).await;
-    assert_eq!((without.status.code(), changed()), (Some(2), 2), "another profile: {}", text(&without.stderr));
+    let direct = user.run(&["kill", "--confirm", "prod", ID]).await;
+    assert_eq!((direct.status.code(), changed()), (Some(0), 3), "its address without it: {}", text(&direct.stderr));
+    let elsewhere = user.run(&["kill", "--endpoint", "http://127.0.0.1:9", "--confirm", "prod", ID]).await;
+    assert_eq!((elsewhere.status.code(), changed()), (Some(2), 3), "another server: {}", text(&elsewhere.stderr));
 }

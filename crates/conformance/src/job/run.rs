@@ -1,13 +1,14 @@
 //! How jobs run: who is released when, once, whoever repeats and whatever happens at once.
 
-use runvoy_model::command::{Answer, Command, Refusal};
+use runvoy_model::command::{Answer, Command, Refusal, ReviseJob, ReviseTask};
 use runvoy_model::event::EventType;
 use runvoy_model::job::{JobStatus, Payload, Phase};
+use runvoy_model::spec::Spec;
 use serde_json::json;
 
 use super::yard::{Yard, job_of};
 use crate::harness::Records;
-use crate::stage::{exit, refusal};
+use crate::stage::{exit, name, refusal};
 
 /// A child is released with the end of its last parent, and not before.
 pub async fn children_begin_when_their_last_parent_is_done(harness: Records<'_>) {
@@ -135,6 +136,36 @@ pub async fn a_failed_job_is_resumed_and_a_cancelled_one_is_not(harness: Records
     assert_eq!(job_of(yard.play(Command::CancelJob(job)).await).status, JobStatus::Cancelled);
     assert_eq!(refusal(yard.play(Command::ResumeJob(job, None)).await), Refusal::JobClosed(job, JobStatus::Cancelled));
     assert_eq!(refusal(yard.add(job, &[("d", &[])]).await), Refusal::JobClosed(job, JobStatus::Cancelled));
+    yard.verify_chain(job).await;
+}
+
+/// What a resume changes of a task is kept beside what it was submitted as, also where it is large.
+pub async fn a_changed_task_keeps_both_versions(harness: Records<'_>) {
+    let mut yard = Yard::new(harness);
+    let job = yard.open(&[("a", &[]), ("b", &["a"])]).await;
+    yard.finish(job, "a", exit(64)).await;
+    let original = yard.node(job, "a").await.spec;
+    let mut last = Vec::new();
+    for command in ["make -j1".to_owned(), format!("echo {}", "x".repeat(40_000))] {
+        let mut tasks = Vec::new();
+        for task in ["a", "b"] {
+            let was = yard.node(job, task).await.runs().clone();
+            let spec = Spec { command: command.clone(), ..was.clone() };
+            tasks.push(ReviseTask { task: name(task), was, spec, told: json!({"taskId": task}) });
+        }
+        last = tasks.iter().map(|task| task.spec.clone()).collect();
+        job_of(yard.play(Command::ReviseJob(Box::new(ReviseJob { job, tasks, key: None }))).await);
+        yard.reopen().await;
+        yard.finish(job, "a", exit(64)).await;
+    }
+    for (task, spec) in ["a", "b"].into_iter().zip(last) {
+        let node = yard.node(job, task).await;
+        assert_eq!((&node.spec, node.runs()), (&original, &spec));
+        assert_eq!(node.revision.map(|revision| revision.generation), Some(3));
+    }
+    let execution = yard.node(job, "a").await.execution.expect("it was released");
+    let execution = yard.store().get(execution).await.expect("a read").expect("an execution");
+    assert_eq!(execution.spec.command.len(), 40_005);
     yard.verify_chain(job).await;
 }
 

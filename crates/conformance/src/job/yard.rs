@@ -58,6 +58,7 @@ pub(crate) fn new_task(job: JobId, task: &str, depends_on: &[&str], batch: u64) 
         depends_on: depends_on.iter().map(|parent| name(parent)).collect(),
         input: depends_on.is_empty().then(|| Payload::Inline(json!({"é": [1, null]}))),
         spec: spec(),
+        revision: None,
         phase: Phase::Staged,
         looked: 0,
         open_parents: 0,

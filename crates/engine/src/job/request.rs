@@ -59,6 +59,11 @@ impl JobRequest {
     }
 }
 
+/// A part of a task, as errors name it.
+pub(super) fn field(task: &str, part: &str) -> String {
+    format!("tasks.{}.{part}", task.escape_default())
+}
+
 /// What people call something.
 fn check_title(field: &str, title: Option<&str>) -> Result<(), EngineError> {
     match title {
@@ -71,8 +76,8 @@ fn check_title(field: &str, title: Option<&str>) -> Result<(), EngineError> {
 
 impl TaskRequest {
     /// A part of it, as errors name it.
-    pub(super) fn field(&self, part: &str) -> String {
-        format!("tasks.{}.{part}", self.task_id.escape_default())
+    fn field(&self, part: &str) -> String {
+        field(&self.task_id, part)
     }
 
     fn check(&self) -> Result<(), EngineError> {
@@ -107,6 +112,7 @@ impl TaskRequest {
             depends_on: self.depends_on.iter().map(name).collect(),
             input,
             spec,
+            revision: None,
             phase: Phase::Staged,
             looked: 0,
             open_parents: 0,

@@ -43,7 +43,12 @@ fn standing(record: Option<&Record>, step: &Step, authority: &Authority) -> Opti
 /// the machine answers for, and the note that somebody was refused, which is kept of the revoked too.
 const fn needed(command: &Command) -> Option<Action> {
     Some(match command {
-        Command::Submit(_) | Command::StageTasks(_) | Command::OpenJob(_) | Command::OpenTasks(_) | Command::ResumeJob(..) => Action::Run,
+        Command::Submit(_)
+        | Command::StageTasks(_)
+        | Command::OpenJob(_)
+        | Command::OpenTasks(_)
+        | Command::ResumeJob(..)
+        | Command::ReviseJob(_) => Action::Run,
         Command::Redrive(_) => Action::Redrive,
         Command::Kill(_) | Command::CancelJob(_) => Action::Kill,
         Command::ReleaseLock(_) => Action::ReleaseLock,
@@ -85,7 +90,12 @@ const fn needed_for_change(change: &Change) -> Option<Action> {
         Change::NoteRevealed(_) => Action::ReadSecrets,
         Change::ResealSecret(..) | Change::NoteRotated(_) => Action::RotateSealingKey,
         Change::PushPlaybook(..) | Change::RemovePlaybook(_) => Action::ManagePlaybooks,
-        Change::CreateWorker(_) | Change::RotateWorker(..) | Change::RevokeWorker(_) | Change::NoteSigningKey(_) => Action::ManageWorkers,
+        Change::CreateWorker(_)
+        | Change::RotateWorker(..)
+        | Change::RevokeWorker(_)
+        | Change::DrainWorker(_)
+        | Change::ResumeWorker(_)
+        | Change::NoteSigningKey(_) => Action::ManageWorkers,
         // Whatever they call for, they must be who they were.
         Change::NoteCall(_) => Action::KnowSelf,
         Change::CreateFirstAdmin(_)

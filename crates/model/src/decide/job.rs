@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 use self::board::Board;
 use super::{Decision, refuse};
 use crate::change::Made;
-use crate::command::{Answer, OpenJob, OpenTasks, Refusal, StageTasks, SubmitKey};
+use crate::command::{Answer, OpenJob, OpenTasks, Refusal, ReviseTask, StageTasks, SubmitKey};
 use crate::digest;
 use crate::event::EventType;
 use crate::execution::Execution;
 use crate::hex::hex;
 use crate::id::JobId;
-use crate::job::{Counts, Job, JobStatus, MOST_TASKS, Node, Payload, Phase};
+use crate::job::{Counts, Job, JobStatus, MOST_TASKS, Node, Payload, Phase, Revision};
 use crate::record::Kind;
 use crate::status::Status;
 use crate::step::Step;
@@ -183,7 +183,7 @@ pub(super) fn advance<V: View>(view: &mut V, step: &Step, id: JobId) -> Decision
     Ok(board.close())
 }
 
-pub(super) fn resume<V: View>(view: &mut V, step: &Step, id: JobId, key: Option<&SubmitKey>) -> Decision<V::Error> {
+pub(super) fn resume<V: View>(view: &mut V, step: &Step, id: JobId, key: Option<&SubmitKey>, changes: &[ReviseTask]) -> Decision<V::Error> {
     if let Some(answer) = repeated(view, key)? {
         return Ok((Writes::default(), answer));
     }
@@ -193,12 +193,44 @@ pub(super) fn resume<V: View>(view: &mut V, step: &Step, id: JobId, key: Option<
     }
     job.generation += 1;
     (job.status, job.resuming, job.failure_told, job.failed_task) = (JobStatus::Running, true, false, None);
-    let change = json!({"resumed": job.counts.failed, "generation": job.generation});
-    let writes = Writes { key: key.cloned().map(|key| (key, Made::Job(id))), ..Writes::default() };
+    let nodes = match revised(view, &job, changes)? {
+        Ok(nodes) => nodes,
+        Err(refusal) => return refuse(refusal),
+    };
+    let mut change = json!({"resumed": job.counts.failed, "generation": job.generation});
+    if !changes.is_empty() {
+        change["revised"] = changes.iter().map(|change| change.told.clone()).collect();
+    }
+    let digests: Vec<_> = nodes.iter().filter_map(digest::of_revision).collect();
+    let writes = Writes { nodes, key: key.cloned().map(|key| (key, Made::Job(id))), ..Writes::default() };
     let mut board = Board::new(view, step, job, writes);
     board.turn("jobs.resume", change);
+    digests.into_iter().for_each(|(key, digest)| board.bind(key, digest));
     board.advance()?;
     Ok(board.close())
+}
+
+/// The tasks that a resume changes, as they are afterwards.
+fn revised<V: View>(view: &mut V, job: &Job, changes: &[ReviseTask]) -> Result<Result<Vec<Node>, Refusal>, V::Error> {
+    let most = view.limits().tasks;
+    if changes.len() > most {
+        return Ok(Err(Refusal::TooMany(format!("one resume changes at most {most} tasks, and this one changes {}", changes.len()))));
+    }
+    let mut nodes = Vec::with_capacity(changes.len());
+    for change in changes {
+        let Some(mut node) = view.node(job.id, change.task.as_str())? else {
+            return Ok(Err(Refusal::Missing(Kind::Task, change.task.to_string())));
+        };
+        if !node.phase.is_revisable() {
+            return Ok(Err(Refusal::NotRevisable(node.task, node.phase)));
+        }
+        if *node.runs() != change.was {
+            return Ok(Err(Refusal::Stale(Kind::Task, node.task.to_string())));
+        }
+        node.revision = Some(Box::new(Revision { generation: job.generation, spec: change.spec.clone() }));
+        nodes.push(node);
+    }
+    Ok(Ok(nodes))
 }
 
 pub(super) fn cancel<V: View>(view: &mut V, step: &Step, id: JobId) -> Decision<V::Error> {

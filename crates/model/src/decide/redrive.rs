@@ -197,7 +197,7 @@ impl<V: View> Round<'_, V> {
         let Some(mut node) = node.filter(|node| node.execution == Some(old.id) && node.phase == Phase::Failed) else {
             return self.drop_letter(old, format!("task {} of job {} has gone on without it", task.task, task.job));
         };
-        if node.spec.is_lost() {
+        if node.runs().is_lost() {
             return self.drop_letter(old, LOST.to_owned());
         }
         if tasks.is_empty() {

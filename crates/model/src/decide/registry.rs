@@ -71,6 +71,8 @@ fn decide<V: View>(view: &mut V, step: &Step, change: &Change) -> Decision<V::Er
         Change::CreateWorker(new) => worker::create(view, step, new),
         Change::RotateWorker(name, key) => worker::rotate(view, step, name, key),
         Change::RevokeWorker(name) => worker::revoke(view, step, name),
+        Change::DrainWorker(name) => worker::drain(view, step, name),
+        Change::ResumeWorker(name) => worker::resume(view, step, name),
         Change::Checkpoint(checkpoint) => write_checkpoint(view, step, checkpoint),
         Change::NoteHealth(check) => incident::note_health(view, step, check),
         Change::MoveIncidents(moves) => incident::move_all(view, step, moves),

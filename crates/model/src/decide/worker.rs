@@ -1,4 +1,4 @@
-//! Accounts of workers: made, given another key, revoked. What holds of it: an account has one key; a key that was replaced or revoked never works
+//! Accounts of workers: made, given another key, revoked; and workers that are drained. What holds of it: an account has one key; a key that was replaced or revoked never works
 //! again, whose it was stays known; a key belongs to one account or one user.
 
 use serde_json::{Value, json};
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use super::registry::{commit, look};
 use super::{Decision, refuse};
 use crate::change::NewWorker;
-use crate::command::Refusal;
+use crate::command::{Answer, Refusal};
 use crate::name::Name;
 use crate::record::{Body, Kind, Record, hash_name};
 use crate::role::Role;
 use crate::step::Step;
 use crate::view::{View, Writes};
-use crate::worker::{WorkerAccount, WorkerKey};
+use crate::worker::{Drain, WorkerAccount, WorkerKey};
 
 pub(super) fn create<V: View>(view: &mut V, step: &Step, new: &NewWorker) -> Decision<V::Error> {
     let mut record = look(view, Kind::Worker, new.name.as_str())?;
@@ -66,6 +66,25 @@ pub(super) fn rotate<V: View>(view: &mut V, step: &Step, name: &Name, key: &Work
     let change = json!({"key": told(&account.key), "insteadOf": before});
     record.body = Some(Body::Worker(account));
     commit(writes, step, record, &change)
+}
+
+/// A worker that is drained stays drained by whoever asked first.
+pub(super) fn drain<V: View>(view: &mut V, step: &Step, name: &str) -> Decision<V::Error> {
+    let mut record = look(view, Kind::Drain, name)?;
+    if record.body.is_some() {
+        return Ok((Writes::default(), Answer::Record { record: Box::new(record), repeated: true }));
+    }
+    record.body = Some(Body::Drain(Drain { by: step.actor.name(), at: step.at }));
+    commit(Writes::default(), step, record, &json!({"draining": true}))
+}
+
+/// One that is not drained takes work anyway.
+pub(super) fn resume<V: View>(view: &mut V, step: &Step, name: &str) -> Decision<V::Error> {
+    let mut record = look(view, Kind::Drain, name)?;
+    if record.body.take().is_none() {
+        return Ok((Writes::default(), Answer::Record { record: Box::new(record), repeated: true }));
+    }
+    commit(Writes::default(), step, record, &json!({"draining": false}))
 }
 
 pub(super) fn revoke<V: View>(view: &mut V, step: &Step, name: &Name) -> Decision<V::Error> {

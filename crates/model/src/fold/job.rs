@@ -53,6 +53,8 @@ struct Said {
     batches: BTreeMap<String, String>,
     /// Where the event stands that created it.
     created_at: Option<u64>,
+    /// The digests of what tasks run since they were changed, by task.
+    revisions: HashMap<String, String>,
 }
 
 impl JobCheck {
@@ -114,6 +116,18 @@ impl JobCheck {
         let compared = self.seats.entry(node.task.clone()).or_default().compare(&self.about, node, course);
         if let Err(mismatch) = compared {
             self.note(mismatch);
+        }
+        self.compare_revision(node);
+    }
+
+    /// What a task runs since a resume changed it is what that resume wrote.
+    fn compare_revision(&mut self, node: &Node) {
+        let told = self.said.revisions.get(node.task.as_str());
+        let kept = digest::of_revision(node).map(|(_, digest)| digest);
+        let is_lost = node.revision.is_some() && kept.is_none();
+        if !is_lost && told != kept.as_ref() {
+            let message = "is not what the resume wrote that changed the task";
+            self.note(Mismatch::of(&self.about, format!("tasks.{}.revision", node.task), message));
         }
     }
 
@@ -294,7 +308,12 @@ impl Said {
                 return Err("does not stand where a job is created");
             }
         }
-        self.batches.extend(digest::bodies(&event.properties).map(|(key, digest)| (key.to_owned(), digest.to_owned())));
+        for (key, digest) in digest::bodies(&event.properties) {
+            match key.strip_prefix(digest::REVISION) {
+                Some(task) => self.revisions.insert(task.to_owned(), digest.to_owned()),
+                None => self.batches.insert(key.to_owned(), digest.to_owned()),
+            };
+        }
         match event.kind {
             EventType::JobCreated => {
                 self.body = told(digest::BODY).and_then(Value::as_str).map(str::to_owned);

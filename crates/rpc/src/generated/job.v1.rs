@@ -14312,6 +14312,15 @@ pub struct WorkerInfo {
         skip_serializing_if = "::buffa::json_helpers::skip_if::is_empty_vec"
     )]
     pub serves: ::buffa::alloc::vec::Vec<::buffa::EnumValue<WorkerNeed>>,
+    /// Which place of its machine it has to itself, such as a directory: a later start there keeps the name.
+    ///
+    /// Field 9: `place`
+    #[serde(
+        rename = "place",
+        with = "::buffa::json_helpers::proto_string",
+        skip_serializing_if = "::buffa::json_helpers::skip_if::is_empty_str"
+    )]
+    pub place: ::buffa::alloc::string::String,
     #[serde(skip)]
     #[doc(hidden)]
     pub __buffa_unknown_fields: ::buffa::UnknownFields,
@@ -14327,6 +14336,7 @@ impl ::core::fmt::Debug for WorkerInfo {
             .field("labels", &self.labels)
             .field("concurrency", &self.concurrency)
             .field("serves", &self.serves)
+            .field("place", &self.place)
             .finish()
     }
 }
@@ -14389,6 +14399,9 @@ impl ::buffa::Message for WorkerInfo {
                 .sum::<u64>();
             size += 1u64 + ::buffa::encoding::varint_len(payload) as u64 + payload;
         }
+        if !self.place.is_empty() {
+            size += 1u64 + ::buffa::types::string_encoded_len(&self.place) as u64;
+        }
         size += self.__buffa_unknown_fields.encoded_len() as u64;
         ::buffa::saturate_size(size)
     }
@@ -14432,6 +14445,9 @@ impl ::buffa::Message for WorkerInfo {
             for v in &self.serves {
                 ::buffa::types::encode_int32(v.to_i32(), buf);
             }
+        }
+        if !self.place.is_empty() {
+            ::buffa::types::put_string_field(9u32, &self.place, buf);
         }
         self.__buffa_unknown_fields.write_to(buf);
     }
@@ -14537,6 +14553,13 @@ impl ::buffa::Message for WorkerInfo {
                     );
                 }
             }
+            9u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::LengthDelimited,
+                )?;
+                ::buffa::types::merge_string(&mut self.place, buf)?;
+            }
             _ => {
                 self.__buffa_unknown_fields
                     .push(::buffa::encoding::decode_unknown_field(tag, buf, ctx)?);
@@ -14553,6 +14576,7 @@ impl ::buffa::Message for WorkerInfo {
         self.labels.clear();
         self.concurrency = 0u32;
         self.serves.clear();
+        self.place.clear();
         self.__buffa_unknown_fields.clear();
     }
 }
@@ -14872,13 +14896,35 @@ pub struct ReportWorkerResponse {
         deserialize_with = "::buffa::json_helpers::null_as_default"
     )]
     pub job_ids: ::buffa::alloc::vec::Vec<::buffa::alloc::string::String>,
+    /// The name that the worker is known by: its own, with a number where another worker has the same.
+    ///
+    /// Field 2: `name`
+    #[serde(
+        rename = "name",
+        with = "::buffa::json_helpers::proto_string",
+        skip_serializing_if = "::buffa::json_helpers::skip_if::is_empty_str"
+    )]
+    pub name: ::buffa::alloc::string::String,
+    /// An admin drains the worker: it finishes what it runs, and DequeueJob gives it nothing new until an admin lets it go on.
+    ///
+    /// Field 3: `drained`
+    #[serde(
+        rename = "drained",
+        with = "::buffa::json_helpers::proto_bool",
+        skip_serializing_if = "::buffa::json_helpers::skip_if::is_false"
+    )]
+    pub drained: bool,
     #[serde(skip)]
     #[doc(hidden)]
     pub __buffa_unknown_fields: ::buffa::UnknownFields,
 }
 impl ::core::fmt::Debug for ReportWorkerResponse {
     fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        f.debug_struct("ReportWorkerResponse").field("job_ids", &self.job_ids).finish()
+        f.debug_struct("ReportWorkerResponse")
+            .field("job_ids", &self.job_ids)
+            .field("name", &self.name)
+            .field("drained", &self.drained)
+            .finish()
     }
 }
 impl ReportWorkerResponse {
@@ -14911,6 +14957,12 @@ impl ::buffa::Message for ReportWorkerResponse {
         for v in &self.job_ids {
             size += 1u64 + ::buffa::types::string_encoded_len(v) as u64;
         }
+        if !self.name.is_empty() {
+            size += 1u64 + ::buffa::types::string_encoded_len(&self.name) as u64;
+        }
+        if self.drained {
+            size += 1u64 + ::buffa::types::BOOL_ENCODED_LEN as u64;
+        }
         size += self.__buffa_unknown_fields.encoded_len() as u64;
         ::buffa::saturate_size(size)
     }
@@ -14923,6 +14975,12 @@ impl ::buffa::Message for ReportWorkerResponse {
         use ::buffa::Enumeration as _;
         for v in &self.job_ids {
             ::buffa::types::put_string_field(1u32, v, buf);
+        }
+        if !self.name.is_empty() {
+            ::buffa::types::put_string_field(2u32, &self.name, buf);
+        }
+        if self.drained {
+            ::buffa::types::put_bool_field(3u32, self.drained, buf);
         }
         self.__buffa_unknown_fields.write_to(buf);
     }
@@ -14948,6 +15006,20 @@ impl ::buffa::Message for ReportWorkerResponse {
                 )?;
                 self.job_ids.push(__elem);
             }
+            2u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::LengthDelimited,
+                )?;
+                ::buffa::types::merge_string(&mut self.name, buf)?;
+            }
+            3u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::Varint,
+                )?;
+                self.drained = ::buffa::types::decode_bool(buf)?;
+            }
             _ => {
                 self.__buffa_unknown_fields
                     .push(::buffa::encoding::decode_unknown_field(tag, buf, ctx)?);
@@ -14957,6 +15029,8 @@ impl ::buffa::Message for ReportWorkerResponse {
     }
     fn clear(&mut self) {
         self.job_ids.clear();
+        self.name.clear();
+        self.drained = false;
         self.__buffa_unknown_fields.clear();
     }
 }
@@ -39626,6 +39700,10 @@ pub mod __buffa {
                 'a,
                 ::buffa::EnumValue<super::super::WorkerNeed>,
             >,
+            /// Which place of its machine it has to itself, such as a directory: a later start there keeps the name.
+            ///
+            /// Field 9: `place`
+            pub place: &'a str,
             pub __buffa_unknown_fields: ::buffa::UnknownFieldsView<'a>,
         }
         impl<'a> ::buffa::MessageView<'a> for WorkerInfoView<'a> {
@@ -39705,6 +39783,13 @@ pub mod __buffa {
                             ::buffa::encoding::WireType::Varint,
                         )?;
                         view.concurrency = ::buffa::types::decode_uint32(&mut cur)?;
+                    }
+                    9u32 => {
+                        ::buffa::encoding::check_wire_type(
+                            tag,
+                            ::buffa::encoding::WireType::LengthDelimited,
+                        )?;
+                        view.place = ::buffa::types::borrow_str(&mut cur)?;
                     }
                     8u32 => {
                         if tag.wire_type()
@@ -39817,6 +39902,7 @@ pub mod __buffa {
                         .collect(),
                     concurrency: self.concurrency,
                     serves: self.serves.to_vec(),
+                    place: self.place.to_string(),
                     __buffa_unknown_fields: self
                         .__buffa_unknown_fields
                         .to_owned()?
@@ -39874,6 +39960,10 @@ pub mod __buffa {
                     size
                         += 1u64 + ::buffa::encoding::varint_len(payload) as u64
                             + payload;
+                }
+                if !self.place.is_empty() {
+                    size
+                        += 1u64 + ::buffa::types::string_encoded_len(&self.place) as u64;
                 }
                 size += self.__buffa_unknown_fields.encoded_len() as u64;
                 ::buffa::saturate_size(size)
@@ -39937,6 +40027,9 @@ pub mod __buffa {
                     for v in &self.serves {
                         ::buffa::types::encode_int32(v.to_i32(), buf);
                     }
+                }
+                if !self.place.is_empty() {
+                    ::buffa::types::put_string_field(9u32, &self.place, buf);
                 }
                 self.__buffa_unknown_fields.write_to(buf);
             }
@@ -40007,6 +40100,9 @@ pub mod __buffa {
                             "serves",
                             &::buffa::json_helpers::EnumSeqJson(&self.serves),
                         )?;
+                }
+                if !::buffa::json_helpers::skip_if::is_empty_str(self.place) {
+                    __map.serialize_entry("place", self.place)?;
                 }
                 __map.end()
             }
@@ -40161,6 +40257,13 @@ pub mod __buffa {
                 ::buffa::EnumValue<super::super::WorkerNeed>,
             > {
                 &self.0.reborrow().serves
+            }
+            /// Which place of its machine it has to itself, such as a directory: a later start there keeps the name.
+            ///
+            /// Field 9: `place`
+            #[must_use]
+            pub fn place(&self) -> &'_ str {
+                self.0.reborrow().place
             }
         }
         impl ::core::convert::From<::buffa::OwnedView<WorkerInfoView<'static>>>
@@ -40670,6 +40773,14 @@ pub mod __buffa {
             ///
             /// Field 1: `job_ids`
             pub job_ids: ::buffa::RepeatedView<'a, &'a str>,
+            /// The name that the worker is known by: its own, with a number where another worker has the same.
+            ///
+            /// Field 2: `name`
+            pub name: &'a str,
+            /// An admin drains the worker: it finishes what it runs, and DequeueJob gives it nothing new until an admin lets it go on.
+            ///
+            /// Field 3: `drained`
+            pub drained: bool,
             pub __buffa_unknown_fields: ::buffa::UnknownFieldsView<'a>,
         }
         impl<'a> ::buffa::MessageView<'a> for ReportWorkerResponseView<'a> {
@@ -40708,6 +40819,20 @@ pub mod __buffa {
                 let view = self;
                 let mut cur = cur;
                 match tag.field_number() {
+                    2u32 => {
+                        ::buffa::encoding::check_wire_type(
+                            tag,
+                            ::buffa::encoding::WireType::LengthDelimited,
+                        )?;
+                        view.name = ::buffa::types::borrow_str(&mut cur)?;
+                    }
+                    3u32 => {
+                        ::buffa::encoding::check_wire_type(
+                            tag,
+                            ::buffa::encoding::WireType::Varint,
+                        )?;
+                        view.drained = ::buffa::types::decode_bool(&mut cur)?;
+                    }
                     1u32 => {
                         ::buffa::encoding::check_wire_type(
                             tag,
@@ -40749,6 +40874,8 @@ pub mod __buffa {
                 let _ = __buffa_src;
                 ::core::result::Result::Ok(super::super::ReportWorkerResponse {
                     job_ids: self.job_ids.iter().map(|s| s.to_string()).collect(),
+                    name: self.name.to_string(),
+                    drained: self.drained,
                     __buffa_unknown_fields: self
                         .__buffa_unknown_fields
                         .to_owned()?
@@ -40766,6 +40893,12 @@ pub mod __buffa {
                 for v in &self.job_ids {
                     size += 1u64 + ::buffa::types::string_encoded_len(v) as u64;
                 }
+                if !self.name.is_empty() {
+                    size += 1u64 + ::buffa::types::string_encoded_len(&self.name) as u64;
+                }
+                if self.drained {
+                    size += 1u64 + ::buffa::types::BOOL_ENCODED_LEN as u64;
+                }
                 size += self.__buffa_unknown_fields.encoded_len() as u64;
                 ::buffa::saturate_size(size)
             }
@@ -40779,6 +40912,12 @@ pub mod __buffa {
                 use ::buffa::Enumeration as _;
                 for v in &self.job_ids {
                     ::buffa::types::put_string_field(1u32, v, buf);
+                }
+                if !self.name.is_empty() {
+                    ::buffa::types::put_string_field(2u32, &self.name, buf);
+                }
+                if self.drained {
+                    ::buffa::types::put_bool_field(3u32, self.drained, buf);
                 }
                 self.__buffa_unknown_fields.write_to(buf);
             }
@@ -40803,6 +40942,12 @@ pub mod __buffa {
                 let mut __map = __s.serialize_map(::core::option::Option::None)?;
                 if !self.job_ids.is_empty() {
                     __map.serialize_entry("jobIds", &*self.job_ids)?;
+                }
+                if !::buffa::json_helpers::skip_if::is_empty_str(self.name) {
+                    __map.serialize_entry("name", self.name)?;
+                }
+                if self.drained {
+                    __map.serialize_entry("drained", &self.drained)?;
                 }
                 __map.end()
             }
@@ -40905,6 +41050,20 @@ pub mod __buffa {
             #[must_use]
             pub fn job_ids(&self) -> &::buffa::RepeatedView<'_, &'_ str> {
                 &self.0.reborrow().job_ids
+            }
+            /// The name that the worker is known by: its own, with a number where another worker has the same.
+            ///
+            /// Field 2: `name`
+            #[must_use]
+            pub fn name(&self) -> &'_ str {
+                self.0.reborrow().name
+            }
+            /// An admin drains the worker: it finishes what it runs, and DequeueJob gives it nothing new until an admin lets it go on.
+            ///
+            /// Field 3: `drained`
+            #[must_use]
+            pub fn drained(&self) -> bool {
+                self.0.reborrow().drained
             }
         }
         impl ::core::convert::From<::buffa::OwnedView<ReportWorkerResponseView<'static>>>

@@ -52,16 +52,16 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
     let place = Place::take(worker_dir)?;
     let runner = runner::start(&place.dir, &settings, OpenFiles::raise()).await?;
     let (clock, host): (Arc<dyn Clock>, _) = (Arc::new(SystemClock::new()), runner::host());
-    let name = args.name.clone().unwrap_or_else(|| host.clone());
     let info = WorkerInfo {
         id: runvoy_model::id::WorkerId(UuidSource.next_id()).to_string(),
-        name: name.clone(),
+        name: args.name.clone().unwrap_or_else(|| host.clone()),
         host: host.clone(),
         runner: args.runner.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         labels: labels.into_iter().collect(),
         concurrency: u32::try_from(settings.concurrency).unwrap_or(u32::MAX),
         serves: vec![WorkerNeed::Process.into()],
+        place: place.digest(),
         ..WorkerInfo::default()
     };
     let (url, own_key) = (endpoint.address.to_string(), OwnKey::new(&endpoint.key));
@@ -75,9 +75,7 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
     };
     let leases = Arc::new(RemoteLeases::new(config, Arc::clone(&clock)));
     let attendant = leases.attendant();
-    if !introduce(&attendant, &mut stops, &url).await? {
-        return Ok(());
-    }
+    let Some(name) = introduce(&attendant, &mut stops, &url).await? else { return Ok(()) };
     let left = leases.take_up().await.context("cannot look at what an earlier start left")?;
     if left > 0 {
         tracing::warn!(attempts = left, "what an earlier start left is brought to the server");
@@ -141,17 +139,17 @@ impl Times {
     }
 }
 
-/// Says that the worker is there until the server has heard it; `false` if it was told to stop meanwhile.
-async fn introduce(attendant: &Attendant, stops: &mut Stops, url: &str) -> Result<bool, Failure> {
+/// Says that the worker is there until the server has heard it, and gives the name that it is known by; `None` if it was told to stop meanwhile.
+async fn introduce(attendant: &Attendant, stops: &mut Stops, url: &str) -> Result<Option<String>, Failure> {
     loop {
         match attendant.introduce().await {
-            Ok(()) => return Ok(true),
+            Ok(name) => return Ok(Some(name)),
             Err(Fault::Away(why)) => tracing::warn!(server = url, why, "the server cannot be reached: trying again"),
             Err(fault) => return Err(Failure::of(fault)),
         }
         tokio::select! {
             () = sleep(ASK_AGAIN_AFTER) => {}
-            () = stops.next() => return Ok(false),
+            () = stops.next() => return Ok(None),
         }
     }
 }

@@ -9,10 +9,14 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use runvoy_cli::GlobalArgs;
 use runvoy_remote::{Address, Endpoint, InvalidAddress};
+use sha2::{Digest as _, Sha256};
 
 use super::Failure;
 use crate::data_dir::{DataDir, DirLock, check_private};
 use crate::settings::Settings;
+
+/// So much of a digest tells the directories of one machine apart.
+const PLACE_BYTES: usize = 8;
 
 /// The worker's own directory, while it has it.
 pub struct Place {
@@ -37,6 +41,12 @@ impl Place {
         dir.close_to_others()?;
         DirBuilder::new().recursive(true).mode(0o700).create(dir.wal()).with_context(|| format!("cannot make {}", dir.wal().display()))?;
         Ok(Self { dir, _lock: lock })
+    }
+
+    /// What tells this directory from others of the machine, without its path.
+    pub fn digest(&self) -> String {
+        let digest = Sha256::digest(self.dir.path().as_os_str().as_encoded_bytes());
+        digest.iter().take(PLACE_BYTES).map(|byte| format!("{byte:02x}")).collect()
     }
 }
 

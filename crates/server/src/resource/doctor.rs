@@ -4,6 +4,7 @@ use axum::body::Body;
 use http::{Response, StatusCode};
 use runvoy_engine::Engine;
 use runvoy_model::role::Action;
+use runvoy_model::worker::Drain;
 use runvoy_ports::store::Counts;
 use runvoy_wire::{DoctorResponse, Probe, ProbeStatus, Rfc3339};
 
@@ -22,6 +23,7 @@ async fn doctor(call: Call) -> Result<Response<Body>, Fault> {
     let engine = call.engine();
     let mut probes = store(engine).await;
     probes.push(worker(engine));
+    probes.extend(draining(engine).await);
     probes.push(shared_uid(engine).await);
     probes.push(alerts(engine));
     probes.extend(call.state.host.probes().await);
@@ -58,6 +60,16 @@ fn worker(engine: &Engine) -> Probe {
         0 => probe("worker", ProbeStatus::Warn, "none lives in this server: commands run only where a worker runs elsewhere".into()),
         slots => probe("worker", ProbeStatus::Ok, format!("in this server, {slots} at once, from {}", queues.join(", "))),
     }
+}
+
+/// Workers that are kept from taking work, which is easily forgotten. Nothing where there are none.
+async fn draining(engine: &Engine) -> Option<Probe> {
+    let drained = engine.drained_workers().await.unwrap_or_default();
+    let told = |(name, drain): &(String, Drain)| format!("{name} (by {} at {})", drain.by, Rfc3339::from(drain.at));
+    let workers: Vec<String> = drained.iter().map(told).collect();
+    let (name, _) = drained.first()?;
+    let detail = format!("take nothing new: {}; let one go on with `runvoy workers resume {name}`", workers.join(", "));
+    Some(probe("drained workers", ProbeStatus::Warn, detail))
 }
 
 fn alerts(engine: &Engine) -> Probe {

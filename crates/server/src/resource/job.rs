@@ -6,15 +6,15 @@ use std::sync::Arc;
 use axum::body::Body;
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode};
-use runvoy_engine::{Engine, EngineError, JobFilter, JobRequest, TaskRequest as EngineTask};
+use runvoy_engine::{Engine, EngineError, JobFilter, JobRequest, TaskChange as EngineChange, TaskRequest as EngineTask, command_line};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::JobId;
 use runvoy_model::job::{self as model, MOST_TASKS, Node, Payload, Phase};
 use runvoy_model::role::Action;
 use runvoy_model::status::WaitingFor;
 use runvoy_wire::{
-    AddTasksRequest, AddTasksResponse, Code, CreateJobRequest, CreateJobResponse, Job, JobResponse, JobStatus, Rfc3339, RunRequest, Task,
-    TaskCounts, TaskDefaults, TaskRequest, TaskStatus, check_shape,
+    AddTasksRequest, AddTasksResponse, Code, CreateJobRequest, CreateJobResponse, Job, JobResponse, JobStatus, ResumeJobRequest, Rfc3339,
+    RunRequest, Task, TaskChange, TaskCounts, TaskDefaults, TaskRequest, TaskRevision, TaskStatus, check_shape,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -63,8 +63,9 @@ pub(super) fn add(routes: &mut Routes) {
         .gives::<AddTasksResponse>(200, "They are part of it")
         .refuses(&[Code::Conflict]);
     routes.post("/api/v1/jobs/{id}/tasks", Rule::Key(Action::Run), operation, add_tasks);
-    let operation = named(Operation::new("resumeJob", "Failed and blocked tasks again"))
+    let operation = named(Operation::new("resumeJob", "Failed and blocked tasks again, some of them changed"))
         .idempotent()
+        .takes::<ResumeJobRequest>(false)
         .gives::<JobResponse>(200, "It goes on")
         .refuses(&[Code::Conflict]);
     routes.post("/api/v1/jobs/{id}/resume", Rule::Key(Action::Run), operation, resume);
@@ -257,6 +258,11 @@ fn task(node: &Node, execution: Option<&Execution>, waiting: Option<WaitingFor>)
         waiting_for: waiting.map(view::reason),
         started_at: execution.and_then(|execution| execution.started_at).map(Into::into),
         completed_at: execution.and_then(|execution| execution.completed_at).map(Into::into),
+        revision: node.revision.as_ref().map(|revision| TaskRevision {
+            generation: revision.generation,
+            command: command_line(&revision.spec.command, revision.spec.args.as_deref()),
+            original_command: command_line(&node.spec.command, node.spec.args.as_deref()),
+        }),
     }
 }
 
@@ -306,9 +312,41 @@ async fn add_tasks(call: Call) -> Result<Response<Body>, Fault> {
 }
 
 async fn resume(call: Call) -> Result<Response<Body>, Fault> {
+    let request: ResumeJobRequest = call.json_within(MOST_JOB_BYTES).await?.unwrap_or_default();
+    if request.tasks.len() > MOST_TASKS {
+        return Err(Fault::invalid("tasks", format!("at most {MOST_TASKS}")));
+    }
+    let changes = request.tasks.into_iter().map(change).collect::<Result<Vec<_>, _>>()?;
     let key = call.idempotency_key()?;
-    let job = call.engine().resume_job(call.caller()?, call.id(), key.as_deref()).await?;
+    let job = call.engine().resume_job(call.caller()?, call.id(), &changes, key.as_deref()).await?;
     Ok(moved(&job, "its failed and blocked tasks run again"))
+}
+
+/// A change of a task as the engine takes it.
+fn change(change: TaskChange) -> Result<EngineChange, Fault> {
+    let seconds = |part: &str, value| run::seconds(&format!("tasks.{}.{part}", change.task_id.escape_default()), value);
+    Ok(EngineChange {
+        timeout: seconds("timeout", change.timeout)?,
+        lock_wait: seconds("lock_wait", change.lock_wait)?,
+        task_id: change.task_id,
+        replace: change.replace,
+        command: change.command,
+        args: change.args,
+        image: change.image,
+        env: change.env,
+        secrets: change.secrets,
+        git_repo: change.git_repo,
+        git_ref: change.git_ref,
+        git_path: change.git_path,
+        git_token: change.git_token,
+        lock: change.lock,
+        queue: change.queue,
+        priority: change.priority.map(i64::from),
+        labels: change.labels,
+        worker_labels: change.worker_labels,
+        terminal: change.terminal,
+        retries: change.retries.map(i64::from),
+    })
 }
 
 async fn cancel(call: Call) -> Result<Response<Body>, Fault> {

@@ -10,8 +10,9 @@ use runvoy_wire::{Code, CreateKeyRequest, CreateKeyResponse, Key, KeysResponse, 
 
 use crate::answer;
 use crate::call::Call;
+use crate::credential;
 use crate::fault::Fault;
-use crate::operation::{Operation, text};
+use crate::operation::{Operation, flag, text};
 use crate::route::{Routes, Rule};
 
 const WHOSE: &str = "Whose: one's own e-mail, or for an admin anybody's";
@@ -34,6 +35,11 @@ pub(super) fn add(routes: &mut Routes) {
     let operation = Operation::new("revokeKey", "End one key")
         .path("email", text(), WHOSE)
         .path("prefix", text(), WHICH)
+        .query(
+            "replaced",
+            flag(),
+            "The key that this call shows takes its place, also in the file where the server keeps a key for its first admin",
+        )
         .gives::<RevokeKeyResponse>(200, "It works no longer")
         .refuses(&[Code::NotFound, Code::Conflict]);
     routes.delete("/api/v1/users/{email}/keys/{prefix}", rule, operation, revoke);
@@ -55,20 +61,25 @@ async fn list(call: Call) -> Result<Response<Body>, Fault> {
 async fn create(call: Call) -> Result<Response<Body>, Fault> {
     let request = asked(&call).await?;
     let made = call.engine().create_key(call.caller()?, call.params.get("email"), &request).await?;
-    Ok(given(&made, "keep it safe: it is shown only here".into()))
+    Ok(given(&made, "keep it safe: it is shown only here".into(), None))
 }
 
 async fn rotate(call: Call) -> Result<Response<Body>, Fault> {
     let (request, prefix) = (asked(&call).await?, call.params.get("prefix"));
     let made = call.engine().rotate_key(call.caller()?, call.params.get("email"), prefix, &request).await?;
-    Ok(given(&made, format!("{prefix} works no longer; keep this one safe: it is shown only here")))
+    let key_file = call.state.host.key_ended(prefix, Some(&made.api_key)).await;
+    Ok(given(&made, format!("{prefix} works no longer; keep this one safe: it is shown only here"), key_file))
 }
 
 async fn revoke(call: Call) -> Result<Response<Body>, Fault> {
     let (email, prefix) = (call.params.get("email"), call.params.get("prefix"));
+    let is_replaced = call.query()?.flag("replaced")?;
     call.engine().revoke_key(call.caller()?, email, prefix).await?;
+    // Another user's key is no replacement, and a caller at the Unix socket shows none.
+    let own = credential::shown_key(&call.parts.headers).filter(|_| is_replaced && call.caller().is_ok_and(|caller| caller.email == email));
+    let key_file = call.state.host.key_ended(prefix, own.as_deref()).await;
     let message = "it works no longer, and what was open with it is closed".to_owned();
-    Ok(answer::json(StatusCode::OK, &RevokeKeyResponse { prefix: prefix.to_owned(), message }))
+    Ok(answer::json(StatusCode::OK, &RevokeKeyResponse { prefix: prefix.to_owned(), message, key_file }))
 }
 
 async fn asked(call: &Call) -> Result<KeyRequest, Fault> {
@@ -77,8 +88,8 @@ async fn asked(call: &Call) -> Result<KeyRequest, Fault> {
     Ok(KeyRequest { name: request.name, expires_in: request.expires_in, idempotency_key })
 }
 
-fn given(made: &MadeKey, message: String) -> Response<Body> {
-    let response = CreateKeyResponse { api_key: made.api_key.as_str().into(), key: view(&made.kept, None), message };
+fn given(made: &MadeKey, message: String, key_file: Option<String>) -> Response<Body> {
+    let response = CreateKeyResponse { api_key: made.api_key.as_str().into(), key: view(&made.kept, None), message, key_file };
     answer::json(StatusCode::CREATED, &response)
 }
 

@@ -92,6 +92,6 @@ pub(super) fn checked(request: RunRequest, idempotency_key: Option<String>) -> R
     })
 }
 
-fn seconds(field: &str, value: Option<u64>) -> Result<Option<i64>, Fault> {
+pub(super) fn seconds(field: &str, value: Option<u64>) -> Result<Option<i64>, Fault> {
     value.map(|value| i64::try_from(value).map_err(|_| Fault::invalid(field, "is too large"))).transpose()
 }

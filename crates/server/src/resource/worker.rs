@@ -2,11 +2,11 @@
 
 use axum::body::Body;
 use http::{Response, StatusCode};
-use runvoy_engine::{KnownWorker, MAY_SUBMIT, MadeWorker, WorkerRequest};
+use runvoy_engine::{DrainedWorker, Engine, KnownWorker, MAY_SUBMIT, MadeWorker, WorkerRequest};
 use runvoy_model::role::Action;
 use runvoy_model::time::UnixMs;
 use runvoy_model::worker::{Presence, WorkerAccount as Account, WorkerKey};
-use runvoy_wire::{Code, CreateWorkerRequest, CreateWorkerResponse, RevokeWorkerResponse, Worker, WorkerAccount};
+use runvoy_wire::{Code, CreateWorkerRequest, CreateWorkerResponse, DrainWorkerResponse, RevokeWorkerResponse, Worker, WorkerAccount};
 
 use crate::answer;
 use crate::call::Call;
@@ -46,19 +46,35 @@ pub(super) fn add(routes: &mut Routes) {
         .gives::<CreateWorkerResponse>(200, "It has another key, which is shown only here")
         .refuses(&[Code::NotFound]);
     routes.post("/api/v1/workers/accounts/{name}/rotate", rule, operation, rotate);
+    add_drain(routes);
+}
+
+/// Routes that have a worker take nothing new, and take work again.
+fn add_drain(routes: &mut Routes) {
+    let operation = |id, summary| {
+        Operation::new(id, summary).path("name", text(), "The worker: its name or its id").idempotent().refuses(&[Code::NotFound])
+    };
+    let rule = Rule::Key(Action::ManageWorkers);
+    let drained = operation("drainWorker", "Have a worker finish what it runs and take nothing new")
+        .gives::<DrainWorkerResponse>(200, "It is given nothing new, also after a restart, until it is resumed");
+    routes.post("/api/v1/workers/{name}/drain", rule, drained, drain);
+    let resumed = operation("resumeWorker", "Have a drained worker take work again").gives::<DrainWorkerResponse>(200, "It takes work");
+    routes.post("/api/v1/workers/{name}/resume", rule, resumed, resume);
 }
 
 async fn list(call: Call) -> Result<Response<Body>, Fault> {
     let (engine, pager) = (call.engine(), Pager::of(&call.query()?)?);
     let now = engine.now();
-    let mut workers: Vec<Worker> = engine.workers(call.caller()?).await?.into_iter().map(|presence| worker(presence, now)).collect();
+    let mut workers: Vec<Worker> =
+        engine.workers(call.caller()?).await?.into_iter().map(|presence| worker(engine, presence, now)).collect();
     // Two may have one name; a NUL comes before whatever a longer name goes on with.
     let next = pager.cut(&mut workers, |worker| format!("{}\0{}", worker.name, worker.worker_id));
     Ok(next.on(answer::json(StatusCode::OK, &workers)))
 }
 
-fn worker(presence: Presence, now: UnixMs) -> Worker {
+fn worker(engine: &Engine, presence: Presence, now: UnixMs) -> Worker {
     Worker {
+        drained_by: engine.drain_of(&presence.name).map(|drain| drain.by),
         live: presence.is_live(now),
         worker_id: presence.worker.to_string(),
         name: presence.name,
@@ -106,6 +122,20 @@ async fn rotate(call: Call) -> Result<Response<Body>, Fault> {
     let made = call.engine().rotate_worker(call.caller()?, call.params.get("name"), key.as_deref()).await?;
     let message = format!("worker {} has another key, which is shown once; the one before works no longer", made.account.name);
     Ok(answer::json(StatusCode::OK, &response(made, message)))
+}
+
+async fn drain(call: Call) -> Result<Response<Body>, Fault> {
+    let key = call.idempotency_key()?;
+    let DrainedWorker { name, running } = call.engine().drain_worker(call.caller()?, call.params.get("name"), key.as_deref()).await?;
+    let message = format!("worker {name} takes nothing new; it runs {running} now");
+    Ok(answer::json(StatusCode::OK, &DrainWorkerResponse { name, draining: true, running, message }))
+}
+
+async fn resume(call: Call) -> Result<Response<Body>, Fault> {
+    let key = call.idempotency_key()?;
+    let DrainedWorker { name, running } = call.engine().resume_worker(call.caller()?, call.params.get("name"), key.as_deref()).await?;
+    let message = format!("worker {name} takes work");
+    Ok(answer::json(StatusCode::OK, &DrainWorkerResponse { name, draining: false, running, message }))
 }
 
 async fn revoke(call: Call) -> Result<Response<Body>, Fault> {

@@ -160,6 +160,13 @@ impl Dequeue {
             self.be_seen().await;
         }
         let engine = Arc::clone(self.call.engine());
+        if engine.is_drained(self.ask.worker.id).await {
+            if self.turn.take().is_some() {
+                self.line.pass_on();
+            }
+            self.empty_handed = true;
+            return Ok(());
+        }
         let max = self.left.min(AT_ONCE);
         // The only one is sent in the same breath; of several each is begun as it is sent.
         let ask = LeaseAsk { max, begin: max == 1 && !self.two_step, ..self.ask.clone() };
@@ -184,8 +191,12 @@ impl Dequeue {
         loop {
             let patience = self.deadline.unwrap_or_else(|| Instant::now() + LOOK_AT_CALLER);
             let state = &self.call.state;
+            let work = async {
+                state.engine.while_drained(self.ask.worker.id).await;
+                state.engine.wait_for_work(&self.line, self.empty_handed).await
+            };
             tokio::select! {
-                turn = state.engine.wait_for_work(&self.line, self.empty_handed) => {
+                turn = work => {
                     self.turn = Some(turn);
                     return Ok(true);
                 }

@@ -51,7 +51,9 @@ pub(super) fn identity(call: &Call, info: Option<&WorkerInfo>, queues: &[Name], 
 /// A worker as it describes itself.
 fn described(info: &WorkerInfo) -> Result<Worker, RpcFault> {
     let id = worker_id("worker.id", &info.id)?;
-    for (field, text) in [("name", &info.name), ("host", &info.host), ("runner", &info.runner), ("version", &info.version)] {
+    for (field, text) in
+        [("name", &info.name), ("host", &info.host), ("runner", &info.runner), ("version", &info.version), ("place", &info.place)]
+    {
         if text.len() > MOST_TEXT || text.chars().any(char::is_control) {
             return Err(RpcFault::invalid(&format!("worker.{field}"), format!("at most {MOST_TEXT} printable characters")));
         }
@@ -103,6 +105,7 @@ pub(super) fn asker(call: &Call, worker: &Worker, queues: &[Name], wanted: usize
         since: now,
         seen_at: now,
         busy_until: None,
+        place: None,
     }
 }
 
@@ -178,10 +181,13 @@ pub(super) async fn report(call: Call, request: ReportWorkerRequest) -> Result<R
         since: UnixMs(request.since_ms),
         seen_at: call.engine().now(),
         busy_until: None,
+        place: Some(info.place.clone()).filter(|place| !place.is_empty()),
     };
-    call.engine().note_worker(presence).await?;
+    let name = call.engine().note_worker(presence).await?;
     let look_at = call.engine().to_look_at(worker.id, &held).await?;
-    Ok(ReportWorkerResponse { job_ids: look_at.iter().map(ToString::to_string).collect(), ..ReportWorkerResponse::default() })
+    let job_ids = look_at.iter().map(ToString::to_string).collect();
+    let drained = call.engine().is_drained(worker.id).await;
+    Ok(ReportWorkerResponse { job_ids, name, drained, ..ReportWorkerResponse::default() })
 }
 
 pub(super) async fn attend(call: Call, request: AttendWorkerRequest) -> Result<ServiceStream<AttendWorkerResponse>, RpcFault> {

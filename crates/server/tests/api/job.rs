@@ -161,6 +161,85 @@ async fn a_failed_job_tells_which_task_and_can_be_resumed_once_for_each_key() {
     assert_eq!(unkeyed.status, StatusCode::CONFLICT, "{}", unkeyed.text());
 }
 
+async fn resumed(app: &TestApp, id: &str, key: &'static str, body: &Value) -> Answer {
+    let ask = app.post(&format!("/api/v1/jobs/{id}/resume")).role(Role::Developer).header("Idempotency-Key", key);
+    ask.json(body).send().await
+}
+
+/// A job whose first task failed, and whose second waits for it.
+async fn failed(app: &TestApp) -> String {
+    let mut bad = task("a", &[]);
+    bad["retries"] = json!(0);
+    let id = submitted(app, &[bad, task("b", &["a"])]).await;
+    app.play().await.exit(3).await;
+    id
+}
+
+#[tokio::test]
+async fn a_resume_changes_what_a_failed_task_runs_and_keeps_both_versions() {
+    let app = TestApp::new().await;
+    let id = failed(&app).await;
+    let body = json!({"tasks": [{"taskId": "a", "command": "make -j1"}, {"taskId": "b", "env": {"X": "1"}}]});
+    let answer = resumed(&app, &id, "k1", &body).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    assert_eq!(resumed(&app, &id, "k1", &body).await.json(), answer.json(), "a repeat is answered");
+    let other = resumed(&app, &id, "k1", &json!({"tasks": [{"taskId": "a", "command": "other"}]})).await;
+    assert_eq!(other.status, StatusCode::CONFLICT, "the key was used for another change");
+    let shown = job(&app, &id).await;
+    let revision = json!({"generation": 2, "command": "make -j1", "originalCommand": "echo a"});
+    assert_eq!(shown["tasks"][0]["revision"], revision);
+    let execution = shown["tasks"][0]["executionId"].as_str().expect("an id");
+    let execution = app.get(&format!("/api/v1/executions/{execution}")).role(Role::Developer).send().await.json();
+    assert_eq!(execution["command"], "make -j1", "{execution}");
+    for _ in 0..2 {
+        app.play().await.exit(0).await;
+    }
+    assert_eq!(job(&app, &id).await["status"], "COMPLETED");
+    let trail = app.get("/api/v1/audit?action=jobs.resume").admin().send().await;
+    let told = json!({"taskId": "a", "fields": ["command"], "from": {"command": "echo a"}, "to": {"command": "make -j1"}});
+    assert!(trail.text().contains(&told.to_string()), "{}", trail.text());
+}
+
+#[tokio::test]
+async fn a_change_is_judged_like_a_submitted_task() {
+    let app = TestApp::new().await;
+    let id = failed(&app).await;
+    let rule = json!({"name": "no-rm", "effect": "deny", "commands": ["rm *"]});
+    assert!(app.post("/api/v1/rules").admin().json(&rule).send().await.status.is_success());
+    for (change, status, says) in [
+        (json!({"taskId": "a", "command": "rm x"}), StatusCode::FORBIDDEN, "task a"),
+        (json!({"taskId": "a", "secrets": ["nosuch"]}), StatusCode::BAD_REQUEST, "tasks.a.secrets"),
+        (json!({"taskId": "a", "timeout": 0}), StatusCode::BAD_REQUEST, "tasks.a.timeout"),
+        (json!({"taskId": "a", "replace": true}), StatusCode::BAD_REQUEST, "tasks.a.command"),
+        (json!({"taskId": "nosuch", "command": "x"}), StatusCode::NOT_FOUND, "nosuch"),
+        (json!({"taskId": "a", "dependsOn": ["b"]}), StatusCode::BAD_REQUEST, "dependsOn"),
+    ] {
+        let answer = resumed(&app, &id, "k", &json!({"tasks": [change]})).await;
+        assert_eq!(answer.status, status, "{}", answer.text());
+        assert!(answer.text().contains(says), "{says}: {}", answer.text());
+    }
+    assert_eq!(job(&app, &id).await["status"], "FAILED", "a refused change resumes nothing");
+}
+
+#[tokio::test]
+async fn a_task_that_is_done_is_not_changed_and_the_answer_says_why() {
+    let app = TestApp::new().await;
+    let id = submitted(&app, &[task("a", &[]), task("b", &["a"])]).await;
+    app.play().await.exit(0).await;
+    app.play().await.exit(64).await;
+    let body = json!({"tasks": [{"taskId": "a", "command": "x"}, {"taskId": "b", "command": "y"}]});
+    let answer = resumed(&app, &id, "k1", &body).await;
+    assert_eq!(answer.status, StatusCode::CONFLICT);
+    let told = answer.json();
+    assert!(told["error"].as_str().is_some_and(|error| error.contains("task a is completed")), "{told}");
+    assert!(told["details"].as_str().is_some_and(|details| details.contains("leave the task out")), "{told}");
+    // A task as it was is no change: an edited job file has all of them.
+    let body = json!({"tasks": [{"taskId": "a", "command": "echo a", "replace": true}, {"taskId": "b", "command": "y", "replace": true}]});
+    let answer = resumed(&app, &id, "k2", &body).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    assert_eq!(job(&app, &id).await["tasks"][1]["revision"]["command"], "y");
+}
+
 #[tokio::test]
 async fn tasks_can_be_added_while_a_job_is_open() {
     let app = TestApp::new().await;
@@ -212,7 +291,8 @@ async fn what_is_not_yours_is_not_there() {
     let key = join(&app, "eve@example.com", "developer").await;
     let as_eve = |method: &str, path: &str| {
         let ask = if method == "GET" { app.get(path) } else { app.post(path) };
-        ask.header("X-API-Key", &key).json(&json!({"tasks": [task("z", &[])]})).send()
+        let body = if path.ends_with("/resume") { json!({}) } else { json!({"tasks": [task("z", &[])]}) };
+        ask.header("X-API-Key", &key).json(&body).send()
     };
     for (method, path) in [("GET", ""), ("POST", "/tasks"), ("POST", "/resume"), ("POST", "/cancel")] {
         let answer = as_eve(method, &format!("/api/v1/jobs/{id}{path}")).await;

@@ -43,6 +43,7 @@ fn presence(number: u8) -> Presence {
         since: UnixMs(NOW),
         seen_at: UnixMs(NOW),
         busy_until: None,
+        place: None,
     }
 }
 

@@ -127,6 +127,7 @@ async fn workers_that_are_there_are_seen_by_everybody_but_workers() {
         since: UnixMs(NOW),
         seen_at: UnixMs(NOW),
         busy_until: None,
+        place: None,
     };
     app.engine.note_worker(presence).await.expect("noted");
     for role in ROLES {
@@ -145,6 +146,36 @@ async fn workers_that_are_there_are_seen_by_everybody_but_workers() {
     app.clock.advance(31_000);
     assert_eq!(app.get("/api/v1/workers").admin().send().await.json()[0]["live"], false);
     assert!(served(app.get("/api/v1/queues").admin().send().await.json()).is_empty());
+}
+
+#[tokio::test]
+async fn an_admin_drains_a_worker_and_lets_it_go_on() {
+    let app = TestApp::new().await;
+    let presence: Presence = serde_json::from_value(json!({
+        "worker": "07070707070707070707070707070707", "name": "gpu-host", "host": "a", "version": "0", "runner": "process",
+        "queues": ["gpu"], "concurrency": 4, "running": 2, "since": NOW, "seen_at": NOW,
+    }))
+    .expect("a presence");
+    app.engine.note_worker(presence).await.expect("noted");
+    let ask = async |verb: &str, role: Role| app.post(&format!("/api/v1/workers/gpu-host/{verb}")).role(role).send().await;
+    for role in ROLES.into_iter().filter(|role| *role != Role::Admin) {
+        assert_eq!(ask("drain", role).await.code(), (403, "FORBIDDEN".into()));
+    }
+    let answer = ask("drain", Role::Admin).await;
+    let told = json!({"name": "gpu-host", "draining": true, "running": 2, "message": "worker gpu-host takes nothing new; it runs 2 now"});
+    assert_eq!(answer.json(), told, "{}", answer.text());
+    let listed = app.get("/api/v1/workers").admin().send().await.json();
+    assert_eq!((&listed[0]["draining"], &listed[0]["drained_by"]), (&json!(true), &json!("admin@example.com")), "{listed}");
+    assert!(app.get("/api/v1/doctor").admin().send().await.text().contains("runvoy workers resume gpu-host"));
+    let queues = app.get("/api/v1/queues").admin().send().await.json();
+    assert_eq!(queues[0]["workers"], 0, "it serves nothing new: {queues}");
+    assert_eq!(ask("resume", Role::Admin).await.json()["draining"], false);
+    let listed = app.get("/api/v1/workers").admin().send().await.json();
+    assert_eq!((&listed[0]["draining"], listed[0].get("drained_by")), (&json!(false), None));
+    assert!(!app.get("/api/v1/doctor").admin().send().await.text().contains("drained workers"));
+    assert_eq!(app.post("/api/v1/workers/nobody/drain").admin().send().await.code().0, 404);
+    let trail = app.get("/api/v1/audit?action=workers").admin().send().await.text();
+    assert!(trail.contains("workers.drain") && trail.contains("workers.resume"), "{trail}");
 }
 
 #[tokio::test]

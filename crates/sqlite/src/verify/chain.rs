@@ -50,7 +50,7 @@ const STRETCH: &str = "SELECT seq, entity_kind, entity, number, kind, at, id, ma
 const EXECUTIONS_WITHOUT: &str = "SELECT seq, id, state FROM executions WHERE seq BETWEEN ?1 AND ?2 AND NOT EXISTS \
      (SELECT 1 FROM events INDEXED BY events_entity WHERE entity_kind = 0 AND entity = executions.seq) ORDER BY seq";
 const RECORDS_WITHOUT: &str = "SELECT seq, kind, name, chain_count, chain_mac FROM records WHERE seq BETWEEN ?1 AND ?2 AND chain_count > 0 \
-     AND NOT EXISTS (SELECT 1 FROM events INDEXED BY events_entity WHERE entity_kind IN (1, 2, 3, 4, 5, 6, 7, 9, 10, 11) AND entity = records.seq) \
+     AND NOT EXISTS (SELECT 1 FROM events INDEXED BY events_entity WHERE entity_kind IN (1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12) AND entity = records.seq) \
      ORDER BY seq";
 const JOBS_WITHOUT: &str = "SELECT seq, id, state, status FROM jobs WHERE seq BETWEEN ?1 AND ?2 AND NOT EXISTS \
      (SELECT 1 FROM events INDEXED BY events_entity WHERE entity_kind = 8 AND entity = jobs.seq) ORDER BY seq";

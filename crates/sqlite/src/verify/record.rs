@@ -10,7 +10,7 @@ use crate::registry;
 
 /// The events that write records: not those of executions, jobs, checkpoints and health checks.
 const EVENTS: &str =
-    concat!("SELECT ", columns!(), " FROM events INDEXED BY events_entity WHERE entity_kind IN (1, 2, 3, 4, 5, 6, 10, 11)");
+    concat!("SELECT ", columns!(), " FROM events INDEXED BY events_entity WHERE entity_kind IN (1, 2, 3, 4, 5, 6, 10, 11, 12)");
 
 /// Compares every record; gives how many there are, and what is wrong with some of them.
 pub(super) fn check(conn: &Connection) -> Result<(u64, Vec<BadEvent>), Fault> {

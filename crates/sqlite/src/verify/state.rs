@@ -193,7 +193,7 @@ fn compare_job(snapshot: &Connection, placed: Placed, digests: DigestsSince, fou
     let mut lost = None;
     each_node(snapshot, (seq, id), opening, |node| {
         // This store never loses what a task runs.
-        lost = lost.take().or_else(|| node.spec.is_lost().then(|| node.task.clone()));
+        lost = lost.take().or_else(|| (node.spec.is_lost() || node.runs().is_lost()).then(|| node.task.clone()));
         check.node(node);
     })?;
     if let Some(task) = lost {

@@ -345,6 +345,7 @@ fn golden_task(job: JobId, task: &str, depends_on: &[&str]) -> Node {
         depends_on: depends_on.iter().map(|parent| name(parent)).collect(),
         input: Some(Payload::Inline(json!({"from": "é"}))),
         spec: spec("make part"),
+        revision: None,
         phase: Phase::Staged,
         looked: 0,
         open_parents: 0,

@@ -73,6 +73,7 @@ fn presence() -> Presence {
         since: UnixMs(START),
         seen_at: UnixMs(START + 5_000),
         busy_until: None,
+        place: None,
     }
 }
 

@@ -96,6 +96,7 @@ fn job() -> OpenJob {
         depends_on,
         input: Some(Payload::Inline(json!({"rows": 3}))),
         spec: spec(),
+        revision: None,
         phase: Phase::Staged,
         looked: 0,
         open_parents: 0,

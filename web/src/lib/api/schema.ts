@@ -611,7 +611,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Failed and blocked tasks again */
+        /** Failed and blocked tasks again, some of them changed */
         post: operations["resumeJob"];
         delete?: never;
         options?: never;
@@ -1189,6 +1189,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/workers/{name}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Have a worker finish what it runs and take nothing new */
+        post: operations["drainWorker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workers/{name}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Have a drained worker take work again */
+        post: operations["resumeWorker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workers/accounts": {
         parameters: {
             query?: never;
@@ -1611,6 +1645,8 @@ export interface components {
             api_key: components["schemas"]["Sensitive"];
             /** @description What is kept of it. */
             key: components["schemas"]["Key"];
+            /** @description What became of the file in which the server keeps a key for its first admin, where it held the key that ended. */
+            key_file?: string | null;
             /** @description What happened, for a person. */
             message?: string;
         };
@@ -1717,6 +1753,20 @@ export interface components {
         DoctorResponse: {
             /** @description What was looked at, in order. */
             probes: components["schemas"]["Probe"][];
+        };
+        /** @description Answer to `POST /workers/{name}/drain` and `POST /workers/{name}/resume`. */
+        DrainWorkerResponse: {
+            /** @description Whether it takes nothing new from now on. */
+            draining: boolean;
+            /** @description What happened, for a person. */
+            message: string;
+            /** @description The worker's name. */
+            name: string;
+            /**
+             * Format: int32
+             * @description How many executions it runs now.
+             */
+            running: number;
         };
         /** @description What a run is held to. What is absent is not limited. */
         DryRunLimits: {
@@ -2695,8 +2745,15 @@ export interface components {
              */
             expires_in?: number | null;
         };
+        /** @description Body of `POST /jobs/{id}/resume`. */
+        ResumeJobRequest: {
+            /** @description Tasks that run something else from now on: those that failed, and those that wait for them. */
+            tasks?: components["schemas"]["TaskChange"][];
+        };
         /** @description Answer to `DELETE /users/{email}/keys/{prefix}`. */
         RevokeKeyResponse: {
+            /** @description What became of the file in which the server keeps a key for its first admin, where it held the key that ended. */
+            key_file?: string | null;
             /** @description What happened, for a person. */
             message: string;
             /** @description Which key. */
@@ -3083,12 +3140,77 @@ export interface components {
              * @description How large its output is, where that is too large to be shown here.
              */
             outputBytes?: number | null;
+            revision?: components["schemas"]["TaskRevision"] | null;
             startedAt?: components["schemas"]["Rfc3339"] | null;
             /** @description Where it is. */
             status: string;
             /** @description Its name within its job. */
             taskId: string;
             waiting_for?: components["schemas"]["Reason"] | null;
+        };
+        /** @description What a resume changes of a task. */
+        TaskChange: {
+            /** @description Arguments of the program, which then runs without a shell, also where the list is empty. */
+            args?: string[] | null;
+            /** @description A shell command, or a program where `args` is given. */
+            command?: string | null;
+            /** @description Environment; that of a task is added to that of the defaults. */
+            env?: {
+                [key: string]: string;
+            };
+            /** @description The directory in it where the command starts. */
+            git_path?: string | null;
+            /** @description Its branch, tag or commit. */
+            git_ref?: string | null;
+            /** @description A repository to check out first. */
+            git_repo?: string | null;
+            /** @description The name of the secret that holds the token for it. */
+            git_token?: string | null;
+            /** @description A registered image. */
+            image?: string | null;
+            /** @description Words of the user's own to find it by; those of a task are added to those of the defaults. */
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description A lock to hold while it runs; a task always waits for it. */
+            lock?: string | null;
+            /**
+             * Format: int64
+             * @description Seconds to wait in line for the lock; absent: as long as it takes.
+             */
+            lock_wait?: number | null;
+            /**
+             * Format: int32
+             * @description 1 (first) to 5 (last).
+             */
+            priority?: number | null;
+            /** @description The queue; absent: `default`. */
+            queue?: string | null;
+            /**
+             * @description Whether these fields are everything that the task runs with. Otherwise what is absent stays as it is, variables and labels are added to
+             *     those that the task has, and another `command` leaves out the old `args`.
+             */
+            replace?: boolean;
+            /**
+             * Format: int32
+             * @description Further attempts after one that failed retryably; absent: 2.
+             */
+            retries?: number | null;
+            /** @description Names of secrets to put into the environment. */
+            secrets?: string[] | null;
+            /** @description The task: one that failed, or one that waits for such a task. */
+            taskId: string;
+            /** @description Whether it runs on a terminal of its own: its output is one stream, and nobody types. */
+            terminal?: boolean | null;
+            /**
+             * Format: int64
+             * @description Seconds until it is ended.
+             */
+            timeout?: number | null;
+            /** @description What a worker must have to take it; those of a task are added to those of the defaults. */
+            worker_labels?: {
+                [key: string]: string;
+            };
         };
         /** @description How many tasks of a job are where. Together they are all of them. */
         TaskCounts: {
@@ -3296,6 +3418,18 @@ export interface components {
                 [key: string]: string;
             };
         };
+        /** @description What a task runs since a resume changed it. */
+        TaskRevision: {
+            /** @description The command with its arguments that it runs now. */
+            command: string;
+            /**
+             * Format: int32
+             * @description The generation of the job that began with that resume; the first one is 1.
+             */
+            generation: number;
+            /** @description The command with its arguments that it was submitted with. */
+            originalCommand: string;
+        };
         /** @description One thing that the server noted. */
         TraceLog: {
             /** @description The event's id. */
@@ -3387,7 +3521,9 @@ export interface components {
              * @description How many it runs at once.
              */
             concurrency?: number;
-            /** @description It takes nothing new, and goes when what it runs has ended. */
+            /** @description The admin who drains it, until one lets it go on. */
+            drained_by?: string | null;
+            /** @description It finishes what it runs and takes nothing new: it is about to stop, or an admin drains it. */
             draining?: boolean;
             /** @description The machine it is on. */
             host?: string;
@@ -4613,7 +4749,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ResumeJobRequest"];
+            };
+        };
         responses: {
             /** @description It goes on */
             200: {
@@ -5475,7 +5615,10 @@ export interface operations {
     };
     revokeKey: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The key that this call shows takes its place, also in the file where the server keeps a key for its first admin */
+                replaced?: boolean;
+            };
             header?: never;
             path: {
                 /** @description Whose: one's own e-mail, or for an admin anybody's */
@@ -5731,6 +5874,58 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RevokeWorkerResponse"];
+                };
+            };
+        };
+    };
+    drainWorker: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The worker: its name or its id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is given nothing new, also after a restart, until it is resumed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DrainWorkerResponse"];
+                };
+            };
+        };
+    };
+    resumeWorker: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The worker: its name or its id */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It takes work */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DrainWorkerResponse"];
                 };
             };
         };

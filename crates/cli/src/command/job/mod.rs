@@ -4,6 +4,7 @@ mod follow;
 mod graph;
 mod list;
 mod logs;
+mod resume;
 mod status;
 mod submit;
 
@@ -77,14 +78,8 @@ enum JobCommand {
         file: PathBuf,
     },
     /// Run what failed, and what waited for it, again
-    #[command(before_help = "Examples:\n  runvoy job resume 0192ab34\n  runvoy job resume 0192ab34 --follow")]
-    Resume {
-        #[command(flatten)]
-        job: JobId,
-        /// Show how it gets on; return 0 only if it completed
-        #[arg(short, long)]
-        follow: bool,
-    },
+    #[command(before_help = resume::EXAMPLES)]
+    Resume(resume::ResumeArgs),
     /// End a job: what runs is killed, and nothing more begins
     #[command(before_help = "Examples:\n  runvoy job cancel 0192ab34 --yes")]
     Cancel(JobId),
@@ -125,7 +120,7 @@ impl JobArgs {
     pub(crate) fn changes(&self) -> bool {
         match &self.command {
             JobCommand::Status(_) | JobCommand::List(_) | JobCommand::Graph(_) | JobCommand::Logs(_) => false,
-            JobCommand::Submit(_) | JobCommand::AddTasks { .. } | JobCommand::Resume { .. } | JobCommand::Cancel(_) => true,
+            JobCommand::Submit(_) | JobCommand::AddTasks { .. } | JobCommand::Resume(_) | JobCommand::Cancel(_) => true,
         }
     }
 
@@ -136,7 +131,7 @@ impl JobArgs {
             JobCommand::List(args) => args.execute(session).await,
             JobCommand::Graph(args) => args.execute(session).await,
             JobCommand::AddTasks { job, file } => add_tasks(session, &job, &file).await,
-            JobCommand::Resume { job, follow } => resume(session, &job, follow).await,
+            JobCommand::Resume(args) => args.execute(session).await,
             JobCommand::Cancel(job) => cancel(session, &job).await,
             JobCommand::Logs(args) => args.execute(session).await,
         }
@@ -150,16 +145,6 @@ async fn add_tasks(session: &Session, job: &JobId, file: &std::path::Path) -> Re
     let answer = client.add_tasks(&id, &request).await?;
     let message = format!("{}: added {} tasks; it has {} now", answer.job_id, answer.added_tasks, answer.total_tasks);
     session.report(&answer, &answer.job_id, &message)
-}
-
-async fn resume(session: &Session, job: &JobId, follow: bool) -> Result<u8, Failure> {
-    let client = session.connect().await?;
-    let id = job.resolve(&client).await?;
-    let answer = client.resume_job(&id).await?;
-    if follow {
-        return follow::to_the_end(session, &client, &id).await;
-    }
-    session.report(&answer, &answer.job_id, &format!("{}: {}", answer.job_id, answer.message))
 }
 
 async fn cancel(session: &Session, job: &JobId) -> Result<u8, Failure> {

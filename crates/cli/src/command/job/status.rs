@@ -1,12 +1,13 @@
 //! `job status`: where a job and its tasks are.
 
-use runvoy_wire::{Job, Rfc3339, Status, Task, TaskStatus};
+use runvoy_wire::{Job, Rfc3339, Status, Task, TaskRevision, TaskStatus};
 
 use super::JobId;
 use crate::failure::Failure;
 use crate::graph;
 use crate::progress;
 use crate::reason;
+use crate::sanitize::one_line;
 use crate::session::Session;
 use crate::table::{Cell, facts, render};
 
@@ -36,11 +37,21 @@ fn describe(job: &Job, now: Rfc3339, width: Option<usize>, colour: bool) -> Stri
         ],
         colour,
     );
+    let about = revisions(job).fold(about, |about, line| about + &line);
     let rows: Vec<Vec<Cell>> = job.tasks.iter().map(|task| row(task, &job.tasks, now)).collect();
     if rows.is_empty() {
         return about;
     }
     format!("{about}\n{}", render(&["TASK", "STATUS", "DURATION", "ATTEMPT", "EXECUTION", "WHY"], &rows, width, colour))
+}
+
+/// What runs as something else than it was submitted as.
+fn revisions(job: &Job) -> impl Iterator<Item = String> {
+    job.tasks.iter().filter_map(|task| {
+        let TaskRevision { command, original_command, .. } = task.revision.as_ref()?;
+        let change = if command == original_command { command.clone() } else { format!("{original_command} → {command}") };
+        Some(format!("{} was changed: {}\n", task.task_id, one_line(&change)))
+    })
 }
 
 fn row(task: &Task, tasks: &[Task], now: Rfc3339) -> Vec<Cell> {

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Value, json};
 
 use crate::command::Answer;
+use crate::digest;
 use crate::event::{Entity, EventType};
 use crate::job::{Job, Node, Phase};
 use crate::name::Name;
@@ -131,6 +132,13 @@ impl<'v, V: View> Board<'v, V> {
         match &self.step.audit {
             Some(_) => self.audit(change),
             None => self.mark(&Audit { action: action.to_owned(), ..Audit::default() }, change),
+        }
+    }
+
+    /// Puts a digest into the last event.
+    pub(super) fn bind(&mut self, key: String, digest: String) {
+        if let Some(event) = self.writes.events.last_mut() {
+            digest::add(&mut event.properties, key, digest);
         }
     }
 

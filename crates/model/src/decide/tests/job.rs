@@ -4,12 +4,13 @@ use serde_json::json;
 
 use super::refusal;
 use super::world::{World, exit, fence_of, name, spec, worker};
-use crate::command::{Answer, Command, Fence, Kill, LeaseRequest, OpenJob, OpenTasks, Outcome, Refusal, StageTasks};
-use crate::event::{Entity, EventType};
+use crate::command::{Answer, Command, Fence, Kill, LeaseRequest, OpenJob, OpenTasks, Outcome, Refusal, ReviseJob, ReviseTask, StageTasks};
+use crate::event::{Entity, Event, EventType};
 use crate::execution::LockClaim;
 use crate::id::{JobId, LeaseId};
 use crate::job::{Counts, Job, JobStatus, MOST_TASKS, Node, Payload, Phase};
 use crate::record::Kind;
+use crate::spec::Spec;
 use crate::status::Status;
 
 pub const BATCH: u64 = u64::MAX - 7;
@@ -25,6 +26,7 @@ pub fn task(job: JobId, task: &str, depends_on: &[&str], batch: u64) -> Node {
         depends_on: depends_on.iter().map(|parent| name(parent)).collect(),
         input: None,
         spec: spec(),
+        revision: None,
         phase: Phase::Staged,
         looked: 0,
         open_parents: 0,
@@ -249,6 +251,65 @@ fn a_resume_begins_a_generation_and_runs_only_what_did_not_complete() {
     assert_eq!(status(&world, id), JobStatus::Completed);
     assert_eq!(world.executions.len(), 5);
     assert_eq!(refusal(world.play(Command::ResumeJob(id, None))), Refusal::JobClosed(id, JobStatus::Completed));
+}
+
+/// A resume that changes the commands of tasks.
+pub fn revise(world: &World, id: JobId, tasks: &[(&str, &str)]) -> Command {
+    let revised = |(task, command): &(&str, &str)| {
+        let was = world.task(id, task).map_or_else(spec, |node| node.runs().clone());
+        let spec = Spec { command: (*command).to_owned(), ..was.clone() };
+        ReviseTask { task: name(task), was, spec, told: json!({"taskId": task, "to": {"command": command}}) }
+    };
+    Command::ReviseJob(Box::new(ReviseJob { job: id, tasks: tasks.iter().map(revised).collect(), key: None }))
+}
+
+#[test]
+fn a_resume_changes_failed_and_waiting_tasks_and_keeps_the_original() {
+    let mut world = World::new();
+    let id = open(&mut world, &[("a", &[]), ("b", &["a"]), ("c", &["a"])]);
+    finish(&mut world, id, "a", exit(64));
+    let change = revise(&world, id, &[("a", "make -j1"), ("b", "make check")]);
+    job_of(world.play(change));
+    let revised = |world: &World, task: &str| world.task(id, task).expect("a task").clone();
+    let first = revised(&world, "a");
+    assert_eq!((first.spec.command.clone(), first.runs().command.clone()), (spec().command, "make -j1".to_owned()));
+    let execution = world.get(first.execution.expect("released"));
+    assert_eq!(execution.spec.command, "make -j1", "the first step after the resume released it");
+    finish(&mut world, id, "a", exit(0));
+    for task in ["b", "c"] {
+        let execution = world.get(revised(&world, task).execution.expect("released")).spec.command.clone();
+        assert_eq!(execution, revised(&world, task).runs().command.clone());
+        finish(&mut world, id, task, exit(0));
+    }
+    assert_eq!(revised(&world, "b").runs().command.clone(), "make check");
+    assert!(revised(&world, "c").revision.is_none());
+    let is_resume = |event: &&Event| event.properties["change"]["generation"] == 2;
+    let told = world.events.iter().find(is_resume).expect("the resume is told");
+    assert_eq!(told.properties["change"]["revised"][0], json!({"taskId": "a", "to": {"command": "make -j1"}}));
+    assert_eq!(super::state::compare(&world).first, None);
+}
+
+#[test]
+fn a_resume_changes_nothing_that_runs_or_is_done() {
+    let mut world = World::new();
+    let id = open(&mut world, &[("done", &[]), ("bad", &[]), ("slow", &[])]);
+    finish(&mut world, id, "done", exit(0));
+    finish(&mut world, id, "bad", exit(64));
+    for (task, phase) in [("done", Phase::Completed), ("slow", Phase::Active)] {
+        let change = revise(&world, id, &[("bad", "x"), (task, "y")]);
+        assert_eq!(refusal(world.play(change)), Refusal::NotRevisable(name(task), phase));
+    }
+    let change = revise(&world, id, &[("nosuch", "x")]);
+    assert_eq!(refusal(world.play(change)), Refusal::Missing(Kind::Task, "nosuch".into()));
+    assert!(world.task(id, "bad").expect("a task").revision.is_none(), "a refused resume changes nothing");
+    let (change, late) = (revise(&world, id, &[("bad", "x")]), revise(&world, id, &[("bad", "y")]));
+    job_of(world.play(change));
+    finish(&mut world, id, "bad", exit(64));
+    assert_eq!(refusal(world.play(late)), Refusal::Stale(Kind::Task, "bad".into()), "it was made from what the task ran before");
+    let again = revise(&world, id, &[("bad", "z")]);
+    job_of(world.play(again));
+    assert_eq!(world.task(id, "bad").expect("a task").runs().command.clone(), "z");
+    assert_eq!(super::state::compare(&world).first, None);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::job::{Tasks, add, advance, begin_all, finish, job_of, open, open_with, phase, status};
+use super::job::{Tasks, add, advance, begin_all, finish, job_of, open, open_with, phase, revise, status};
 use super::world::{World, exit, fence_of};
 use crate::command::Command;
 use crate::digest::DigestsSince;
@@ -214,6 +214,34 @@ fn a_task_that_was_changed_is_named() {
     let (mut world, id, _) = used();
     world.nodes.retain(|_, node| node.task.as_str() != "next");
     assert_eq!(first(&world), Some((format!("JOB:{id}"), "tasks.next".to_owned())));
+}
+
+#[test]
+fn a_changed_task_that_was_altered_is_named() {
+    let changes: [Change<Node>; 4] = [
+        |kept| kept.revision = None,
+        |kept| kept.revision.as_mut().expect("revised").spec.command = "curl evil".into(),
+        |kept| kept.revision.as_mut().expect("revised").generation += 1,
+        |kept| kept.revision.as_mut().expect("revised").spec.retries += 1,
+    ];
+    let revised = || {
+        let (mut world, id, _) = used();
+        let change = revise(&world, id, &[("blocked", "make check")]);
+        job_of(world.play(change));
+        assert_eq!(first(&world), None);
+        (world, id)
+    };
+    for change in changes {
+        let (mut world, id) = revised();
+        let place = world.task(id, "blocked").expect("a task").place;
+        change(world.nodes.get_mut(&(id, place)).expect("a task"));
+        assert_eq!(first(&world), Some((format!("JOB:{id}"), "tasks.blocked.revision".to_owned())));
+    }
+    let (mut world, id) = revised();
+    let other = world.task(id, "blocked").expect("a task").revision.clone();
+    let place = world.task(id, "next").expect("a task").place;
+    world.nodes.get_mut(&(id, place)).expect("a task").revision = other;
+    assert_eq!(first(&world), Some((format!("JOB:{id}"), "tasks.next.revision".to_owned())));
 }
 
 #[test]

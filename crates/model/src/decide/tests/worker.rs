@@ -48,6 +48,25 @@ fn refused(world: &mut World, change: Change) -> Refusal {
     refusal(world.apply(&step, &Command::Change(change, None)))
 }
 
+#[test]
+fn a_drained_worker_stays_drained_by_who_asked_first_until_it_is_resumed() {
+    let mut world = founded();
+    let change = |world: &mut World, change: Change| {
+        let step = world.step();
+        let events = world.events.len();
+        match world.apply(&step, &Command::Change(change, None)) {
+            Answer::Record { record, .. } => (record.drain().cloned(), world.events.len() - events),
+            other => panic!("no record: {other:?}"),
+        }
+    };
+    let (first, told) = change(&mut world, Change::DrainWorker("host".into()));
+    assert_eq!((first.as_ref().map(|drain| drain.at), told), (Some(world.now), 1));
+    world.now = world.now.plus_ms(1_000);
+    assert_eq!(change(&mut world, Change::DrainWorker("host".into())), (first, 0), "a repeat changes nothing");
+    assert_eq!(change(&mut world, Change::ResumeWorker("host".into())), (None, 1));
+    assert_eq!(change(&mut world, Change::ResumeWorker("host".into())), (None, 0));
+}
+
 fn step_of(world: &mut World, number: u8) -> Step {
     step_as(world, number, Role::Worker)
 }

@@ -98,6 +98,14 @@ impl Host for Probes {
         async move { self.0.clone() }.boxed()
     }
 
+    fn key_ended<'a>(&'a self, prefix: &'a str, instead: Option<&'a str>) -> BoxFuture<'a, Option<String>> {
+        let what = match instead {
+            Some(key) => format!("{prefix} became {}", &key[..prefix.len()]),
+            None => format!("{prefix} is removed"),
+        };
+        async move { Some(what) }.boxed()
+    }
+
     fn backup(&self, destination: std::path::PathBuf) -> BoxFuture<'_, Result<(), BackupFault>> {
         let copied = match destination.to_str() {
             Some("/taken") => Err(BackupFault::Destination("exists already".to_owned())),

@@ -44,6 +44,45 @@ async fn a_worker_that_reports_is_listed_and_makes_its_queues_known() {
 }
 
 #[tokio::test]
+async fn a_drained_worker_is_told_and_gets_nothing_until_it_is_resumed() {
+    over_both(|app, protocol| async move {
+        let served = app.listen().await;
+        let (client, key) = (admin(&served, protocol), worker_key(&app, "one", &[]).await);
+        let worker = jobs(&served, protocol, &key);
+        let answer = worker.report_worker(report(vec![])).await.expect("it is noted").into_owned();
+        assert!(!answer.drained);
+        let queues = || vec!["gpu".to_owned()];
+        let own = || DequeueJobRequest { worker: info().into(), queues: queues(), wait_ms: Some(0), ..DequeueJobRequest::default() };
+        let ask = async |name: &str, verb: &str| app.post(&format!("/api/v1/workers/{name}/{verb}")).admin().send().await.status;
+        enqueue(&client, EnqueueJobRequest { queue: "gpu".into(), ..job("true") }).await;
+        assert_eq!(ask(&answer.name, "drain").await, http::StatusCode::OK);
+        assert!(worker.report_worker(report(vec![])).await.expect("it is noted").into_owned().drained);
+        let mut none = worker.dequeue_job(own()).await.expect("a stream");
+        assert!(none.message().await.expect("an end").is_none(), "a drained worker gets nothing");
+        assert_eq!(ask(&answer.name, "resume").await, http::StatusCode::OK);
+        assert!(!worker.report_worker(report(vec![])).await.expect("it is noted").into_owned().drained);
+        lease(&worker, own()).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_worker_of_others_that_is_drained_gets_no_lease() {
+    let app = TestApp::new().await;
+    let served = app.listen().await;
+    let worker = jobs(&served, Protocol::Grpc, &worker_key(&app, "one", &[]).await);
+    let ask = || DequeueJobRequest { wait_ms: Some(0), ..DequeueJobRequest::default() };
+    let mut nothing = worker.dequeue_job(ask()).await.expect("a stream");
+    assert!(nothing.message().await.expect("an end").is_none());
+    assert_eq!(app.post("/api/v1/workers/one/drain").admin().send().await.status, http::StatusCode::OK);
+    enqueue(&admin(&served, Protocol::Grpc), job("true")).await;
+    let mut nothing = worker.dequeue_job(ask()).await.expect("a stream");
+    assert!(nothing.message().await.expect("an end").is_none(), "its lease is empty");
+    assert_eq!(app.post("/api/v1/workers/one/resume").admin().send().await.status, http::StatusCode::OK);
+    lease(&worker, DequeueJobRequest::default()).await;
+}
+
+#[tokio::test]
 async fn nobody_speaks_for_a_worker_of_another_account() {
     let app = TestApp::new().await;
     let served = app.listen().await;

@@ -33,7 +33,7 @@ impl<V: View> Board<'_, V> {
         }
         let generation = self.job.generation;
         let most = self.affordable(RESUME_COST);
-        let failed = self.view.nodes(self.job.id, Standing::FailedBefore(generation), most)?;
+        let failed = self.standing(Standing::FailedBefore(generation), most)?;
         self.job.resuming = failed.len() == most;
         self.unfinished |= self.job.resuming;
         for mut node in failed {
@@ -91,7 +91,7 @@ impl<V: View> Board<'_, V> {
 
     fn release_one(&mut self, mut node: Node) -> Result<(), V::Error> {
         let id = execution_id(self.step, &node, self.job.generation);
-        let mut spec = node.spec.clone();
+        let mut spec = node.runs().clone();
         spec.lock_wait_ms = spec.lock.as_ref().map(|_| spec.lock_wait_ms.unwrap_or(LOCK_WAIT_MS));
         spec.task = Some(TaskRef {
             job: self.job.id,
@@ -116,7 +116,7 @@ impl<V: View> Board<'_, V> {
         self.writes.event(self.step, id, EventType::TaskPending, properties(&execution, pending));
         self.job.counts.ready -= 1;
         (node.execution, node.generation) = (Some(id), self.job.generation);
-        if node.spec.is_lost() {
+        if node.runs().is_lost() {
             fail_unread(self.step, execution, &mut self.writes);
             node.phase = Phase::Failed;
             self.job.counts.failed += 1;
