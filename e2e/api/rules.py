@@ -4,8 +4,11 @@ schemathesis loads this file. A request that the document allows is made to foll
 that the server must accept it. Requests that the document forbids stay as they are.
 """
 
+import itertools
+
 import schemathesis
 
+REQUESTS = itertools.count()
 PATTERNS = ("commands", "images", "locks", "queues", "secrets", "playbooks")
 
 
@@ -29,13 +32,14 @@ def command(body):
 
 
 def job(body):
-    """Ids are unique, and a task depends on those of the same job."""
+    """Ids are unique within a job, and a task depends on those of the same job."""
     drop(body, "requestId")
+    request = next(REQUESTS)
     command(body.get("defaults") or {})
     for number, task in enumerate(body["tasks"]):
         command(task)
-        task["taskId"] = f"task-{number}"
-        task["dependsOn"] = [f"task-{number - 1}"] if number else []
+        task["taskId"] = f"task-{request}-{number}"
+        task["dependsOn"] = [f"task-{request}-{number - 1}"] if number else []
         if task.get("command") is None:
             task["command"] = "true"
 
