@@ -135,9 +135,10 @@ impl Config {
         [&self.web_url, &self.public_url].into_iter().find(|url| !url.is_empty()).unwrap_or(&self.own_url)
     }
 
-    /// What a local run of this length costs: it is charged as one vCPU.
+    /// What a run of this length costs: it is charged as one vCPU and as the memory that it may take.
     pub(crate) fn cost_micro_usd(&self, duration_ms: u64) -> u64 {
-        self.rates.cost_micro_usd(1.0, 0.0, duration_ms)
+        let gb = self.limits.memory_mib.map_or(0.0, |mib| f64::from(mib) / 1024.0);
+        self.rates.cost_micro_usd(1.0, gb, duration_ms)
     }
 }
 
@@ -171,5 +172,20 @@ impl Default for Config {
             allow_shared_uid: false,
             git_private: false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_charged_for_its_memory_limit() {
+        let rates = Rates { vcpu_hour_usd: 1.0, gb_hour_usd: 0.5 };
+        let limits = RunLimits { memory_mib: Some(2_048), ..RunLimits::default() };
+        let config = Config { rates, limits, ..Config::default() };
+        assert_eq!(config.cost_micro_usd(3_600_000), 2_000_000);
+        let unlimited = Config { rates, ..Config::default() };
+        assert_eq!(unlimited.cost_micro_usd(3_600_000), 1_000_000);
     }
 }

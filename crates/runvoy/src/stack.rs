@@ -230,6 +230,7 @@ fn engine_config(settings: &Settings, url: Option<&str>) -> EngineConfig {
         worker_audience: settings.worker_audience.clone(),
         concurrency: if settings.worker { settings.concurrency } else { 0 },
         lease_ttl_ms: u64::try_from(LEASE.as_millis()).expect("a small constant"),
+        denials_per_minute: settings.denials_per_minute,
         max_waiting_per_user: settings.max_waiting_per_user,
         max_waiting_per_queue: settings.max_waiting_per_queue,
         health: health_config(settings),

@@ -13,7 +13,7 @@ use self::harness::http::Http;
 use self::harness::{Server, Setup, count};
 
 /// Operations that take a key away, perhaps the one in use. They are tried by themselves, after all others.
-const TAKES_KEYS: [&str; 4] = ["revokeKey", "revokeUser", "rotateKey", "setRole"];
+const TAKES_KEYS: [&str; 4] = ["revokeKey", "revokeUser", "rotateKey", "setUserRole"];
 
 /// A program of the virtual environment.
 fn program(name: &str) -> Command {
@@ -24,9 +24,12 @@ fn program(name: &str) -> Command {
     Command::new(path)
 }
 
-/// A server that never runs what it is sent.
+/// A server that never runs what it is sent, and throttles nobody: a request that is answered with
+/// 429 tests nothing else.
 fn server() -> Server {
-    Setup::default().arg("--no-worker").env("RUNVOY_FAILED_KEYS_PER_MINUTE", "0").env("RUNVOY_FAILED_CLAIMS_PER_MINUTE", "0").start()
+    let unlimited = ["FAILED_KEYS", "FAILED_CLAIMS", "DENIALS"];
+    let setup = Setup::default().arg("--no-worker");
+    unlimited.iter().fold(setup, |setup, what| setup.env(&format!("RUNVOY_{what}_PER_MINUTE"), "0")).start()
 }
 
 fn developer(server: &Server) -> String {
@@ -39,7 +42,8 @@ fn developer(server: &Server) -> String {
 
 /// Tries every operation with one key, each time on a server of its own.
 fn try_with(key_of: fn(&Server) -> String) {
-    let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../e2e/api/schemathesis.toml");
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../e2e/api");
+    let (config, rules) = (files.join("schemathesis.toml"), files.join("rules.py"));
     for takes_keys in [false, true] {
         let server = server();
         let key = key_of(&server);
@@ -50,7 +54,8 @@ fn try_with(key_of: fn(&Server) -> String) {
         command.args(["--max-examples", &count(5, 100).to_string()]);
         let filter = if takes_keys { "--include-operation-id" } else { "--exclude-operation-id" };
         command.args(TAKES_KEYS.iter().flat_map(|id| [filter, *id]));
-        let output = command.current_dir(home.path()).env("PYTHONDONTWRITEBYTECODE", "1").output().expect("it starts");
+        command.current_dir(home.path()).env("PYTHONDONTWRITEBYTECODE", "1").env("SCHEMATHESIS_HOOKS", &rules);
+        let output = command.output().expect("it starts");
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     }

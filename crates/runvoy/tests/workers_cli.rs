@@ -144,7 +144,7 @@ fn the_worker_of_a_server_is_there_until_the_server_stops() {
 fn a_queue_is_stopped_limited_shown_and_goes_on() {
     let server = Server::start();
     let told = server.cli(&["queues", "pause", "default", "--reason", "a new driver"]);
-    assert!(text(&told.stderr).contains("hands nothing out"), "{}", text(&told.stderr));
+    assert!(text(&told.stderr).contains("is paused"), "{}", text(&told.stderr));
     let id = server.run("true");
     eventually("it says why it waits", || {
         server.status(&id)["waiting_for"]["message"].as_str().is_some_and(|why| why.contains("a new driver"))

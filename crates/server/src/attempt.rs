@@ -35,10 +35,10 @@ struct Wanted {
 /// The action of a route that runs or ends something, by the same name that the engine gives it when it is allowed.
 pub(crate) fn action_of(operation: &str) -> Option<&'static str> {
     Some(match operation {
-        "run" | "createExecution" => "executions.run",
-        "rerun" => "executions.rerun",
-        "kill" | "deleteExecution" => "executions.kill",
-        "runPlaybook" => "playbooks.run",
+        "runCommand" | "createExecution" | "dryRunCommand" => "executions.run",
+        "rerunExecution" => "executions.rerun",
+        "killExecution" | "killUnfinishedExecution" => "executions.kill",
+        "runPlaybook" | "dryRunPlaybook" => "playbooks.run",
         "createJob" => "jobs.create",
         "addTasks" => "jobs.add-tasks",
         "resumeJob" => "jobs.resume",

@@ -5,10 +5,20 @@ use runvoy_model::name::NAME_PATTERN;
 use runvoy_wire::Code;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::path::ParameterIn;
-use utoipa::openapi::schema::{ArrayBuilder, KnownFormat, ObjectBuilder, OneOfBuilder, Ref, Schema, SchemaFormat, Type};
+use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, KnownFormat, ObjectBuilder, OneOfBuilder, Ref, Schema, SchemaFormat, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::pager::{self, MOST_LISTED};
+
+/// An e-mail address as this server accepts it.
+pub(crate) const EMAIL_PATTERN: &str = concat!(
+    r"^(?=[^@]{1,64}@)[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*",
+    r"@[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$",
+);
+/// The description of the parameter `cursor`.
+pub(crate) const ABOUT_CURSOR: &str = "The X-Next-Cursor of the page before";
+/// The description of the header `X-Next-Cursor`.
+pub(crate) const ABOUT_NEXT_CURSOR: &str = "The cursor of the next page; absent on the last page";
 
 type Named = Vec<(String, RefOr<Schema>)>;
 
@@ -39,6 +49,10 @@ pub(crate) struct Promise {
 pub(crate) struct Operation {
     pub(crate) id: &'static str,
     pub(crate) summary: &'static str,
+    /// What happens and what to know before calling it; who may is added to it.
+    pub(crate) about: &'static str,
+    /// An address of the web page, which the document leaves out.
+    pub(crate) is_page: bool,
     pub(crate) params: Vec<Param>,
     pub(crate) body: Option<Shape>,
     pub(crate) body_required: bool,
@@ -48,11 +62,13 @@ pub(crate) struct Operation {
 }
 
 impl Operation {
-    /// An operation with this id and sentence.
+    /// An operation with this id and summary.
     pub(crate) const fn new(id: &'static str, summary: &'static str) -> Self {
         Self {
             id,
             summary,
+            about: "",
+            is_page: false,
             params: Vec::new(),
             body: None,
             body_required: false,
@@ -62,14 +78,26 @@ impl Operation {
         }
     }
 
+    /// With a description.
+    pub(crate) const fn about(mut self, about: &'static str) -> Self {
+        self.about = about;
+        self
+    }
+
+    /// As an address of the web page.
+    pub(crate) const fn page(mut self) -> Self {
+        self.is_page = true;
+        self
+    }
+
     /// With a parameter of the path.
     pub(crate) fn path(self, name: &'static str, schema: RefOr<Schema>, description: &'static str) -> Self {
         self.param(Param { name, place: ParameterIn::Path, schema, required: true, description })
     }
 
-    /// With the execution's id in the path, and what can be wrong with that.
+    /// With the execution's id in the path, and the errors that belong to it.
     pub(crate) fn execution_id(self) -> Self {
-        self.path("id", text(), "The execution: its id, or six or more hex digits that begin or end it and no other").refuses(&[
+        self.path("id", part_of_id(), "The execution's id, or six or more digits that begin or end it and no other id").refuses(&[
             Code::NotFound,
             Code::Conflict,
             Code::InvalidRequest,
@@ -88,15 +116,16 @@ impl Operation {
 
     /// In pages where they are asked for, as [`crate::pager::Pager`] cuts them.
     pub(crate) fn paged(self) -> Self {
-        self.query("limit", number(1, Some(MOST_LISTED)), "At most so many; all where absent")
-            .query("cursor", pattern(pager::CURSOR_PATTERN), "Go on where the page with this X-Next-Cursor ended")
-            .header("X-Next-Cursor", "Where the next page begins; absent after the last one")
+        self.query("limit", number(1, Some(MOST_LISTED)), "The maximum number of items; default: all")
+            .query("cursor", pattern(pager::CURSOR_PATTERN), ABOUT_CURSOR)
+            .header("X-Next-Cursor", ABOUT_NEXT_CURSOR)
     }
 
     /// With the client's own key for the request.
     pub(crate) fn idempotent(self) -> Self {
         let schema = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(255)).pattern(Some("^[!-~]+$"));
-        let description = "The client's own key for this request: a repeat within 24 h makes nothing new";
+        let description =
+            "A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response";
         let schema = schema.into();
         self.param(Param { name: "Idempotency-Key", place: ParameterIn::Header, schema, required: false, description })
             .refuses(&[Code::InvalidRequest, Code::Conflict])
@@ -112,6 +141,22 @@ impl Operation {
         self.body = Some(shape::<T>());
         self.body_required = required;
         self.refuses(&[Code::InvalidRequest, Code::PayloadTooLarge])
+    }
+
+    /// With a required JSON body that is described like `T`, under a name of its own, and refuses
+    /// fields that it does not know.
+    pub(crate) fn takes_strictly<T: ToSchema>(self, name: &'static str) -> Self {
+        let mut operation = self.takes::<T>(true);
+        if let Some(body) = &mut operation.body {
+            let mut strict = <T as PartialSchema>::schema();
+            if let RefOr::T(Schema::Object(object)) = &mut strict {
+                object.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
+            }
+            body.named.retain(|(known, _)| *known != T::name());
+            body.named.push((name.to_owned(), strict));
+            body.schema = Ref::from_schema_name(name).into();
+        }
+        operation
     }
 
     /// Answers with JSON.
@@ -177,6 +222,11 @@ pub(crate) fn pattern(pattern: impl Into<String>) -> RefOr<Schema> {
 /// A [`runvoy_model::name::Name`].
 pub(crate) fn name() -> RefOr<Schema> {
     pattern(format!("^{NAME_PATTERN}$"))
+}
+
+/// An id in full, or a part of one.
+pub(crate) fn part_of_id() -> RefOr<Schema> {
+    pattern("^[0-9a-fA-F]{6,32}$")
 }
 
 /// An id in full.

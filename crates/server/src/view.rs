@@ -43,9 +43,7 @@ pub(crate) struct Shown<'a> {
     waiting_for: Option<wire::Reason>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost_usd: Option<f64>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     labels: &'a BTreeMap<String, String>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     worker_labels: &'a BTreeMap<String, String>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     terminal: bool,

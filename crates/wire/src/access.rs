@@ -5,26 +5,26 @@ use serde::{Deserialize, Serialize};
 use crate::null_is_empty;
 use crate::rule::Verdict;
 
-/// Answer to `GET /access/explain`.
+/// An access decision, explained.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Explanation {
-    /// Whether it would be let through.
+    /// Whether the action would be allowed.
     pub allowed: bool,
-    /// What decided: a rule's name, or `role:NAME`.
+    /// What decided: the name of a rule, or `role:NAME`.
     pub rule: String,
-    /// Why, for a person.
+    /// Why, as a sentence.
     pub why: String,
-    /// Who was asked about.
+    /// The user that the decision is about.
     #[serde(default)]
     pub user: String,
-    /// Their role.
+    /// The user's role.
     #[serde(default)]
     pub role: String,
-    /// What they would do.
+    /// The action.
     #[serde(default)]
     pub action: String,
-    /// Everything that had a say, in order.
+    /// Every rule that was considered, in order.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub rules: Vec<Verdict>,
 }

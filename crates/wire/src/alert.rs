@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Answer to `POST /alerts/test`; only admins may ask.
+/// The result of a test alert.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AlertTestResponse {
-    /// The host that took the message.
+    /// The host that accepted the message.
     pub place: String,
-    /// What happened.
+    /// The result as a sentence.
     pub message: String,
 }

@@ -7,67 +7,68 @@ use serde_json::Value;
 
 use crate::time::Rfc3339;
 
-/// One call that changed something, or was refused. An item of `GET /audit` and a line of `GET /audit/export`.
+/// One call that changed something or was refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditEvent {
-    /// Its id.
+    /// The event's id.
     pub event_id: String,
-    /// When.
+    /// When it happened.
     pub at: Rfc3339,
-    /// Who: an e-mail, or the part of the platform that acted by itself.
+    /// Who did it: an e-mail address, or the part of the server that acted on its own.
     #[serde(default)]
     pub user: String,
-    /// What they did: `users.create`, `executions.kill`, …
+    /// What was done, such as `users.create` or `executions.kill`.
     pub action: String,
-    /// What was run or ended, or was to be: the values of the secrets that it names are masked.
+    /// The command that was to be run or killed, with the values of its secrets masked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// The id of what it was asked of: an execution, a job, a playbook.
+    /// The id of the execution, job or playbook that it was done to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// What it was done to: `USER:ana@example.com`, `TASK:0192ab…`.
+    /// What the event is about, such as `USER:ana@example.com` or `TASK:0192ab…`.
     pub entity: String,
-    /// Its number among the events of that entity.
+    /// The event's number among the events of its entity.
     #[serde(default)]
     pub number: u64,
-    /// `ok`, or why not.
+    /// `ok`, or why it was refused.
     #[serde(default)]
     pub result: String,
-    /// From where.
+    /// The address that the request came from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// The request.
+    /// The id of the request.
     #[serde(default)]
     pub request_id: String,
-    /// What else is to be known; no value of a secret.
+    /// Further details; never the value of a secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub details: Option<Value>,
 }
 
-/// Answer to `GET /audit/verify`.
+/// The result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditVerification {
-    /// Nothing was altered, removed or reordered, and what was compared follows from the events.
+    /// Whether the trail is intact: no event was altered, removed or reordered, and compared
+    /// records match the events.
     pub ok: bool,
-    /// How many events were looked at.
+    /// How many events were checked.
     pub checked: u64,
-    /// The first that is not as it was written.
+    /// The first event that is not as it was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_bad: Option<BadEvent>,
-    /// The time of the newest signed checkpoint that was compared.
+    /// The time of the newest signed checkpoint that the trail was compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint_at: Option<Rfc3339>,
-    /// The number of the first checkpoint that is not exported yet, though others were made since: exporting fails, which the server's
-    /// log explains, or somebody cut the file at its end.
+    /// The number of the first checkpoint that was not exported although later ones exist: either
+    /// the export fails, which the server's log explains, or the exported file was cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unexported_from: Option<u64>,
-    /// How many executions, jobs, tasks, locks and records were compared with what the events say; only where that was asked for.
+    /// How many records were compared with the events; present only with `state=1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared: Option<u64>,
-    /// The first that does not follow from the events.
+    /// The first record that does not match the events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_mismatch: Option<Mismatch>,
     /// How many executions and jobs an older version wrote, whose events hold no digest of them:
@@ -81,20 +82,20 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Something that is kept and does not follow from the events.
+/// A record that does not match the events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Mismatch {
-    /// What it is about: `TASK:0192ab…`, `JOB:0192ab…`, `LOCK:deploy`.
+    /// The record, such as `TASK:0192ab…`, `JOB:0192ab…` or `LOCK:deploy`.
     pub entity: String,
-    /// Which part of it: `status`, `tasks.build.phase`.
+    /// The field that differs, such as `status` or `tasks.build.phase`.
     pub field: String,
-    /// What is kept and what the events say, for a person.
+    /// What the record says and what the events say, as a sentence.
     pub message: String,
 }
 
 impl AuditVerification {
-    /// With what a comparison of kept state came to.
+    /// Adds the result of a comparison of records.
     #[must_use]
     pub fn with_state(self, compared: Comparison) -> Self {
         let first_mismatch = compared.first.map(|first| Mismatch { entity: first.entity, field: first.field, message: first.message });
@@ -108,17 +109,17 @@ impl AuditVerification {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BadEvent {
-    /// What it is about: `USER:ana@example.com`, `TASK:0192ab…`.
+    /// What the event is about, such as `USER:ana@example.com` or `TASK:0192ab…`.
     pub entity: String,
-    /// Its number among the events of that entity; 0 where the whole entity is concerned.
+    /// The event's number among the events of its entity; 0 if the whole entity is affected.
     #[serde(default)]
     pub number: u64,
-    /// Its id, where it is still known.
+    /// The event's id, if it is still known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_id: Option<String>,
     /// `altered`, `removed`, `reordered` or `unreadable`.
     pub problem: String,
-    /// What was found, for a person.
+    /// What was found, as a sentence.
     pub message: String,
 }
 

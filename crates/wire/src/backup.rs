@@ -2,18 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Asks for a copy. Only the server's own user may, over the local socket.
+/// Where to write a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BackupRequest {
-    /// The directory to make, an absolute path on the server's machine. It must not exist yet.
+    /// The directory to create: an absolute path on the server's machine that does not exist.
     pub destination: String,
 }
 
-/// A copy that is complete and on disk.
+/// A backup that is complete and on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BackupResponse {
-    /// Where it is.
+    /// The directory of the backup.
     pub destination: String,
 }

@@ -4,15 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::sensitive::Sensitive;
 
-/// Answer to `POST /claim/{token}`, and to `GET` for other clients. It is given once.
+/// The API key of a claimed invitation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClaimResponse {
-    /// The key. Nobody can ask for it again.
+    /// The API key. It is shown only here.
     pub api_key: Sensitive,
-    /// Whose key it is.
+    /// The user that the key belongs to.
     pub user_email: String,
-    /// What happened, for a person.
+    /// The result as a sentence.
     #[serde(default)]
     pub message: String,
 }

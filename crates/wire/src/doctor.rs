@@ -4,34 +4,34 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Answer to `GET /doctor`; only admins may ask.
+/// The server's own checks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DoctorResponse {
-    /// What was looked at, in order.
+    /// The checks, in the order in which they were made.
     pub probes: Vec<Probe>,
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Probe {
-    /// What: `disk`, `store`, `worker`, …
+    /// What was checked, such as `disk`, `store` or `worker`.
     pub name: String,
-    /// How it stands.
+    /// The result.
     pub status: ProbeStatus,
-    /// What was found and, where something is wrong, what to do.
+    /// What was found, and what to do if something is wrong.
     pub detail: String,
 }
 
-/// How a probe ended.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ProbeStatus {
-    /// As it should be.
+    /// Everything is fine.
     Ok,
-    /// It works, and somebody should look.
+    /// It works, but needs attention.
     Warn,
     /// It does not work.
     Fail,

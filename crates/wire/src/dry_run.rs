@@ -7,67 +7,68 @@ use crate::null_is_empty;
 use crate::rule::Verdict;
 use crate::status::Reason;
 
-/// Answer to `POST /run?dry_run=1` and `POST /playbooks/{name}/run?dry_run=1`. Nothing was recorded.
+/// What a run would do. Nothing was recorded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DryRunResponse {
-    /// Whether it would be taken: no rule forbids it, and its lock is free or waited for.
+    /// Whether the run would be accepted: rules allow it, and its lock is free or `lock_wait` is
+    /// set.
     pub allowed: bool,
-    /// The id of the image it would run in.
+    /// The id of the image.
     pub image_id: String,
-    /// That image as it was registered.
+    /// The image as it was registered.
     pub image: String,
-    /// A shell command, or a program where `args` is given.
+    /// The shell command to run; with `args`, the program to run.
     pub command: String,
-    /// Arguments of the program, which then runs without a shell.
+    /// The program's arguments; with them it runs without a shell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Vec<String>>,
-    /// Names of the variables that it would get from the request. Values are not repeated.
+    /// The names of the environment variables from the request, without their values.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub env: Vec<String>,
-    /// The secrets that it would get.
+    /// The secrets that the command would get.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub secrets: Vec<DryRunSecret>,
-    /// The repository that would be checked out.
+    /// The Git repository to check out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git_repo: Option<String>,
-    /// Its branch, tag or commit.
+    /// The branch, tag or commit; default: the repository's default branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git_ref: Option<String>,
-    /// The directory in it where the command would start.
+    /// The directory in the repository in which the command starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git_path: Option<String>,
-    /// The playbook it comes from, as `NAME@VERSION`.
+    /// The playbook, as `NAME@VERSION`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub playbook: Option<String>,
-    /// The lock that it would hold.
+    /// The lock to hold while the command runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock: Option<String>,
-    /// Who holds that lock now; absent: nobody.
+    /// The execution that holds the lock now; absent if it is free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_held: Option<LockHeld>,
-    /// Seconds that it would wait in line for the lock.
+    /// How many seconds to wait for the lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_wait: Option<u64>,
-    /// What it would wait for, where no worker that is there could run it.
+    /// What the execution would wait for, if no worker can run it now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<Reason>,
-    /// The queue it would go through.
+    /// The queue.
     pub queue: String,
-    /// 1 (first) to 5 (last).
+    /// The priority, from 1 (first) to 5 (last).
     pub priority: u8,
-    /// Further attempts after one that failed retryably.
+    /// How many times to retry after a failure that a retry may fix.
     pub retries: u32,
-    /// Seconds until it would be ended.
+    /// The timeout in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u64>,
-    /// What it would be held to.
+    /// The limits of the command.
     #[serde(default)]
     pub limits: DryRunLimits,
-    /// Everything that had a say in whether it is allowed, in order.
+    /// Every rule that was considered, in order.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub rules: Vec<Verdict>,
-    /// What an hour of it would cost.
+    /// The cost of one hour in dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd_per_hour: Option<f64>,
 }
@@ -76,13 +77,13 @@ pub struct DryRunResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DryRunSecret {
-    /// Its name.
+    /// The secret's name.
     pub name: String,
-    /// The environment variable that it becomes.
+    /// The environment variable that gets the value.
     pub key_name: String,
 }
 
-/// What a run is held to. What is absent is not limited.
+/// The limits of a run. An absent limit does not apply.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DryRunLimits {
@@ -92,10 +93,10 @@ pub struct DryRunLimits {
     /// Memory in MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u32>,
-    /// Processes at once.
+    /// The maximum number of processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
-    /// Bytes of log.
+    /// The maximum size of the log in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_bytes: Option<u64>,
 }

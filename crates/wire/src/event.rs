@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One immutable fact, with its index keys.
+/// An immutable record of something that happened, with its index keys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Event(pub Value);
@@ -17,30 +17,30 @@ impl utoipa::ToSchema for Event {
 
 #[cfg(feature = "openapi")]
 impl utoipa::PartialSchema for Event {
-    /// What every event has, beside its index keys.
+    /// What every event has besides its index keys.
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
         use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Type};
         let of = |kind: Type| ObjectBuilder::new().schema_type(kind);
         let open = || of(Type::Object).additional_properties(Some(AdditionalProperties::FreeForm(true)));
         let texts = [
             ("eventType", "What happened"),
-            ("entityType", "The kind of thing it is about"),
-            ("entityId", "Which one"),
+            ("entityType", "The type of the entity that it is about"),
+            ("entityId", "The id of that entity"),
             ("tenantId", "The tenant"),
         ];
         let numbers = [
-            ("timestamp", "When, in Unix milliseconds"),
-            ("receivedAt", "When it was recorded"),
-            ("number", "Its number among the chained events of its entity"),
+            ("timestamp", "When it happened, in Unix milliseconds"),
+            ("receivedAt", "When it was recorded, in Unix milliseconds"),
+            ("number", "Its number among the events of its entity"),
         ];
-        let mut event = open().description(Some("One immutable fact, with its index keys."));
+        let mut event = open().description(Some("An immutable record of something that happened, with its index keys."));
         for (name, about) in texts {
             event = event.property(name, of(Type::String).description(Some(about))).required(name);
         }
         for (name, about) in numbers {
             event = event.property(name, of(Type::Integer).description(Some(about))).required(name);
         }
-        for (name, about) in [("context", "Where it comes from"), ("properties", "What else is to be known")] {
+        for (name, about) in [("context", "Where it comes from"), ("properties", "Further details, by type")] {
             event = event.property(name, open().description(Some(about))).required(name);
         }
         event.into()

@@ -8,106 +8,107 @@ use crate::null_is_empty;
 use crate::status::{Reason, Status};
 use crate::time::Rfc3339;
 
-/// Answer to `GET /executions/{id}`, and an item of `GET /executions`.
+/// An execution.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Execution {
-    /// Its id.
+    /// The execution's id.
     pub execution_id: String,
-    /// Who submitted it.
+    /// The user who submitted it.
     #[serde(default)]
     pub created_by: String,
-    /// Who else it belongs to.
+    /// The users that own it.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub owned_by: Vec<String>,
-    /// The command as stored.
+    /// The command as it was submitted.
     #[serde(default)]
     pub command: String,
-    /// Arguments of the program, where it runs without a shell.
+    /// The program's arguments, if it runs without a shell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Vec<String>>,
-    /// The image it runs in.
+    /// The id of the image.
     #[serde(default)]
     pub image_id: String,
-    /// When its command started; until then, when it was submitted.
+    /// When the command started; until then, when it was submitted.
     pub started_at: Rfc3339,
     /// When it was submitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submitted_at: Option<Rfc3339>,
-    /// When it ended.
+    /// When it finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<Rfc3339>,
     /// Where it is.
     pub status: Status,
-    /// `null` until it ended.
+    /// The exit code; null until it finishes.
     pub exit_code: Option<i32>,
-    /// Whole seconds from start to end.
+    /// Whole seconds from start to finish.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_seconds: Option<u64>,
-    /// Where its log is mirrored.
+    /// The CloudWatch log stream that the log is copied to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_stream_name: Option<String>,
-    /// The request that made it.
+    /// The id of the request that created it.
     #[serde(default)]
     pub created_by_request_id: String,
-    /// The request that changed it last.
+    /// The id of the request that changed it last.
     #[serde(default)]
     pub modified_by_request_id: String,
-    /// `LOCAL` or `AWS`.
+    /// Where it runs: `LOCAL` or `AWS`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cloud: Option<String>,
-    /// The lock it holds, held or waits for.
+    /// The lock that it holds, held or waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_name: Option<String>,
-    /// The queue it went through.
+    /// The queue.
     #[serde(default)]
     pub queue: String,
-    /// How many attempts began.
+    /// How many attempts were started.
     #[serde(default)]
     pub attempt: u32,
-    /// How it ended.
+    /// Why it finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_reason: Option<Reason>,
-    /// What it waits for.
+    /// Why it is queued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<Reason>,
-    /// What it cost.
+    /// The cost in dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// Words of the user's own.
-    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
+    /// Labels to find it by.
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// What a worker must have to take it.
-    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
+    /// The labels that a worker must have to run it.
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub worker_labels: BTreeMap<String, String>,
-    /// It runs on a terminal of its own: its output is one stream.
+    /// Whether it runs on a pseudo-terminal, with its output as one stream.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub terminal: bool,
-    /// The job it belongs to.
+    /// The job that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_id: Option<String>,
-    /// The task of that job.
+    /// The task in that job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// How it ran: `process`, `container`, `fargate`.
+    /// The runner: `process`, `container` or `fargate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner: Option<String>,
     /// The worker that ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_id: Option<String>,
-    /// The machine it ran on.
+    /// The machine that it ran on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// The ECS task it ran as.
+    /// The ARN of the ECS task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_arn: Option<String>,
-    /// Its worker has not been heard of for longer than its lease lasts; the command may still run.
+    /// Whether its worker has been silent for longer than the lease; the command may still be
+    /// running.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub worker_unreachable: bool,
-    /// It was given up after its last attempt, and was not run again.
+    /// Whether it is a dead letter: it failed for good and was not run again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dead: bool,
-    /// What it was run again as after it was given up; absent where its job makes that.
+    /// The execution that a redrive created; absent if its job creates it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redriven_as: Option<String>,
 }

@@ -9,19 +9,19 @@ use crate::time::Rfc3339;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Group {
-    /// Its name.
+    /// The group's name.
     pub name: String,
-    /// The e-mails of its members, in order.
+    /// The e-mail addresses of the members, in alphabetical order.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub members: Vec<String>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Rfc3339,
-    /// Who made it.
+    /// The user who created it.
     #[serde(default)]
     pub created_by: String,
 }
 
-/// Answer to `GET /groups`, by name.
+/// A list of groups.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct GroupsResponse {
@@ -30,24 +30,24 @@ pub struct GroupsResponse {
     pub groups: Vec<Group>,
 }
 
-/// Body of `POST /groups`: the group as it is to be, new or instead of what it was.
+/// A group to create or replace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PutGroupRequest {
-    /// Its name.
+    /// The group's name.
     #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$"))]
     pub name: String,
-    /// The e-mails of all its members.
+    /// The e-mail addresses of all members.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub members: Vec<String>,
 }
 
-/// Answer to a group that was put or removed.
+/// The result of saving or deleting a group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct GroupResponse {
-    /// Which.
+    /// The group's name.
     pub name: String,
-    /// What happened, for a person.
+    /// The result as a sentence.
     pub message: String,
 }

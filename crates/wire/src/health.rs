@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Answer to `GET /health`.
+/// The server's health.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Health {
-    /// `ok`.
+    /// Always `ok`.
     pub status: String,
     /// The server's version.
     #[serde(default)]
     pub version: String,
-    /// Where it runs commands: `local` or `aws`.
+    /// Where commands run: `local` or `aws`.
     #[serde(default)]
     pub provider: String,
     /// The AWS region.

@@ -5,19 +5,19 @@ use serde::{Deserialize, Serialize};
 use crate::null_is_empty;
 use crate::time::Rfc3339;
 
-/// Body of `POST /images/register`.
+/// An image to register.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RegisterImageRequest {
-    /// `[registry/]name[:tag]`.
+    /// The reference: `[registry/]name[:tag]`.
     pub image: String,
-    /// Whether it becomes the default.
+    /// Whether to make it the default image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_default: Option<bool>,
     /// The IAM role of the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_role_name: Option<String>,
-    /// The IAM role that starts it.
+    /// The IAM role that starts the ECS task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_execution_role_name: Option<String>,
     /// CPU units; 1024 are one vCPU.
@@ -26,20 +26,20 @@ pub struct RegisterImageRequest {
     /// Memory in MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u32>,
-    /// `OS/ARCHITECTURE`, such as `Linux/ARM64`.
+    /// The platform: `Linux/X86_64` or `Linux/ARM64`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime_platform: Option<String>,
 }
 
-/// Answer to an image that was registered or unregistered.
+/// The result of registering or unregistering an image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ImageResponse {
-    /// The image as it was named.
+    /// The image as the request named it.
     pub image: String,
-    /// What happened, for a person.
+    /// The result as a sentence.
     pub message: String,
-    /// Its id.
+    /// The image's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_id: Option<String>,
 }
@@ -48,12 +48,12 @@ pub struct ImageResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Image {
-    /// Its id, which tells registries apart.
+    /// The image's id.
     #[serde(default)]
     pub image_id: String,
-    /// `[registry/]name[:tag]` as it was registered.
+    /// The reference as it was registered: `[registry/]name[:tag]`.
     pub image: String,
-    /// It is the one that runs what names none.
+    /// Whether it is the default image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_default: Option<bool>,
     /// CPU units; 1024 are one vCPU.
@@ -62,47 +62,47 @@ pub struct Image {
     /// Memory in MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u32>,
-    /// `OS/ARCHITECTURE`, such as `Linux/ARM64`.
+    /// The platform: `Linux/X86_64` or `Linux/ARM64`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime_platform: Option<String>,
-    /// The ECS task definition it became.
+    /// The name of the ECS task definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_definition_name: Option<String>,
     /// The IAM role of the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_role_name: Option<String>,
-    /// The IAM role that starts it.
+    /// The IAM role that starts the ECS task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_execution_role_name: Option<String>,
-    /// Where it is pulled from; absent for the common registry.
+    /// The registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_registry: Option<String>,
-    /// Its name without registry and tag.
+    /// The name without registry and tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_name: Option<String>,
-    /// Its tag.
+    /// The tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_tag: Option<String>,
-    /// Who registered it; absent for a built-in one.
+    /// The user who registered it; absent for the built-in image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_by: Option<String>,
-    /// Whom it belongs to.
+    /// The users that own it.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub owned_by: Vec<String>,
     /// When it was registered.
     pub created_at: Rfc3339,
-    /// The request that registered it.
+    /// The id of the request that registered it.
     #[serde(default)]
     pub created_by_request_id: String,
-    /// The request that changed it last.
+    /// The id of the request that changed it last.
     #[serde(default)]
     pub modified_by_request_id: String,
-    /// The runners that can serve it: `process`, `container`, `fargate`.
-    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    /// The runners that can run it: `process`, `container`, `fargate`.
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub runners: Vec<String>,
 }
 
-/// Answer to `GET /images`.
+/// A list of images.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ImagesResponse {

@@ -12,100 +12,101 @@ use crate::time::Rfc3339;
 /// The shape of a job can be checked before it is sent.
 pub use runvoy_model::dag::{DagError, check as check_shape};
 
-/// Body of `POST /jobs`.
+/// A job to submit.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreateJobRequest {
-    /// What people call it.
+    /// The job's name; need not be unique.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The client's own key: two submits with the same one are one job. The same thing as the header `Idempotency-Key`.
+    /// A unique key of your choice; the same as the header `Idempotency-Key`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// What holds for every task that does not say otherwise.
+    /// Settings for every task that does not have its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defaults: Option<TaskDefaults>,
-    /// So many of its tasks may run at once.
+    /// How many of its tasks may run at the same time; default: any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
-    /// The tasks, 1 to 20,000.
+    /// The tasks, from 1 to 20,000.
     pub tasks: Vec<TaskRequest>,
 }
 
-/// Answer to `POST /jobs`.
+/// The job that was submitted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreateJobResponse {
-    /// The new job.
+    /// The job's id.
     pub job_id: String,
-    /// How many tasks it has.
+    /// How many tasks the job has.
     pub total_tasks: u64,
-    /// How many of them wait for no other.
+    /// How many tasks have no dependencies.
     pub root_tasks: u64,
 }
 
-/// Body of `POST /jobs/{id}/tasks`.
+/// Tasks to add to a job.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AddTasksRequest {
-    /// What holds for every one of these tasks that does not say otherwise; the defaults that the job began with are not asked.
+    /// Settings for each of these tasks that does not have its own. The defaults of the job itself
+    /// are not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defaults: Option<TaskDefaults>,
-    /// The tasks; they may depend on each other and on those that are there.
+    /// The tasks. They may depend on each other and on tasks of the job.
     pub tasks: Vec<TaskRequest>,
 }
 
-/// Answer to `POST /jobs/{id}/tasks`.
+/// The result of adding tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AddTasksResponse {
-    /// The job.
+    /// The job's id.
     pub job_id: String,
-    /// How many tasks came with this request.
+    /// How many tasks were added.
     pub added_tasks: u64,
-    /// How many it has now.
+    /// How many tasks the job has now.
     pub total_tasks: u64,
 }
 
-/// Body of `POST /jobs/{id}/resume`.
+/// Changes of tasks for a job that is resumed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ResumeJobRequest {
-    /// Tasks that run something else from now on: those that failed, and those that wait for them.
+    /// Tasks that run something else from now on: failed ones, and those that wait for them.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<TaskChange>,
 }
 
-/// Answer to `POST /jobs/{id}/resume` and `POST /jobs/{id}/cancel`.
+/// The result of resuming or cancelling a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JobResponse {
-    /// The job.
+    /// The job's id.
     pub job_id: String,
-    /// Where it is now.
+    /// The job's status.
     pub status: JobStatus,
-    /// What happened, for a person.
+    /// The result as a sentence.
     pub message: String,
 }
 
-/// Where a job is.
+/// The status of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum JobStatus {
-    /// Something of it can still move.
+    /// At least one task can still run.
     Running,
-    /// A task failed and nothing more can move. It can be resumed.
+    /// A task failed and no other task can run. The job can be resumed.
     Failed,
-    /// Every task is done.
+    /// Every task has completed.
     Completed,
-    /// Somebody ended it.
+    /// A user cancelled it.
     Cancelled,
 }
 
@@ -143,59 +144,59 @@ impl FromStr for JobStatus {
     }
 }
 
-/// Answer to `GET /jobs/{id}`, and an item of `GET /jobs`, where `tasks` is absent. `GET /jobs/{id}?tasks=0` leaves the tasks out as well.
+/// A job. Lists of jobs, and `tasks=0`, leave out `tasks`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Job {
-    /// Its id.
+    /// The job's id.
     pub job_id: String,
-    /// What people call it.
+    /// The job's name; need not be unique.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The client's own key for it.
+    /// The idempotency key that it was submitted with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// Where it is.
+    /// The job's status.
     pub status: JobStatus,
     /// When it was submitted.
     pub created_at: Rfc3339,
     /// When it was completed or cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<Rfc3339>,
-    /// Who submitted it.
+    /// The user who submitted it.
     #[serde(default)]
     pub created_by: String,
-    /// So many of its tasks may run at once.
+    /// How many of its tasks may run at the same time; default: any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
-    /// How many tasks it has.
+    /// How many tasks the job has.
     pub total_tasks: u64,
-    /// How many of them are where.
+    /// How many tasks are in each state.
     #[serde(default)]
     pub task_counts: TaskCounts,
     /// The first task that failed since the last resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_task_id: Option<String>,
-    /// Its tasks, in the order they were given.
+    /// The tasks, in the order in which they were submitted.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<Task>,
 }
 
-/// How many tasks of a job are where. Together they are all of them.
+/// How many tasks of a job are in each state. The sum is the number of tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TaskCounts {
-    /// Waiting for other tasks, or for their turn.
+    /// Tasks that wait for other tasks, or for the job's concurrency.
     #[serde(default)]
     pub waiting: u64,
-    /// Executions that have not ended.
+    /// Tasks that are queued or running.
     #[serde(default)]
     pub running: u64,
-    /// Done.
+    /// Tasks that completed.
     #[serde(default)]
     pub completed: u64,
-    /// Ended otherwise.
+    /// Tasks that failed or were stopped.
     #[serde(default)]
     pub failed: u64,
 }

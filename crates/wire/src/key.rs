@@ -6,29 +6,29 @@ use crate::null_is_empty;
 use crate::sensitive::Sensitive;
 use crate::time::Rfc3339;
 
-/// What is known of a key. The key itself is not kept.
+/// What is known about an API key. The key itself is not stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Key {
-    /// Its first characters, unique among the keys of its user.
+    /// The first characters of the key, unique among the keys of its user.
     pub prefix: String,
-    /// What its user calls it.
+    /// The key's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Rfc3339,
-    /// When it ends; absent: never.
+    /// When it expires; absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Rfc3339>,
-    /// When it was last used, to the minute or so.
+    /// When it was last used, to the minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used: Option<Rfc3339>,
-    /// It is not accepted any more.
+    /// Whether it was revoked.
     #[serde(default)]
     pub revoked: bool,
 }
 
-/// Answer to `GET /users/{email}/keys`.
+/// The API keys of a user.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeysResponse {
@@ -37,29 +37,29 @@ pub struct KeysResponse {
     pub keys: Vec<Key>,
 }
 
-/// Body of `POST /users/{email}/keys`, and of `POST /users/{email}/keys/{prefix}/rotate`, which ends the old key in the same step.
+/// An API key to create.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreateKeyRequest {
-    /// What its user calls it.
+    /// The key's name.
     #[cfg_attr(feature = "openapi", schema(max_length = 64))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Seconds until it ends, by the server's clock; absent: never.
+    /// Seconds until it expires; default: never.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 316224000))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in: Option<u64>,
 }
 
-/// Answer to a key that was made. It is given once.
+/// The API key that was created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreateKeyResponse {
-    /// The key. Nobody can ask for it again.
+    /// The API key. It is shown only here.
     pub api_key: Sensitive,
-    /// What is kept of it.
+    /// What is stored about it.
     pub key: Key,
-    /// What happened, for a person.
+    /// The result as a sentence.
     #[serde(default)]
     pub message: String,
     /// What became of the file in which the server keeps a key for its first admin, where it held the key that ended.
@@ -67,13 +67,13 @@ pub struct CreateKeyResponse {
     pub key_file: Option<String>,
 }
 
-/// Answer to `DELETE /users/{email}/keys/{prefix}`.
+/// The result of revoking an API key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RevokeKeyResponse {
-    /// Which key.
+    /// The first characters of the key.
     pub prefix: String,
-    /// What happened, for a person.
+    /// The result as a sentence.
     pub message: String,
     /// What became of the file in which the server keeps a key for its first admin, where it held the key that ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Answer to a kill that was taken.
+/// The result of a kill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KillResponse {
-    /// Which execution.
+    /// The execution's id.
     pub execution_id: String,
-    /// What happens now, for a person.
+    /// The result as a sentence.
     pub message: String,
 }

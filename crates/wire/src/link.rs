@@ -6,33 +6,34 @@ use crate::sensitive::Sensitive;
 use crate::status::Status;
 use crate::time::Rfc3339;
 
-/// Answer to `POST /executions/{id}/link`.
+/// A signed link to a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LinkResponse {
-    /// Whose log it opens.
+    /// The execution whose log it opens.
     pub execution_id: String,
-    /// The web page, with the token in its fragment.
+    /// The address of the web page, with the token in its fragment.
     pub url: Sensitive,
     /// The token alone, for `Authorization: Bearer`.
     pub token: Sensitive,
-    /// Until when it is good, unless the key or the user that made it ends before.
+    /// When it expires. It stops working earlier if the key or user that created it is revoked.
     pub expires_at: Rfc3339,
 }
 
-/// Answer to `GET /logs/{id}` with a link's token.
+/// A part of a log as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LinkedLog {
-    /// Whose log it is.
+    /// The execution's id.
     pub execution_id: String,
-    /// Where the execution is.
+    /// The execution's status.
     pub status: Status,
-    /// The lines after `since` as one text, a newline behind each.
+    /// The lines after `since` as one text, each with a newline at its end.
     pub logs: String,
-    /// The next `since`: the time of the last line here, or the `since` of the request where none came after it. Absent where there is no line yet.
+    /// The next `since`: the time of the last line, or the `since` of the request if there are no
+    /// newer lines. Absent if the log is empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_timestamp: Option<Rfc3339>,
-    /// It ended, and there is nothing more to come.
+    /// Whether the execution has finished and these are its last lines.
     pub completed: bool,
 }

@@ -8,11 +8,11 @@ use crate::time::Rfc3339;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Lock {
-    /// Its name.
+    /// The lock's name.
     pub lock_name: String,
     /// The user whose execution holds it.
     pub held_by: String,
-    /// Since when.
+    /// Since when it is held.
     pub since: Rfc3339,
     /// The execution that holds it.
     pub execution_id: String,
@@ -21,18 +21,18 @@ pub struct Lock {
     pub waiters: u64,
 }
 
-/// What `LOCK_HELD` tells beside the error itself.
+/// The execution that holds a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LockHeld {
-    /// The lock that was asked for.
+    /// The lock's name.
     pub lock_name: String,
     /// The user whose execution holds it.
     pub held_by: String,
-    /// Since when.
+    /// Since when it is held.
     pub since: Rfc3339,
     /// The execution that holds it.
     pub execution_id: String,
-    /// The web page of its log; it carries no token.
+    /// The web page of that execution's log, without a token.
     pub log_url: String,
 }

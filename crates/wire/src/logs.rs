@@ -8,54 +8,54 @@ use serde::{Deserialize, Serialize};
 
 use crate::status::Status;
 
-/// Answer to `GET /executions/{id}/logs`.
+/// The log of an execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LogsResponse {
-    /// Which execution.
+    /// The execution's id.
     pub execution_id: String,
-    /// The lines; `null` while it runs, unless lines were asked for by number.
+    /// The lines; null while the execution runs, unless the request selects lines.
     pub events: Option<Vec<LogEvent>>,
-    /// Where the execution is.
+    /// The execution's status.
     pub status: Status,
-    /// Where its log can be followed; absent once it ended.
+    /// Where to follow the log; absent once the execution has finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub websocket_url: Option<String>,
-    /// The number of the line after the last one here.
+    /// The number of the line after the last one returned.
     #[serde(default)]
     pub next_line: u64,
 }
 
-/// One record of a log. It is also a whole text frame of the WebSocket.
+/// One line of a log. The WebSocket sends each line as one text message of this form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LogEvent {
-    /// `<execution>-<line>`, unique over all executions; a client resumes with it.
+    /// A unique id, `<execution>-<line>`; a client resumes after it.
     pub event_id: String,
-    /// Unix milliseconds.
+    /// The time in Unix milliseconds.
     pub timestamp: i64,
-    /// The text; lossy where `message_b64` is given.
+    /// The text. Invalid UTF-8 is replaced; `message_b64` then has the exact bytes.
     pub message: String,
-    /// The record's number, counted from 1 over all attempts.
+    /// The line's number, counted from 1 over all attempts.
     #[serde(default)]
     pub line: u64,
-    /// Where it came from.
+    /// The stream: `stdout`, `stderr` or `platform`.
     #[serde(default = "stdout")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub stream: Stream,
-    /// The attempt that wrote it; 0 is the server itself.
+    /// The attempt that wrote it; 0 for lines of the server.
     #[serde(default)]
     pub attempt: u32,
-    /// It continues the line before it.
+    /// Whether it continues the line before it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub cont: bool,
-    /// A newline ended it; absent means true.
+    /// Whether a newline ends it; absent: true.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub eol: bool,
-    /// The exact bytes where they are not UTF-8.
+    /// The exact bytes in base64, if they are not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_b64: Option<String>,
-    /// It came after its attempt had lost its lease.
+    /// Whether it arrived after its attempt had lost its lease.
     #[serde(default, skip_serializing_if = "is_false")]
     pub late: bool,
 }
@@ -69,7 +69,7 @@ pub struct LogPosition<'a> {
     pub line: u64,
     /// The attempt that wrote it.
     pub attempt: u32,
-    /// It came after its attempt had lost its lease.
+    /// Whether it arrived after its attempt had lost its lease.
     pub late: bool,
 }
 

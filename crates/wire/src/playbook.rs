@@ -9,120 +9,122 @@ use serde_json::Value;
 use crate::null_is_empty;
 use crate::time::Rfc3339;
 
-/// What a playbook says. It is the body of `PUT /playbooks/{name}`.
+/// What a playbook does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PlaybookTerms {
-    /// What it does.
+    /// What the playbook is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// A shell command, or a program where `args` is given.
+    /// The shell command to run; with `args`, the program to run.
     pub command: String,
-    /// Arguments of the program, which then runs without a shell, also where the list is empty. `{{name}}` in one is that parameter's value; each stays one argument.
+    /// The program's arguments. With them, even with an empty list, no shell is used. `{{name}}` is
+    /// replaced by the value of that parameter; each argument stays one argument.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Vec<String>>,
-    /// The image it runs in; absent: the default at the time of the run.
+    /// The image; default: the default image at the time of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// A repository to check out first.
+    /// A Git repository to check out first: `https://…`, `ssh://…` or `USER@HOST:PATH`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git_repo: Option<String>,
-    /// Its branch, tag or commit.
+    /// The branch, tag or commit; default: the repository's default branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git_ref: Option<String>,
-    /// The directory in it where the command starts.
+    /// The directory in the repository in which the command starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git_path: Option<String>,
-    /// The name of the secret that holds the token for it.
+    /// The name of the secret that holds the access token of the repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git_token: Option<String>,
-    /// Names of secrets to put into the environment.
+    /// The names of the secrets to add to the environment.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
-    /// Environment; names match `[A-Za-z_][A-Za-z0-9_]*`.
+    /// Environment variables.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Seconds until it is ended.
+    /// The timeout of an attempt in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u64>,
-    /// A lock to hold while it runs.
+    /// A lock to hold while the command runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock: Option<String>,
-    /// Seconds to wait in line for the lock; absent: refuse at once where it is held.
+    /// How many seconds to wait for the lock; default: fail at once if it is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_wait: Option<u64>,
-    /// The queue; absent: `default`.
+    /// The queue; default: `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
-    /// 1 (first) to 5 (last).
+    /// The priority, from 1 (first) to 5 (last).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
-    /// Further attempts after one that failed retryably.
+    /// How many times to retry after a failure that a retry may fix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
-    /// Words to find its executions by.
+    /// Labels to find its executions by.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// What a worker must have to take its executions.
+    /// The labels that a worker must have to run it.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
     pub worker_labels: BTreeMap<String, String>,
-    /// Run it on a terminal of its own: its output is one stream, and nobody types.
+    /// Run it on a pseudo-terminal without input; its output is one stream.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "std::ops::Not::not")]
     pub terminal: bool,
-    /// What a run gives, by name. A value reaches the command as data, never as part of its text.
+    /// The parameters of a run, by name. Values reach the command as data, never as part of a shell
+    /// text.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, Parameter>,
 }
 
-/// A value that a run gives to a playbook.
+/// A parameter of a playbook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Parameter {
-    /// What it must be.
+    /// The type of the value.
     #[serde(rename = "type", default)]
     pub kind: ParameterType,
-    /// What it means.
+    /// What the parameter is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it is where a run does not give it; a parameter without one must be given.
+    /// The value of a run that does not give one; without a default, a run must give one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub default: Option<Value>,
-    /// What a choice may be.
+    /// The possible values of a choice.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
-    /// What the whole text must look like, with `*` and `?` as in rules.
+    /// A pattern with `*` and `?` that a text must match as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
-    /// The most characters of a text.
+    /// The maximum number of characters of a text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_length: Option<u32>,
-    /// The least number.
+    /// The minimum of a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<i64>,
-    /// The greatest number.
+    /// The maximum of a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<i64>,
-    /// A regular expression that the whole text must match.
+    /// A regular expression that a text must match as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub regex: Option<String>,
-    /// What a value may hold that is refused otherwise.
+    /// What a value may contain that is refused otherwise.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<ParameterAllowance>,
 }
 
-/// What a value holds only where its parameter allows it.
+/// What a value may contain only if its parameter allows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ParameterAllowance {
-    /// A `-` at its beginning, which programs read as an option.
+    /// A `-` at the beginning, which programs read as an option.
     LeadingDash,
-    /// Control characters, line breaks and tabs among them.
+    /// Control characters, including line breaks and tabs.
     Control,
 }
 
-/// What a parameter must be.
+/// The type of a parameter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -134,7 +136,7 @@ pub enum ParameterType {
     Integer,
     /// `true` or `false`.
     Boolean,
-    /// One of a few texts.
+    /// One of several texts.
     Choice,
 }
 
@@ -156,70 +158,70 @@ impl fmt::Display for ParameterType {
     }
 }
 
-/// A playbook in one of its versions.
+/// One version of a playbook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Playbook {
-    /// Its name.
+    /// The playbook's name.
     pub name: String,
-    /// Counted from 1.
+    /// The version, counted from 1.
     pub version: u32,
-    /// What it says, in the same object.
+    /// What it does, in the same object.
     #[serde(flatten)]
     pub terms: PlaybookTerms,
-    /// When this version was pushed.
+    /// When this version was saved.
     pub created_at: Rfc3339,
-    /// Who pushed it.
+    /// The user who saved it.
     #[serde(default)]
     pub created_by: String,
-    /// The request that pushed it.
+    /// The id of the request that saved it.
     #[serde(default)]
     pub created_by_request_id: String,
 }
 
-/// Answer to `GET /playbooks`: the newest version of each, by name.
+/// A list of playbooks, each in its newest version.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PlaybooksResponse {
-    /// The playbooks that the caller may run or see.
+    /// The playbooks that you may run or manage.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub playbooks: Vec<Playbook>,
 }
 
-/// Answer to `PUT /playbooks/{name}`.
+/// The result of saving a playbook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PutPlaybookResponse {
-    /// Which.
+    /// The playbook's name.
     pub name: String,
-    /// The version that it has now.
+    /// The version that was saved.
     pub version: u32,
-    /// What happened, for a person.
+    /// The result as a sentence.
     pub message: String,
 }
 
-/// Answer to `DELETE /playbooks/{name}`.
+/// The result of deleting a playbook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RemovePlaybookResponse {
-    /// Which.
+    /// The playbook's name.
     pub name: String,
-    /// What happened, for a person.
+    /// The result as a sentence.
     pub message: String,
 }
 
-/// Body of `POST /playbooks/{name}/run`, which answers as `POST /run` does.
+/// A run of a playbook.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RunPlaybookRequest {
-    /// Values by parameter. A text is read as what the parameter must be.
+    /// The values by parameter. A text is converted to the type of the parameter.
     #[serde(default, deserialize_with = "null_is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub parameters: BTreeMap<String, Value>,
-    /// Which version; absent: the newest.
+    /// The version; default: the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
-    /// Seconds to wait in line for the lock; absent: refuse at once where it is held.
+    /// How many seconds to wait for the lock; default: fail at once if it is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_wait: Option<u64>,
 }

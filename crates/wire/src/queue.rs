@@ -5,172 +5,175 @@ use serde::{Deserialize, Serialize};
 use crate::null_is_empty;
 use crate::time::Rfc3339;
 
-/// A named line of executions. An item of `GET /queues`.
+/// A queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Queue {
-    /// Its name.
+    /// The queue's name.
     pub name: String,
     /// How many executions wait in it.
     #[serde(default)]
     pub depth: u64,
-    /// Since when the oldest of them waits.
+    /// When the oldest waiting execution was queued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest: Option<Rfc3339>,
-    /// How many executions are with a worker.
+    /// How many executions are leased by a worker.
     #[serde(default)]
     pub in_flight: u64,
-    /// How many were given up and have not been run again.
+    /// How many dead letters it has.
     #[serde(default)]
     pub dead: u64,
-    /// How many workers that are live serve it.
+    /// How many online workers serve it.
     #[serde(default)]
     pub workers: u64,
-    /// Somebody has stopped it: it hands nothing out, what runs goes on.
+    /// Present if the queue is paused: no worker leases from it; running executions go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<QueuePause>,
-    /// So many of it may be with workers at once; absent: any number.
+    /// How many of its executions may run at the same time; absent: any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
-    /// So many of each user's may be; absent: any number.
+    /// How many of its executions may run at the same time per user; absent: any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_user: Option<u32>,
-    /// How many are with workers under its limits; absent where it has none.
+    /// How many executions count towards its limits now; absent if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub places_taken: Option<u64>,
 }
 
-/// Who has stopped a queue.
+/// Who paused a queue, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct QueuePause {
-    /// Who.
+    /// The user who paused it.
     pub by: String,
-    /// When.
+    /// When it was paused.
     pub at: Rfc3339,
-    /// Why, for people.
+    /// Why it was paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// Body of `PUT /queues/{name}`. What is absent stays as it is.
+/// Settings of a queue to change. Absent settings are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PutQueueRequest {
-    /// Stop it, or let it go on.
+    /// Whether to pause the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
-    /// Why it is stopped, for people.
+    /// Why it is paused; only together with `paused: true`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// So many of it may be with workers at once, 1 to 1000; 0 takes the limit away.
+    /// How many of its executions may run at the same time, from 1 to 1000; 0 removes the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
-    /// So many of each user's may be, 1 to 1000; 0 takes the limit away.
+    /// How many of its executions may run at the same time per user, from 1 to 1000; 0 removes the
+    /// limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_user: Option<u32>,
 }
 
-/// Answer to `PUT /queues/{name}` and `DELETE /queues/{name}`: the terms from now on.
+/// The settings of a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct QueueTermsResponse {
-    /// The queue.
+    /// The queue's name.
     pub name: String,
-    /// Somebody has stopped it.
+    /// Present if the queue is paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<QueuePause>,
-    /// So many of it may be with workers at once.
+    /// How many of its executions may run at the same time; absent: any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
-    /// So many of each user's may be.
+    /// How many of its executions may run at the same time per user; absent: any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_user: Option<u32>,
-    /// What happened, for a person.
+    /// The result as a sentence.
     #[serde(default)]
     pub message: String,
 }
 
-/// An execution that was given up after its last attempt. An item of `GET /queues/{name}/dead`.
+/// A dead letter: an execution that failed for good after its last attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeadLetter {
-    /// The execution.
+    /// The execution's id.
     pub execution_id: String,
-    /// Its queue.
+    /// The queue.
     pub queue: String,
-    /// Who submitted it.
+    /// The user who submitted it.
     #[serde(default)]
     pub created_by: String,
-    /// The command as stored.
+    /// The command as it was submitted.
     #[serde(default)]
     pub command: String,
-    /// The job it belongs to.
+    /// The job that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_id: Option<String>,
-    /// The task of that job.
+    /// The task in that job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// How many attempts there were.
     #[serde(default)]
     pub attempts: u32,
-    /// What the last one failed of.
+    /// Why the last attempt failed.
     #[serde(default)]
     pub error: String,
-    /// What kind of failure that was: `network`, `timeout`, …
+    /// The kind of failure, such as `network` or `timeout`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_category: Option<String>,
-    /// When it was given up.
+    /// When it became a dead letter.
     pub failed_at: Rfc3339,
 }
 
-/// Body of `POST /queues/{name}/redrive`.
+/// Which dead letters to run again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RedriveRequest {
-    /// Only these, at most 50; absent: the oldest of all that were given up, as many as one request takes.
+    /// The dead letters to run again, at most 50; default: the oldest ones, as many as fit in one
+    /// request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution_ids: Option<Vec<String>>,
-    /// Of all, those after the last that an earlier request looked at: `next` of its answer.
+    /// Continue after an earlier request: the `next` of its response. Not together with
+    /// `execution_ids`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
 
-/// Answer to `POST /queues/{name}/redrive`.
+/// The result of a redrive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RedriveResponse {
-    /// The queue.
+    /// The queue's name.
     pub queue: String,
-    /// What runs again.
+    /// The dead letters that run again.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub redriven: Vec<Redriven>,
-    /// What does not run again, and stays given up.
-    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    /// The dead letters that cannot run again now, and remain dead letters.
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub refused: Vec<NotRedriven>,
-    /// What can never run again, and is not listed as given up any more.
-    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    /// The dead letters that can never run again, and were removed from the list.
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub dropped: Vec<NotRedriven>,
-    /// How many given-up ones were not looked at, where there were more than one request takes. They are counted up to 10,000.
+    /// How many dead letters are left for further requests, counted up to 10,000.
     #[serde(default)]
     pub left: u64,
-    /// Where the next request goes on for those (`after`); absent where none are left.
+    /// The `after` of the next request; absent if none are left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// What happened, for a person.
+    /// The result as a sentence.
     #[serde(default)]
     pub message: String,
 }
 
-/// An execution that runs again as a new one.
+/// A dead letter that runs again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Redriven {
-    /// The one that was given up.
+    /// The dead letter's execution id.
     pub execution_id: String,
-    /// The new one; absent where a job makes it when its turn comes.
+    /// The id of the new execution; absent if a job creates it later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_execution_id: Option<String>,
     /// The job that was resumed for it.
@@ -178,13 +181,13 @@ pub struct Redriven {
     pub job_id: Option<String>,
 }
 
-/// An execution that does not run again.
+/// A dead letter that does not run again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NotRedriven {
-    /// The one that was given up.
+    /// The dead letter's execution id.
     pub execution_id: String,
-    /// Why it does not.
+    /// Why not.
     #[serde(default)]
     pub error: String,
 }

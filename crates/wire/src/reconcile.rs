@@ -5,138 +5,138 @@ use serde::{Deserialize, Serialize};
 use crate::null_is_empty;
 use crate::time::Rfc3339;
 
-/// Answer to `POST /health/reconcile`.
+/// The result of a reconciliation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReconcileResponse {
-    /// `ok`.
+    /// Always `ok`.
     pub status: String,
-    /// What came of it.
+    /// The report.
     pub report: ReconcileReport,
 }
 
-/// What came of a reconciliation.
+/// What a reconciliation checked, found and repaired.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReconcileReport {
-    /// When it was made.
+    /// When the check was made.
     pub timestamp: Rfc3339,
-    /// Executions, locks and what runs them.
+    /// The check of executions and locks.
     #[serde(default)]
     pub compute_status: ComputeStatus,
-    /// Secrets.
+    /// The check of secrets.
     #[serde(default)]
     pub secrets_status: SecretsStatus,
-    /// Roles.
+    /// The check of IAM roles.
     #[serde(default)]
     pub identity_status: IdentityStatus,
-    /// Users and what they own.
+    /// The check of users and ownerships.
     #[serde(default)]
     pub authorizer_status: AuthorizerStatus,
-    /// What was found, one by one.
+    /// The findings.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub issues: Vec<ReconcileIssue>,
-    /// How many were repaired.
+    /// How many findings were repaired.
     #[serde(default)]
     pub reconciled_count: u64,
-    /// How many could not be repaired.
+    /// How many findings could not be repaired.
     #[serde(default)]
     pub error_count: u64,
 }
 
-/// Executions, locks and what runs them.
+/// The check of executions and locks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct ComputeStatus {
-    /// How many were looked at.
+    /// How many were checked.
     pub total_resources: u64,
-    /// How many are as they should be.
+    /// How many are correct.
     pub verified_count: u64,
-    /// How many were made anew.
+    /// How many were recreated.
     pub recreated_count: u64,
-    /// How many were corrected.
+    /// How many had their tags corrected.
     pub tag_updated_count: u64,
     /// How many belong to nothing.
     pub orphaned_count: u64,
-    /// Which.
+    /// Their ids.
     #[serde(deserialize_with = "null_is_empty")]
     pub orphaned_resources: Vec<String>,
 }
 
-/// Secrets.
+/// The check of secrets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct SecretsStatus {
-    /// How many were looked at.
+    /// How many were checked.
     pub total_secrets: u64,
-    /// How many can be opened.
+    /// How many can be decrypted.
     pub verified_count: u64,
-    /// How many were corrected.
+    /// How many had their tags corrected.
     pub tag_updated_count: u64,
-    /// How many cannot be opened.
+    /// How many cannot be decrypted.
     pub missing_count: u64,
-    /// How many belong to nobody.
+    /// How many have no owner.
     pub orphaned_count: u64,
-    /// Which.
+    /// Their ids.
     #[serde(deserialize_with = "null_is_empty")]
     pub orphaned_parameters: Vec<String>,
 }
 
-/// Roles.
+/// The check of IAM roles.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct IdentityStatus {
-    /// The roles that images run with by default are there.
+    /// Whether the default roles exist.
     pub default_roles_verified: bool,
-    /// How many of the others are there.
+    /// How many of the other roles exist.
     pub custom_roles_verified: u64,
-    /// How many others there should be.
+    /// How many other roles images use.
     pub custom_roles_total: u64,
-    /// Which are missing.
+    /// The roles that do not exist.
     #[serde(deserialize_with = "null_is_empty")]
     pub missing_roles: Vec<String>,
 }
 
-/// Users and what they own.
+/// The check of users and ownerships.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(default)]
 pub struct AuthorizerStatus {
-    /// Users whose role is none of the four.
+    /// Users with an unknown role.
     #[serde(deserialize_with = "null_is_empty")]
     pub users_with_invalid_roles: Vec<String>,
     /// Users without a role.
     #[serde(deserialize_with = "null_is_empty")]
     pub users_with_missing_roles: Vec<String>,
-    /// Things that belong to nobody.
+    /// Resources without an owner.
     #[serde(deserialize_with = "null_is_empty")]
     pub resources_with_missing_owners: Vec<String>,
-    /// Ownerships of things that are gone.
+    /// Ownerships of resources that do not exist.
     #[serde(deserialize_with = "null_is_empty")]
     pub orphaned_ownerships: Vec<String>,
-    /// Ownerships that should be there.
+    /// Ownerships that are missing.
     #[serde(deserialize_with = "null_is_empty")]
     pub missing_ownerships: Vec<String>,
-    /// How many users were looked at.
+    /// How many users were checked.
     pub total_users_checked: u64,
-    /// How many things were looked at.
+    /// How many resources were checked.
     pub total_resources_checked: u64,
 }
 
-/// One thing that was not as it should be.
+/// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReconcileIssue {
-    /// What kind of thing: `execution`, `lock`, `user`, `secret`, …
+    /// The type of the resource, such as `execution`, `lock`, `user` or `secret`.
     pub resource_type: String,
-    /// Which.
+    /// Their ids.
     pub resource_id: String,
     /// `error` or `warning`.
     pub severity: String,
-    /// What was found, for a person.
+    /// What was found, as a sentence.
     pub message: String,
     /// What was done: `repaired`, `reported` or `requires_manual_intervention`.
     pub action: String,

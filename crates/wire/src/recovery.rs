@@ -4,21 +4,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::sensitive::Sensitive;
 
-/// Body of `POST /admin/recover`.
+/// Whose admin access to recover.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RecoverRequest {
-    /// Who is to be an admin; absent: the first of the admins.
+    /// The user who becomes an admin; default: the first admin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
 }
 
-/// Answer to a recovery. It is given once.
+/// The recovered access.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RecoverResponse {
-    /// Who is an admin now.
+    /// The user's e-mail address.
     pub email: String,
-    /// Their new key. Nobody can ask for it again.
+    /// The new API key. It is shown only here.
     pub api_key: Sensitive,
 }

@@ -11,9 +11,9 @@ use crate::null_is_empty;
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Effect {
-    /// What it lists is all that is allowed, together with what other rules allow.
+    /// Allows only what it and other allow rules list.
     Allow,
-    /// What it matches is refused, whatever else allows it.
+    /// Refuses what it matches, even if another rule allows it.
     Deny,
 }
 
@@ -33,47 +33,48 @@ impl fmt::Display for Effect {
     }
 }
 
-/// A rule. It is also the body of `POST /rules`: the rule as it is to be, new or instead of what it was.
+/// A rule that narrows a role. All lists are optional.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Rule {
-    /// Its name.
+    /// The rule's name.
     pub name: String,
     /// `allow` or `deny`.
     pub effect: Effect,
-    /// E-mails of those it is for.
+    /// The users that it applies to: e-mail addresses, or `worker:NAME`.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub users: Vec<String>,
-    /// Groups it is for.
+    /// The groups that it applies to.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
-    /// Roles it is for. Where no user, group and role is listed it is for everybody but admins.
+    /// The roles that it applies to, never admin. Without users, groups and roles it applies to
+    /// everyone but admins.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<String>,
-    /// Patterns of commands.
+    /// Patterns of commands, with `*` and `?`.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
-    /// Patterns of images.
+    /// Patterns of images, with `*` and `?`.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<String>,
-    /// Patterns of locks.
+    /// Patterns of locks, with `*` and `?`.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<String>,
-    /// Patterns of queues.
+    /// Patterns of queues, with `*` and `?`.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<String>,
-    /// Patterns of secrets.
+    /// Patterns of secrets, with `*` and `?`.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
-    /// Patterns of playbooks.
+    /// Patterns of playbooks, with `*` and `?`.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub playbooks: Vec<String>,
-    /// Why there is this rule; shown to whom it refuses.
+    /// The reason for the rule, shown to users whom it refuses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// Answer to `GET /rules`, in the order in which they are judged.
+/// A list of rules, in the order in which they are evaluated.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RulesResponse {
@@ -82,25 +83,25 @@ pub struct RulesResponse {
     pub rules: Vec<Rule>,
 }
 
-/// Answer to a rule that was put or removed.
+/// The result of saving or deleting a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RuleResponse {
-    /// Which.
+    /// The rule's name.
     pub name: String,
-    /// What happened, for a person.
+    /// The result as a sentence.
     pub message: String,
 }
 
-/// A rule that had a say in one case.
+/// A rule that was considered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Verdict {
-    /// The rule's name, or `role:NAME` for what the role itself says.
+    /// The rule's name, or `role:NAME` for the role itself.
     pub rule: String,
-    /// What it came to.
+    /// Whether it allows or denies.
     pub effect: Effect,
-    /// What in the case made it so, for a person.
+    /// Why, as a sentence.
     pub why: String,
 }
 

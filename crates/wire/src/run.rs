@@ -7,82 +7,84 @@ use serde::{Deserialize, Serialize};
 use crate::null_is_empty;
 use crate::status::Status;
 
-/// Body of `POST /run`. Fields that are not known here are ignored, for other clients may send more; one that looks like a slip of a known one is refused.
+/// A command to run. Unknown fields are ignored, except those that look like a misspelled one: they
+/// are refused.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RunRequest {
-    /// A shell command, or a program where `args` is given.
+    /// The shell command to run; with `args`, the program to run.
     pub command: String,
-    /// Arguments of the program, which then runs without a shell, also where the list is empty.
+    /// The program's arguments. With them, even with an empty list, no shell is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Vec<String>>,
-    /// A registered image.
+    /// The image; default: the default image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// Environment; names match `[A-Za-z_][A-Za-z0-9_]*`.
+    /// Environment variables.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Seconds until it is ended.
+    /// The timeout of an attempt in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u64>,
-    /// Names of secrets to put into the environment.
+    /// The names of the secrets to add to the environment.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
-    /// A repository to check out first.
+    /// A Git repository to check out first: `https://…`, `ssh://…` or `USER@HOST:PATH`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git_repo: Option<String>,
-    /// Its branch, tag or commit.
+    /// The branch, tag or commit; default: the repository's default branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git_ref: Option<String>,
-    /// The directory in it where the command starts.
+    /// The directory in the repository in which the command starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git_path: Option<String>,
-    /// The name of the secret that holds the token for it.
+    /// The name of the secret that holds the access token of the repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git_token: Option<String>,
-    /// A lock to hold while it runs.
+    /// A lock to hold while the command runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock: Option<String>,
-    /// Seconds to wait in line for the lock; absent: refuse at once where it is held.
+    /// How many seconds to wait for the lock; default: fail at once if it is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_wait: Option<u64>,
-    /// The queue; absent: `default`.
+    /// The queue; default: `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
-    /// 1 (first) to 5 (last).
+    /// The priority, from 1 (first) to 5 (last).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
-    /// Words of the user's own to find it by.
+    /// Labels to find it by.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// What a worker must have to take it, beside serving its queue.
+    /// The labels that a worker must have to run it.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
     pub worker_labels: BTreeMap<String, String>,
-    /// Run it on a terminal of its own: its output is one stream, and nobody types. Only in the image `local`.
+    /// Run it on a pseudo-terminal without input; its output is one stream. Only with the image
+    /// `local`.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "std::ops::Not::not")]
     pub terminal: bool,
-    /// Further attempts after one that failed retryably.
+    /// How many times to retry after a failure that a retry may fix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
 }
 
-/// Answer to `POST /run`.
+/// The execution that was submitted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RunResponse {
-    /// The new execution.
+    /// The execution's id.
     pub execution_id: String,
-    /// The web page of this execution.
+    /// The address of the execution's web page.
     pub log_url: String,
-    /// Its status when the answer was made.
+    /// The status at the time of the response.
     pub status: Status,
-    /// The command as stored.
+    /// The command as it was submitted.
     #[serde(default)]
     pub command: String,
-    /// The image it runs in.
+    /// The id of the image.
     #[serde(default)]
     pub image_id: String,
-    /// Where its log can be followed, with a ticket for ten minutes.
+    /// The WebSocket address to follow the log at, with a ticket that is valid for ten minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub websocket_url: Option<String>,
 }

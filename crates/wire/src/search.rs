@@ -2,18 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Answer to `GET /executions/{id}/logs/search`.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SearchResponse {
-    /// How many lines match from `from_line` on: to the log's end, or as far as an incomplete search came.
+    /// How many lines match, from `from_line` to the end of the log or of an incomplete search.
     pub total: u64,
-    /// The first of them.
+    /// The first matching lines.
     pub hits: Vec<Hit>,
-    /// Where to go on with `from_line`; null once the whole log was searched.
+    /// The `from_line` of the next search; null if the whole log was searched.
     #[serde(default)]
     pub next_line: Option<u64>,
-    /// False where the search reached its time limit before the log's end: there may be more hits from `next_line` on.
+    /// False if the search reached its time limit before the end of the log: continue at
+    /// `next_line`.
     #[serde(default = "yes")]
     pub complete: bool,
 }
@@ -26,8 +27,8 @@ const fn yes() -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Hit {
-    /// Its number.
+    /// The line's number.
     pub line: u64,
-    /// Its text; lossy where it is not UTF-8.
+    /// The line's text. Invalid UTF-8 is replaced.
     pub message: String,
 }

@@ -6,58 +6,58 @@ use crate::null_is_empty;
 use crate::sensitive::Sensitive;
 use crate::time::Rfc3339;
 
-/// A secret, with its value where the caller may read it.
+/// A secret, with its value if you may read it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Secret {
-    /// Its name.
+    /// The secret's name.
     pub name: String,
-    /// The environment variable that it becomes.
+    /// The environment variable that gets the value.
     #[serde(default)]
     pub key_name: String,
     /// What it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The value; absent in lists, and for those who may not read it.
+    /// The value; absent in lists, and if you may not read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Sensitive>,
-    /// Who made it.
+    /// The user who created it.
     #[serde(default)]
     pub created_by: String,
-    /// Whom it belongs to.
+    /// The users that own it.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub owned_by: Vec<String>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Rfc3339,
     /// When it was changed last.
     pub updated_at: Rfc3339,
-    /// Who changed it last.
+    /// The user who changed it last.
     #[serde(default)]
     pub updated_by: String,
-    /// The request that made it.
+    /// The id of the request that created it.
     #[serde(default)]
     pub created_by_request_id: String,
-    /// The request that changed it last.
+    /// The id of the request that changed it last.
     #[serde(default)]
     pub modified_by_request_id: String,
-    /// Who else may use it, without reading it: `EMAIL`, `group:NAME` or `role:NAME`.
-    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    /// Who else may use it, but not read it: `EMAIL`, `worker:NAME`, `group:NAME` or `role:NAME`.
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub use_by: Vec<String>,
 }
 
-/// Answer to `GET /secrets`, by name, without values.
+/// A list of secrets, without values.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SecretsResponse {
-    /// The secrets that the caller may know of.
+    /// The secrets that you may use or manage.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub secrets: Vec<Secret>,
-    /// How many.
+    /// How many secrets there are on all pages.
     #[serde(default)]
     pub total: u64,
 }
 
-/// Answer to `GET /secrets/{name}`.
+/// One secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SecretResponse {
@@ -65,69 +65,70 @@ pub struct SecretResponse {
     pub secret: Secret,
 }
 
-/// Body of `POST /secrets`.
+/// A secret to create.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreateSecretRequest {
-    /// Its name.
+    /// The secret's name.
     pub name: String,
-    /// The environment variable that it becomes.
+    /// The environment variable that gets the value.
     pub key_name: String,
-    /// The value.
+    /// The value, from 1 byte to 64 KiB.
     pub value: Sensitive,
     /// What it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Who else may use it, without reading it: `EMAIL`, `group:NAME` or `role:NAME`.
+    /// Who else may use it, but not read it: `EMAIL`, `worker:NAME`, `group:NAME` or `role:NAME`.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub use_by: Vec<String>,
 }
 
-/// Body of `PUT /secrets/{name}`. What is absent stays as it is.
+/// Changes to a secret. Absent fields are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct UpdateSecretRequest {
-    /// The environment variable that it becomes.
+    /// The environment variable that gets the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_name: Option<String>,
-    /// The value.
+    /// The value, from 1 byte to 64 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Sensitive>,
     /// What it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Everybody who may use it, without reading it: `EMAIL`, `group:NAME` or `role:NAME`.
+    /// Everyone who may use it, but not read it: `EMAIL`, `worker:NAME`, `group:NAME` or
+    /// `role:NAME`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub use_by: Option<Vec<String>>,
 }
 
-/// Answer to a secret that was made or changed. It tells nothing of the secret.
+/// The result of creating or changing a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SaveSecretResponse {
-    /// What happened, for a person.
+    /// The result as a sentence.
     pub message: String,
 }
 
-/// Answer to `DELETE /secrets/{name}`.
+/// The result of deleting a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeleteSecretResponse {
-    /// Which.
+    /// The secret's name.
     pub name: String,
-    /// What happened, for a person.
+    /// The result as a sentence.
     pub message: String,
 }
 
-/// Answer to `POST /sealing-key/rotate`: every secret is sealed with a new key.
+/// The result of rotating the key that encrypts secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RotateSealingKeyResponse {
-    /// The id of the key that seals from now on.
+    /// The id of the new key.
     pub key_id: String,
-    /// How many secrets were sealed anew.
+    /// How many secrets were encrypted again.
     pub resealed: u64,
-    /// What happened, for a person.
+    /// The result as a sentence.
     pub message: String,
 }
 

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A text whose debug form is `[hidden]`. It has no `Display`: whoever shows it says so with [`Sensitive::expose`].
+/// A confidential text: a key, a token or the value of a secret.
+// Its debug form is `[hidden]`, and it has no `Display`: showing it takes `Sensitive::expose`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(value_type = String))]

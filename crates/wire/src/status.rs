@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Rfc3339;
 
-/// Where an execution is in its life.
+/// The status of an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Status {
-    /// It waits; `waiting_for` says what for.
+    /// Queued; `waiting_for` says why.
     Pending,
-    /// A worker has it and prepares it.
+    /// Leased by a worker; the command has not started.
     Starting,
-    /// Its command runs.
+    /// The command runs.
     Running,
-    /// It is being ended.
+    /// Being killed.
     Terminating,
-    /// It ended with exit code 0.
+    /// Finished with exit code 0.
     Succeeded,
-    /// It ended otherwise; `end_reason` says how.
+    /// Finished otherwise; `end_reason` says why.
     Failed,
-    /// It was killed.
+    /// Killed by a user.
     Stopped,
 }
 
@@ -71,64 +71,65 @@ impl FromStr for Status {
     }
 }
 
-/// Why it ended, or what it waits for.
+/// Why an execution finished, or why it is queued.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Reason {
-    /// For a program: `exit`, `timeout`, `lock`, …
+    /// The reason for programs, such as `exit`, `timeout` or `lock`.
     pub code: String,
-    /// For a person.
+    /// The reason as a sentence.
     pub message: String,
 }
 
-/// Answer to `GET /executions/{id}/status`.
+/// The status of an execution, with its reasons and times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct StatusResponse {
-    /// Which execution.
+    /// The execution's id.
     pub execution_id: String,
-    /// Where it is.
+    /// The status.
     pub status: Status,
-    /// The command as stored.
+    /// The command as it was submitted.
     #[serde(default)]
     pub command: String,
-    /// The image it runs in.
+    /// The id of the image.
     #[serde(default)]
     pub image_id: String,
-    /// When its command started; until then, when it was submitted.
+    /// When the command started; until then, when it was submitted.
     pub started_at: Rfc3339,
-    /// `null` until it ended.
+    /// The exit code; null until it finishes.
     pub exit_code: Option<i32>,
-    /// When it ended.
+    /// When it finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<Rfc3339>,
     /// When it was submitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submitted_at: Option<Rfc3339>,
-    /// How it ended.
+    /// Why it finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_reason: Option<Reason>,
-    /// What it waits for.
+    /// Why it is queued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<Reason>,
-    /// Whole seconds from start to end.
+    /// Whole seconds from start to finish.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_seconds: Option<u64>,
-    /// What it cost.
+    /// The cost in dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// How many attempts began.
+    /// How many attempts were started.
     #[serde(default)]
     pub attempt: u32,
-    /// Its worker has not been heard of for longer than its lease lasts; the command may still run.
+    /// Whether its worker has been silent for longer than the lease; the command may still be
+    /// running.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub worker_unreachable: bool,
-    /// What there is to say about that.
+    /// Further information about the status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-/// Answer to `GET /executions/{id}/wait`: the status when it ended, or when the wait was over.
+/// The status at the end of a wait.
 pub type WaitResponse = StatusResponse;
 
 #[cfg(test)]

@@ -22,58 +22,58 @@ macro_rules! with_terms {
         #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
         pub struct $name {
             $($own)*
-            /// A shell command, or a program where `args` is given.
+            /// The shell command to run; with `args`, the program to run.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub command: Option<String>,
-            /// Arguments of the program, which then runs without a shell, also where the list is empty.
+            /// The program's arguments. With them, even with an empty list, no shell is used.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub args: Option<Vec<String>>,
-            /// A registered image.
+            /// The image; default: the default image.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub image: Option<String>,
-            /// Environment; that of a task is added to that of the defaults.
+            /// Environment variables; added to those of the defaults.
             #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
             pub env: BTreeMap<String, String>,
-            /// Seconds until it is ended.
+            /// The timeout of an attempt in seconds.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub timeout: Option<u64>,
-            /// Names of secrets to put into the environment.
+            /// The names of the secrets to add to the environment.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub secrets: Option<Vec<String>>,
-            /// A repository to check out first.
+            /// A Git repository to check out first: `https://…`, `ssh://…` or `USER@HOST:PATH`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub git_repo: Option<String>,
-            /// Its branch, tag or commit.
+            /// The branch, tag or commit; default: the repository's default branch.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub git_ref: Option<String>,
-            /// The directory in it where the command starts.
+            /// The directory in the repository in which the command starts.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub git_path: Option<String>,
-            /// The name of the secret that holds the token for it.
+            /// The name of the secret that holds the access token of the repository.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub git_token: Option<String>,
-            /// A lock to hold while it runs; a task always waits for it.
+            /// A lock to hold while the command runs. A task always waits for its lock.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub lock: Option<String>,
-            /// Seconds to wait in line for the lock; absent: as long as it takes.
+            /// How many seconds to wait for the lock; default: without limit.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub lock_wait: Option<u64>,
-            /// The queue; absent: `default`.
+            /// The queue; default: `default`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub queue: Option<String>,
-            /// 1 (first) to 5 (last).
+            /// The priority, from 1 (first) to 5 (last).
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub priority: Option<u8>,
-            /// Words of the user's own to find it by; those of a task are added to those of the defaults.
+            /// Labels to find it by; added to those of the defaults.
             #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
             pub labels: BTreeMap<String, String>,
-            /// What a worker must have to take it; those of a task are added to those of the defaults.
+            /// The labels that a worker must have to run it; added to those of the defaults.
             #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
             pub worker_labels: BTreeMap<String, String>,
-            /// Whether it runs on a terminal of its own: its output is one stream, and nobody types.
+            /// Run it on a pseudo-terminal without input; its output is one stream.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub terminal: Option<bool>,
-            /// Further attempts after one that failed retryably; absent: 2.
+            /// How many times to retry after a failure that a retry may fix; default: 2.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub retries: Option<u32>,
         }
@@ -81,39 +81,40 @@ macro_rules! with_terms {
 }
 
 with_terms! {
-    /// A task that is asked for.
+    /// A task to submit.
     pub struct TaskRequest {
-        /// Its name within its job.
+        /// The task's id, unique within its job.
         #[serde(rename = "taskId")]
         pub task_id: String,
-        /// What people call it; absent: its id.
+        /// The task's display name; default: its id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub name: Option<String>,
-        /// The tasks that must be done before it.
+        /// The ids of the tasks that must complete first.
         #[serde(rename = "dependsOn", default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
         pub depends_on: Vec<String>,
-        /// What it finds as `input` in the file that `RUNVOY_INPUT` names.
+        /// Any JSON value, which the command finds as `input` in the file `$RUNVOY_INPUT`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+        #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
         pub input: Option<Value>,
     }
 }
 
 with_terms! {
-    /// What a resume changes of a task.
+    /// A change of a task, made when its job is resumed.
     pub struct TaskChange {
-        /// The task: one that failed, or one that waits for such a task.
+        /// The id of the task: a failed one, or one that waits for a failed one.
         #[serde(rename = "taskId")]
         pub task_id: String,
-        /// Whether these fields are everything that the task runs with. Otherwise what is absent stays as it is, variables and labels are added to
-        /// those that the task has, and another `command` leaves out the old `args`.
+        /// Whether these fields are all that the task runs with. Otherwise absent fields stay as
+        /// they are, variables and labels are added to those of the task, and another `command`
+        /// removes the old `args`.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub replace: bool,
     }
 }
 
 with_terms! {
-    /// What holds for every task of a job that does not say otherwise.
+    /// Settings for every task that does not have its own.
     pub struct TaskDefaults {}
 }
 
@@ -204,49 +205,49 @@ impl<'de> Deserialize<'de> for TaskStatus {
     }
 }
 
-/// A task as it is.
+/// A task of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Task {
-    /// Its name within its job.
+    /// The task's id, unique within its job.
     #[serde(rename = "taskId")]
     pub task_id: String,
-    /// What people call it.
+    /// The task's display name.
     #[serde(default)]
     pub name: String,
-    /// Where it is.
+    /// The task's status: `WAITING`, or that of its execution.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub status: TaskStatus,
-    /// Its newest execution.
+    /// The id of its newest execution.
     #[serde(rename = "executionId", default, skip_serializing_if = "Option::is_none")]
     pub execution_id: Option<String>,
-    /// The tasks that must be done before it.
+    /// The ids of the tasks that must complete first.
     #[serde(rename = "dependsOn", default, deserialize_with = "null_is_empty")]
     pub depends_on: Vec<String>,
-    /// What it was given.
+    /// Its input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub input: Option<Value>,
-    /// What it gave.
+    /// Its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Value>))]
     pub output: Option<Value>,
-    /// How large its output is, where that is too large to be shown here.
+    /// The size of its output in bytes, if it is too large to be included.
     #[serde(rename = "outputBytes", default, skip_serializing_if = "Option::is_none")]
     pub output_bytes: Option<u64>,
-    /// How many attempts of its newest execution began.
+    /// How many attempts of its newest execution were started.
     #[serde(default)]
     pub attempt: u32,
-    /// How its newest execution ended.
+    /// Why its newest execution finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_reason: Option<Reason>,
-    /// What it waits for.
+    /// Why it is queued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<Reason>,
-    /// When its newest execution began to run.
+    /// When its newest execution started.
     #[serde(rename = "startedAt", default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Rfc3339>,
-    /// When its newest execution ended.
+    /// When its newest execution finished.
     #[serde(rename = "completedAt", default, skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<Rfc3339>,
     /// What it runs since a resume changed it.

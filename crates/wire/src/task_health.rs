@@ -7,82 +7,82 @@ use serde::{Deserialize, Serialize};
 use crate::null_is_empty;
 use crate::time::Rfc3339;
 
-/// Answer to `GET /health/tasks`.
+/// The health of all running executions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TaskHealthResponse {
-    /// When was looked.
+    /// When the check was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked_at: Option<Rfc3339>,
-    /// How many are how.
+    /// How many executions are in each state.
     pub summary: TaskHealthSummary,
-    /// Each of them, the worst first.
+    /// The executions, the worst first.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub tasks: Vec<TaskHealth>,
 }
 
-/// How many running executions are how.
+/// How many running executions are in each state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TaskHealthSummary {
-    /// All that run.
+    /// All running executions.
     #[serde(default)]
     pub total_processing: u64,
-    /// Heard of a short while ago.
+    /// Heard from recently.
     #[serde(default)]
     pub healthy: u64,
-    /// Quiet for a while.
+    /// Silent for a while.
     #[serde(default)]
     pub warning: u64,
-    /// Quiet for long.
+    /// Silent for a long time.
     #[serde(default)]
     pub critical: u64,
-    /// Running for very long.
+    /// Running for a very long time.
     #[serde(default)]
     pub overtime: u64,
 }
 
-/// How one execution is. Answer to `GET /health/tasks/{id}`.
+/// The health of a running execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TaskHealth {
-    /// The execution.
+    /// The execution's id.
     pub request_id: String,
-    /// How it is.
+    /// Its health.
     pub health: HealthWord,
-    /// Milliseconds since it began.
+    /// Milliseconds since it started.
     pub elapsed: u64,
     /// Milliseconds since its last event.
     pub time_since_last_event: u64,
-    /// What that event was.
+    /// The type of that event.
     #[serde(default)]
     pub last_event_type: String,
     /// The worker that runs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_id: Option<String>,
-    /// The job it belongs to.
+    /// The job that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_id: Option<String>,
-    /// The task of that job.
+    /// The task in that job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
 }
 
-/// How an execution is.
+/// The health of a running execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum HealthWord {
-    /// Heard of a short while ago.
+    /// Heard from recently.
     Healthy,
-    /// Quiet for a while.
+    /// Silent for a while.
     Warning,
-    /// Quiet for long.
+    /// Silent for a long time.
     Critical,
-    /// Running for very long.
+    /// Running for a very long time.
     Overtime,
 }
 

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use runvoy_model::time::UnixMs;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Milliseconds since 1970, written `2026-01-03T14:22:19.640Z`.
+/// A time in UTC with milliseconds, such as `2026-01-03T14:22:19.640Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(value_type = String, format = DateTime))]
 pub struct Rfc3339(pub i64);

@@ -11,54 +11,54 @@ use crate::rule::Rule;
 use crate::secret::Secret;
 use crate::user::User;
 
-/// Answer to `GET /trace/{request_id}`.
+/// What a request did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TraceResponse {
-    /// What the server noted of it, in order.
+    /// The events of the request, in order.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub logs: Vec<TraceLog>,
-    /// What it made or changed last.
+    /// The resources that it created or changed last.
     #[serde(default)]
     pub related_resources: RelatedResources,
 }
 
-/// One thing that the server noted.
+/// One event of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TraceLog {
     /// The event's id.
     #[serde(default)]
     pub event_id: String,
-    /// Unix milliseconds.
+    /// The time in Unix milliseconds.
     pub timestamp: i64,
-    /// What happened, for a person.
+    /// What happened, as a sentence.
     pub message: String,
 }
 
-/// What a request made or changed last. Secrets are without their values.
+/// The resources that a request created or changed last. Secrets have no values here.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RelatedResources {
     /// Executions.
-    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub executions: Vec<Execution>,
     /// Secrets.
-    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub secrets: Vec<Secret>,
     /// Users.
-    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub users: Vec<User>,
     /// Images.
-    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub images: Vec<Image>,
     /// Groups.
-    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub groups: Vec<Group>,
     /// Rules.
-    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub rules: Vec<Rule>,
     /// Playbooks.
-    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub playbooks: Vec<Playbook>,
 }

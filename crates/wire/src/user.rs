@@ -11,40 +11,40 @@ use crate::time::Rfc3339;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct User {
-    /// Who.
+    /// The user's e-mail address.
     pub email: String,
-    /// `admin`, `operator`, `developer` or `viewer`.
+    /// The role: `admin`, `operator`, `developer` or `viewer`.
     #[serde(default)]
     pub role: String,
-    /// When they were invited.
+    /// When the user was created.
     pub created_at: Rfc3339,
-    /// None of their keys is accepted any more.
+    /// Whether the user was revoked.
     #[serde(default)]
     pub revoked: bool,
-    /// When a key of theirs was last used, to the minute or so.
+    /// When one of the user's keys was last used, to the minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used: Option<Rfc3339>,
-    /// The request that made them.
+    /// The id of the request that created the user.
     #[serde(default)]
     pub created_by_request_id: String,
-    /// The request that changed them last.
+    /// The id of the request that changed the user last.
     #[serde(default)]
     pub modified_by_request_id: String,
-    /// Who invited them.
+    /// The user who created this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_by: Option<String>,
-    /// Their keys, oldest first.
-    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    /// The API keys, oldest first.
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub keys: Vec<Key>,
-    /// The groups they are in.
-    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    /// The groups that the user is a member of.
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub groups: Vec<String>,
-    /// Until when their claim token is good; absent once they claimed.
+    /// When the invitation expires; absent once it was claimed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim_expires_at: Option<Rfc3339>,
 }
 
-/// Answer to `GET /users`, by e-mail.
+/// A list of users.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct UsersResponse {
@@ -53,100 +53,102 @@ pub struct UsersResponse {
     pub users: Vec<User>,
 }
 
-/// Body of `POST /users/create`.
+/// A user to create.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreateUserRequest {
-    /// Whom to invite.
+    /// The user's e-mail address.
     pub email: String,
-    /// `admin`, `operator`, `developer` or `viewer`.
+    /// The role: `admin`, `operator`, `developer` or `viewer`.
     #[serde(default)]
     pub role: String,
-    /// A key that they already have: 32 to 256 printable ASCII characters without spaces. Absent: they claim one.
+    /// An API key to use instead of an invitation: 32 to 256 printable ASCII characters without
+    /// spaces that are hard to guess.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key: Option<Sensitive>,
-    /// Invite a second user to a server that runs commands as its own user. It refuses commands from then on, until it is started with
-    /// `--run-as-uids`, `--run-as`, `--no-worker` or `--allow-shared-uid`.
+    /// Confirm a second user on a server that runs commands as its own operating-system user. The
+    /// server then refuses commands until it is started with `--run-as-uids`, `--run-as`,
+    /// `--no-worker` or `--allow-shared-uid`.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "std::ops::Not::not")]
     pub confirm: bool,
-    /// Seconds for which the invitation can be answered, at most seven days; 15 minutes where it is absent.
+    /// Seconds until the invitation expires, at most seven days; default: 15 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 604_800))]
     pub expires_in: Option<u64>,
 }
 
-/// Body of `POST /users/{email}/renew`.
+/// An invitation to renew.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RenewInvitationRequest {
-    /// Seconds for which the invitation can be answered, at most seven days; 15 minutes where it is absent.
+    /// Seconds until the invitation expires, at most seven days; default: 15 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 604_800))]
     pub expires_in: Option<u64>,
 }
 
-/// Answer to an invitation. The token is given once.
+/// The user, with the token of the invitation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreateUserResponse {
-    /// Who was invited.
+    /// The user.
     pub user: User,
-    /// What they claim their key with, once; empty where the request brought the key.
+    /// The token of the invitation, shown only here; empty if the request had an `api_key`.
     pub claim_token: Sensitive,
 }
 
-/// Body of `POST /users/revoke`.
+/// A user to revoke.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RevokeUserRequest {
-    /// Whose rights end.
+    /// The user's e-mail address.
     #[cfg_attr(feature = "openapi", schema(format = "email"))]
     pub email: String,
-    /// Their open executions are killed; otherwise they go on.
+    /// Whether to kill the user's executions and cancel their jobs; default: they go on.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "std::ops::Not::not")]
     pub kill: bool,
 }
 
-/// Answer to a user whose rights ended.
+/// The result of revoking a user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RevokeUserResponse {
-    /// What happened, also to their open executions, for a person.
+    /// The result as a sentence.
     pub message: String,
-    /// Who it was.
+    /// The user's e-mail address.
     pub email: String,
-    /// How many of their executions go on.
+    /// How many of the user's executions go on.
     #[serde(default)]
     pub open_executions: u64,
-    /// How many of their executions are being killed.
+    /// How many of the user's executions are being killed.
     #[serde(default)]
     pub killed_executions: u64,
-    /// How many of their jobs go on, and start tasks in their name.
+    /// How many of the user's jobs go on and start tasks.
     #[serde(default)]
     pub open_jobs: u64,
-    /// How many of their jobs were cancelled.
+    /// How many of the user's jobs were cancelled.
     #[serde(default)]
     pub cancelled_jobs: u64,
 }
 
-/// Body of `POST /users/{email}/role`.
+/// The role to give to a user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SetRoleRequest {
-    /// `admin`, `operator`, `developer` or `viewer`.
+    /// The role: `admin`, `operator`, `developer` or `viewer`.
     #[cfg_attr(feature = "openapi", schema(pattern = "^(admin|operator|developer|viewer)$"))]
     pub role: String,
 }
 
-/// Answer to a changed role.
+/// The result of changing a role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SetRoleResponse {
-    /// Whose.
+    /// The user's e-mail address.
     pub email: String,
-    /// What they are now.
+    /// The user's role.
     pub role: String,
-    /// What happened, for a person.
+    /// The result as a sentence.
     pub message: String,
 }
 
@@ -159,7 +161,9 @@ mod tests {
         let text = r#"{"email":"ana@example.com","role":"viewer","created_at":"2026-01-03T14:22:19.000Z","revoked":false,"created_by_request_id":"r1","modified_by_request_id":"r1"}"#;
         let user: User = serde_json::from_str(text).expect("the contract's own fields");
         assert_eq!((user.last_used, user.keys.len()), (None, 0));
-        assert_eq!(serde_json::to_string(&user).expect("plain data"), text);
+        let lists = r#""modified_by_request_id":"r1","keys":[],"groups":[]}"#;
+        let written = text.replace(r#""modified_by_request_id":"r1"}"#, lists);
+        assert_eq!(serde_json::to_string(&user).expect("plain data"), written, "lists are there, also empty");
     }
 
     #[test]

@@ -5,25 +5,25 @@ use serde::{Deserialize, Serialize};
 use crate::null_is_empty;
 use crate::time::Rfc3339;
 
-/// Answer to `GET /whoami`.
+/// The current user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Whoami {
-    /// The user.
+    /// The user's e-mail address.
     pub email: String,
-    /// `admin`, `operator`, `developer` or `viewer`.
+    /// The role: `admin`, `operator`, `developer` or `viewer`.
     pub role: String,
-    /// The first characters of the key; absent where the socket's peer is the credential.
+    /// The first characters of the API key; absent if the local socket is the credential.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_prefix: Option<String>,
-    /// When the key expires; absent: never.
+    /// When the API key expires; absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_expires_at: Option<Rfc3339>,
-    /// The groups they are in.
-    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    /// The groups that the user is a member of.
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub groups: Vec<String>,
-    /// The names of the rules that narrow their role.
-    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    /// The names of the rules that apply to the user.
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub rules: Vec<String>,
     /// The server's version.
     #[serde(default)]

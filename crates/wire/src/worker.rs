@@ -8,45 +8,46 @@ use crate::null_is_empty;
 use crate::sensitive::Sensitive;
 use crate::time::Rfc3339;
 
-/// A worker as it was last heard of. An item of `GET /workers`.
+/// A worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Worker {
-    /// One start of it: a worker that is started again is another one.
+    /// The id of this start of the worker; a restarted worker has another one.
     pub worker_id: String,
-    /// What it calls itself.
+    /// The worker's name.
     pub name: String,
-    /// The machine it is on.
+    /// The machine that it runs on.
     #[serde(default)]
     pub host: String,
-    /// The account whose key it showed; absent for one that lives inside a server.
+    /// The account that it signed in with; absent for a worker inside a server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
     /// The queues it serves.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub queues: Vec<String>,
-    /// What executions can ask for.
-    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "BTreeMap::is_empty")]
+    /// The labels that executions can ask for.
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// How it runs commands.
+    /// The runner: how it runs commands.
     #[serde(default)]
     pub runner: String,
-    /// How many executions it runs now.
+    /// How many executions it is running.
     #[serde(default)]
     pub running: u32,
-    /// How many it runs at once.
+    /// How many executions it can run at the same time.
     #[serde(default)]
     pub concurrency: u32,
-    /// It was heard of within the last 30 seconds, or holds a lease and says nothing else of itself.
+    /// Whether it is online: it was heard from within the last 30 seconds, or holds a lease.
     #[serde(default)]
     pub live: bool,
-    /// It finishes what it runs and takes nothing new: it is about to stop, or an admin drains it.
+    /// Whether it is draining: it finishes its executions and takes no new ones, because it is
+    /// about to exit or an admin drains it.
     #[serde(default)]
     pub draining: bool,
-    /// The admin who drains it, until one lets it go on.
+    /// The admin who drains it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drained_by: Option<String>,
-    /// It lives inside a server.
+    /// Whether it runs inside a server.
     #[serde(default)]
     pub in_process: bool,
     /// The program's version.
@@ -54,126 +55,131 @@ pub struct Worker {
     pub version: String,
     /// When it started.
     pub since: Rfc3339,
-    /// When it was last heard of.
+    /// When it was last heard from.
     pub seen_at: Rfc3339,
 }
 
-/// Answer to `POST /workers/{name}/drain` and `POST /workers/{name}/resume`.
+/// The result of draining a worker or letting it take work again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DrainWorkerResponse {
     /// The worker's name.
     pub name: String,
-    /// Whether it takes nothing new from now on.
+    /// Whether it takes no new executions from now on.
     pub draining: bool,
-    /// How many executions it runs now.
+    /// How many executions it is running.
     pub running: u32,
-    /// What happened, for a person.
+    /// What happened, as text for people.
     pub message: String,
 }
 
-/// An account of workers. An item of `GET /workers/accounts`.
+/// An account that workers sign in with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct WorkerAccount {
-    /// Its name.
+    /// The account's name.
     pub name: String,
-    /// Its id: another one when the name is used again.
+    /// The account's id. An account that reuses the name has another id.
     pub id: String,
-    /// What it may do: `worker`, or for a public key `viewer`, `developer` or `operator`.
+    /// The role: `worker`, or for an account with a public key also `viewer`, `developer` or
+    /// `operator`.
     #[serde(default)]
     pub role: String,
-    /// What else a worker may do: `submit`, and read and end what it submitted.
-    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    /// What a worker may do besides running executions: `submit` them, and read and kill those.
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub may: Vec<String>,
-    /// The queues it may serve; none means every queue.
+    /// The queues that it may serve; empty: all.
     #[serde(default, deserialize_with = "null_is_empty")]
     pub queues: Vec<String>,
-    /// The first characters of its key; absent where it has a public key.
+    /// The first characters of its API key; absent for an account with a public key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_prefix: Option<String>,
-    /// The fingerprint of its public key: what `kid` of its tokens says.
+    /// The fingerprint of its public key, which is the `kid` of its tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
     /// What it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Who made it.
+    /// The user who created it.
     #[serde(default)]
     pub created_by: String,
-    /// When.
+    /// When it was created.
     pub created_at: Rfc3339,
-    /// Since when it has this key.
+    /// When it got its current key.
     pub keyed_at: Rfc3339,
-    /// When its key was last used, to the minute or so.
+    /// When its key was last used, to the minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used: Option<Rfc3339>,
-    /// Its key is not accepted any more.
+    /// Whether it was revoked.
     #[serde(default)]
     pub revoked: bool,
 }
 
-/// Body of `POST /workers`, and of `POST /workers/accounts`.
+/// A worker account to create.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreateWorkerRequest {
-    /// Its name. It may be left out with a public key: then it is what comes with the key, or the key's fingerprint.
+    /// The account's name. Optional with `public_key`: the default is the name in the key's
+    /// document, or the key's fingerprint.
     #[serde(default)]
     pub name: String,
-    /// What it may do: `worker` where it is left out; with a public key also `viewer`, `developer` or `operator`.
+    /// The role; default: `worker`. Other roles need a `public_key`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// What else a worker with a public key may do: `submit`, and read and end what it submitted.
+    /// What a worker with a `public_key` may do besides running executions: `submit` them, and read
+    /// and kill those.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub may: Vec<String>,
-    /// The queues it may serve; none means every queue. They are for workers alone.
+    /// The queues that it may serve; default: all. Only with the role `worker`.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<String>,
-    /// A P-256 public key whose owner signs tokens with the private one: PEM, or base58 of such a key or of a JSON document with `name` and
-    /// `public_key`. Absent: a key is made, and shown once.
+    /// A P-256 public key, whose owner signs tokens with the private key: PEM, or base58 of the key
+    /// or of a JSON document with `name` and `public_key`. Default: the server creates an API key
+    /// and shows it once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub public_key: Option<String>,
     /// What the account is for: one line of at most 256 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Make a key that may run commands on a server that runs them as its own user. It refuses commands from then on, as with a second user.
+    /// Confirm a further account on a server that runs commands as its own operating-system user.
+    /// The server then refuses commands, as with a second user.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "std::ops::Not::not")]
     pub confirm: bool,
 }
 
-/// Answer to an account that was made or given another key. A key is given once.
+/// A worker account that was created or got a new key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreateWorkerResponse {
     /// The account.
     pub account: WorkerAccount,
-    /// The key. Nobody can ask for it again. Absent where a public key was brought.
+    /// The API key, shown only here; absent for an account with a public key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key: Option<Sensitive>,
-    /// What happened, for a person.
+    /// The result as a sentence.
     #[serde(default)]
     pub message: String,
 }
 
-/// Answer to `POST /signing-key/rotate`: a new key signs the task tokens of new leases.
+/// The result of rotating the key that signs task tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RotateSigningKeyResponse {
-    /// The name of the key: when it was made, in milliseconds since 1970.
+    /// The id of the new key: its creation time in Unix milliseconds.
     pub key_id: String,
-    /// What happened, for a person.
+    /// The result as a sentence.
     #[serde(default)]
     pub message: String,
 }
 
-/// Answer to `DELETE /workers/{name}`, and to `DELETE /workers/accounts/{name}`.
+/// The result of revoking a worker account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RevokeWorkerResponse {
-    /// Which account.
+    /// The account's name.
     pub name: String,
-    /// What happened, for a person.
+    /// The result as a sentence.
     #[serde(default)]
     pub message: String,
 }

@@ -52,73 +52,103 @@ impl Key {
 
 /// Every key there is.
 pub const KEYS: &[Key] = &[
-    key!(listen, "127.0.0.1:56212", "Address and port; port 0 takes a free one.", text),
-    key!(admin_email, "admin@localhost", "E-mail of the first admin, made at the first start.", text),
-    key!(web_url, "", "Base of page addresses; empty is `public_url`, else the server's own address.", text),
+    key!(listen, "127.0.0.1:56212", "The address and port to listen on; port 0 takes a free one.", text),
+    key!(admin_email, "admin@localhost", "The e-mail address of the first admin, who is created at the first start.", text),
+    key!(web_url, "", "The base of page addresses; empty: `public_url`, or else the server's own address.", text),
     key!(
         public_url,
         "",
-        "Address under which clients know the server, such as that of a proxy in front; empty follows the request.",
+        "The address under which clients reach the server, such as that of a proxy; empty: the address of each request.",
         optional
     ),
     key!(worker, "true", "Run commands in this server. `--no-worker` leaves that to workers elsewhere.", boolean),
-    key!(concurrency, "0", "Executions at once; 0 is four times the number of cores.", number),
-    key!(queues, "default", "Queues that the server's own worker serves.", names),
+    key!(concurrency, "0", "How many executions run at the same time; 0: four times the number of cores.", number),
+    key!(queues, "default", "The queues that the server's own worker serves.", names),
+    key!(worker_audience, "runvoy", "The audiences that tokens signed by workers may have, besides the server's addresses.", list),
+    key!(run_as, "", "The operating-system user that runs all commands; empty: the server's own user.", optional),
     key!(
-        worker_audience,
-        "runvoy",
-        "Tokens that workers sign for themselves must be for one of these, or for an address of the server.",
-        list
+        run_as_uids,
+        "",
+        "A range of user ids, `FIRST-LAST`: each execution runs as one of its own. Required before several users can use secrets.",
+        uids
     ),
-    key!(run_as, "", "One user that all commands run as; empty is the server's own user.", optional),
-    key!(run_as_uids, "", "Uids `FIRST-LAST`: each execution runs as one of its own. Secrets of several users need it.", uids),
     key!(
         isolation,
         "",
-        "With `run_as_uids`: strict, basic (private /tmp, /dev/shm, /proc and IPC only) or off; empty is strict as far as the machine can.",
+        "With `run_as_uids`: `strict`, `basic` (private /tmp, /dev/shm, /proc and IPC only) or `off`; empty: as strict as the machine supports.",
         isolation
     ),
     key!(isolation_writable, "", "Directories outside of their own that commands may write to under strict isolation.", list),
     key!(
         default_limits,
         "true",
-        "With `run_as_uids`: 4096 processes and half of the machine's memory for a command without other limits.",
+        "With `run_as_uids`: limit commands without other limits to 4096 processes and half of the machine's memory.",
         boolean
     ),
-    key!(allow_shared_uid, "false", "Run commands as the own user of a server with several users, or of a worker elsewhere.", boolean),
-    key!(git_allow_private, "false", "Clone from literal addresses of this machine and of private networks too.", boolean),
-    key!(git_ca_file, "", "Certificates (PEM) that git trusts instead of the system's; the commands' user must be able to read it.", path),
     key!(
-        work_dir,
+        allow_shared_uid,
+        "false",
+        "Run the commands of several users as the server's own operating-system user, so that they can read each other's data.",
+        boolean
+    ),
+    key!(git_allow_private, "false", "Also clone from literal addresses of this machine and of private networks.", boolean),
+    key!(
+        git_ca_file,
         "",
-        "Where each command of this server, and of no other, gets a directory of its own; empty is `work` in the data directory.",
+        "A file of certificates (PEM) that Git trusts instead of the system's; the user that runs commands must be able to read it.",
         path
     ),
-    key!(grace, "5s", "Time between SIGTERM and SIGKILL, at most 50s.", duration),
-    key!(stop_patience, "10s", "Time that running commands have to end when the server stops.", duration),
-    key!(tls_cert, "", "Certificate chain (PEM) to speak TLS with.", path),
-    key!(tls_key, "", "Private key (PEM) of the certificate.", path),
+    key!(work_dir, "", "Where each command gets a work directory; no other server may use it. Empty: `work` in the data directory.", path),
+    key!(grace, "5s", "The time between SIGTERM and SIGKILL, at most 50s.", duration),
+    key!(stop_patience, "10s", "How long running commands may go on when the server stops.", duration),
+    key!(tls_cert, "", "The TLS certificate chain (PEM).", path),
+    key!(tls_key, "", "The private key (PEM) of the TLS certificate.", path),
     key!(insecure, "false", "Listen beyond loopback without TLS.", boolean),
-    key!(behind_proxy, "false", "Listen beyond loopback without TLS because a proxy in front ends it.", boolean),
-    key!(cors_origins, "", "Origins whose pages may call the API and open streams.", list),
-    key!(metrics_public, "false", "Let anybody read /metrics without a key.", boolean),
-    key!(failed_keys_per_minute, "60", "Wrong keys looked at, per address and per beginning of a key; 0 is any number.", number),
-    key!(failed_claims_per_minute, "20", "Wrong claim tokens looked at, per address; 0 is any number.", number),
-    key!(max_waiting_per_user, "100000", "Executions of one user that may wait; more are refused (429). 0 is any number.", number),
-    key!(max_waiting_per_queue, "1000000", "Executions that may wait in one queue; more are refused (429). 0 is any number.", number),
-    key!(trusted_proxies, "", "Addresses or networks of proxies whose X-Forwarded-For, -Proto and -Host are believed.", networks),
-    key!(log_level, "info", "error, warn, info, debug or trace.", text),
-    key!(log_format, "auto", "text, json, or auto: text on a terminal, else JSON.", text),
-    key!("health.interval", None, health_interval, "5m", "How often what runs is looked at.", duration),
-    key!("health.healthy_within", None, health_healthy_within, "5m", "An execution is healthy if it was heard of within this.", duration),
-    key!("health.warning_within", None, health_warning_within, "10m", "Within this it is a warning; quiet for longer, critical.", duration),
+    key!(behind_proxy, "false", "Listen beyond loopback without TLS, because a proxy in front terminates it.", boolean),
+    key!(cors_origins, "", "The origins whose pages may call the API and open streams.", list),
+    key!(metrics_public, "false", "Serve `/metrics` without an API key.", boolean),
+    key!(
+        failed_keys_per_minute,
+        "60",
+        "How many wrong API keys to check per minute, per address and per key prefix; more get 429. 0: any number.",
+        number
+    ),
+    key!(
+        failed_claims_per_minute,
+        "20",
+        "How many wrong invitations to check per minute and address; more get 429. 0: any number.",
+        number
+    ),
+    key!(denials_per_minute, "60", "How many refused requests of a user to record per minute; more get 429. 0: any number.", number),
+    key!(max_waiting_per_user, "100000", "How many executions of a user may wait; more get 429. 0: any number.", number),
+    key!(max_waiting_per_queue, "1000000", "How many executions may wait in a queue; more get 429. 0: any number.", number),
+    key!(trusted_proxies, "", "Addresses or networks of proxies whose X-Forwarded-For, -Proto and -Host the server trusts.", networks),
+    key!(log_level, "info", "`error`, `warn`, `info`, `debug` or `trace`.", text),
+    key!(log_format, "auto", "`text`, `json` or `auto`: text on a terminal, else JSON.", text),
+    key!("health.interval", None, health_interval, "5m", "How often to check the health of running executions.", duration),
+    key!(
+        "health.healthy_within",
+        None,
+        health_healthy_within,
+        "5m",
+        "An execution that was heard from within this time is healthy.",
+        duration
+    ),
+    key!(
+        "health.warning_within",
+        None,
+        health_warning_within,
+        "10m",
+        "An execution that was heard from within this time is a warning; a longer silence is critical.",
+        duration
+    ),
     key!("health.overtime_after", None, health_overtime_after, "1h", "An attempt that runs longer is in overtime.", duration),
     key!(
         "alerts.slack_webhook_url",
         Some("RUNVOY_SLACK_WEBHOOK_URL"),
         slack_webhook_url,
         "",
-        "Slack-compatible webhook that incidents are told to; a secret, never shown.",
+        "The Slack-compatible webhook that receives alerts; a secret, never shown.",
         hidden
     ),
     key!(
@@ -126,7 +156,7 @@ pub const KEYS: &[Key] = &[
         None,
         alerts_allow_private,
         "false",
-        "Let the webhook be on this machine or in a private network, and without TLS.",
+        "Allow a webhook on this machine or in a private network, and without TLS.",
         boolean
     ),
     key!(
@@ -134,89 +164,94 @@ pub const KEYS: &[Key] = &[
         None,
         alerts_interval,
         "1m",
-        "At most one message in this time; what comes meanwhile is told in one.",
+        "The minimum time between two messages of a server; the next one has all incidents in between.",
         duration
     ),
-    key!(retention_log_days, "30", "Days that logs are kept.", number),
-    key!(retention_heartbeat_days, "7", "Days that heartbeat events are kept.", number),
-    key!(token_key_days, "30", "Days after which another key signs task tokens; 0 is only at `workers rotate-signing-key`.", number),
+    key!(retention_log_days, "30", "How many days to keep logs.", number),
+    key!(retention_heartbeat_days, "7", "How many days to keep heartbeat events.", number),
+    key!(
+        token_key_days,
+        "30",
+        "After how many days to rotate the key that signs task tokens; 0: only with `workers rotate-signing-key`.",
+        number
+    ),
     key!(
         log_max_bytes,
         "2GiB",
-        "The most one log may hold; what comes after is counted, not kept. Lines of runvoy itself have 1 MiB more.",
+        "The maximum size of a log; further output is counted but not kept. Lines of runvoy itself have 1 MiB more.",
         bytes
     ),
     key!(
         disk_reserve_bytes,
         "64MiB",
-        "Space that is kept for what has begun: with less than that nothing new is taken. Half of it, 64MiB at most, is set aside in a file for ends of executions.",
+        "Disk space to keep for work that has started: with less, new executions are refused. Half of it, 64MiB at most, is a file that is released to record results.",
         bytes
     ),
-    key!(limit_memory_bytes, "", "Memory of one command and its descendants.", optional_bytes),
-    key!(limit_pids, "", "Processes and threads of one command.", optional_number),
-    key!(limit_cpu_millis, "", "CPU of one command, in thousandths of a core.", optional_number),
-    key!(limit_open_files, "", "Open files of each process.", optional_number),
-    key!(limit_file_bytes, "", "Largest file a process may write.", optional_bytes),
+    key!(limit_memory_bytes, "", "The memory limit of a command and its descendants.", optional_bytes),
+    key!(limit_pids, "", "The maximum number of processes and threads of a command.", optional_number),
+    key!(limit_cpu_millis, "", "The CPU limit of a command, in thousandths of a core.", optional_number),
+    key!(limit_open_files, "", "The maximum number of open files of each process.", optional_number),
+    key!(limit_file_bytes, "", "The maximum size of a file that a process writes.", optional_bytes),
     key!(
         limit_disk_bytes,
         "",
-        "What one execution may take in its work directory and its own `/tmp`; one that takes more is stopped.",
+        "How much an execution may write to its work directory and its own `/tmp`; one that writes more is stopped.",
         optional_bytes
     ),
-    key!(cost_vcpu_hour_usd, "0", "Price of a vCPU hour, for cost per run.", number),
-    key!(cost_gb_hour_usd, "0", "Price of a gigabyte hour, for cost per run.", number),
-    key!(tenant, "default", "Tenant in event keys.", text),
-    key!(app, "runvoy", "App in event keys.", text),
-    key!(environment, "local", "Environment in event contexts.", text),
+    key!(cost_vcpu_hour_usd, "0", "The price of a vCPU hour in dollars. An execution is charged for one vCPU.", number),
+    key!(
+        cost_gb_hour_usd,
+        "0",
+        "The price of a gigabyte hour of memory in dollars. Needs `limit_memory_bytes`: an execution is charged for its limit.",
+        number
+    ),
+    key!(tenant, "default", "The tenant in event keys.", text),
+    key!(app, "runvoy", "The app in event keys.", text),
+    key!(environment, "local", "The environment in event contexts.", text),
     key!(
         backend,
         "embedded",
-        "Where everything is kept: embedded (files in the data directory) or aws (needs a build with that feature).",
+        "Where records are stored: `embedded` (files in the data directory) or `aws` (needs a build with that feature).",
         backend
     ),
     key!(
         aws.prefix,
         "runvoy",
-        "Before the name of every table, and of what else is not named below; keys are under `/PREFIX/keys` in SSM.",
+        "The prefix of every table name, and of other names that are not set below; keys are stored under `/PREFIX/keys` in SSM.",
         text
     ),
-    key!(aws.region, "", "The region; empty is what the AWS SDK finds, such as AWS_REGION.", optional),
-    key!(aws.endpoint, "", "Another address for every AWS service, for emulators; empty is AWS, or AWS_ENDPOINT_URL.", optional),
+    key!(aws.region, "", "The region; empty: as the AWS SDK finds it, such as in AWS_REGION.", optional),
+    key!(aws.endpoint, "", "Another address for every AWS service, for emulators; empty: AWS, or AWS_ENDPOINT_URL.", optional),
     key!(
         aws.bucket,
         "",
-        "Bucket of large specs, sealed logs and blobs; empty is the one of the first start, which is `PREFIX-data-ACCOUNT`.",
+        "The bucket for large specs, finished logs and blobs; empty: the one of the first start, which is `PREFIX-data-ACCOUNT`.",
         optional
     ),
-    key!(aws.event_bus, "", "EventBridge bus that events are published to; empty is `PREFIX-events`.", optional),
-    key!(aws.queue_prefix, "", "Before the name of every SQS queue; empty is `PREFIX-`.", optional),
-    key!(
-        aws.queue_urls,
-        "",
-        "Queues whose SQS address must be this one, as NAME=URL; the server does not start where it is another.",
-        pairs
-    ),
-    key!(aws.executions_table, "", "Table of executions; empty is `PREFIX-executions`.", optional),
-    key!(aws.events_table, "", "Table of events; empty is `PREFIX-events`.", optional),
+    key!(aws.event_bus, "", "The EventBridge bus to publish events to; empty: `PREFIX-events`.", optional),
+    key!(aws.queue_prefix, "", "The prefix of every SQS queue name; empty: `PREFIX-`.", optional),
+    key!(aws.queue_urls, "", "The SQS address that a queue must have, as NAME=URL; with another one the server does not start.", pairs),
+    key!(aws.executions_table, "", "The table of executions; empty: `PREFIX-executions`.", optional),
+    key!(aws.events_table, "", "The table of events; empty: `PREFIX-events`.", optional),
     key!(
         aws.event_layout,
         "seed",
-        "How events are laid out: seed (seven indexes by tenant) or sharded (by entity only, cheaper); fixed once there are events.",
+        "How events are stored: `seed` (seven indexes by tenant) or `sharded` (by entity only, cheaper); cannot change once there are events.",
         event_layout
     ),
-    key!(aws.events_ttl_days, "0", "Days after which the copies of events for other readers expire; 0 is never.", number),
-    key!(aws.log_group, "/runvoy/executions", "CloudWatch log group that logs are mirrored to; empty mirrors nothing.", optional),
-    key!(aws.log_stream_prefix, "exec/", "Before the name of every log stream.", text),
+    key!(aws.events_ttl_days, "0", "After how many days the copies of events for other readers expire; 0: never.", number),
+    key!(aws.log_group, "/runvoy/executions", "The CloudWatch log group to copy logs to; empty: none.", optional),
+    key!(aws.log_stream_prefix, "exec/", "The prefix of every log stream name.", text),
     key!(
         aws.shards,
         "4",
-        "Parts that each day of an index is cut into, 1 to 64; the same for every server, and fixed once there is data.",
+        "Into how many parts to divide each day of an index, from 1 to 64; the same for every server, and cannot change once there is data.",
         number
     ),
     key!(
         aws.set_up,
         "true",
-        "Make tables, bucket and bus where they are missing at the start; false leaves that to whoever set up the account.",
+        "Create missing tables, bucket and bus at the start; `false` leaves that to the account's own setup.",
         boolean
     ),
 ];

@@ -97,6 +97,8 @@ pub struct Settings {
     pub max_waiting_per_user: u64,
     /// So many executions wait in one queue at most.
     pub max_waiting_per_queue: u64,
+    /// Refused requests of one user that are recorded in a minute.
+    pub denials_per_minute: u32,
     /// Proxies whose word about a client's address is taken.
     pub trusted_proxies: Vec<Network>,
     /// How much is logged.
@@ -289,6 +291,9 @@ impl Settings {
         if self.queues.is_empty() {
             bail!("queues: name at least one");
         }
+        if self.cost_gb_hour_usd > 0.0 && self.limit_memory_bytes.is_none() {
+            bail!("cost_gb_hour_usd needs limit_memory_bytes: an execution is charged for the memory that it may use");
+        }
         if self.health_interval < SHORTEST_INTERVAL {
             bail!("health.interval: at least {} ms", SHORTEST_INTERVAL.as_millis());
         }
@@ -432,6 +437,7 @@ mod tests {
         assert!(wrong("tls_cert: a.pem").contains("tls_key"));
         assert!(wrong("listen: {a: b}").contains("listen"));
         assert!(wrong("grace: 51s").contains("a minute"));
+        assert!(wrong("cost_gb_hour_usd: 0.004").contains("limit_memory_bytes"));
         assert!(wrong("run_as: eve\nrun_as_uids: 70000-70999").contains("run_as_uids"));
         for range in ["70000", "0-70000", "999-2000", "70001-70000"] {
             assert!(wrong(&format!("run_as_uids: {range}")).contains("run_as_uids: "), "{range}");

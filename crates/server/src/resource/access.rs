@@ -10,21 +10,26 @@ use super::rule::effect;
 use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, text, words};
+use crate::operation::{Operation, id, name, text, words};
 use crate::route::{Routes, Rule};
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("explainAccess", "Why somebody may or may not do something, and which rule decides")
-        .required_query("action", words(&ACTIONS.map(action_word)), "What they would do: run, read, kill, manage_users, …")
-        .query("user", text(), "Who: the caller, or for an admin anybody")
+    let operation = Operation::new("explainAccess", "Explain an access decision")
+        .about(
+            "Says whether an action would be allowed, which rule or role decides, and why. \
+             Nothing is changed or recorded. Asking about another user needs the role admin; a \
+             resource that you may not see is explained as if it did not exist.",
+        )
+        .required_query("action", words(&ACTIONS.map(action_word)), "The action to explain")
+        .query("user", text(), "The user to explain it for; default: you")
         .query("command", text(), "The command of a run")
         .query("image", text(), "The image of a run")
-        .query("lock", text(), "The lock of a run")
-        .query("queue", text(), "The queue of a run")
-        .query("secret", text(), "A secret of a run, or the one to see or write")
+        .query("lock", name(), "The lock of a run")
+        .query("queue", name(), "The queue of a run")
+        .query("secret", name(), "The secret of a run, or the secret to read or write")
         .query("playbook", text(), "The playbook to run")
-        .query("execution", text(), "The execution to read, share or end")
-        .gives::<Explanation>(200, "What decides")
+        .query("execution", id(), "The full id of the execution to read, share or kill")
+        .gives::<Explanation>(200, "The decision")
         .refuses(&[Code::NotFound]);
     routes.get("/api/v1/access/explain", Rule::Key(Action::ExplainAccess), operation, explain);
 }

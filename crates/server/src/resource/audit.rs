@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::answer::{self, Pieces};
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, flag, number, pattern, text, time};
+use crate::operation::{ABOUT_CURSOR, Operation, flag, number, pattern, text, time};
 use crate::query::{NEXT_CURSOR, Query};
 use crate::route::{Routes, Rule};
 use crate::vigil::Vigil;
@@ -29,35 +29,37 @@ const OWN_FIELDS: [&str; 10] =
     ["user", "action", "command", "target", "from", "result", "apiRequestId", "requestId", digest::BODY, digest::BODIES];
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = filtered(Operation::new("listAudit", "What was done and by whom, newest first"))
-        .query("limit", number(1, Some(MOST)), "At most so many")
-        .query("cursor", pattern("^[1-9][0-9]{0,18}$"), "Go on where the page with this X-Next-Cursor ended")
-        .header("X-Next-Cursor", "Where the next page begins; absent after the last one. A page may be empty and not the last")
+    let operation = filtered(Operation::new("listAuditEvents", "List audit events"))
+        .about(
+            "Lists who did what and when, newest first: every call that changed something or was \
+             refused.",
+        )
+        .query("limit", number(1, Some(MOST)), "The maximum number of events; default: 100")
+        .query("cursor", pattern("^[1-9][0-9]{0,18}$"), ABOUT_CURSOR)
+        .header("X-Next-Cursor", "The cursor of the next page; absent on the last page. A page can be empty without being the last")
         .gives_array::<AuditEvent>(200, "The events");
     routes.get("/api/v1/audit", Rule::Key(Action::ReadAudit), operation, list);
-    let operation = Operation::new("verifyAudit", "Look at every event and name the first that was altered, removed or reordered")
-        .query("state", flag(), "Compare all kept state with what the events say, too")
-        .gives::<AuditVerification>(200, "What was found");
+    let operation = Operation::new("verifyAuditTrail", "Verify the audit trail")
+        .about(
+            "Checks the hash chain of all events and reports the first event that was altered, \
+             removed or reordered.",
+        )
+        .query("state", flag(), "Also compare all stored records with what the events say")
+        .gives::<AuditVerification>(200, "The result of the check, whether or not the trail is intact");
     routes.get("/api/v1/audit/verify", Rule::Key(Action::ReadAudit), operation, verify);
-    let operation = filtered(Operation::new("exportAudit", "All that was done, oldest first, an event a line")).gives_type(
-        200,
-        "application/x-ndjson",
-        "The events",
-    );
+    let operation = filtered(Operation::new("exportAuditTrail", "Export the audit trail"))
+        .about("Streams all matching events, oldest first, as one JSON object per line.")
+        .gives_type(200, "application/x-ndjson", "One event per line");
     routes.get("/api/v1/audit/export", Rule::Key(Action::ReadAudit), operation, export);
 }
 
 fn filtered(operation: Operation) -> Operation {
     operation
         .query("user", text(), "Only what this user did")
-        .query("action", text(), "Only this action, or all of a resource: executions.kill, or executions")
-        .query(
-            "text",
-            text(),
-            "Only those with this text in user, action, entity, command, result, address or details, in any case of letters",
-        )
-        .query("since", time(), "Only at this time or later")
-        .query("until", time(), "Only before this time")
+        .query("action", text(), "Only this action, such as executions.kill, or all actions on a resource, such as executions")
+        .query("text", text(), "Only events with this text in user, action, entity, command, result, address or details; case is ignored")
+        .query("since", time(), "Only events at this time or later")
+        .query("until", time(), "Only events before this time")
 }
 
 fn filter(query: &Query) -> Result<AuditFilter, Fault> {

@@ -15,9 +15,13 @@ use crate::operation::Operation;
 use crate::route::{Routes, Rule};
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("backup", "Copy the store, the logs and the keys; only over the local socket")
+    let operation = Operation::new("createBackup", "Create a backup")
+        .about(
+            "Copies the store, the logs and the keys of the running server to a new directory on \
+             its machine.",
+        )
         .takes::<BackupRequest>(true)
-        .gives::<BackupResponse>(200, "The copy is complete")
+        .gives::<BackupResponse>(200, "The backup is complete and on disk")
         .refuses(&[Code::InvalidRequest, Code::Conflict]);
     routes.post("/api/v1/backup", Rule::Owner(Action::Backup), operation, backup);
 }

@@ -12,14 +12,19 @@ use crate::operation::{Operation, pattern};
 use crate::route::{Routes, Rule};
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = |id| {
-        Operation::new(id, "Turn a one-time token into a key")
-            .path("token", pattern("^[A-Za-z0-9_-]{32}$"), "The 32 characters of an invitation")
-            .gives::<ClaimResponse>(200, "The key, which is shown only here")
+    let operation = |id, about| {
+        Operation::new(id, "Exchange an invitation for an API key")
+            .about(about)
+            .path("token", pattern("^[A-Za-z0-9_-]{32}$"), "The 32 characters of the invitation")
+            .gives::<ClaimResponse>(200, "The API key; it is shown only here")
             .refuses(&[Code::InvalidRequest, Code::NotFound, Code::Conflict, Code::RateLimited])
     };
-    routes.get("/api/v1/claim/{token}", Rule::Anyone, operation("claimByGet"), claim);
-    routes.post("/api/v1/claim/{token}", Rule::Anyone, operation("claim"), claim);
+    let by_get = "The same with GET, for clients that cannot send POST. Prefer POST: a link preview sends GET, \
+        too, and would use the invitation up.";
+    routes.get("/api/v1/claim/{token}", Rule::Anyone, operation("claimInvitationByGet", by_get), claim);
+    let by_post = "Works once, until the invitation expires. `NOT_FOUND`: the token is unknown or expired. \
+        `CONFLICT`: it was used before.";
+    routes.post("/api/v1/claim/{token}", Rule::Anyone, operation("claimInvitation", by_post), claim);
 }
 
 async fn claim(call: Call) -> Result<Response<Body>, Fault> {

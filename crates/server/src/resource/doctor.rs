@@ -15,7 +15,12 @@ use crate::operation::Operation;
 use crate::route::{Routes, Rule};
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("doctor", "What the server finds about itself").gives::<DoctorResponse>(200, "What was looked at");
+    let operation = Operation::new("diagnoseServer", "Diagnose the server")
+        .about(
+            "Runs the server's own checks, such as disk, store, worker and alerts, and says what \
+             to do where one fails.",
+        )
+        .gives::<DoctorResponse>(200, "The checks with their results");
     routes.get("/api/v1/doctor", Rule::Key(Action::Diagnose), operation, doctor);
 }
 
@@ -75,7 +80,8 @@ async fn draining(engine: &Engine) -> Option<Probe> {
 fn alerts(engine: &Engine) -> Probe {
     let standing = engine.alert_standing();
     let Some(place) = standing.place else {
-        let detail = "nobody is told of incidents: set alerts.slack_webhook_url (RUNVOY_SLACK_WEBHOOK_URL) to a Slack-compatible webhook";
+        let detail = "nobody is told of incidents: set alerts.slack_webhook_url (RUNVOY_SLACK_WEBHOOK_URL) to \
+            a Slack-compatible webhook";
         return probe("alerts", ProbeStatus::Ok, detail.into());
     };
     let told = standing.told_at.map_or("no message since the start".to_owned(), |at| format!("last message {}", Rfc3339::from(at)));
@@ -106,11 +112,13 @@ async fn shared_uid(engine: &Engine) -> Probe {
         }
         (false, _) => probe("uid", ProbeStatus::Ok, "commands run as the server's own user, which is for one user only".into()),
         (true, true) => {
-            let detail = "commands of several users run as the server's own user and can read each other's data (--allow-shared-uid)";
+            let detail = "commands of several users run as the server's own user and can read each other's \
+                data (--allow-shared-uid)";
             probe("uid", ProbeStatus::Warn, detail.into())
         }
         (true, false) => {
-            let detail = "commands are refused: they would run as the server's own user; start it with --run-as-uids FIRST-LAST";
+            let detail = "commands are refused: they would run as the server's own user; start it with \
+                --run-as-uids FIRST-LAST";
             probe("uid", ProbeStatus::Fail, detail.into())
         }
     }

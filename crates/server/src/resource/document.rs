@@ -10,7 +10,9 @@ use crate::operation::Operation;
 use crate::route::{Routes, Rule};
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("openapi", "This description").gives_type(200, "application/json", "An OpenAPI document");
+    let operation = Operation::new("getOpenApiDocument", "Get the OpenAPI document")
+        .about("Returns this description of the API.")
+        .gives_type(200, "application/json", "An OpenAPI 3.1 document");
     routes.get("/api/v1/openapi.json", Rule::Anyone, operation, document);
 }
 

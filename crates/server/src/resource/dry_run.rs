@@ -1,4 +1,5 @@
-//! What a run would be, as an answer. It has no routes of its own: whoever can run something can ask what would come of it.
+//! What a run would be, as an answer. The routes that
+//! run something have each a path below them that asks for it, and take `?dry_run=1` as well.
 
 use axum::body::Body;
 use http::{Response, StatusCode};
@@ -13,7 +14,8 @@ use crate::fault::Fault;
 use crate::view::reason;
 
 /// The parameter that asks for it.
-pub(super) const DRY_RUN: (&str, &str) = ("dry_run", "Say what would happen and do nothing");
+pub(super) const DRY_RUN: (&str, &str) =
+    ("dry_run", "Only say what would happen. Prefer the path of the dry run, which cannot run anything");
 
 /// Whether a call asks for it.
 pub(super) fn is_asked(call: &Call) -> Result<bool, Fault> {

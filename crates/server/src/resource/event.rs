@@ -15,29 +15,34 @@ use super::event_log::Array;
 use crate::answer::{self, Pieces};
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, flag, number, place, text};
+use crate::operation::{ABOUT_CURSOR, ABOUT_NEXT_CURSOR, Operation, flag, number, part_of_id, place, text};
 use crate::pager::MOST_LISTED;
 use crate::query::NEXT_CURSOR;
 use crate::route::{Routes, Rule};
 use crate::vigil::Vigil;
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("listEvents", "Its events, in order")
+    let operation = Operation::new("listExecutionEvents", "List the events of an execution")
+        .about("Lists them in the order in which they happened.")
         .execution_id()
-        .query("limit", number(1, Some(MOST_LISTED)), "At most so many; all where absent")
-        .query("cursor", place(), "Go on where the page with this X-Next-Cursor ended")
-        .header("X-Next-Cursor", "Where the next page begins; absent after the last one")
-        .gives_array::<Event>(200, "The events; a page may hold fewer than asked for and not be the last");
+        .query("limit", number(1, Some(MOST_LISTED)), "The maximum number of events; default: all")
+        .query("cursor", place(), ABOUT_CURSOR)
+        .header("X-Next-Cursor", ABOUT_NEXT_CURSOR)
+        .gives_array::<Event>(200, "The events; a page can hold fewer than `limit` without being the last");
     routes.get("/api/v1/executions/{id}/events", Rule::Key(Action::Read), operation, events);
-    let operation = Operation::new("listTaskEvents", "The events of every execution that a task has been, in order")
-        .path("id", text(), "The job: its id, or six or more hex digits that begin or end it and no other")
-        .path("task", text(), "The task's taskId")
+    let operation = Operation::new("listTaskEvents", "List the events of a task")
+        .about(
+            "Lists the events of every execution of the task, in order. The list is empty while \
+             the task waits for its dependencies.",
+        )
+        .path("id", part_of_id(), "The job's id, or six or more digits that begin or end it and no other id")
+        .path("task", text(), "The task's `taskId`")
         .query(
             "resolve",
             flag(),
-            "With what was too large for an event in it, instead of _s3Overflow; large inputs of single tasks stay references",
+            "Include values that were too large for an event, instead of their `_s3Overflow` reference. Large inputs of single tasks stay references",
         )
-        .gives_array::<Event>(200, "The events; none while it waits for its dependencies")
+        .gives_array::<Event>(200, "The events")
         .refuses(&[Code::NotFound, Code::Conflict]);
     routes.get("/api/v1/jobs/{id}/tasks/{task}/events", Rule::Key(Action::Read), operation, task_events);
 }

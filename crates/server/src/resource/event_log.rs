@@ -38,27 +38,33 @@ const PIECE_BYTES: usize = 64 * 1024;
 const MARK_EVERY: Duration = Duration::from_secs(15);
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("queryEvents", "The event log, newest first, or as it is written")
-        .query("type", words(&EventType::ALL.map(EventType::as_str)), "Only of this type")
-        .query("tenant", text(), "Only of this tenant; together with an app or an entity it needs a type")
-        .query("app", text(), "Only of this app")
+    let operation = Operation::new("queryEvents", "Query or follow the event log")
+        .about(
+            "Lists events, newest first. With `follow=1` the response is a stream of JSON lines \
+             that stays open: every line has a `cursor` to resume after, and a line with nothing \
+             else is a heartbeat. `tenant` with `app` or `entity` needs a `type`; a combination \
+             that no index serves fails with `INVALID_REQUEST`.",
+        )
+        .query("type", words(&EventType::ALL.map(EventType::as_str)), "Only events of this type")
+        .query("tenant", text(), "Only events of this tenant; with `app` or `entity` it needs a `type`")
+        .query("app", text(), "Only events of this app")
         .query(
             "entity",
             pattern(format!("^({}):.", EntityType::ALL.map(EntityType::as_str).join("|"))),
-            "Only about this: TASK:ID for an execution, JOB:ID for a job",
+            "Only events about this entity: TASK:ID for an execution, JOB:ID for a job",
         )
-        .query("from", time(), "Only at this time or later; a stream begins there, else now")
-        .query("to", time(), "Only before this time; not for a stream")
-        .query("order", words(&["asc", "desc"]), "Which come first; a stream goes forward")
-        .query("limit", number(1, Some(MOST)), "At most so many, 100 where absent; not for a stream")
-        .query("cursor", place(), "Go on after this X-Next-Cursor, or after this cursor of a stream's line")
-        .query("follow", flag(), "A stream of lines (application/x-ndjson) that goes on until it is closed")
+        .query("from", time(), "Only events at this time or later. A stream starts there; default for a stream: now")
+        .query("to", time(), "Only events before this time. Not with `follow`")
+        .query("order", words(&["asc", "desc"]), "The order by time; default: desc. A stream is always asc")
+        .query("limit", number(1, Some(MOST)), "The maximum number of events; default: 100. Not with `follow`")
+        .query("cursor", place(), "The X-Next-Cursor of the page before, or the `cursor` of a line of a stream")
+        .query("follow", flag(), "Stream events as JSON lines (application/x-ndjson) until the client disconnects")
         .query(
             "resolve",
             flag(),
-            "With what was too large for an event in it, instead of _s3Overflow; large inputs of single tasks stay references",
+            "Include values that were too large for an event, instead of their `_s3Overflow` reference. Large inputs of single tasks stay references",
         )
-        .header("X-Next-Cursor", "Where the next page begins; absent after the last one. A page may be empty and not the last")
+        .header("X-Next-Cursor", "The cursor of the next page; absent on the last page. A page can be empty without being the last")
         .gives_array::<Event>(200, "The events")
         .refuses(&[Code::NotFound, Code::Conflict, Code::RateLimited]);
     routes.get("/api/v1/events", Rule::Key(Action::Read), operation, events);

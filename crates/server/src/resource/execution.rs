@@ -20,14 +20,24 @@ const DEFAULT_WAIT_SECONDS: u64 = 60;
 const MOST_WAIT_SECONDS: u64 = 600;
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("getExecution", "The whole record").execution_id().gives::<Execution>(200, "The execution");
-    routes.get("/api/v1/executions/{id}", Rule::Key(Action::Read), operation, record);
-    let operation = Operation::new("getStatus", "Where it is").execution_id().gives::<StatusResponse>(200, "Its status");
-    routes.get("/api/v1/executions/{id}/status", Rule::Key(Action::Read), operation, status);
-    let operation = Operation::new("wait", "Answers when it has ended, or when the wait is over")
+    let operation = Operation::new("getExecution", "Get an execution")
+        .about("Returns the whole record: command, status, times, exit code and cost.")
         .execution_id()
-        .query("timeout", number(0, None), "Seconds to wait at most; 60 where absent, and never more than 600")
-        .gives::<StatusResponse>(200, "Its status then, which may still be an open one");
+        .gives::<Execution>(200, "The execution");
+    routes.get("/api/v1/executions/{id}", Rule::Key(Action::Read), operation, record);
+    let operation = Operation::new("getExecutionStatus", "Get the status of an execution")
+        .about("Returns the status, with the reason why it waits or finished.")
+        .execution_id()
+        .gives::<StatusResponse>(200, "The status");
+    routes.get("/api/v1/executions/{id}/status", Rule::Key(Action::Read), operation, status);
+    let operation = Operation::new("waitForExecution", "Wait until an execution finishes")
+        .about(
+            "Responds as soon as the execution has finished, or when `timeout` is over: then \
+             `status` is still an open one.",
+        )
+        .execution_id()
+        .query("timeout", number(0, None), "Seconds to wait; default: 60, never more than 600")
+        .gives::<StatusResponse>(200, "The status at the end of the wait");
     routes.get("/api/v1/executions/{id}/wait", Rule::Key(Action::Read), operation, wait);
 }
 

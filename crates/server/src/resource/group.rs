@@ -8,22 +8,30 @@ use runvoy_wire::{Code, Group, GroupResponse, GroupsResponse, PutGroupRequest};
 use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, text};
+use crate::operation::{Operation, name};
 use crate::pager::Pager;
 use crate::route::{Routes, Rule};
 
 pub(super) fn add(routes: &mut Routes) {
     let rule = Rule::Key(Action::ManageUsers);
-    let operation = Operation::new("listGroups", "Every group").paged().gives::<GroupsResponse>(200, "The groups, by name");
+    let operation = Operation::new("listGroups", "List all groups").paged().gives::<GroupsResponse>(200, "The groups, by name");
     routes.get("/api/v1/groups", rule, operation, list);
-    let operation = Operation::new("putGroup", "Make a group what it is to be, new or instead of what it was")
+    let operation = Operation::new("putGroup", "Create or replace a group")
+        .about(
+            "Sets all members of the group: an e-mail address that the body does not list is no \
+             member afterwards. Members need not be users yet.",
+        )
         .idempotent()
         .takes::<PutGroupRequest>(true)
-        .gives::<GroupResponse>(200, "It is");
+        .gives::<GroupResponse>(200, "The group was saved");
     routes.post("/api/v1/groups", rule, operation, put);
-    let operation = Operation::new("removeGroup", "Remove a group")
-        .path("name", text(), "The group; its name may hold slashes")
-        .gives::<GroupResponse>(200, "It is gone")
+    let operation = Operation::new("deleteGroup", "Delete a group")
+        .about(
+            "Rules and secrets that name the group apply to none of its former members \
+             afterwards.",
+        )
+        .path("name", name(), "The group's name; it may contain slashes")
+        .gives::<GroupResponse>(200, "The group was deleted")
         .refuses(&[Code::NotFound]);
     routes.delete("/api/v1/groups/{*name}", rule, operation, remove);
 }
@@ -47,13 +55,13 @@ async fn put(call: Call) -> Result<Response<Body>, Fault> {
     let request: PutGroupRequest = call.body_of("a name and members").await?;
     call.engine().put_group(call.caller()?, &request.name, &request.members, key.as_deref()).await?;
     let members = request.members.len();
-    let message = format!("it has {members} member{}", if members == 1 { "" } else { "s" });
+    let message = format!("saved with {members} member{}", if members == 1 { "" } else { "s" });
     Ok(answer::json(StatusCode::OK, &GroupResponse { name: request.name, message }))
 }
 
 async fn remove(call: Call) -> Result<Response<Body>, Fault> {
     let name = call.params.get("name");
     call.engine().remove_group(call.caller()?, name).await?;
-    let message = "it was removed; rules and secrets that name it speak of nobody now".to_owned();
+    let message = "deleted; rules and secrets that name it now apply to none of its former members".to_owned();
     Ok(answer::json(StatusCode::OK, &GroupResponse { name: name.to_owned(), message }))
 }

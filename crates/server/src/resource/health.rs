@@ -14,16 +14,19 @@ use crate::route::{Routes, Rule};
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("health", "Whether the server is there, and which one").gives::<Health>(200, "It is");
+    let operation = Operation::new("getHealth", "Get the server's health and version").gives::<Health>(200, "The server is up");
     routes.get("/api/v1/health", Rule::Anyone, operation, health);
-    let operation = Operation::new("livez", "Whether the process lives").gives_type(200, "text/plain; charset=utf-8", "It does");
+    let operation = Operation::new("checkLiveness", "Liveness probe")
+        .about("Responds as long as the process is alive; checks nothing else.")
+        .gives_type(200, "text/plain; charset=utf-8", "The process is alive");
     routes.get("/livez", Rule::Anyone, operation, livez);
-    let operation = Operation::new(
-        "readyz",
-        "Whether the server can take requests: what it stands on answers, each by name with its last error, and it is not stopping",
-    )
-    .gives_type(200, "text/plain; charset=utf-8", "It can")
-    .refuses(&[Code::ServiceUnavailable, Code::DatabaseError]);
+    let operation = Operation::new("checkReadiness", "Readiness probe")
+        .about(
+            "Checks that the server accepts work: it is not stopping, and each of its \
+             dependencies responds. The body lists the dependencies with their last error.",
+        )
+        .gives_type(200, "text/plain; charset=utf-8", "The server is ready")
+        .refuses(&[Code::ServiceUnavailable, Code::DatabaseError]);
     routes.get("/readyz", Rule::Anyone, operation, readyz);
 }
 

@@ -15,25 +15,34 @@ use crate::operation::{Operation, text};
 use crate::pager::Pager;
 use crate::route::{Routes, Rule};
 
-const NAMED: &str = "The image: its id, or its name with or without a tag; it may hold slashes and colons";
+const NAMED: &str = "The image's id, or its name with or without a tag; it may contain slashes and colons";
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("registerImage", "Register an image that commands may run in")
+    let operation = Operation::new("registerImage", "Register an image")
+        .about(
+            "Makes an image available to commands. Registering the same reference with other \
+             settings creates a second image with an id of its own.",
+        )
         .idempotent()
         .takes::<RegisterImageRequest>(true)
-        .gives::<ImageResponse>(201, "It is registered");
+        .gives::<ImageResponse>(201, "The image was registered");
     routes.post("/api/v1/images/register", Rule::Key(Action::ManageImages), operation, register);
-    let operation =
-        Operation::new("listImages", "Every image, the built-in one first").paged().gives::<ImagesResponse>(200, "The images, by id");
+    let operation = Operation::new("listImages", "List all images")
+        .paged()
+        .gives::<ImagesResponse>(200, "The images by id, the built-in `local` first");
     routes.get("/api/v1/images", Rule::Key(Action::ReadImages), operation, list);
-    let operation = Operation::new("getImage", "One image")
+    let operation = Operation::new("getImage", "Get an image")
         .path("image", text(), NAMED)
         .gives::<Image>(200, "The image")
         .refuses(&[Code::NotFound, Code::InvalidRequest]);
     routes.get("/api/v1/images/{*image}", Rule::Key(Action::ReadImages), operation, show);
-    let operation = Operation::new("unregisterImage", "Unregister an image, or all that have one reference; the built-in one stays")
+    let operation = Operation::new("unregisterImage", "Unregister an image")
+        .about(
+            "Unregisters the image with this id, or all images with this reference. The built-in \
+             image `local` cannot be unregistered.",
+        )
         .path("image", text(), NAMED)
-        .gives::<ImageResponse>(200, "It is no longer registered")
+        .gives::<ImageResponse>(200, "The image is no longer registered")
         .refuses(&[Code::NotFound, Code::Conflict, Code::InvalidRequest]);
     routes.delete("/api/v1/images/{*image}", Rule::Key(Action::ManageImages), operation, unregister);
 }
@@ -61,11 +70,11 @@ async fn register(call: Call) -> Result<Response<Body>, Fault> {
 /// What it means to be registered, for a person.
 fn told(is_default: bool, registered: &RegisteredImage) -> String {
     match (is_default, registered.served) {
-        (false, true) => "it is registered".to_owned(),
-        (true, true) => "it is registered, and the default".to_owned(),
-        (false, false) => "it is registered; no worker here can run it yet, so what names it waits".to_owned(),
+        (false, true) => "registered".to_owned(),
+        (true, true) => "registered as the default".to_owned(),
+        (false, false) => "registered; no worker of this server can run it yet, so executions that ask for it wait".to_owned(),
         (true, false) => format!(
-            "it is registered, and the default; no worker here can run it yet, so what names it waits, and so does what names no image. \
+            "registered as the default; no worker of this server can run it yet, so executions that ask for it or for no image wait. \
              `runvoy run --image {LOCAL_IMAGE}` runs meanwhile; `runvoy images unregister {}` makes {LOCAL_IMAGE} the default again",
             registered.image_id
         ),
@@ -94,10 +103,10 @@ fn unregistered(named: &str, mut images: Vec<KeptImage>) -> ImageResponse {
     if images.len() == 1
         && let Some(image) = images.pop()
     {
-        return ImageResponse { image: image.image, message: "it is no longer registered".into(), image_id: Some(image.image_id) };
+        return ImageResponse { image: image.image, message: "unregistered".into(), image_id: Some(image.image_id) };
     }
     let ids: Vec<&str> = images.iter().map(|image| image.image_id.as_str()).collect();
-    let message = format!("{} that have this reference are no longer registered: {}", ids.len(), ids.join(", "));
+    let message = format!("unregistered {} images with this reference: {}", ids.len(), ids.join(", "));
     ImageResponse { image: named.to_owned(), message, image_id: None }
 }
 

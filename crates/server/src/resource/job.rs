@@ -23,7 +23,7 @@ use super::run;
 use crate::answer::{self, Pieces};
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, id, list_of, number, text, time};
+use crate::operation::{ABOUT_CURSOR, ABOUT_NEXT_CURSOR, Operation, id, list_of, number, part_of_id, text, time};
 use crate::pager::MOST_LISTED;
 use crate::query::NEXT_CURSOR;
 use crate::route::{Routes, Rule};
@@ -37,41 +37,57 @@ const MOST_JOB_BYTES: usize = 16 << 20;
 const MOST_EXPANDED_BYTES: u64 = 64 << 20;
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("createJob", "Submit a DAG of tasks")
+    let operation = Operation::new("createJob", "Submit a job")
+        .about(
+            "Submits a graph of tasks. The response is sent when all of it is recorded durably; \
+             tasks without dependencies are queued at once.",
+        )
         .idempotent()
         .takes::<CreateJobRequest>(true)
-        .gives::<CreateJobResponse>(201, "All of it is recorded, durably; what waits for nothing is on its way")
+        .gives::<CreateJobResponse>(201, "The job was recorded")
         .refuses(&[Code::RateLimited]);
     routes.post("/api/v1/jobs", Rule::Key(Action::Run), operation, create);
-    let operation = Operation::new("listJobs", "Jobs without their tasks, newest first")
-        .query("limit", number(1, Some(MOST_LISTED)), "At most so many; 50 where absent")
-        .query("status", list_of(&JobStatus::ALL.map(JobStatus::as_str)), "Only these statuses, with commas between them")
-        .query("user", text(), "Only those that this user submitted")
-        .query("since", time(), "Only those submitted at this time or later")
-        .query("cursor", id(), "Go on where the page with this X-Next-Cursor ended")
-        .header("X-Next-Cursor", "Where the next page begins; absent after the last one")
+    let operation = Operation::new("listJobs", "List jobs")
+        .about("Lists the jobs that you may see, newest first, without their tasks.")
+        .query("limit", number(1, Some(MOST_LISTED)), "The maximum number of jobs; default: 50")
+        .query("status", list_of(&JobStatus::ALL.map(JobStatus::as_str)), "Only jobs with one of these statuses, separated by commas")
+        .query("user", text(), "Only jobs that this user submitted")
+        .query("since", time(), "Only jobs submitted at this time or later")
+        .query("cursor", id(), ABOUT_CURSOR)
+        .header("X-Next-Cursor", ABOUT_NEXT_CURSOR)
         .gives_array::<Job>(200, "The jobs");
     routes.get("/api/v1/jobs", Rule::Key(Action::Read), operation, list);
-    let named = |operation: Operation| operation.path("id", text(), "The job").refuses(&[Code::NotFound]);
-    let operation = named(Operation::new("getJob", "A job with the state of every task"))
-        .query("tasks", number(0, Some(1)), "0: only the counts")
+    let named = |operation: Operation| {
+        operation
+            .path("id", part_of_id(), "The job's id, or six or more digits that begin or end it and no other id")
+            .refuses(&[Code::NotFound, Code::Conflict])
+    };
+    let operation = named(Operation::new("getJob", "Get a job"))
+        .about("Returns the job with the status of every task.")
+        .query("tasks", number(0, Some(1)), "0: leave the tasks out and return only their counts")
         .gives::<Job>(200, "The job");
     routes.get("/api/v1/jobs/{id}", Rule::Key(Action::Read), operation, show);
-    let operation = named(Operation::new("addTasks", "More tasks of a job that is open"))
+    let operation = named(Operation::new("addTasks", "Add tasks to a job"))
+        .about(
+            "The job must not have finished. The new tasks may depend on each other and on tasks \
+             that the job already has.",
+        )
         .idempotent()
         .takes::<AddTasksRequest>(true)
-        .gives::<AddTasksResponse>(200, "They are part of it")
-        .refuses(&[Code::Conflict]);
+        .gives::<AddTasksResponse>(200, "The tasks were added");
     routes.post("/api/v1/jobs/{id}/tasks", Rule::Key(Action::Run), operation, add_tasks);
-    let operation = named(Operation::new("resumeJob", "Failed and blocked tasks again, some of them changed"))
+    let operation = named(Operation::new("resumeJob", "Resume a failed job"))
+        .about(
+            "Runs its failed tasks again, and the tasks that waited for them. Tasks that \
+             completed are not run again. The body can change failed and waiting tasks.",
+        )
         .idempotent()
         .takes::<ResumeJobRequest>(false)
-        .gives::<JobResponse>(200, "It goes on")
-        .refuses(&[Code::Conflict]);
+        .gives::<JobResponse>(200, "The job runs again");
     routes.post("/api/v1/jobs/{id}/resume", Rule::Key(Action::Run), operation, resume);
-    let operation = named(Operation::new("cancelJob", "Nothing more of it runs; what runs is killed"))
-        .gives::<JobResponse>(200, "It is cancelled")
-        .refuses(&[Code::Conflict]);
+    let operation = named(Operation::new("cancelJob", "Cancel a job"))
+        .about("Kills its running tasks and starts no more. A cancelled job cannot be resumed.")
+        .gives::<JobResponse>(200, "The job was cancelled");
     routes.post("/api/v1/jobs/{id}/cancel", Rule::Key(Action::Kill), operation, cancel);
 }
 
@@ -319,7 +335,7 @@ async fn resume(call: Call) -> Result<Response<Body>, Fault> {
     let changes = request.tasks.into_iter().map(change).collect::<Result<Vec<_>, _>>()?;
     let key = call.idempotency_key()?;
     let job = call.engine().resume_job(call.caller()?, call.id(), &changes, key.as_deref()).await?;
-    Ok(moved(&job, "its failed and blocked tasks run again"))
+    Ok(moved(&job, "resumed: its failed tasks, and the tasks that waited for them, run again"))
 }
 
 /// A change of a task as the engine takes it.
@@ -351,7 +367,7 @@ fn change(change: TaskChange) -> Result<EngineChange, Fault> {
 
 async fn cancel(call: Call) -> Result<Response<Body>, Fault> {
     let job = call.engine().cancel_job(call.caller()?, call.id()).await?;
-    Ok(moved(&job, "nothing more of it starts; what runs is being ended"))
+    Ok(moved(&job, "cancelled: no further task starts, and running tasks are being killed"))
 }
 
 fn moved(job: &model::Job, message: &str) -> Response<Body> {

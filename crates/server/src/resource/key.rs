@@ -15,40 +15,47 @@ use crate::fault::Fault;
 use crate::operation::{Operation, flag, text};
 use crate::route::{Routes, Rule};
 
-const WHOSE: &str = "Whose: one's own e-mail, or for an admin anybody's";
-const WHICH: &str = "Its first characters, as the list shows them";
+const WHOSE: &str = "The user's e-mail address: yours, or as an admin any user's";
+const WHICH: &str = "The first characters of the key, as the list shows them";
 
 pub(super) fn add(routes: &mut Routes) {
     let rule = Rule::Key(Action::ManageKeys);
-    let operation = Operation::new("listKeys", "The keys of a user")
+    let operation = Operation::new("listKeys", "List the API keys of a user")
+        .about("Lists what is known about the keys; a key itself is shown only when it is created.")
         .path("email", text(), WHOSE)
         .gives::<KeysResponse>(200, "The keys, oldest first")
         .refuses(&[Code::NotFound]);
     routes.get("/api/v1/users/{email}/keys", rule, operation, list);
-    let operation = Operation::new("createKey", "One more key")
+    let operation = Operation::new("createKey", "Create an API key")
+        .about(
+            "Creates a further key for the user. A repeat with the same Idempotency-Key fails \
+             with `CONFLICT`, because a key is shown only once.",
+        )
         .path("email", text(), WHOSE)
         .idempotent()
         .takes::<CreateKeyRequest>(false)
-        .gives::<CreateKeyResponse>(201, "The key, which is shown only here")
+        .gives::<CreateKeyResponse>(201, "The key; it is shown only here")
         .refuses(&[Code::NotFound]);
     routes.post("/api/v1/users/{email}/keys", rule, operation, create);
-    let operation = Operation::new("revokeKey", "End one key")
+    let operation = Operation::new("revokeKey", "Revoke an API key")
+        .about("The key stops working at once, and connections that were opened with it are closed.")
         .path("email", text(), WHOSE)
         .path("prefix", text(), WHICH)
         .query(
             "replaced",
             flag(),
-            "The key that this call shows takes its place, also in the file where the server keeps a key for its first admin",
+            "The key of this request replaces it, also in the file where the server keeps the key of its first admin",
         )
-        .gives::<RevokeKeyResponse>(200, "It works no longer")
+        .gives::<RevokeKeyResponse>(200, "The key was revoked")
         .refuses(&[Code::NotFound, Code::Conflict]);
     routes.delete("/api/v1/users/{email}/keys/{prefix}", rule, operation, revoke);
-    let operation = Operation::new("rotateKey", "A new key in the place of an old one, which ends in the same step")
+    let operation = Operation::new("rotateKey", "Replace an API key")
+        .about("Creates a new key and revokes the old one in the same step.")
         .path("email", text(), WHOSE)
         .path("prefix", text(), WHICH)
         .idempotent()
         .takes::<CreateKeyRequest>(false)
-        .gives::<CreateKeyResponse>(201, "The key, which is shown only here")
+        .gives::<CreateKeyResponse>(201, "The new key; it is shown only here")
         .refuses(&[Code::NotFound]);
     routes.post("/api/v1/users/{email}/keys/{prefix}/rotate", rule, operation, rotate);
 }
@@ -68,7 +75,7 @@ async fn rotate(call: Call) -> Result<Response<Body>, Fault> {
     let (request, prefix) = (asked(&call).await?, call.params.get("prefix"));
     let made = call.engine().rotate_key(call.caller()?, call.params.get("email"), prefix, &request).await?;
     let key_file = call.state.host.key_ended(prefix, Some(&made.api_key)).await;
-    Ok(given(&made, format!("{prefix} works no longer; keep this one safe: it is shown only here"), key_file))
+    Ok(given(&made, format!("{prefix} is revoked; keep the new key safe: it is shown only here"), key_file))
 }
 
 async fn revoke(call: Call) -> Result<Response<Body>, Fault> {
@@ -78,7 +85,7 @@ async fn revoke(call: Call) -> Result<Response<Body>, Fault> {
     // Another user's key is no replacement, and a caller at the Unix socket shows none.
     let own = credential::shown_key(&call.parts.headers).filter(|_| is_replaced && call.caller().is_ok_and(|caller| caller.email == email));
     let key_file = call.state.host.key_ended(prefix, own.as_deref()).await;
-    let message = "it works no longer, and what was open with it is closed".to_owned();
+    let message = "revoked; connections that were opened with it are closed".to_owned();
     Ok(answer::json(StatusCode::OK, &RevokeKeyResponse { prefix: prefix.to_owned(), message, key_file }))
 }
 

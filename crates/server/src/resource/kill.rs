@@ -14,28 +14,37 @@ use crate::fault::Fault;
 use crate::operation::{Operation, flag};
 use crate::route::{Routes, Rule};
 
-/// Body of `POST /executions/{id}/kill`; it may be absent.
+/// How to kill an execution.
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
 struct KillRequest {
-    /// Without the time that it would get to end by itself.
+    /// Send SIGKILL at once, without SIGTERM and the grace period.
     #[serde(default)]
     force: bool,
 }
 
-const FORCE: &str = "Without the time that it would get to end by itself";
+const FORCE: &str = "Send SIGKILL at once, without SIGTERM and the grace period";
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("deleteExecution", "End an execution")
+    let operation = Operation::new("killExecution", "Kill an execution")
+        .about(
+            "Sends SIGTERM to the command, and SIGKILL if it has not exited after the grace \
+             period. An execution that has not started is stopped at once. Succeeds with 204 if \
+             it had already finished.",
+        )
         .execution_id()
         .query("force", flag(), FORCE)
-        .gives::<KillResponse>(200, "It is being ended")
-        .gives_nothing(204, "It had ended before");
+        .gives::<KillResponse>(200, "The execution is being killed, or was stopped before it started")
+        .gives_nothing(204, "The execution had already finished");
     routes.delete("/api/v1/executions/{id}", Rule::Key(Action::Kill), operation, delete);
-    let operation = Operation::new("kill", "End an execution; one that has ended is an error")
+    let operation = Operation::new("killUnfinishedExecution", "Kill an execution that has not finished")
+        .about(
+            "Like `killExecution`, but fails with `INVALID_REQUEST` if the execution has already \
+             finished.",
+        )
         .execution_id()
         .query("force", flag(), FORCE)
         .takes::<KillRequest>(false)
-        .gives::<KillResponse>(200, "It is being ended");
+        .gives::<KillResponse>(200, "The execution is being killed, or was stopped before it started");
     routes.post("/api/v1/executions/{id}/kill", Rule::Key(Action::Kill), operation, kill);
 }
 
@@ -56,9 +65,9 @@ async fn kill(call: Call) -> Result<Response<Body>, Fault> {
 async fn end(call: &Call, force: bool) -> Result<Response<Body>, Fault> {
     let execution = call.engine().kill(call.caller()?, call.id(), force).await?;
     let message = match (execution.status, force) {
-        (Status::Stopped, _) => "it had not started and is stopped",
-        (_, true) => "it is being killed",
-        (_, false) => "it was asked to end, and is killed if it does not",
+        (Status::Stopped, _) => "stopped before it started",
+        (_, true) => "being killed with SIGKILL",
+        (_, false) => "sent SIGTERM; SIGKILL follows if it does not exit",
     };
     Ok(answer::json(StatusCode::OK, &KillResponse { execution_id: execution.id.to_string(), message: message.into() }))
 }

@@ -24,17 +24,25 @@ const PAGE_BYTES: usize = 256 * 1024;
 const SETTLED_AFTER_MS: i64 = 1_000;
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("createLink", "An address that opens this one log for 48 hours without a key")
+    let operation = Operation::new("createLogLink", "Create a signed link to a log")
+        .about(
+            "Creates an address that opens this one log without an API key for 48 hours. It stops \
+             working earlier if the key or the user that created it is revoked.",
+        )
         .execution_id()
         .idempotent()
-        .gives::<LinkResponse>(201, "The link; it ends with the key or the user that made it");
+        .gives::<LinkResponse>(201, "The link");
     routes.post("/api/v1/executions/{id}/link", Rule::Key(Action::ShareLog), operation, create);
-    for (path, id) in [("/api/v1/logs/{id}", "getLinkedLog"), ("/api/logs/{id}", "getLinkedLogOfPage")] {
-        let operation = Operation::new(id, "A log as one text, for whoever has a link to it")
+    for (path, id) in [("/api/v1/logs/{id}", "getLinkedLog"), ("/api/logs/{id}", "getLinkedLogByShortPath")] {
+        let operation = Operation::new(id, "Poll a log as text")
+            .about(
+                "Returns the lines after `since` as one text. Repeat it with `last_timestamp` as \
+                 `since` until `completed` is true.",
+            )
             .execution_id()
-            .query("since", time(), "Only lines after this time")
-            .query("token", text(), "The link's token, where no header can be sent")
-            .gives::<LinkedLog>(200, "The lines, at most some megabytes at once");
+            .query("since", time(), "Only lines after this time; default: from the beginning")
+            .query("token", text(), "The token of a signed link, where no header can be sent")
+            .gives::<LinkedLog>(200, "The lines, a few megabytes at most");
         routes.get(path, Rule::KeyOrLink(Action::Read), operation, read);
     }
 }

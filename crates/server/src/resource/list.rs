@@ -17,7 +17,7 @@ use crate::answer::{self, Pieces};
 use crate::app::State;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, id, list_or_empty, name, number_or_empty, text, time};
+use crate::operation::{ABOUT_CURSOR, Operation, id, list_or_empty, name, number_or_empty, text, time};
 use crate::query::{NEXT_CURSOR, Query};
 use crate::route::{Routes, Rule};
 use crate::view;
@@ -39,23 +39,24 @@ const LOOKED_AT: HeaderName = HeaderName::from_static("x-looked-at");
 const USUAL_BYTES: usize = 1024;
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("listExecutions", "Executions that the caller may see, newest first")
+    let operation = Operation::new("listExecutions", "List executions")
+        .about("Lists the executions that you may see, newest first.")
         .query(
             "limit",
             number_or_empty(0),
-            "At most so many, 10 where absent or empty, and never more than 10000; a page that reaches 16 MiB ends there, shorter and with a cursor; 0 means all of them, as they are read",
+            "The maximum number of executions; default: 10, also where empty; never more than 10000. A page that reaches 16 MiB ends early, with a cursor. 0 streams all of them",
         )
-        .query("status", list_or_empty(&Status::ALL.map(Status::as_str)), "Only these statuses, with commas between them; all where empty")
-        .query("user", text(), "Only those that this user submitted")
-        .query("lock", name(), "Only those that asked for this lock")
-        .query("queue", name(), "Only those of this queue")
-        .query("job", id(), "Only those of this job")
-        .query("text", text(), "Only those with this text in their command, labels, id or end reason, in any case of letters")
-        .query("since", time(), "Only those submitted at this time or later")
-        .query("until", time(), "Only those submitted before this time")
-        .query("cursor", id(), "Go on where the page with this X-Next-Cursor ended")
-        .header("X-Next-Cursor", "Where the next page begins; absent after the last one, and where limit is 0")
-        .header("X-Looked-At", "How many executions were looked at for a text; a page that is not full may have a next one")
+        .query("status", list_or_empty(&Status::ALL.map(Status::as_str)), "Only executions with one of these statuses, separated by commas; empty: all")
+        .query("user", text(), "Only executions that this user submitted")
+        .query("lock", name(), "Only executions that asked for this lock")
+        .query("queue", name(), "Only executions of this queue")
+        .query("job", id(), "Only executions of this job")
+        .query("text", text(), "Only executions with this text in their command, labels, id or end reason; case is ignored")
+        .query("since", time(), "Only executions submitted at this time or later")
+        .query("until", time(), "Only executions submitted before this time")
+        .query("cursor", id(), ABOUT_CURSOR)
+        .header("X-Next-Cursor", "The cursor of the next page; absent on the last page and with `limit=0`")
+        .header("X-Looked-At", "With `text`: how many executions were searched. A page that is not full can have a next page")
         .gives_array::<Execution>(200, "The executions");
     routes.get("/api/v1/executions", Rule::Key(Action::Read), operation, list);
 }

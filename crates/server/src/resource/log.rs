@@ -19,21 +19,27 @@ use crate::view;
 use crate::vigil::Vigil;
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("getLogs", "Its log; as raw output it answers ranges too")
+    let operation = Operation::new("getLogs", "Get the log of an execution")
+        .about(
+            "Returns all lines, or those that the parameters select. While the execution runs and \
+             no lines are selected, `events` is null in the JSON form: follow the log at \
+             `websocket_url` instead. `format=raw` returns the command's exact bytes and supports \
+             HTTP ranges. Combine `from_line` with `limit`, or use `tail`, not both.",
+        )
         .execution_id()
-        .query("from_line", number(1, None), "From this line on")
-        .query("limit", number(0, None), "At most so many lines; 0 means all")
-        .query("tail", number(0, None), "The last so many lines; not together with from_line")
-        .query("search", text(), "Only lines that hold this text")
-        .query("stream", words(&["stdout", "stderr", "platform"]), "Only this stream")
-        .query("token", text(), "A signed link's token, where no header can be sent")
-        .query("format", words(&["json", "text", "raw", "ndjson"]), "json where absent")
-        .gives::<LogsResponse>(200, "The lines; null while it runs, unless lines were chosen")
-        .gives_type(200, "text/plain; charset=utf-8", "The lines")
-        .gives_type(200, "application/octet-stream", "The command's very bytes")
-        .gives_type(200, "application/x-ndjson", "One event a line")
-        .gives_type(206, "application/octet-stream", "A range of the command's very bytes")
-        .gives_type(416, "application/json", "The range lies beyond the log");
+        .query("from_line", number(1, None), "Start at this line; not together with `tail`")
+        .query("limit", number(0, None), "The maximum number of lines; 0: all")
+        .query("tail", number(0, None), "Only the last lines, this many; not together with `from_line`")
+        .query("search", text(), "Only lines that contain this text")
+        .query("stream", words(&["stdout", "stderr", "platform"]), "Only lines of this stream")
+        .query("token", text(), "The token of a signed link, where no header can be sent")
+        .query("format", words(&["json", "text", "raw", "ndjson"]), "The form of the response; default: json")
+        .gives::<LogsResponse>(200, "The lines")
+        .gives_type(200, "text/plain; charset=utf-8", "The lines as text")
+        .gives_type(200, "application/octet-stream", "The command's exact bytes")
+        .gives_type(200, "application/x-ndjson", "One event per line")
+        .gives_type(206, "application/octet-stream", "A range of the command's exact bytes")
+        .gives_type(416, "application/json", "The range starts after the end of the log");
     routes.get("/api/v1/executions/{id}/logs", Rule::KeyOrLink(Action::Read), operation, logs);
 }
 

@@ -13,8 +13,12 @@ use crate::route::{Routes, Rule};
 const TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 pub(super) fn add(routes: &mut Routes) {
-    for (path, id) in [("/metrics", "metrics"), ("/api/v1/metrics", "apiMetrics")] {
-        let operation = Operation::new(id, "The metrics as Prometheus text").gives_type(200, TYPE, "The metrics");
+    for (path, id) in [("/metrics", "getMetrics"), ("/api/v1/metrics", "getApiMetrics")] {
+        let operation = Operation::new(id, "Get the metrics").about("Returns the metrics in the Prometheus text format.").gives_type(
+            200,
+            TYPE,
+            "The metrics",
+        );
         routes.get(path, Rule::KeyUnlessPublic(Action::Metrics), operation, metrics);
     }
 }

@@ -6,39 +6,26 @@ use std::fmt::Write as _;
 use axum::body::Body;
 use http::{HeaderValue, Response, StatusCode, header};
 use runvoy_model::id::{ExecutionId, JobId};
-use runvoy_wire::Code;
 
 use crate::answer;
 use crate::bundle;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, text};
+use crate::operation::Operation;
 use crate::route::{Routes, Rule};
 
 const HTML: &str = "text/html; charset=utf-8";
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("home", "The web page; with an execution's id it leads to that log's page")
-        .query("execution_id", text(), "The execution")
-        .gives_type(200, HTML, "The page")
-        .gives_nothing(302, "The page of that log");
+    let operation = Operation::new("homePage", "The web page").page();
     routes.get("/", Rule::Anyone, operation, home);
-    let operation = Operation::new("logPage", "The web page of a log")
-        .query("execution_id", text(), "The execution")
-        .gives_type(200, HTML, "The page")
-        .gives_nothing(302, "The same address without a slash at its end");
+    let operation = Operation::new("logPage", "The web page of a log").page();
     routes.get("/logs", Rule::Anyone, operation, log);
-    let operation = Operation::new("jobPage", "The web page of a job")
-        .path("job", text(), "The job")
-        .gives_nothing(302, "Where the page shows that job; where the job is none, all of them");
+    let operation = Operation::new("jobPage", "The web page of a job").page();
     routes.get("/jobs/{job}", Rule::Anyone, operation, job);
-    let operation = Operation::new("pageAsset", "A script or a style of the web page")
-        .path("asset", text(), "Its name, which changes with its content")
-        .gives_type(200, "text/javascript", "The file")
-        .refuses(&[Code::NotFound]);
+    let operation = Operation::new("pageAsset", "A file of the web page").page();
     routes.get("/assets/{asset}", Rule::Anyone, operation, asset);
-    let operation =
-        Operation::new("pageIcon", "The icon of the web page").gives_type(200, "image/svg+xml", "The icon").refuses(&[Code::NotFound]);
+    let operation = Operation::new("pageIcon", "The icon of the web page").page();
     routes.get("/icon.svg", Rule::Anyone, operation, icon);
 }
 

@@ -17,37 +17,60 @@ use super::run;
 use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, flag, number, text};
+use crate::operation::{Operation, flag, name, number};
 use crate::pager::Pager;
 use crate::route::{Routes, Rule};
 
 const PATH: &str = "/api/v1/playbooks/{name}";
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("listPlaybooks", "The playbooks that the caller may run, newest versions")
+    let operation = Operation::new("listPlaybooks", "List playbooks")
+        .about("Lists the newest version of each playbook that you may run or manage.")
         .paged()
         .gives::<PlaybooksResponse>(200, "The playbooks, by name");
     routes.get("/api/v1/playbooks", Rule::Key(Action::ReadPlaybooks), operation, list);
-    let named = |operation: Operation| operation.path("name", text(), "The playbook").refuses(&[Code::NotFound]);
-    let operation = named(Operation::new("getPlaybook", "One playbook"))
-        .query("version", number(1, Some(u64::from(u32::MAX))), "An older version of it; those of one that was removed are gone")
+    let named = |operation: Operation| operation.path("name", name(), "The playbook's name").refuses(&[Code::NotFound]);
+    let operation = named(Operation::new("getPlaybook", "Get a playbook"))
+        .about(
+            "Returns the newest version, or the one that `version` names. The versions of a \
+             deleted playbook are gone.",
+        )
+        .query("version", number(1, Some(u64::from(u32::MAX))), "The version; default: the newest")
         .gives::<Playbook>(200, "The playbook");
     routes.get(PATH, Rule::Key(Action::ReadPlaybooks), operation, get);
-    let operation = named(Operation::new("putPlaybook", "A new version of a playbook"))
-        .takes::<PlaybookTerms>(true)
-        .gives::<PutPlaybookResponse>(200, "It is the newest version now");
+    let operation = named(Operation::new("putPlaybook", "Save a new version of a playbook"))
+        .about(
+            "Creates the playbook, or adds a version to it; older versions remain. Unknown fields \
+             are refused.",
+        )
+        .takes_strictly::<PlaybookTerms>("PutPlaybookRequest")
+        .gives::<PutPlaybookResponse>(200, "The version was saved and is the newest one");
     routes.put(PATH, Rule::Key(Action::ManagePlaybooks), operation, put);
-    let operation = named(Operation::new("removePlaybook", "No such playbook any more; what runs goes on"))
-        .gives::<RemovePlaybookResponse>(200, "It is gone");
+    let operation = named(Operation::new("deletePlaybook", "Delete a playbook"))
+        .about("Deletes all versions. Executions of it that were submitted before go on.")
+        .gives::<RemovePlaybookResponse>(200, "The playbook was deleted");
     routes.delete(PATH, Rule::Key(Action::ManagePlaybooks), operation, remove);
-    let operation = named(Operation::new("runPlaybook", "Run a playbook, its parameters passed as data"))
+    let run = |id, summary| named(Operation::new(id, summary)).takes::<RunPlaybookRequest>(false);
+    let operation = run("runPlaybook", "Run a playbook")
         .idempotent()
+        .refuses(&[Code::LockHeld, Code::RateLimited])
+        .about(
+            "Checks the parameters and submits the playbook's command. Parameters reach the \
+             command as data, never as part of a shell text. The response is sent when the \
+             execution is recorded durably. `?dry_run=1` is an older way to call \
+             `dryRunPlaybook`.",
+        )
         .query(DRY_RUN.0, flag(), DRY_RUN.1)
-        .takes::<RunPlaybookRequest>(false)
-        .gives::<RunResponse>(202, "It is recorded, durably, and will run")
-        .gives::<DryRunResponse>(200, "What would happen; nothing was recorded")
-        .refuses(&[Code::LockHeld, Code::RateLimited]);
+        .gives::<RunResponse>(202, "The execution was recorded and will run")
+        .gives::<DryRunResponse>(200, "With `dry_run`: what would happen; nothing was recorded");
     routes.post("/api/v1/playbooks/{name}/run", Rule::Key(Action::Run), operation, start);
+    let operation = run("dryRunPlaybook", "Check a run of a playbook without running it")
+        .about(
+            "Checks the same request as `runPlaybook` and says what would happen. Nothing is \
+             recorded or run.",
+        )
+        .gives::<DryRunResponse>(200, "What would happen");
+    routes.post("/api/v1/playbooks/{name}/run/dry-run", Rule::Key(Action::Run), operation, plan);
 }
 
 async fn list(call: Call) -> Result<Response<Body>, Fault> {
@@ -69,31 +92,44 @@ async fn put(call: Call) -> Result<Response<Body>, Fault> {
     refuse_unknown(&body, &terms)?;
     let playbook = call.engine().push_playbook(call.caller()?, call.params.get("name"), kept(terms)?).await?;
     let (name, version) = (playbook.name.to_string(), playbook.version);
-    let message = format!("playbook {name} is at version {version}");
+    let message = format!("playbook {name} was saved as version {version}");
     Ok(answer::json(StatusCode::OK, &PutPlaybookResponse { name, version, message }))
 }
 
 async fn remove(call: Call) -> Result<Response<Body>, Fault> {
     let name = call.engine().remove_playbook(call.caller()?, call.params.get("name")).await?.to_string();
-    let message = format!("playbook {name} was removed; what runs goes on");
+    let message = format!("playbook {name} was deleted; running executions go on");
     Ok(answer::json(StatusCode::OK, &RemovePlaybookResponse { name, message }))
 }
 
 async fn start(call: Call) -> Result<Response<Body>, Fault> {
+    let asked = requested(&call).await?;
+    if dry_run::is_asked(&call)? {
+        return planned(&call, &asked).await;
+    }
+    let execution = call.engine().run_playbook(call.caller()?, call.params.get("name"), &asked).await?;
+    run::submitted(&call, &execution)
+}
+
+async fn plan(call: Call) -> Result<Response<Body>, Fault> {
+    let asked = requested(&call).await?;
+    planned(&call, &asked).await
+}
+
+async fn planned(call: &Call, asked: &PlaybookRun) -> Result<Response<Body>, Fault> {
+    let plan = call.engine().plan_playbook(call.caller()?, call.params.get("name"), asked).await?;
+    dry_run::respond(call, &plan).await
+}
+
+async fn requested(call: &Call) -> Result<PlaybookRun, Fault> {
     let request: RunPlaybookRequest = call.json_without_slips(&[DRY_RUN.0]).await?.unwrap_or_default();
     let lock_wait = request.lock_wait.map(|wait| i64::try_from(wait).map_err(|_| Fault::invalid("lock_wait", "is too large")));
-    let asked = PlaybookRun {
+    Ok(PlaybookRun {
         parameters: request.parameters,
         version: request.version,
         lock_wait: lock_wait.transpose()?,
         idempotency_key: call.idempotency_key()?,
-    };
-    let (caller, name) = (call.caller()?, call.params.get("name"));
-    if dry_run::is_asked(&call)? {
-        return dry_run::respond(&call, &call.engine().plan_playbook(caller, name, &asked).await?).await;
-    }
-    let execution = call.engine().run_playbook(caller, name, &asked).await?;
-    run::submitted(&call, &execution)
+    })
 }
 
 /// A word that is not known is a mistake of whoever wrote it, not something to be forgotten.

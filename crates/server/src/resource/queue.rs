@@ -21,7 +21,7 @@ use runvoy_wire::{
 use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, name, number, pattern, text};
+use crate::operation::{ABOUT_CURSOR, ABOUT_NEXT_CURSOR, Operation, name, number, pattern};
 use crate::pager::{MOST_LISTED, Pager};
 use crate::query::NEXT_CURSOR;
 use crate::route::{Routes, Rule};
@@ -29,33 +29,52 @@ use crate::route::{Routes, Rule};
 const DEFAULT_LIMIT: u64 = 50;
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("listQueues", "Every queue that holds something, has terms or is served by a worker, by name")
+    let operation = Operation::new("listQueues", "List queues")
+        .about(
+            "Lists every queue that has executions or settings, or that a worker serves. The \
+             numbers count the executions of all users.",
+        )
         .paged()
-        .gives_array::<Queue>(200, "The queues; their numbers are those of everybody's executions");
+        .gives_array::<Queue>(200, "The queues, by name");
     routes.get("/api/v1/queues", Rule::Key(Action::ReadQueues), operation, list);
-    let operation = Operation::new("putQueue", "Stop a queue, let it go on, or limit it; what is absent stays as it is")
-        .path("name", name(), "The queue")
+    let operation = Operation::new("putQueue", "Pause, resume or limit a queue")
+        .about(
+            "Changes the settings that the body names and keeps the others. A paused queue starts \
+             nothing new; running executions go on. `reason` is accepted only with `paused: \
+             true`.",
+        )
+        .path("name", name(), "The queue's name")
         .idempotent()
         .takes::<PutQueueRequest>(true)
-        .gives::<QueueTermsResponse>(200, "Its terms from now on");
+        .gives::<QueueTermsResponse>(200, "The settings of the queue");
     routes.put("/api/v1/queues/{name}", Rule::Key(Action::ManageQueues), operation, put);
-    let operation = Operation::new("removeQueueTerms", "Take the terms of a queue away: it goes on, without limits")
-        .path("name", text(), "The queue")
-        .gives::<QueueTermsResponse>(200, "It has none any more")
+    let operation = Operation::new("resetQueue", "Remove the settings of a queue")
+        .about("The queue is no longer paused or limited. Its executions are kept.")
+        .path("name", name(), "The queue's name")
+        .gives::<QueueTermsResponse>(200, "The queue has no settings any more")
         .refuses(&[Code::NotFound]);
     routes.delete("/api/v1/queues/{name}", Rule::Key(Action::ManageQueues), operation, remove);
-    let operation = Operation::new("listDeadLetters", "Executions of a queue that were given up after their last attempt, newest first")
-        .path("name", text(), "The queue")
-        .query("limit", number(1, Some(MOST_LISTED)), "At most so many; 50 where absent")
-        .query("cursor", pattern("^[0-9]{1,15}\\.[0-9a-f]{32}$"), "Go on where the page with this X-Next-Cursor ended")
-        .header("X-Next-Cursor", "Where the next page begins; absent after the last one")
-        .gives_array::<DeadLetter>(200, "Those that the caller may see");
+    let operation = Operation::new("listDeadLetters", "List the dead letters of a queue")
+        .about(
+            "Lists the executions that you may see and that failed for good after their last \
+             attempt, newest first.",
+        )
+        .path("name", name(), "The queue's name")
+        .query("limit", number(1, Some(MOST_LISTED)), "The maximum number of dead letters; default: 50")
+        .query("cursor", pattern("^[0-9]{1,15}\\.[0-9a-f]{32}$"), ABOUT_CURSOR)
+        .header("X-Next-Cursor", ABOUT_NEXT_CURSOR)
+        .gives_array::<DeadLetter>(200, "The dead letters");
     routes.get("/api/v1/queues/{name}/dead", Rule::Key(Action::Read), operation, dead);
-    let operation = Operation::new("redrive", "Run what was given up again: each as a new execution of its owner, or in its job")
-        .path("name", text(), "The queue")
+    let operation = Operation::new("redriveDeadLetters", "Run dead letters again")
+        .about(
+            "Runs each dead letter again: as a new execution of its owner, or by resuming its \
+             job. Name them in `execution_ids`, or leave the body out for the oldest ones; `next` \
+             in the response continues where one request ended.",
+        )
+        .path("name", name(), "The queue's name")
         .idempotent()
         .takes::<RedriveRequest>(false)
-        .gives::<RedriveResponse>(200, "What became of each; where some are left, `next` as `after` of another request goes on with them")
+        .gives::<RedriveResponse>(200, "What became of each dead letter")
         .refuses(&[Code::InvalidRequest, Code::NotFound, Code::Conflict, Code::RateLimited]);
     routes.post("/api/v1/queues/{name}/redrive", Rule::Key(Action::Redrive), operation, redrive);
 }
@@ -124,13 +143,13 @@ async fn remove(call: Call) -> Result<Response<Body>, Fault> {
 }
 
 fn with_message(terms: QueueTerms) -> QueueTermsResponse {
-    let state = if terms.paused.is_some() { "hands nothing out; what runs goes on" } else { "hands out what it has" };
+    let state = if terms.paused.is_some() { "is paused; running executions go on" } else { "is not paused" };
     let mut message = format!("queue {} {state}", terms.name);
     if let Some(limit) = terms.concurrency {
-        message.push_str(&format!(", at most {limit} at once"));
+        message.push_str(&format!(", runs at most {limit} executions at the same time"));
     }
     if let Some(limit) = terms.per_user {
-        message.push_str(&format!(", at most {limit} of each user"));
+        message.push_str(&format!(", at most {limit} per user"));
     }
     let QueueTerms { name, paused, concurrency, per_user } = terms;
     QueueTermsResponse { name: name.to_string(), paused: paused.map(pause), concurrency, per_user, message }

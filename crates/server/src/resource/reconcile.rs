@@ -15,8 +15,11 @@ use crate::operation::Operation;
 use crate::route::{Routes, Rule};
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("reconcile", "Look for what should not be, and repair what can be")
-        .gives::<ReconcileResponse>(200, "What was found and what was done about it");
+    let operation = Operation::new("reconcileRecords", "Find and repair inconsistent records")
+        .about(
+            "Compares executions, locks, secrets, users and ownerships with each other, repairs what can be repaired and reports the rest.",
+        )
+        .gives::<ReconcileResponse>(200, "What was found and repaired");
     routes.post("/api/v1/health/reconcile", Rule::Key(Action::Reconcile), operation, reconcile);
 }
 

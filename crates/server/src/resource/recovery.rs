@@ -12,9 +12,13 @@ use crate::operation::Operation;
 use crate::route::{Routes, Rule};
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("recoverAdmin", "Make somebody an admin with one more key, as the owner of the machine")
+    let operation = Operation::new("recoverAdmin", "Recover admin access")
+        .about(
+            "Makes a user an admin and creates a further API key for them, for the case that \
+             every admin key is lost.",
+        )
         .takes::<RecoverRequest>(false)
-        .gives::<RecoverResponse>(201, "The key, which is shown only here")
+        .gives::<RecoverResponse>(201, "The API key; it is shown only here")
         .refuses(&[Code::Conflict]);
     routes.post("/api/v1/admin/recover", Rule::Owner(Action::ManageUsers), operation, recover);
 }

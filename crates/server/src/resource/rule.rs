@@ -9,25 +9,33 @@ use runvoy_wire::{Code, Rule as ShownRule, RuleResponse, RulesResponse};
 use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, text};
+use crate::operation::{Operation, name};
 use crate::pager::Pager;
 use crate::route::{Routes, Rule};
 
 pub(super) fn add(routes: &mut Routes) {
     let rule = Rule::Key(Action::ManageUsers);
-    let operation = Operation::new("listRules", "Every rule").paged().gives::<RulesResponse>(
-        200,
-        "The rules in the order in which they are judged: those that deny, then those that allow, each by name",
-    );
+    let operation = Operation::new("listRules", "List all rules")
+        .about(
+            "Lists the rules in the order in which they are evaluated: deny rules first, then \
+             allow rules, each by name.",
+        )
+        .paged()
+        .gives::<RulesResponse>(200, "The rules");
     routes.get("/api/v1/rules", rule, operation, list);
-    let operation = Operation::new("putRule", "Make a rule what it is to be, new or instead of what it was")
+    let operation = Operation::new("putRule", "Create or replace a rule")
+        .about(
+            "The rule applies from the next submit on; running executions go on. An `allow` rule \
+             must list what it allows. A `deny` rule must list what it denies or to whom it \
+             applies; one with `playbooks` lists nothing else. Unknown fields are refused.",
+        )
         .idempotent()
-        .takes::<ShownRule>(true)
-        .gives::<RuleResponse>(200, "It is, from the next run on");
+        .takes_strictly::<ShownRule>("PutRuleRequest")
+        .gives::<RuleResponse>(200, "The rule was saved");
     routes.post("/api/v1/rules", rule, operation, put);
-    let operation = Operation::new("removeRule", "Remove a rule")
-        .path("name", text(), "The rule; its name may hold slashes")
-        .gives::<RuleResponse>(200, "It is gone")
+    let operation = Operation::new("deleteRule", "Delete a rule")
+        .path("name", name(), "The rule's name; it may contain slashes")
+        .gives::<RuleResponse>(200, "The rule was deleted")
         .refuses(&[Code::NotFound]);
     routes.delete("/api/v1/rules/{*name}", rule, operation, remove);
 }
@@ -45,14 +53,14 @@ async fn put(call: Call) -> Result<Response<Body>, Fault> {
     let rule: KeptRule = call.body_of("a name and an effect").await?;
     let name = rule.name.clone();
     call.engine().put_rule(call.caller()?, rule, key.as_deref()).await?;
-    let message = "it holds from the next run on; what runs already goes on".to_owned();
+    let message = "saved; it applies from the next submit on, and running executions go on".to_owned();
     Ok(answer::json(StatusCode::OK, &RuleResponse { name, message }))
 }
 
 async fn remove(call: Call) -> Result<Response<Body>, Fault> {
     let name = call.params.get("name");
     call.engine().remove_rule(call.caller()?, name).await?;
-    Ok(answer::json(StatusCode::OK, &RuleResponse { name: name.to_owned(), message: "it was removed".to_owned() }))
+    Ok(answer::json(StatusCode::OK, &RuleResponse { name: name.to_owned(), message: "deleted".to_owned() }))
 }
 
 /// Where a rule stands among all of them: what denies is judged first.

@@ -16,33 +16,66 @@ use crate::route::{Routes, Rule};
 use crate::view;
 
 pub(super) fn add(routes: &mut Routes) {
-    for (path, id) in [("/api/v1/run", "run"), ("/api/v1/executions", "createExecution")] {
+    for (path, id) in [("/api/v1/run", "runCommand"), ("/api/v1/executions", "createExecution")] {
         let operation = Operation::new(id, "Run a command")
             .idempotent()
-            .query(DRY_RUN.0, flag(), DRY_RUN.1)
             .takes::<RunRequest>(true)
-            .gives::<RunResponse>(202, "It is recorded, durably, and will run")
-            .gives::<DryRunResponse>(200, "What would happen; nothing was recorded")
-            .refuses(&[Code::LockHeld, Code::RateLimited]);
+            .refuses(&[Code::LockHeld, Code::RateLimited])
+            .about(
+                "Submits a command. The response is sent when the execution is recorded durably; \
+                 it runs when a worker is free. `lock_wait` needs `lock`; `git_ref`, `git_path` \
+                 and `git_token` need `git_repo`. Unknown fields are ignored, except those that \
+                 look like a misspelled one. `?dry_run=1` is an older way to call \
+                 `dryRunCommand`.",
+            )
+            .query(DRY_RUN.0, flag(), DRY_RUN.1)
+            .gives::<RunResponse>(202, "The execution was recorded and will run")
+            .gives::<DryRunResponse>(200, "With `dry_run`: what would happen; nothing was recorded");
         routes.post(path, Rule::Key(Action::Run), operation, run);
     }
-    let operation = Operation::new("rerun", "Run the same command again, as a new execution of the caller")
+    let operation = Operation::new("dryRunCommand", "Check a command without running it")
+        .takes::<RunRequest>(true)
+        .about(
+            "Checks the same request as `runCommand` and says what would happen: whether rules \
+             allow it, who holds its lock, where it would run and what it would cost. Nothing is \
+             recorded or run.",
+        )
+        .gives::<DryRunResponse>(200, "What would happen");
+    routes.post("/api/v1/run/dry-run", Rule::Key(Action::Run), operation, plan);
+    let operation = Operation::new("rerunExecution", "Run an execution again")
+        .about(
+            "Submits the same command as a new execution of yours. Rules are evaluated for you, \
+             now.",
+        )
         .execution_id()
         .idempotent()
-        .gives::<RunResponse>(202, "It is recorded, durably, and will run")
+        .gives::<RunResponse>(202, "The new execution was recorded and will run")
         .refuses(&[Code::LockHeld, Code::RateLimited]);
     routes.post("/api/v1/executions/{id}/rerun", Rule::Key(Action::Run), operation, rerun);
 }
 
 async fn run(call: Call) -> Result<Response<Body>, Fault> {
-    let request: Option<RunRequest> = call.json_without_slips(&[DRY_RUN.0]).await?;
-    let request = request.ok_or_else(|| Fault::invalid("body", "must be a JSON object with a command"))?;
-    let request = checked(request, call.idempotency_key()?)?;
+    let request = requested(&call).await?;
     if dry_run::is_asked(&call)? {
-        return dry_run::respond(&call, &call.engine().plan(call.caller()?, &request).await?).await;
+        return planned(&call, &request).await;
     }
     let execution = call.engine().run(call.caller()?, &request).await?;
     submitted(&call, &execution)
+}
+
+async fn plan(call: Call) -> Result<Response<Body>, Fault> {
+    let request = requested(&call).await?;
+    planned(&call, &request).await
+}
+
+async fn requested(call: &Call) -> Result<engine::RunRequest, Fault> {
+    let request: Option<RunRequest> = call.json_without_slips(&[DRY_RUN.0]).await?;
+    let request = request.ok_or_else(|| Fault::invalid("body", "must be a JSON object with a command"))?;
+    checked(request, call.idempotency_key()?)
+}
+
+async fn planned(call: &Call, request: &engine::RunRequest) -> Result<Response<Body>, Fault> {
+    dry_run::respond(call, &call.engine().plan(call.caller()?, request).await?).await
 }
 
 async fn rerun(call: Call) -> Result<Response<Body>, Fault> {

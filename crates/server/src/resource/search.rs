@@ -23,14 +23,19 @@ const MOST_HIT_BYTES: usize = 4_096;
 const CUT: &str = "… (cut)";
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("searchLogs", "Lines that match, counted to the log's end. A search that takes longer than 20 s answers with what it has found, and `complete` is false")
+    let operation = Operation::new("searchLogs", "Search the log of an execution")
+        .about(
+            "Returns the first matching lines and counts all matches. A search that takes longer \
+             than 20 seconds returns what it has found, with `complete: false`; continue at \
+             `next_line`.",
+        )
         .execution_id()
-        .required_query("q", text(), "What to look for")
-        .query("regex", flag(), "It is a regular expression")
-        .query("from_line", number(1, None), "Where to begin")
-        .query("limit", number(1, Some(MOST_HITS)), "How many hits to return; 100 where absent")
-        .query("stream", words(&["stdout", "stderr", "platform"]), "Only this stream")
-        .gives::<SearchResponse>(200, "What was found");
+        .required_query("q", text(), "The text to find, at most 4096 bytes")
+        .query("regex", flag(), "Treat `q` as a regular expression")
+        .query("from_line", number(1, None), "Start at this line")
+        .query("limit", number(1, Some(MOST_HITS)), "The maximum number of hits to return; default: 100")
+        .query("stream", words(&["stdout", "stderr", "platform"]), "Search only lines of this stream")
+        .gives::<SearchResponse>(200, "The hits");
     routes.get("/api/v1/executions/{id}/logs/search", Rule::Key(Action::Read), operation, search);
 }
 

@@ -15,39 +15,51 @@ use serde_json::Value;
 use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, text};
+use crate::operation::{Operation, name};
 use crate::pager::Pager;
 use crate::route::{Routes, Rule};
 
 /// A shorter value is not hidden in every form in which a command could print it.
 const SHORT_BYTES: usize = 6;
-const NAMED: &str = "The secret; its name may hold slashes";
+const NAMED: &str = "The secret's name; it may contain slashes";
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("listSecrets", "The secrets that the caller may know of, without their values")
+    let operation = Operation::new("listSecrets", "List secrets")
+        .about("Lists the secrets that you may use or manage, without their values.")
         .paged()
-        .gives::<SecretsResponse>(200, "The secrets, by name; `total` counts those of all pages");
+        .gives::<SecretsResponse>(200, "The secrets, by name; `total` counts all pages");
     routes.get("/api/v1/secrets", Rule::Key(Action::ReadSecrets), operation, list);
-    let operation = Operation::new("createSecret", "Make a secret")
+    let operation = Operation::new("createSecret", "Create a secret")
+        .about(
+            "Stores a value, encrypted. Fails with `SECRET_ALREADY_EXISTS` and changes nothing if \
+             the name is taken. Only an admin may use a `key_name` that changes what programs \
+             load, such as LD_PRELOAD.",
+        )
         .idempotent()
         .takes::<CreateSecretRequest>(true)
-        .gives::<SaveSecretResponse>(201, "It is kept, sealed")
+        .gives::<SaveSecretResponse>(201, "The secret was created")
         .refuses(&[Code::SecretAlreadyExists]);
     routes.post("/api/v1/secrets", Rule::Key(Action::WriteSecrets), operation, create);
-    let operation = Operation::new("getSecret", "One secret, with its value for those who may read it")
-        .path("name", text(), NAMED)
+    let operation = Operation::new("getSecret", "Get a secret")
+        .about("Returns the secret, with its value if you may read it: its owners and admins may.")
+        .path("name", name(), NAMED)
         .gives::<SecretResponse>(200, "The secret")
         .refuses(&[Code::SecretNotFound, Code::InvalidRequest]);
     routes.get("/api/v1/secrets/{*name}", Rule::Key(Action::ReadSecrets), operation, show);
-    let operation = Operation::new("updateSecret", "Change a secret; what the body does not name stays")
-        .path("name", text(), NAMED)
+    let operation = Operation::new("updateSecret", "Change a secret")
+        .about(
+            "Changes what the body names, at least one field, and keeps the rest. Running \
+             executions keep the old value.",
+        )
+        .path("name", name(), NAMED)
         .takes::<UpdateSecretRequest>(true)
-        .gives::<SaveSecretResponse>(200, "It is changed")
+        .gives::<SaveSecretResponse>(200, "The secret was changed")
         .refuses(&[Code::SecretNotFound]);
     routes.put("/api/v1/secrets/{*name}", Rule::Key(Action::WriteSecrets), operation, update);
     let operation = Operation::new("deleteSecret", "Delete a secret")
-        .path("name", text(), NAMED)
-        .gives::<DeleteSecretResponse>(200, "It is gone")
+        .about("Executions that need the secret and have not started will fail to start.")
+        .path("name", name(), NAMED)
+        .gives::<DeleteSecretResponse>(200, "The secret was deleted")
         .refuses(&[Code::SecretNotFound, Code::InvalidRequest]);
     routes.delete("/api/v1/secrets/{*name}", Rule::Key(Action::WriteSecrets), operation, delete);
 }
@@ -63,7 +75,7 @@ async fn list(call: Call) -> Result<Response<Body>, Fault> {
 
 async fn create(call: Call) -> Result<Response<Body>, Fault> {
     let request: CreateSecretRequest = body(&call).await?;
-    let message = saved("it is kept, sealed", Some(&request.value));
+    let message = saved("saved, encrypted", Some(&request.value));
     let secret = SecretRequest {
         name: request.name,
         key_name: request.key_name,
@@ -86,7 +98,7 @@ async fn show(call: Call) -> Result<Response<Body>, Fault> {
 
 async fn update(call: Call) -> Result<Response<Body>, Fault> {
     let request: UpdateSecretRequest = body(&call).await?;
-    let message = saved("it is changed; what runs keeps the value that it began with", request.value.as_ref());
+    let message = saved("changed; running executions keep the old value", request.value.as_ref());
     let change = SecretChange {
         key_name: request.key_name,
         value: request.value.map(|value| value.into_exposed().into()),
@@ -99,14 +111,14 @@ async fn update(call: Call) -> Result<Response<Body>, Fault> {
 
 async fn delete(call: Call) -> Result<Response<Body>, Fault> {
     let name = call.engine().delete_secret(call.caller()?, call.params.get("name")).await?;
-    let message = "it is gone; what was submitted with it and has not begun will not start".into();
+    let message = "deleted; executions that need it and have not started will fail to start".into();
     Ok(answer::json(StatusCode::OK, &DeleteSecretResponse { name: name.to_string(), message }))
 }
 
 fn saved(message: &str, value: Option<&Sensitive>) -> String {
     match value {
         Some(value) if value.expose().len() < SHORT_BYTES => {
-            format!("{message}; a value of fewer than {SHORT_BYTES} bytes is not hidden in every form in which a command could print it")
+            format!("{message}; a value of fewer than {SHORT_BYTES} bytes is not masked in every form in which a command can print it")
         }
         _ => message.to_owned(),
     }

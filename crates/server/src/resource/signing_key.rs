@@ -12,16 +12,20 @@ use crate::operation::Operation;
 use crate::route::{Routes, Rule};
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("rotateSigningKey", "Make a new key that signs the task tokens of new leases")
-        .gives::<RotateSigningKeyResponse>(200, "It signs for leases made in a minute and later; leases that are held go on")
+    let operation = Operation::new("rotateSigningKey", "Rotate the key that signs task tokens")
+        .about(
+            "Creates a new key that signs the task tokens of leases made a minute from now or \
+             later. Existing leases remain valid.",
+        )
+        .gives::<RotateSigningKeyResponse>(200, "The key was rotated")
         .refuses(&[Code::Conflict]);
     routes.post("/api/v1/signing-key/rotate", Rule::Key(Action::ManageWorkers), operation, rotate);
 }
 
 async fn rotate(call: Call) -> Result<Response<Body>, Fault> {
     let made = call.engine().rotate_signing_key(call.caller()?).await?;
-    let message = "a new key signs task tokens in a minute; leases that are held go on with theirs, and of leases made more than an hour \
-                   from now no key before it is believed";
+    let message = "a new key signs task tokens from a minute on; existing leases remain valid, and no key before it signs \
+                   for leases that are made more than an hour from now";
     let response = RotateSigningKeyResponse { key_id: made.made_at().0.to_string(), message: message.to_owned() };
     Ok(answer::json(StatusCode::OK, &response))
 }

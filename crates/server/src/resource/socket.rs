@@ -14,13 +14,18 @@ use crate::route::{Routes, Rule};
 use crate::stream::{LogStream, Options, Upgrade};
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("stream", "Its log as a WebSocket: what is there, then what comes, then the end")
+    let operation = Operation::new("streamLogs", "Follow the log of an execution")
+        .about(
+            "Opens a WebSocket that sends the lines written so far, then new lines as they \
+             arrive, then a `disconnect` message. Use the `websocket_url` of other responses, or \
+             an API key.",
+        )
         .execution_id()
-        .query("token", text(), "The ticket of a websocket_url")
-        .query("last_event_id", text_or_empty(), "Go on after this event_id, or after this line number; from the first line where empty")
-        .query("batch", flag(), "Binary frames of many lines, for runvoy's own clients")
-        .query("events", words(&["status"]), "Also say when the status changes")
-        .gives_nothing(101, "The stream follows")
+        .query("token", text(), "The ticket in a `websocket_url`")
+        .query("last_event_id", text_or_empty(), "Resume after this `event_id`, or after this line number; empty: from the first line")
+        .query("batch", flag(), "Send binary frames of many lines, for runvoy's own clients")
+        .query("events", words(&["status"]), "Also send a message when the status changes")
+        .gives_nothing(101, "The connection is a WebSocket now")
         .refuses(&[Code::RateLimited]);
     routes.get("/api/v1/executions/{id}/stream", Rule::KeyOrTicket(Action::Read), operation, stream);
 }

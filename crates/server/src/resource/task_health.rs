@@ -9,16 +9,20 @@ use runvoy_wire::{Code, HealthWord, TaskHealth, TaskHealthResponse, TaskHealthSu
 use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, text};
+use crate::operation::{Operation, part_of_id};
 use crate::route::{Routes, Rule};
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("taskHealth", "How what runs is, looked at now; the worst first")
-        .gives::<TaskHealthResponse>(200, "How many are how, and each of them");
+    let operation = Operation::new("checkExecutions", "Check the health of all running executions")
+        .about(
+            "Classifies each running execution that you may see by how long ago it was last heard \
+             from: healthy, warning, critical or overtime.",
+        )
+        .gives::<TaskHealthResponse>(200, "Counts, and each execution, the worst first");
     routes.get("/api/v1/health/tasks", Rule::Key(Action::Read), operation, all);
-    let operation = Operation::new("taskHealthOf", "How one execution is, looked at now")
-        .path("id", text(), "The execution: its id, or six or more digits of its beginning or end")
-        .gives::<TaskHealth>(200, "How it is")
+    let operation = Operation::new("checkExecution", "Check the health of a running execution")
+        .path("id", part_of_id(), "The execution's id, or six or more digits that begin or end it and no other id")
+        .gives::<TaskHealth>(200, "Its health")
         .refuses(&[Code::NotFound, Code::Conflict]);
     routes.get("/api/v1/health/tasks/{id}", Rule::Key(Action::Read), operation, one);
 }

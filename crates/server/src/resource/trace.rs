@@ -16,9 +16,13 @@ use crate::route::{Routes, Rule};
 use crate::view;
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("trace", "What one request did")
-        .path("request_id", text(), "The request, as its answer's X-Request-ID named it")
-        .gives::<TraceResponse>(200, "What was noted of it, and what it is about");
+    let operation = Operation::new("traceRequest", "Trace a request")
+        .about(
+            "Returns the events of one request and the resources that it created or changed last. \
+             An unknown request id returns empty lists.",
+        )
+        .path("request_id", text(), "The request id, from the response's X-Request-ID")
+        .gives::<TraceResponse>(200, "The events and resources of the request");
     routes.get("/api/v1/trace/{request_id}", Rule::Key(Action::Trace), operation, trace);
 }
 
@@ -26,7 +30,7 @@ async fn trace(call: Call) -> Result<Response<Body>, Fault> {
     let trace = call.engine().trace(call.caller()?, call.params.get("request_id")).await?;
     let mut logs: Vec<TraceLog> = trace.events.iter().map(|stored| noted(&stored.event)).collect();
     if trace.cut {
-        let message = "only the newest events were looked at: an older request may not be found".to_owned();
+        let message = "only the newest events were searched: an older request may not be found".to_owned();
         logs.push(TraceLog { event_id: String::new(), timestamp: call.engine().now().0, message });
     }
     let response = TraceResponse { logs, related_resources: related(&call, &trace).await? };

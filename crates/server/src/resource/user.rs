@@ -20,30 +20,44 @@ use crate::ticket::looks_like_ticket;
 
 pub(super) fn add(routes: &mut Routes) {
     let rule = Rule::Key(Action::ManageUsers);
-    let operation = Operation::new("listUsers", "Everybody there is").paged().gives::<UsersResponse>(200, "The users, by e-mail");
+    let operation = Operation::new("listUsers", "List all users").paged().gives::<UsersResponse>(200, "The users, by e-mail address");
     routes.get("/api/v1/users", rule, operation, list);
-    let operation = Operation::new("createUser", "Invite somebody, who claims a key with the token in the answer")
+    let operation = Operation::new("createUser", "Create a user")
+        .about(
+            "Creates a user and an invitation: its token is exchanged for an API key with \
+             `claimInvitation`. A request with `api_key` creates no invitation, and takes no \
+             `expires_in`. Fails with `CONFLICT` if the user exists.",
+        )
         .idempotent()
         .takes::<CreateUserRequest>(true)
-        .gives::<CreateUserResponse>(201, "They are invited; the token is shown only here")
+        .gives::<CreateUserResponse>(201, "The user was created; the token is shown only here")
         .refuses(&[Code::Conflict]);
     routes.post("/api/v1/users/create", rule, operation, create);
-    let operation = Operation::new("renewInvitation", "Give an invitation that nobody has answered another token")
-        .path("email", text(), "Who was invited")
+    let operation = Operation::new("renewInvitation", "Renew an invitation")
+        .about(
+            "Creates a new token for a user who has not claimed their invitation. The old token \
+             stops working.",
+        )
+        .path("email", text(), "The user's e-mail address")
         .idempotent()
         .takes::<RenewInvitationRequest>(false)
-        .gives::<CreateUserResponse>(200, "The token before it works no longer; the new one is shown only here")
+        .gives::<CreateUserResponse>(200, "The new token; it is shown only here")
         .refuses(&[Code::NotFound, Code::Conflict]);
     routes.post("/api/v1/users/{email}/renew", rule, operation, renew);
-    let operation = Operation::new("revokeUser", "End somebody's rights, and their executions where asked to")
+    let operation = Operation::new("revokeUser", "Revoke a user")
+        .about(
+            "Revokes all API keys of the user at once. Their executions and jobs go on unless \
+             `kill` is true. The last admin cannot be revoked (`CONFLICT`).",
+        )
         .takes::<RevokeUserRequest>(true)
-        .gives::<RevokeUserResponse>(200, "No key of theirs works any more")
+        .gives::<RevokeUserResponse>(200, "The user was revoked, or had been before")
         .refuses(&[Code::NotFound, Code::Conflict]);
     routes.post("/api/v1/users/revoke", rule, operation, revoke);
-    let operation = Operation::new("setRole", "Make somebody something else")
-        .path("email", text(), "Who")
+    let operation = Operation::new("setUserRole", "Change a user's role")
+        .about("The last admin cannot be given another role (`CONFLICT`).")
+        .path("email", text(), "The user's e-mail address")
         .takes::<SetRoleRequest>(true)
-        .gives::<SetRoleResponse>(200, "They are")
+        .gives::<SetRoleResponse>(200, "The role was changed")
         .refuses(&[Code::NotFound, Code::Conflict]);
     routes.post("/api/v1/users/{email}/role", rule, operation, set_role);
 }

@@ -12,7 +12,12 @@ use crate::operation::Operation;
 use crate::route::{Routes, Rule};
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("whoami", "Who the caller is").gives::<Whoami>(200, "The caller");
+    let operation = Operation::new("whoami", "Get the current user")
+        .about(
+            "Returns the user, role, groups and rules of the API key that the request is made \
+             with.",
+        )
+        .gives::<Whoami>(200, "The current user");
     routes.get("/api/v1/whoami", Rule::Key(Action::KnowSelf), operation, whoami);
 }
 

@@ -11,39 +11,54 @@ use runvoy_wire::{Code, CreateWorkerRequest, CreateWorkerResponse, DrainWorkerRe
 use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, text};
+use crate::operation::{Operation, name};
 use crate::pager::Pager;
 use crate::route::{Routes, Rule};
 
 pub(super) fn add(routes: &mut Routes) {
-    let operation = Operation::new("listWorkers", "Every worker that was heard of within a day and has not left, by name")
+    let operation = Operation::new("listWorkers", "List workers")
+        .about("Lists the workers that were heard from within the last day and have not signed off.")
         .paged()
-        .gives_array::<Worker>(200, "The workers");
+        .gives_array::<Worker>(200, "The workers, by name");
     routes.get("/api/v1/workers", Rule::Key(Action::ReadQueues), operation, list);
     let rule = Rule::Key(Action::ManageWorkers);
-    let operation = Operation::new("listWorkerAccounts", "Every account of workers, by name; also those that were revoked")
+    let operation = Operation::new("listWorkerAccounts", "List worker accounts")
+        .about("Lists the accounts that workers sign in with, revoked ones included.")
         .paged()
-        .gives_array::<WorkerAccount>(200, "The accounts");
+        .gives_array::<WorkerAccount>(200, "The accounts, by name");
     routes.get("/api/v1/workers/accounts", rule, operation, accounts);
     for (path, id) in [("/api/v1/workers", "createWorker"), ("/api/v1/workers/accounts", "createWorkerAccount")] {
-        let operation = Operation::new(id, "Make an account of workers, with a key of its own or with a public key that is brought")
+        let operation = Operation::new(id, "Create a worker account")
+            .about(
+                "Creates an account with a key of its own, or with the `public_key` of the body. \
+                 `role` other than worker, and `may`, need a `public_key`; `queues` needs the \
+                 role worker.",
+            )
             .idempotent()
             .takes::<CreateWorkerRequest>(true)
-            .gives::<CreateWorkerResponse>(201, "It is made; a key is shown only here");
+            .gives::<CreateWorkerResponse>(201, "The account; its key is shown only here");
         routes.post(path, rule, operation, create);
     }
     // An account may be called `accounts`: the longer address names every one.
     for (path, id) in [("/api/v1/workers/{name}", "revokeWorker"), ("/api/v1/workers/accounts/{name}", "revokeWorkerAccount")] {
-        let operation = Operation::new(id, "End the key of an account of workers")
-            .path("name", text(), "The account")
-            .gives::<RevokeWorkerResponse>(200, "Its key works no longer, also where it is in use")
-            .refuses(&[Code::NotFound]);
+        let operation = Operation::new(id, "Revoke a worker account")
+            .about(
+                "The account's key stops working at once. What its workers run is run again \
+                 elsewhere when their leases expire.",
+            )
+            .path("name", name(), "The account's name")
+            .gives::<RevokeWorkerResponse>(200, "The account was revoked")
+            .refuses(&[Code::NotFound, Code::Conflict]);
         routes.delete(path, rule, operation, revoke);
     }
-    let operation = Operation::new("rotateWorker", "Give an account of workers another key; the one before ends in the same step")
-        .path("name", text(), "The account")
+    let operation = Operation::new("rotateWorkerKey", "Replace the key of a worker account")
+        .about(
+            "Creates a new key and revokes the old one in the same step. An account with a public \
+             key has none to replace (`CONFLICT`).",
+        )
+        .path("name", name(), "The account's name")
         .idempotent()
-        .gives::<CreateWorkerResponse>(200, "It has another key, which is shown only here")
+        .gives::<CreateWorkerResponse>(200, "The new key; it is shown only here")
         .refuses(&[Code::NotFound]);
     routes.post("/api/v1/workers/accounts/{name}/rotate", rule, operation, rotate);
     add_drain(routes);
@@ -111,8 +126,8 @@ async fn create(call: Call) -> Result<Response<Body>, Fault> {
         None => call.engine().create_worker(call.caller()?, &request).await?,
     };
     let message = match &made.api_key {
-        Some(_) => format!("worker {} is made; its key is shown once", made.account.name),
-        None => format!("worker {} is made; it signs tokens with its private key", made.account.name),
+        Some(_) => format!("worker account {} was created; its key is shown only here", made.account.name),
+        None => format!("worker account {} was created; it signs tokens with its private key", made.account.name),
     };
     Ok(answer::json(StatusCode::CREATED, &response(made, message)))
 }
@@ -120,7 +135,7 @@ async fn create(call: Call) -> Result<Response<Body>, Fault> {
 async fn rotate(call: Call) -> Result<Response<Body>, Fault> {
     let key = call.idempotency_key()?;
     let made = call.engine().rotate_worker(call.caller()?, call.params.get("name"), key.as_deref()).await?;
-    let message = format!("worker {} has another key, which is shown once; the one before works no longer", made.account.name);
+    let message = format!("worker account {} has a new key, shown only here; the old key is revoked", made.account.name);
     Ok(answer::json(StatusCode::OK, &response(made, message)))
 }
 
@@ -140,7 +155,7 @@ async fn resume(call: Call) -> Result<Response<Body>, Fault> {
 
 async fn revoke(call: Call) -> Result<Response<Body>, Fault> {
     let account = call.engine().revoke_worker(call.caller()?, call.params.get("name")).await?;
-    let message = format!("the key of worker {} works no longer; what it runs is taken from it", account.name);
+    let message = format!("worker account {} was revoked; its executions run again elsewhere when their leases expire", account.name);
     Ok(answer::json(StatusCode::OK, &RevokeWorkerResponse { name: account.name.to_string(), message }))
 }
 

@@ -96,7 +96,7 @@ async fn ux_22_it_leaves_no_trace_whatever_it_says() {
         assert_eq!(dry(&app, Role::Developer, &wrong).await.code(), (400, "INVALID_REQUEST".into()));
     }
     let body = json!({"command": "true"});
-    for path in ["/api/v1/executions?dry_run=true", "/api/v1/run?dry_run=1"] {
+    for path in ["/api/v1/executions?dry_run=true", "/api/v1/run?dry_run=1", "/api/v1/run/dry-run"] {
         let answer = app.post(path).admin().header("idempotency-key", "k1").json(&body).send().await;
         assert_eq!(answer.status, 200, "{}", answer.text());
     }

@@ -189,8 +189,10 @@ async fn security_09_a_version_that_was_pushed_over_is_for_admins_and_for_reruns
         let refused = run(&app, role, "deploy", &json!({"version": 1})).await;
         assert_eq!(refused.code(), (403, "FORBIDDEN".into()));
         assert!(refused.text().contains("version 2 is the newest"), "{}", refused.text());
-        let dry = app.post("/api/v1/playbooks/deploy/run?dry_run=1").role(role).json(&json!({"version": 1})).send().await;
-        assert_eq!((dry.status, &dry.json()["allowed"]), (StatusCode::OK, &json!(false)), "a dry run says the same");
+        for path in ["/api/v1/playbooks/deploy/run?dry_run=1", "/api/v1/playbooks/deploy/run/dry-run"] {
+            let dry = app.post(path).role(role).json(&json!({"version": 1})).send().await;
+            assert_eq!((dry.status, &dry.json()["allowed"]), (StatusCode::OK, &json!(false)), "a dry run says the same");
+        }
     }
     assert_eq!(run(&app, Role::Admin, "deploy", &json!({"version": 1})).await.status, StatusCode::ACCEPTED);
     assert_eq!(run(&app, Role::Developer, "deploy", &json!({"version": 2})).await.status, StatusCode::ACCEPTED);

@@ -69,7 +69,7 @@ async fn a_queue_is_stopped_limited_and_goes_on() {
     let put = async |role: Role, body: Value| app.ask(http::Method::PUT, "/api/v1/queues/gpu").role(role).json(&body).send().await;
     let stopped = put(Role::Operator, json!({"paused": true, "reason": "a new driver"})).await.json();
     assert_eq!((&stopped["paused"]["by"], &stopped["paused"]["reason"]), (&json!(email_of(Role::Operator)), &json!("a new driver")));
-    assert_eq!(stopped["message"], "queue gpu hands nothing out; what runs goes on");
+    assert_eq!(stopped["message"], "queue gpu is paused; running executions go on");
     let limited = put(Role::Admin, json!({"concurrency": 2, "per_user": 1})).await.json();
     assert_eq!(
         (&limited["concurrency"], &limited["per_user"], limited["paused"].is_object()),
@@ -88,7 +88,7 @@ async fn a_queue_is_stopped_limited_and_goes_on() {
     let goes_on = put(Role::Operator, json!({"paused": false, "concurrency": 0})).await.json();
     assert_eq!((goes_on.get("paused"), goes_on.get("concurrency"), &goes_on["per_user"]), (None, None, &json!(1)));
     let delete = async || app.ask(http::Method::DELETE, "/api/v1/queues/gpu").admin().send().await;
-    assert_eq!(delete().await.json()["message"], "queue gpu hands out what it has");
+    assert_eq!(delete().await.json()["message"], "queue gpu is not paused");
     assert_eq!(delete().await.code().0, 404);
     for role in [Role::Developer, Role::Viewer] {
         assert_eq!(put(role, json!({"paused": true})).await.code().0, 403, "{role:?}");
@@ -138,7 +138,10 @@ async fn what_was_given_up_runs_again_for_its_owner_once() {
     let new = &answer["redriven"][0]["new_execution_id"];
     assert_eq!(
         answer,
-        json!({"queue": "default", "redriven": [{"execution_id": old, "new_execution_id": new}], "left": 0, "message": "1 run again"})
+        json!({
+            "queue": "default", "redriven": [{"execution_id": old, "new_execution_id": new}], "refused": [], "dropped": [],
+            "left": 0, "message": "1 run again"
+        })
     );
     let made = execution(&app, new).await;
     assert_eq!(

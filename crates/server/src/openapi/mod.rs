@@ -1,37 +1,50 @@
-//! The OpenAPI document, built from the route table: what is served and what is described cannot drift apart.
+//! The OpenAPI document, built from the route table: what is served and what is described cannot
+//! drift apart.
+
+mod error;
+mod example;
+mod limit;
+mod permission;
+mod present;
+mod tag;
 
 use std::collections::BTreeMap;
 
 use http::Method;
-use runvoy_wire::{Code, LockHeld};
-use utoipa::PartialSchema as _;
+use runvoy_wire::Code;
+use serde_json::Value;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, ParameterBuilder, PathItem, PathsBuilder};
 use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::schema::{ComponentsBuilder, ObjectBuilder, Ref, Schema, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{ContentBuilder, InfoBuilder, OpenApiBuilder, RefOr, Required, ResponseBuilder};
+use utoipa::openapi::{ContentBuilder, InfoBuilder, OpenApiBuilder, RefOr, ResponseBuilder};
 
+use self::error::{ERROR, required};
 use crate::route::{Route, Routes, Rule};
 
-const ERROR: &str = "Error";
+const ABOUT: &str = "Runs commands on infrastructure that its users have no credentials for.\n\n\
+    Authenticate with an API key in `X-API-Key` or as `Authorization: Bearer`. Times are RFC 3339 \
+    in UTC. Every response has an `X-Request-ID`, which the audit trail and the server's log \
+    repeat. Lists that take `limit` and `cursor` return the cursor of the next page in \
+    `X-Next-Cursor`.";
 /// What any route can answer.
 const ALWAYS: [Code; 2] = [Code::InternalError, Code::ServiceUnavailable];
 /// What any route with a rule can answer.
 const GUARDED: [Code; 6] =
     [Code::Unauthorized, Code::InvalidApiKey, Code::ApiKeyRevoked, Code::Forbidden, Code::RateLimited, Code::DatabaseError];
 
-/// The document as JSON text.
+/// The document as JSON text. The addresses of the web page are no part of it.
 pub(crate) fn document(routes: &Routes) -> String {
     let mut components = ComponentsBuilder::new()
         .security_scheme("key", SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new("X-API-Key"))))
         .security_scheme("bearer", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)))
         .security_scheme("ticket", SecurityScheme::ApiKey(ApiKey::Query(ApiKeyValue::new("token"))))
         .security_scheme("link", SecurityScheme::ApiKey(ApiKey::Query(ApiKeyValue::new("token"))))
-        .schema(ERROR, error_schema());
+        .schema(ERROR, error::schema());
     let mut named: BTreeMap<String, RefOr<Schema>> = BTreeMap::new();
     let mut paths = PathsBuilder::new();
-    for route in &routes.routes {
+    for route in routes.routes.iter().filter(|route| !route.operation.is_page) {
         let operation = &route.operation;
         let shapes = operation.promises.iter().filter_map(|promise| promise.shape.as_ref()).chain(&operation.body);
         named.extend(shapes.flat_map(|shape| shape.named.iter().cloned()));
@@ -40,12 +53,16 @@ pub(crate) fn document(routes: &Routes) -> String {
     for (name, schema) in named {
         components = components.schema(name, schema);
     }
-    let info = InfoBuilder::new()
-        .title("runvoy")
-        .version(env!("CARGO_PKG_VERSION"))
-        .description(Some("Runs commands on infrastructure that its users never get credentials for."));
-    let document = OpenApiBuilder::new().info(info.build()).paths(paths).components(Some(components.build())).build();
-    document.to_json().expect("a document is plain data")
+    let info = InfoBuilder::new().title("runvoy").version(env!("CARGO_PKG_VERSION")).description(Some(ABOUT));
+    let document =
+        OpenApiBuilder::new().info(info.build()).paths(paths).tags(Some(tag::described())).components(Some(components.build())).build();
+    let mut document = serde_json::to_value(&document).expect("a document is plain data");
+    present::apply(&mut document);
+    if let Some(Value::Object(schemas)) = document.pointer_mut("/components/schemas") {
+        limit::apply(schemas);
+        example::apply(schemas);
+    }
+    document.to_string()
 }
 
 fn method(method: &Method) -> HttpMethod {
@@ -59,20 +76,24 @@ fn method(method: &Method) -> HttpMethod {
 
 fn describe(route: &Route) -> OperationBuilder {
     let operation = &route.operation;
-    let mut described = OperationBuilder::new().operation_id(Some(operation.id)).summary(Some(operation.summary)).tag(resource(route.path));
+    let about = [operation.about, &permission::of(route.rule)].join(" ");
+    let mut described = OperationBuilder::new()
+        .operation_id(Some(operation.id))
+        .summary(Some(operation.summary))
+        .description(Some(about.trim()))
+        .tag(tag::of(route.path));
     for param in &operation.params {
         let parameter = ParameterBuilder::new()
             .name(param.name)
             .parameter_in(param.place.clone())
-            .required(if param.required { Required::True } else { Required::False })
+            .required(required(param.required))
             .description(Some(param.description))
             .schema(Some(param.schema.clone()));
         described = described.parameter(parameter);
     }
     if let Some(body) = &operation.body {
-        let required = if operation.body_required { Required::True } else { Required::False };
         let content = ContentBuilder::new().schema(Some(body.schema.clone())).build();
-        let body = RequestBodyBuilder::new().required(Some(required)).content("application/json", content);
+        let body = RequestBodyBuilder::new().required(Some(required(operation.body_required))).content("application/json", content);
         described = described.request_body(Some(body.build()));
     }
     for (status, response) in responses(route) {
@@ -94,7 +115,8 @@ fn describe(route: &Route) -> OperationBuilder {
     described
 }
 
-/// The answers by status: several good ones of one status are one answer of several content types, and so are errors of several codes.
+/// The responses by status. Several content types of one status are one response, and so are
+/// several error codes.
 fn responses(route: &Route) -> BTreeMap<u16, ResponseBuilder> {
     let operation = &route.operation;
     let mut responses: BTreeMap<u16, ResponseBuilder> = BTreeMap::new();
@@ -119,49 +141,8 @@ fn responses(route: &Route) -> BTreeMap<u16, ResponseBuilder> {
         }
     }
     for (status, codes) in codes {
-        let error = Ref::from_schema_name(ERROR);
-        let words: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
-        let content = ContentBuilder::new().schema(Some(error)).build();
-        responses.insert(status, ResponseBuilder::new().description(words.join(" or ")).content("application/json", content));
+        let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(ERROR))).build();
+        responses.insert(status, error::response(&codes).content("application/json", content));
     }
     responses
-}
-
-/// The three fields that every error has, and those that only a held lock adds: one type for all, so that a client needs not tell them apart first.
-fn error_schema() -> ObjectBuilder {
-    let string = || ObjectBuilder::new().schema_type(Type::String);
-    let codes = Code::ALL.iter().map(|code| code.as_str());
-    let error = ObjectBuilder::new()
-        .schema_type(Type::Object)
-        .property("error", string().description(Some("What happened, for a person.")))
-        .property("code", string().enum_values(Some(codes)).description(Some("What happened, for a program.")))
-        .property("details", string().description(Some("Why, or what to do next; may be empty.")))
-        .property(
-            "confirm",
-            ObjectBuilder::new()
-                .schema_type(Type::Boolean)
-                .description(Some("Beside CONFLICT: the same request with `\"confirm\": true` in its body is taken.")),
-        )
-        .required("error")
-        .required("code")
-        .required("details");
-    lock_held_properties().into_iter().fold(error, |error, (name, schema)| error.property(name, schema))
-}
-
-fn lock_held_properties() -> BTreeMap<String, RefOr<Schema>> {
-    match LockHeld::schema() {
-        RefOr::T(Schema::Object(object)) => object.properties,
-        _ => unreachable!("a struct is an object"),
-    }
-}
-
-/// The resource that a route belongs to: generated clients have a module for each.
-fn resource(path: &str) -> &str {
-    let within = path.strip_prefix("/api/v1/").or_else(|| path.strip_prefix("/api/"));
-    match within.and_then(|rest| rest.split(['/', '.']).next()) {
-        Some("run") => "executions",
-        Some(resource) => resource,
-        None if ["/livez", "/readyz", "/metrics"].contains(&path) => "health",
-        None => "page",
-    }
 }
