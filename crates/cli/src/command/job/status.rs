@@ -1,4 +1,4 @@
-//! `job status`: where a job and its tasks are.
+//! `job status`: the status of a job and of its tasks.
 
 use runvoy_wire::{Job, Rfc3339, Status, Task, TaskStatus};
 
@@ -8,6 +8,7 @@ use crate::graph;
 use crate::progress;
 use crate::reason;
 use crate::session::Session;
+use crate::short_id::ShortIds;
 use crate::table::{Cell, facts, render};
 
 pub(super) async fn show(session: &Session, job: &JobId) -> Result<u8, Failure> {
@@ -29,21 +30,22 @@ fn describe(job: &Job, now: Rfc3339, width: Option<usize>, colour: bool) -> Stri
             ("first failed", job.failed_task_id.clone()),
             ("user", Some(job.created_by.clone())),
             ("submitted", Some(job.created_at.to_string())),
-            ("ended", job.completed_at.map(|at| at.to_string())),
+            ("finished", job.completed_at.map(|at| at.to_string())),
             ("elapsed", Some(progress::elapsed(job, now).to_string())),
             ("concurrency", job.concurrency.map(|most| most.to_string())),
             ("request id", job.request_id.clone()),
         ],
         colour,
     );
-    let rows: Vec<Vec<Cell>> = job.tasks.iter().map(|task| row(task, &job.tasks, now)).collect();
+    let ids = ShortIds::of(width.is_some(), job.tasks.iter().filter_map(|task| task.execution_id.as_deref()));
+    let rows: Vec<Vec<Cell>> = job.tasks.iter().map(|task| row(task, &job.tasks, now, ids)).collect();
     if rows.is_empty() {
         return about;
     }
-    format!("{about}\n{}", render(&["TASK", "STATUS", "DURATION", "ATTEMPT", "EXECUTION", "WHY"], &rows, width, colour))
+    format!("{about}\n{}", render(&["TASK", "STATUS", "DURATION", "ATTEMPT", "EXECUTION", "REASON"], &rows, width, colour))
 }
 
-fn row(task: &Task, tasks: &[Task], now: Rfc3339) -> Vec<Cell> {
+fn row(task: &Task, tasks: &[Task], now: Rfc3339, ids: ShortIds) -> Vec<Cell> {
     let (_, tone) = graph::mark(task.status);
     let dash = || "-".to_owned();
     let why = task.end_reason.as_ref().map(reason::told).or_else(|| task.waiting_for.as_ref().map(|reason| reason.message.clone()));
@@ -53,7 +55,7 @@ fn row(task: &Task, tasks: &[Task], now: Rfc3339) -> Vec<Cell> {
         Cell::new(task.status.as_str(), tone),
         graph::duration(task, now).unwrap_or_else(dash).into(),
         if task.attempt > 0 { task.attempt.to_string() } else { dash() }.into(),
-        task.execution_id.clone().unwrap_or_else(dash).into(),
+        Cell::whole(task.execution_id.as_deref().map_or("-", |id| ids.show(id))),
         why.unwrap_or_else(dash).into(),
     ]
 }
@@ -90,7 +92,7 @@ mod tests {
         submitted     2026-01-03T14:22:19.000Z
         elapsed       1m 00s
 
-        TASK  STATUS   DURATION  ATTEMPT  EXECUTION  WHY
+        TASK  STATUS   DURATION  ATTEMPT  EXECUTION  REASON
         a     FAILED   4.0s      3        0192ac     exit code 2
         b     WAITING  -         -        -          task a
         ");
