@@ -1,4 +1,4 @@
-//! Several executions fit the digits that were typed: shows which, so that the right one can be named.
+//! Several executions or jobs match the digits that were typed: shows which, so that one can be chosen.
 
 use runvoy_client::{Client, ClientError};
 use runvoy_wire::Code;
@@ -8,6 +8,8 @@ use crate::failure::Failure;
 use crate::sanitize::one_line;
 use crate::table::cut;
 
+/// What to do next.
+const NEXT: &str = "use more digits, or the whole id";
 /// How many are shown.
 const MAX_CANDIDATES: usize = 10;
 /// How much of each command is shown.
@@ -33,7 +35,27 @@ pub(crate) async fn explain(client: &Client, error: ClientError) -> Failure {
             Err(_) => id,
         });
     }
-    Failure::from(error).choices(choices).next("name one of them by its whole id, or by digits that only it has")
+    Failure::from(error).choices(choices).next(NEXT)
+}
+
+/// The same for the digits of a job.
+pub(crate) async fn explain_job(client: &Client, error: ClientError) -> Failure {
+    let ids = match &error {
+        ClientError::Refused(refusal) if refusal.code == Code::Conflict.as_str() => candidates(&refusal.details),
+        _ => Vec::new(),
+    };
+    if ids.is_empty() {
+        return error.into();
+    }
+    let mut choices = Vec::new();
+    for id in ids {
+        choices.push(match client.job_counts(&id).await {
+            Ok(job) => format!("{id}  {:<11}  {}", job.status, one_line(job.name.as_deref().unwrap_or("-"))),
+            // The id alone is still better than nothing.
+            Err(_) => id,
+        });
+    }
+    Failure::from(error).choices(choices).next(NEXT)
 }
 
 fn candidates(details: &str) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Staying with an execution until it ends: its output as it comes, a spinner while there is none, its exit code at the end. Ctrl-C
+//! Following an execution until it finishes: its output as it comes, a spinner while there is none, its exit code at the end. Ctrl-C
 //! leaves it running, and so does a reader of the output that has enough.
 
 use std::time::{Duration, Instant};
@@ -58,23 +58,27 @@ impl Attach<'_> {
                 };
                 let status = self.end(last).await?;
                 written.map_err(|error| {
-                    Failure::from(error).next(format!("the execution has ended; read its log: runvoy logs {}", self.id))
+                    Failure::from(error).next(format!("the execution has finished; read its log: runvoy logs {}", self.id))
                 })?;
-                self.session.tell(&format!("{break_line}{}", summary::line(&status, self.session.terminal.stderr_colour)));
+                let line = summary::line(&status, self.session.short(&self.id), self.session.terminal.stderr_colour);
+                self.session.tell(&format!("{break_line}{line}"));
                 return Ok(summary::exit_code(&status));
             }
             Ok(left) => left,
-            Err(failure) => return Err(failure.next(format!("the execution may go on; follow it: runvoy logs -f {}", self.id))),
+            Err(failure) => return Err(failure.next(format!("the execution may still run; follow it: runvoy logs -f {}", self.id))),
         };
         match left {
             Left::Interrupted(asked) => {
                 // The spinner is gone before anything else is said. Whether it was in time or not, the end is the same.
                 let _ = tokio::time::timeout(OUTPUT_LIMIT, sink.finish()).await;
-                self.session.tell(&format!("{break_line}{}", left_behind(&self.id, asked, self.session.terminal.stderr_colour)));
+                self.session.tell(&format!(
+                    "{break_line}{}",
+                    left_behind(self.session.short(&self.id), asked, self.session.terminal.stderr_colour)
+                ));
                 Ok(INTERRUPTED)
             }
             Left::Ended(_) | Left::OutputClosed => {
-                let goes_on = format!("the execution goes on; follow it: runvoy logs -f {}", self.id);
+                let goes_on = format!("The execution keeps running. Follow it: runvoy logs -f {}", self.session.short(&self.id));
                 match sink.finish().await.map_err(Failure::from) {
                     Err(failure) if failure.kind != Kind::BrokenPipe => Err(failure.next(goes_on)),
                     Ok(()) | Err(_) => {
@@ -120,8 +124,8 @@ impl Attach<'_> {
                 }
                 answer = kill.answer() => {
                     let said = match answer? {
-                        Killed::Asked(_) => "the server ends the execution",
-                        Killed::AlreadyEnded => "it had already ended",
+                        Killed::Asked(_) => "stopping: SIGTERM, then SIGKILL",
+                        Killed::AlreadyEnded => "it had already finished",
                     };
                     screen.remark(said).await;
                 }
@@ -141,7 +145,7 @@ impl Attach<'_> {
 }
 
 /// What is said once the server is asked to kill the execution.
-const ASKED: &str = "killing the execution; press Ctrl-C again to leave it";
+const ASKED: &str = "killing the execution; press Ctrl-C again to detach";
 
 /// How far a kill has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -272,13 +276,13 @@ impl<'a> Screen<'a> {
                 true
             }
             Followed::Gap { from, to } => {
-                self.remark(&format!("lines {from} to {} are missing: the server does not have them any more", to - 1)).await;
+                self.remark(&format!("lines {from} to {} are missing: the server no longer has them", to - 1)).await;
                 true
             }
             Followed::Interrupted(error) => {
                 match &mut self.spinner {
-                    Some(spinner) => spinner.phase("connection lost, trying again"),
-                    None => self.remark(&format!("connection lost ({error}), trying again")).await,
+                    Some(spinner) => spinner.phase("connection lost, reconnecting"),
+                    None => self.remark(&format!("connection lost ({error}), reconnecting")).await,
                 }
                 true
             }
@@ -313,12 +317,12 @@ impl<'a> Screen<'a> {
 /// What becomes of an execution that Ctrl-C left.
 fn left_behind(id: &str, asked: Asked, colour: bool) -> String {
     let (heading, next) = match asked {
-        Asked::No => ("detached; the execution goes on", format!("follow it: runvoy logs -f {id}\n  kill it:   runvoy kill {id}")),
+        Asked::No => ("Detached. The execution keeps running.", format!("follow it: runvoy logs -f {id}\n  kill it:   runvoy kill {id}")),
         Asked::Unanswered => (
-            "detached; the server has not answered the request to kill it: the execution may go on",
-            format!("see it:  runvoy status {id}\n  kill it: runvoy kill {id}"),
+            "Detached. The server has not answered the request to kill it: the execution may still run.",
+            format!("check it: runvoy status {id}\n  kill it:  runvoy kill {id}"),
         ),
-        Asked::Acknowledged => ("detached; the server ends the execution", format!("see how it ends: runvoy logs -f {id}")),
+        Asked::Acknowledged => ("Detached. The server is stopping the execution.", format!("follow it: runvoy logs -f {id}")),
     };
     format!("{}\n  {next}", paint(heading, Tone::Warning, colour))
 }

@@ -7,16 +7,20 @@ use crate::failure::{Failure, Kind};
 use crate::session::Session;
 
 impl Session {
-    /// Asks before something that cannot be undone; where nobody can be asked, `--yes` is needed.
+    /// Asks before something that cannot be undone; without a terminal, `--yes` is needed.
     pub(crate) fn confirm(&self, question: &str) -> Result<(), Failure> {
         if self.global.yes {
             return Ok(());
         }
         if !self.may_ask() {
-            return Err(Failure::new(Kind::Cancelled, format!("{question} needs a yes")).next("add --yes"));
+            return Err(Failure::new(Kind::Cancelled, format!("confirmation required: {question}")).next("add --yes"));
         }
         let answer = ask(&format!("{question}? [y/N] "))?;
-        if matches!(answer.as_str(), "y" | "Y" | "yes") { Ok(()) } else { Err(Failure::new(Kind::Cancelled, "cancelled")) }
+        if matches!(answer.as_str(), "y" | "Y" | "yes") {
+            Ok(())
+        } else {
+            Err(Failure::new(Kind::Cancelled, "cancelled: nothing was changed"))
+        }
     }
 
     /// Asks before something that cannot be undone and that scripts do: without a terminal it goes ahead.
@@ -29,25 +33,23 @@ impl Session {
         let used = self.settings.profile.value.as_deref();
         let given = self.global.confirm.as_ref().map(Option::as_deref);
         match (given, &self.settings.confirm) {
-            (Some(None), _) => Err(Failure::usage("--confirm needs the name of the profile").next("give it: --confirm NAME")),
+            (Some(None), _) => Err(Failure::usage("--confirm needs the name of the profile").next("use --confirm NAME")),
             (Some(Some(given)), Some(name)) if given == name => Ok(()),
             (Some(Some(given)), None) if Some(given) == used => Ok(()),
             (Some(Some(given)), asking) => {
                 let used = asking.as_deref().or(used);
-                let used = used.map_or_else(|| "no profile is in use".to_owned(), |used| format!("profile `{used}` is in use"));
-                Err(Failure::new(Kind::Cancelled, format!("--confirm names `{given}`, but {used}: nothing was done")))
+                let used = used.map_or_else(|| "no profile is active".to_owned(), |used| format!("profile `{used}` is active"));
+                Err(Failure::new(Kind::Cancelled, format!("--confirm names `{given}`, but {used}: nothing was changed")))
             }
             (None, None) => Ok(()),
             (None, Some(name)) if self.may_ask() && self.terminal.stderr_tty => {
-                match ask(&format!("this changes profile {name}; type its name to go on: "))? == *name {
+                match ask(&format!("This makes a change on profile {name}. Type its name to continue: "))? == *name {
                     true => Ok(()),
-                    false => Err(Failure::new(Kind::Cancelled, "cancelled: that is not its name")),
+                    false => Err(Failure::new(Kind::Cancelled, "cancelled: the name does not match")),
                 }
             }
-            (None, Some(name)) => {
-                Err(Failure::new(Kind::Cancelled, format!("profile `{name}` asks for its name before anything that changes"))
-                    .next(format!("add --confirm {name}")))
-            }
+            (None, Some(name)) => Err(Failure::new(Kind::Cancelled, format!("profile `{name}` requires its name for every change"))
+                .next(format!("add --confirm {name}"))),
         }
     }
 }

@@ -12,7 +12,7 @@ pub struct Seconds(pub u64);
 
 /// A text that is not a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a duration: write seconds (90) or units from days to seconds (1d, 1h30m, 10m, 45s)")]
+#[error("not a duration: use seconds (90) or units (45s, 10m, 1h30m, 2d)")]
 pub struct InvalidDuration;
 
 impl FromStr for Seconds {
@@ -108,6 +108,27 @@ impl fmt::Display for Human {
     }
 }
 
+/// How long ago something was, in its largest unit: `12s`, `5m`, `2h`, `3d`.
+pub(crate) struct Age(u64);
+
+impl Age {
+    pub(crate) fn from_ms(ms: u64) -> Self {
+        Self(ms / 1_000)
+    }
+}
+
+impl fmt::Display for Age {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self.0 {
+            seconds @ 0..60 => format!("{seconds}s"),
+            seconds @ 60..3_600 => format!("{}m", seconds / 60),
+            seconds @ 3_600..86_400 => format!("{}h", seconds / 3_600),
+            seconds => format!("{}d", seconds / 86_400),
+        };
+        f.pad(&text)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +142,13 @@ mod tests {
         }
         for text in ["", "m", "10x", "-5", "+5", "1.5h", "5m5m", "5s1h", "5m5", " 5m", "99999999999999999999", "18446744073709551615d"] {
             assert_eq!(text.parse::<Seconds>(), Err(InvalidDuration), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_age_is_shown_in_its_largest_unit() {
+        for (ms, text) in [(900, "0s"), (59_999, "59s"), (60_000, "1m"), (7_199_000, "1h"), (90_000_000, "1d"), (900_000_000, "10d")] {
+            assert_eq!(Age::from_ms(ms).to_string(), text);
         }
     }
 

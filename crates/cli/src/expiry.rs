@@ -11,10 +11,10 @@ const SOON_MS: u64 = 14 * 24 * 3_600 * 1_000;
 pub(crate) fn remark(expires_at: Option<Rfc3339>, now: Rfc3339) -> Option<String> {
     let at = expires_at?;
     if at <= now {
-        return Some(format!("your API key expired at {at}; ask an admin for a new one"));
+        return Some(format!("Your API key expired at {at}. Ask an admin for a new one."));
     }
     let left = at.ms_since(now);
-    (left <= SOON_MS).then(|| format!("your API key expires in {}, at {at}; replace it: runvoy keys rotate", Human::from_ms(left)))
+    (left <= SOON_MS).then(|| format!("Your API key expires in {}, at {at}. Replace it: runvoy keys rotate", Human::from_ms(left)))
 }
 
 #[cfg(test)]

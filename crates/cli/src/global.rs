@@ -12,46 +12,46 @@ use crate::failure::Failure;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct GlobalArgs {
-    /// Server to talk to: http://HOST:PORT, https://HOST or unix:/PATH [env: RUNVOY_API_ENDPOINT]
+    /// Server: http://HOST:PORT, https://HOST or unix:/PATH [env: RUNVOY_API_ENDPOINT]
     #[arg(long, global = true, value_name = "URL")]
     pub endpoint: Option<String>,
-    /// File that holds the API key; a key is never an argument [env: RUNVOY_API_KEY, RUNVOY_API_KEY_FILE]
+    /// File with the API key [env: RUNVOY_API_KEY, RUNVOY_API_KEY_FILE]
     #[arg(long, global = true, value_name = "FILE")]
     pub api_key_file: Option<PathBuf>,
-    /// Certificates to trust beside the system's, in PEM form [env: RUNVOY_CA_FILE]
+    /// Additional CA certificates to trust, as PEM [env: RUNVOY_CA_FILE]
     #[arg(long, global = true, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
-    /// Talk to the local server of this data directory [env: RUNVOY_DATA_DIR] [default: ~/.runvoy/data]
+    /// Use the local server of this data directory [env: RUNVOY_DATA_DIR] [default: ~/.runvoy/data]
     #[arg(long, global = true, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Profile of ~/.runvoy/config.yaml to use [env: RUNVOY_PROFILE]
+    /// Profile in ~/.runvoy/config.yaml [env: RUNVOY_PROFILE]
     #[arg(long, global = true, value_name = "NAME", add = ArgValueCompleter::new(complete::profiles))]
     pub profile: Option<String>,
-    /// When to use colours
+    /// When to use color
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
     pub color: ColourChoice,
-    /// Say less: -q leaves out progress, -qq everything but errors
+    /// Print less: -q omits progress, -qq everything but errors
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub quiet: u8,
-    /// Say more: -v shows requests, -vv their bodies, both without secrets
+    /// Print more: -v shows requests, -vv also their bodies; secrets are masked
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub verbose: u8,
-    /// Write JSON (streams: one object a line); the same as -o json
+    /// Print JSON, the same as -o json; streams print one object per line
     #[arg(long, global = true)]
     pub json: bool,
-    /// Filter what is written as JSON, in the language of jq; texts come out without quotes
+    /// Filter the JSON output with a jq expression; strings are printed without quotes
     #[arg(long, global = true, value_name = "FILTER")]
     pub jq: Option<String>,
-    /// How to write data
+    /// Output format
     #[arg(short, long, global = true, value_name = "FORMAT", value_enum, conflicts_with = "json")]
-    pub output: Option<Format>,
-    /// Answer every question with yes
+    pub output: Option<Output>,
+    /// Answer yes to every confirmation
     #[arg(short, long, global = true)]
     pub yes: bool,
-    /// Name of the profile, where it asks for that before anything that changes; `configure --confirm` makes it ask
+    /// Confirm a change to a profile that requires its name (set by `configure --confirm`)
     #[arg(long, global = true, value_name = "NAME", num_args = 0..=1)]
     pub confirm: Option<Option<String>>,
-    /// Never ask; fail instead [env: RUNVOY_PROMPT_DISABLED]
+    /// Never prompt; fail instead [env: RUNVOY_PROMPT_DISABLED]
     #[arg(long, global = true)]
     pub no_input: bool,
 }
@@ -59,14 +59,25 @@ pub struct GlobalArgs {
 impl GlobalArgs {
     /// How data is written.
     pub fn format(&self) -> Format {
-        if self.json || self.jq.is_some() { Format::Json } else { self.output.unwrap_or_default() }
+        match self.output {
+            _ if self.json || self.jq.is_some() => Format::Json,
+            None | Some(Output::Table | Output::Wide) => Format::Table,
+            Some(Output::Json) => Format::Json,
+            Some(Output::Yaml) => Format::Yaml,
+            Some(Output::Name) => Format::Name,
+        }
+    }
+
+    /// Whether a table on a terminal is shown in full, with whole ids.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.output == Some(Output::Wide)
     }
 
     /// What the parser cannot tell to be wrong.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         match self.output {
-            Some(output) if self.jq.is_some() && output != Format::Json => {
-                Err(Failure::usage("--jq filters JSON, and -o asks for something else").next("leave out -o, or write -o json"))
+            Some(output) if self.jq.is_some() && output != Output::Json => {
+                Err(Failure::usage("--jq filters JSON, but -o asks for another format").next("leave out -o, or use -o json"))
             }
             _ => Ok(()),
         }
@@ -85,8 +96,23 @@ pub enum ColourChoice {
     Never,
 }
 
+/// The formats of `-o`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    Table,
+    /// For people, with whole ids and all columns.
+    Wide,
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+    /// Only ids or names, one a line.
+    Name,
+}
+
 /// How data is written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Format {
     /// For people.
     #[default]

@@ -1,4 +1,4 @@
-//! The lock is held by somebody: their log is named where it can be seen, for what is not the caller's looks as if it were not there.
+//! A lock is held: the log of its holder is named where the caller may see it.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub(crate) async fn explain(client: &Client, error: ClientError) -> Failure {
     let failure = Failure::from(error);
     match holder {
         Some(id) if matches!(tokio::time::timeout(ASK_LIMIT, client.status(&id)).await, Ok(Ok(_))) => {
-            failure.next(format!("see what it does: runvoy logs -f {id}"))
+            failure.next(format!("follow the holder: runvoy logs -f {id}"))
         }
         _ => failure,
     }

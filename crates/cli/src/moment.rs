@@ -16,7 +16,7 @@ pub(crate) enum Moment {
 
 /// A text that is no moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a point in time: write how long ago (10m, 1h30m, 2d) or a time such as 2026-01-03T14:22:19Z")]
+#[error("not a time: use how long ago (10m, 1h30m, 2d) or a time such as 2026-01-03T14:22:19Z")]
 pub(crate) struct InvalidMoment;
 
 impl FromStr for Moment {

@@ -29,13 +29,11 @@ impl Session {
     pub(crate) fn check_stream(&self) -> Result<(), Failure> {
         match self.format() {
             Format::Table | Format::Json => Ok(()),
-            Format::Yaml | Format::Name => {
-                Err(Failure::usage("a log is written as it is, or as JSON with one object a line").next("leave out -o, or write -o json"))
-            }
+            Format::Yaml | Format::Name => Err(Failure::usage("a log is printed as text or as JSON lines").next("omit -o, or use -o json")),
         }
     }
 
-    /// Tells that something was done: a person on stderr by `message`, a program on stdout by the whole `answer`, or by `name`.
+    /// Says that something was done: to a person on stderr by `message`, a program on stdout by the whole `answer`, or by `name`.
     pub(crate) fn report(&self, answer: &impl Serialize, name: &str, message: &str) -> Result<u8, Failure> {
         match self.format() {
             Format::Table => self.note(Tone::Plain, &one_line(message)),

@@ -1,4 +1,4 @@
-//! How a job gets on, in one line, and the lines that it ends with. Pure: it makes texts, others write them.
+//! The progress of a job in one line, and the lines that it ends with. Pure: it makes texts, others write them.
 
 use runvoy_wire::{Job, JobStatus, Rfc3339, Status, TaskStatus};
 
@@ -26,7 +26,12 @@ pub(crate) fn counts(job: &Job) -> String {
     format!("{} done · {} running · {} waiting · {} failed", counts.completed, counts.running, counts.waiting, counts.failed)
 }
 
-/// How long it has been going on, or went on.
+/// `1 task`, `12 tasks`.
+pub(crate) fn tasks(count: u64) -> String {
+    if count == 1 { "1 task".to_owned() } else { format!("{count} tasks") }
+}
+
+/// How long it has been running, or ran.
 pub(crate) fn elapsed(job: &Job, now: Rfc3339) -> Human {
     Human::from_ms(job.completed_at.unwrap_or(now).ms_since(job.created_at))
 }
@@ -50,9 +55,9 @@ pub(crate) fn end(job: &Job, now: Rfc3339, colour: bool) -> String {
     }
     let id = one_line(&job.job_id);
     if let Some(first) = all.first() {
-        text.push_str(&format!("\n  see why:  runvoy job logs {id} {}", one_line(&first.task_id)));
+        text.push_str(&format!("\n  see why:          runvoy job logs {id} {}", one_line(&first.task_id)));
     }
-    text.push_str(&format!("\n  go on:    runvoy job resume {id}"));
+    text.push_str(&format!("\n  run them again:   runvoy job resume {id}"));
     text
 }
 
@@ -74,8 +79,8 @@ mod tests {
         insta::assert_snapshot!(end(&job("FAILED", tasks), Rfc3339(12_000), false), @r"
         ✗ failed · 2 done · 0 running · 1 waiting · 1 failed · 12s · 0192ab
           b: exit code 2
-          see why:  runvoy job logs 0192ab b
-          go on:    runvoy job resume 0192ab
+          see why:          runvoy job logs 0192ab b
+          run them again:   runvoy job resume 0192ab
         ");
         assert_eq!(
             end(&job("COMPLETED", serde_json::json!([])), Rfc3339(1_500), false),

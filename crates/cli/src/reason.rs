@@ -27,13 +27,13 @@ fn hint(reason: &Reason) -> Option<&'static str> {
         return None;
     }
     if message.contains("could not read Username") || message.contains("could not read Password") {
-        return Some("give the secret that holds a token: --git-token SECRET");
+        return Some("pass a secret with a token: --git-token SECRET");
     }
     // A commit that is named by its first digits is looked for as a branch.
     let (_, rest) = message.split_once("couldn't find remote ref ").or_else(|| message.split_once("Remote branch "))?;
     let asked = rest.split_whitespace().next()?;
     let is_short_commit = (4..40).contains(&asked.len()) && asked.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_short_commit.then_some("a commit is named by its full id of 40 digits")
+    is_short_commit.then_some("give the full commit id of 40 digits")
 }
 
 #[cfg(test)]
@@ -58,8 +58,8 @@ mod tests {
     fn what_git_wants_is_told_in_words_of_ours() {
         for (message, says) in [
             ("x could not be cloned: fatal: could not read Username for 'https://x': terminal prompts disabled", "--git-token SECRET"),
-            ("x could not be cloned: fatal: couldn't find remote ref 1a2b3c4", "full id of 40 digits"),
-            ("x could not be cloned: fatal: Remote branch 1a2b3c4 not found in upstream origin", "full id of 40 digits"),
+            ("x could not be cloned: fatal: couldn't find remote ref 1a2b3c4", "commit id of 40 digits"),
+            ("x could not be cloned: fatal: Remote branch 1a2b3c4 not found in upstream origin", "commit id of 40 digits"),
         ] {
             let told = told(&Reason { code: "git_failed".into(), message: message.into() });
             assert!(told.contains(message) && told.contains(says), "{told}");

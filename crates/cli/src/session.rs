@@ -18,7 +18,9 @@ use crate::jq::Jq;
 use crate::local::LocalServer;
 use crate::sanitize::one_line;
 use crate::settings::{Origin, Settings, Sources, without_user};
+use crate::short_id::{self, MIN_DIGITS, ShortIds};
 use crate::terminal::{Terminal, Tone, paint};
+use crate::times::Times;
 
 /// One command line being carried out.
 pub(crate) struct Session {
@@ -65,6 +67,8 @@ impl Session {
         (terminal, local): (Terminal, &'static dyn LocalServer),
     ) -> Result<Self, Failure> {
         global.check()?;
+        // Nothing is cut to the terminal where everything was asked for.
+        let terminal = if global.is_wide() { Terminal { width: None, ..terminal } } else { terminal };
         let sources = Sources { flags: &global, environment: &environment, project: &project, user: &user_file };
         let settings = sources.resolve()?;
         let jq = global.jq.as_deref().map(Jq::new).transpose()?.map(Arc::new);
@@ -84,10 +88,10 @@ impl Session {
     pub(crate) async fn connect(&self) -> Result<Client, Failure> {
         let client = self.client(self.endpoint().await?, Retry::default())?;
         if let Some(path) = self.key_file().filter(|path| is_exposed(path)) {
-            self.note(Tone::Warning, &one_line(&format!("{0} can be read by others; run: chmod 600 {0}", path.display())));
+            self.note(Tone::Warning, &one_line(&format!("{0} is readable by other users; run: chmod 600 {0}", path.display())));
         }
         if self.user_file.is_exposed() && self.user_file.text(self.settings.profile.value.as_deref(), "api_key").is_some() {
-            self.note(Tone::Warning, &format!("{0} can be read by others; run: chmod 600 {0}", self.user_file.path.display()));
+            self.note(Tone::Warning, &format!("{0} is readable by other users; run: chmod 600 {0}", self.user_file.path.display()));
         }
         Ok(client)
     }
@@ -108,12 +112,12 @@ impl Session {
             let name = self.settings.profile.value.as_deref().unwrap_or_default();
             let file = &self.user_file.path;
             if file.as_os_str().is_empty() {
-                return Err(Failure::usage(format!("there is no profile `{name}`: HOME is not set, so there is no configuration file"))
+                return Err(Failure::usage(format!("no profile `{name}`: HOME is not set, so there is no configuration file"))
                     .next("set HOME, or name the server with --endpoint URL"));
             }
-            return Err(Failure::usage(format!("there is no profile `{name}` in {}", file.display()))
-                .why(format!("it was named by: {}", self.settings.profile.origin))
-                .next(format!("add it: runvoy configure --profile {name}")));
+            return Err(Failure::usage(format!("no profile `{name}` in {}", file.display()))
+                .why(format!("the profile was chosen by: {}", self.settings.profile.origin))
+                .next(format!("create it: runvoy configure --profile {name}")));
         }
         match self.configured_endpoint()? {
             Some(endpoint) => Ok(endpoint),
@@ -126,15 +130,15 @@ impl Session {
         self.local.ensure(self.data_dir()?).await.map_err(|why| {
             Failure::other("cannot reach or start the local server")
                 .why(why)
-                .next("look at its data directory, or name a server with --endpoint URL")
+                .next("check its data directory, or choose a server with --endpoint URL")
         })
     }
 
     /// The data directory of the local server.
     fn data_dir(&self) -> Result<&Path, Failure> {
         self.settings.data_dir.value.as_deref().ok_or_else(|| {
-            Failure::usage("no server is named, and HOME is not set, which is where a server of your own would keep its data")
-                .next("name the server with --endpoint URL or RUNVOY_API_ENDPOINT, and give its key with RUNVOY_API_KEY")
+            Failure::usage("no server is configured, and HOME is not set, so a local server has no data directory")
+                .next("set the server with --endpoint URL or RUNVOY_API_ENDPOINT, and its key with RUNVOY_API_KEY")
                 .next("or set HOME, to run commands on this machine")
         })
     }
@@ -144,7 +148,7 @@ impl Session {
         let data_dir = self.data_dir()?;
         self.local.running(data_dir).await.ok_or_else(|| {
             Failure::other(format!("no server runs in the data directory {}", data_dir.display()))
-                .next("name that of a running server with --data-dir DIR; without a server, copy the directory itself")
+                .next("choose the directory of a running server with --data-dir DIR; without a server, copy the directory itself")
         })
     }
 
@@ -165,7 +169,7 @@ impl Session {
         Rfc3339(self.now().0.saturating_sub(ms).max(0)).to_string()
     }
 
-    /// The endpoint that somebody configured.
+    /// The endpoint that is configured.
     pub(crate) fn configured_endpoint(&self) -> Result<Option<Endpoint>, Failure> {
         let Some(text) = &self.settings.endpoint.value else {
             return Ok(None);
@@ -173,7 +177,7 @@ impl Session {
         if self.global.data_dir.is_some() {
             // Nothing is stronger than a flag: the endpoint comes from another one.
             let other = if self.global.endpoint.is_some() { "--endpoint" } else { "--profile" };
-            return Err(Failure::usage(format!("{other} and --data-dir name two servers")).next("leave out one of them"));
+            return Err(Failure::usage(format!("{other} and --data-dir choose different servers")).next("use only one of them"));
         }
         let invalid = |error: runvoy_client::InvalidEndpoint| {
             Failure::usage(format!("`{}` is {error}", without_user(text))).why(format!("it was set by: {}", self.settings.endpoint.origin))
@@ -187,11 +191,11 @@ impl Session {
         // A key that was meant for some other server says nothing to the local one, which knows its caller by the socket.
         let api_key = if local { None } else { self.settings.api_key.value.clone() };
         if api_key.is_none() && matches!(endpoint, Endpoint::Tcp { .. }) {
-            let mut failure = Failure::new(Kind::Authentication, format!("there is no API key for {endpoint}"));
+            let mut failure = Failure::new(Kind::Authentication, format!("no API key for {endpoint}"));
             if let Some(withheld) = &self.settings.withheld {
                 failure = failure.why(format!("{withheld}, and a key is never sent to another server"));
             }
-            return Err(failure.next("give one: `runvoy configure`, --api-key-file FILE, or the variable RUNVOY_API_KEY"));
+            return Err(failure.next("set one: `runvoy configure`, --api-key-file FILE or RUNVOY_API_KEY"));
         }
         let (ca_file, on_retry) = (self.settings.ca_file.value.clone(), self.on_retry());
         let (trace, revive) = (self.trace(), self.revive());
@@ -218,8 +222,8 @@ impl Session {
                 let details = error.refusal().map(|refusal| refusal.details.clone()).filter(|details| !details.is_empty());
                 let why: Vec<String> = error.causes().into_iter().chain(details).collect();
                 let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(": ")) };
-                let line = paint(&one_line(&format!("### runvoy: {error}{why}; trying again")), Tone::Warning, stderr_colour);
-                // A spinner may stand in the line. There is nobody to tell that stderr is gone.
+                let line = paint(&one_line(&format!("### runvoy: {error}{why}; retrying")), Tone::Warning, stderr_colour);
+                // A spinner may stand in the line. A closed stderr cannot be reported anywhere.
                 let _ = writeln!(io::stderr(), "{}{line}", if moves { "\r\x1b[K" } else { "" });
             })
         })
@@ -236,7 +240,7 @@ impl Session {
         let colour = self.terminal.stderr_colour;
         Some(Arc::new(move |detail, line| {
             if detail <= shown {
-                // There is nobody to tell that stderr is gone.
+                // A closed stderr cannot be reported anywhere.
                 let _ = writeln!(io::stderr(), "{}", paint(&one_line(line), Tone::Dim, colour));
             }
         }))
@@ -245,13 +249,11 @@ impl Session {
     /// The full id of an execution that was named by its id, or by a unique prefix or suffix.
     pub(crate) async fn resolve(&self, client: &Client, id: &str) -> Result<String, Failure> {
         let plain = id.replace('-', "").to_ascii_lowercase();
-        if plain.len() == 32 && plain.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        if short_id::is_whole(&plain) {
             return Ok(plain);
         }
-        if plain.len() < 6 {
-            return Err(
-                Failure::usage(format!("`{id}` is too short for an id")).why("at least six digits of its beginning or end are needed")
-            );
+        if plain.len() < MIN_DIGITS {
+            return Err(short_id::too_short(id));
         }
         match client.execution(&plain).await {
             Ok(execution) => Ok(execution.execution_id),
@@ -266,10 +268,25 @@ impl Session {
         }
     }
 
+    /// Whether tables are made to fit a terminal: with short ids, and times as ages.
+    pub(crate) fn is_compact(&self) -> bool {
+        self.terminal.width.is_some()
+    }
+
+    /// An id in a message on stderr: short on a terminal, whole for programs.
+    pub(crate) fn short<'a>(&self, id: &'a str) -> &'a str {
+        ShortIds::of(self.terminal.stderr_tty && !self.global.is_wide(), [id]).show(id)
+    }
+
+    /// How times are shown in a table.
+    pub(crate) fn times(&self) -> Times {
+        Times { now: self.now(), is_compact: self.is_compact() }
+    }
+
     /// A remark on stderr; `-q` leaves it out.
     pub(crate) fn note(&self, tone: Tone, text: &str) {
         if self.global.quiet == 0 {
-            // There is nobody to tell that stderr is gone.
+            // A closed stderr cannot be reported anywhere.
             let _ = writeln!(io::stderr(), "{}", paint(text, tone, self.terminal.stderr_colour));
         }
     }
@@ -277,7 +294,7 @@ impl Session {
     /// A result on stderr; only `-qq` leaves it out.
     pub(crate) fn tell(&self, text: &str) {
         if self.global.quiet < 2 {
-            // There is nobody to tell that stderr is gone.
+            // A closed stderr cannot be reported anywhere.
             let _ = writeln!(io::stderr(), "{text}");
         }
     }
@@ -289,7 +306,7 @@ impl Session {
         Ok(stdout.flush()?)
     }
 
-    /// Tells what the server wants to have confirmed, and asks for a yes.
+    /// Tells what the server wants to have confirmed, and asks.
     pub(crate) fn confirm_refused(&self, error: &ClientError, question: &str) -> Result<(), Failure> {
         let details = error.refusal().map(|refusal| format!(": {}", refusal.details)).unwrap_or_default();
         self.note(Tone::Warning, &one_line(&format!("{error}{details}")));

@@ -27,7 +27,8 @@ impl Session {
         let Some(client) = self.asked.lock().expect("no panic holds it").clone() else { return };
         let (Some(server), endpoint) = (client.server_version(), client.endpoint().to_string()) else { return };
         if differs(VERSION, &server) && self.is_first_today(&endpoint) {
-            let text = format!("runvoy here is {VERSION}, the server at {endpoint} {server}; use the same release on both sides");
+            let text =
+                format!("This client is version {VERSION}, the server at {endpoint} is {server}: use the same release on both sides.");
             self.note(Tone::Warning, &one_line(&text));
         }
     }

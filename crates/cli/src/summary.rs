@@ -8,8 +8,8 @@ use crate::reason;
 use crate::sanitize::one_line;
 use crate::terminal::{Tone, paint};
 
-/// `✓ succeeded · exit 0 · 1.2s · ID`, with the reason where the exit code alone does not tell it.
-pub(crate) fn line(status: &StatusResponse, colour: bool) -> String {
+/// `✓ succeeded · exit code 0 · 1.2s · ID`, with the reason where the exit code alone does not tell it.
+pub(crate) fn line(status: &StatusResponse, id: &str, colour: bool) -> String {
     let (mark, tone) = match status.status {
         Status::Succeeded => ("✓", Tone::Good),
         Status::Stopped => ("■", Tone::Warning),
@@ -18,7 +18,7 @@ pub(crate) fn line(status: &StatusResponse, colour: bool) -> String {
     };
     let mut parts = vec![paint(&format!("{mark} {}", status.status.as_str().to_ascii_lowercase()), tone, colour)];
     if let Some(code) = status.exit_code {
-        parts.push(format!("exit {code}"));
+        parts.push(format!("exit code {code}"));
     }
     if let Some(ended) = status.completed_at {
         parts.push(Human::from_ms(ended.ms_since(status.started_at)).to_string());
@@ -26,7 +26,7 @@ pub(crate) fn line(status: &StatusResponse, colour: bool) -> String {
     if let Some(reason) = status.end_reason.as_ref().filter(|reason| reason.code != "exit") {
         parts.push(reason::told(reason));
     }
-    parts.push(paint(&one_line(&status.execution_id), Tone::Dim, colour));
+    parts.push(paint(&one_line(id), Tone::Dim, colour));
     parts.join(" · ")
 }
 
@@ -63,9 +63,10 @@ mod tests {
 
     #[test]
     fn the_end_is_told_in_one_line() {
-        assert_eq!(line(&ended(Status::Succeeded, Some(0), "exit"), false), "✓ succeeded · exit 0 · 1.2s · 0192ab");
-        assert_eq!(line(&ended(Status::Failed, Some(124), "timeout"), false), "✗ failed · exit 124 · 1.2s · timeout: because · 0192ab");
-        assert_eq!(line(&ended(Status::Stopped, Some(130), "killed"), false), "■ stopped · exit 130 · 1.2s · killed: because · 0192ab");
+        let told = |status: &StatusResponse| line(status, &status.execution_id, false);
+        assert_eq!(told(&ended(Status::Succeeded, Some(0), "exit")), "✓ succeeded · exit code 0 · 1.2s · 0192ab");
+        assert_eq!(told(&ended(Status::Failed, Some(124), "timeout")), "✗ failed · exit code 124 · 1.2s · timeout: because · 0192ab");
+        assert_eq!(told(&ended(Status::Stopped, Some(130), "killed")), "■ stopped · exit code 130 · 1.2s · killed: because · 0192ab");
     }
 
     #[test]

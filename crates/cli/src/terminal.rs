@@ -7,6 +7,9 @@ use clap::builder::styling::{AnsiColor, Style};
 use crate::environment::Environment;
 use crate::global::ColourChoice;
 
+/// The columns of a terminal that does not tell them.
+const DEFAULT_WIDTH: usize = 80;
+
 /// What the three standard streams are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Terminal {
@@ -22,11 +25,25 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
+    /// Neither a terminal nor a color.
+    #[cfg(test)]
+    pub(crate) fn none() -> Self {
+        Self {
+            stdin_tty: false,
+            stdout_tty: false,
+            stderr_tty: false,
+            stdout_colour: false,
+            stderr_colour: false,
+            moves: false,
+            width: None,
+        }
+    }
+
     /// Looks at this process' streams.
     pub(crate) fn of_process(choice: ColourChoice, environment: &Environment) -> Self {
         let stdin_tty = std::io::stdin().is_terminal();
         let (stdout_tty, stderr_tty) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
-        let width = if stdout_tty { terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)) } else { None };
+        let width = || terminal_size::terminal_size().map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0));
         Self {
             stdin_tty,
             stdout_tty,
@@ -34,7 +51,7 @@ impl Terminal {
             stdout_colour: use_colour(choice, environment, stdout_tty),
             stderr_colour: use_colour(choice, environment, stderr_tty),
             moves: stderr_tty && environment.get("TERM") != Some("dumb"),
-            width,
+            width: stdout_tty.then(width),
         }
     }
 }

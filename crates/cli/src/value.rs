@@ -19,8 +19,8 @@ pub(crate) fn read(session: &Session, what: &str, file: Option<&Path>) -> Result
             .map_err(|error| Failure::other(format!("cannot read {what}")).why(error.to_string()))?
             .into_bytes(),
         None if session.terminal.stdin_tty => {
-            return Err(Failure::new(Kind::Cancelled, format!("{what} is missing, and nothing may be asked"))
-                .next("give it on stdin, or with --value-file FILE"));
+            return Err(Failure::new(Kind::Cancelled, format!("{what} is missing, and prompts are disabled"))
+                .next("pass it on stdin, or with --value-file FILE"));
         }
         _ => {
             let mut bytes = Vec::new();
@@ -28,10 +28,11 @@ pub(crate) fn read(session: &Session, what: &str, file: Option<&Path>) -> Result
             bytes
         }
     };
-    let text = String::from_utf8(bytes).map_err(|_| Failure::usage(format!("{what} is not UTF-8")).next("encode it, as base64 for one"))?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| Failure::usage(format!("{what} is not UTF-8")).next("encode it, for example as base64"))?;
     let text = without_line_end(text);
     if text.is_empty() {
-        return Err(Failure::usage(format!("{what} is empty")).next("give it on stdin, or with --value-file FILE"));
+        return Err(Failure::usage(format!("{what} is empty")).next("pass it on stdin, or with --value-file FILE"));
     }
     Ok(Sensitive::new(text))
 }

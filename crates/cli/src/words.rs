@@ -37,7 +37,7 @@ fn refuse_empty(command: &clap::Command, matches: &ArgMatches) -> Result<(), cla
         let is_given = matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine);
         if is_given && matches.get_raw(id).is_some_and(|mut values| values.any(OsStr::is_empty)) {
             let flag = option.get_long().map_or_else(|| format!("-{}", option.get_short().unwrap_or('?')), |long| format!("--{long}"));
-            let message = format!("{flag} is empty: is a variable unset?\n\n  give it a value, or leave {flag} out");
+            let message = format!("{flag} is empty: is a variable unset?\n\n  give it a value, or omit {flag}");
             return Err(command.clone().error(ErrorKind::InvalidValue, message));
         }
     }
@@ -61,8 +61,8 @@ fn loose<P: Parser>(words: &[OsString]) -> Result<ArgMatches, clap::Error> {
     let matches = command::<P>().mut_subcommand(RUN, anywhere).try_get_matches_from(words)?;
     if let [text, more, ..] = command_of(&matches)[..] {
         let message = format!(
-            "`{text}` is a shell command and takes no further word, such as `{more}`\n\n  \
-             give options first; put -- before a program whose name has a space"
+            "`{text}` is a shell command and takes no arguments such as `{more}`\n\n  \
+             put options first; put -- before a program whose name has a space"
         );
         return Err(command::<P>().error(ErrorKind::TooManyValues, message));
     }

@@ -17,16 +17,16 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Start a server: the API, the web page and a worker in one process
+    /// Start a server: API, web page and a worker in one process
     #[command(before_help = SERVE_EXAMPLES)]
     Serve(Box<ServeArgs>),
-    /// Start a worker that runs commands for a server elsewhere
+    /// Start a worker for a server elsewhere
     #[command(before_help = WORKER_EXAMPLES)]
     Worker(Box<WorkerArgs>),
     /// Create a data directory from a backup
     #[command(before_help = "Examples:\n  runvoy restore /var/backups/runvoy-2026-01-31 --data-dir /var/lib/runvoy")]
     Restore(RestoreArgs),
-    /// Recover access, on the server's own machine
+    /// Recover admin access on the server's machine
     #[command(subcommand, before_help = ADMIN_EXAMPLES)]
     Admin(AdminCommand),
     #[command(flatten)]
@@ -35,7 +35,7 @@ pub enum Command {
 
 #[derive(Debug, Subcommand)]
 pub enum AdminCommand {
-    /// Make a user an admin with a new key, written to admin.key in the data directory
+    /// Make a user an admin, and write a new key to admin.key
     #[command(before_help = RECOVER_EXAMPLES)]
     Recover(RecoverArgs),
 }
@@ -47,75 +47,73 @@ const ADMIN_EXAMPLES: &str = "Examples:
 const RECOVER_EXAMPLES: &str = "Examples:
   runvoy admin recover
   runvoy admin recover --email ana@example.com --data-dir /var/lib/runvoy
-  runvoy admin recover --json
 
-Runs on the server's own machine as the server's user, whether the server runs or not. The audit trail keeps it.";
+Run it on the server's machine, as the server's user; the server may be running
+or not. The audit trail records it.";
 
 const SERVE_EXAMPLES: &str = "Examples:
   runvoy serve
-  runvoy serve --listen 127.0.0.1:0 --data-dir /var/lib/runvoy
-  runvoy serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --data-dir /var/lib/runvoy --run-as-uids 70000-70999
+  runvoy serve --listen 127.0.0.1:8080 --data-dir /var/lib/runvoy
+  runvoy serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem \\
+    --run-as-uids 70000-70999
 
-Every setting can also stand in server.yaml of the data directory or in RUNVOY_* (docs/configuration.md).";
+Settings can also be set in server.yaml or RUNVOY_* variables. All settings:
+docs/configuration.md";
 
 const WORKER_EXAMPLES: &str = "Examples:
-  RUNVOY_API_KEY_FILE=worker.key runvoy worker --endpoint https://runvoy.example.com --queue default --worker-dir /var/lib/runvoy-worker --run-as-uids 70000-70999
-  runvoy worker --queue build,deploy --concurrency 8 --labels region=eu,gpu=true --api-key-file worker.key --run-as builder
-  runvoy worker --allow-shared-uid --drain-timeout 10m
+  runvoy worker --endpoint https://runvoy.example.com \\
+    --api-key-file worker.key --queue gpu,default --run-as-uids 70000-70999
 
-An admin makes the key: `runvoy workers create NAME --queue Q --key-file FILE`. Commands must not be able to read it: give --run-as-uids or --run-as, which need root. The first SIGTERM lets running commands end and takes no new ones, the second ends them.
-Limits and git settings are those of docs/configuration.md, in --config or RUNVOY_*.";
+An admin creates the key: runvoy workers create NAME --key-file FILE
+Commands must not be able to read it: use --run-as-uids or --run-as as root.
+The first SIGTERM drains the worker, the second kills its commands.";
 
 /// Flags of `worker`.
 #[derive(Debug, Args)]
 pub struct WorkerArgs {
-    /// Queues to serve, separated by commas [default: default]
-    #[arg(long, visible_alias = "queues", value_name = "NAMES")]
+    /// Queues to serve, as a,b [default: default]
+    #[arg(long, alias = "queues", value_name = "NAMES")]
     pub queue: Option<String>,
-    /// Executions at once [default: four per core]
+    /// Executions at once [default: 4 per core]
     #[arg(long, value_name = "N")]
     pub concurrency: Option<usize>,
-    /// What this worker is, separated by commas; executions may ask for it
+    /// Labels that executions can select
     #[arg(long, value_name = "NAME=VALUE,...")]
     pub labels: Option<String>,
-    /// How commands run
-    #[arg(long, value_name = "NAME", default_value = "process", value_parser = ["process"])]
-    pub runner: String,
-    /// The worker's name, for people [default: the machine's]
+    /// Name of the worker [default: the host name]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// The worker's own directory: where commands run, and what the server does not have yet [env: RUNVOY_WORKER_DIR] [default:
-    /// ~/.runvoy/worker]
+    /// Its directory [default: ~/.runvoy/worker]
     #[arg(long, alias = "work-dir", value_name = "DIR")]
     pub worker_dir: Option<PathBuf>,
-    /// Time that running commands have after the first SIGTERM [default: as long as they take]
+    /// Drain at most this long [default: no limit]
     #[arg(long, value_name = "TIME")]
     pub drain_timeout: Option<String>,
-    /// How long a lease lasts without being extended
+    /// Lifetime of a lease
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub lease: String,
-    /// How long a command that nobody else will run goes on without the server
+    /// Time to go on without a server
     #[arg(long, value_name = "TIME", default_value = "10m")]
     pub lost_after: String,
-    /// One user that all commands run as
+    /// User to run all commands as
     #[arg(long, value_name = "USER")]
     pub run_as: Option<String>,
-    /// Uids that nobody has: each execution runs as one of its own
+    /// Unused uids: each execution gets its own
     #[arg(long, value_name = "FIRST-LAST")]
     pub run_as_uids: Option<String>,
-    /// Run commands as the worker's own user, who can read its key
+    /// Run commands as the worker's own user
     #[arg(long)]
     pub allow_shared_uid: bool,
     /// Time between SIGTERM and SIGKILL [default: 5s]
     #[arg(long, value_name = "TIME")]
     pub grace: Option<String>,
-    /// Settings file, for limits and git
+    /// Settings file: limits and git
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// error, warn, info, debug or trace [default: info]
+    /// Log level, error to trace [default: info]
     #[arg(long, value_name = "LEVEL")]
     pub log_level: Option<String>,
-    /// text, json or auto [default: auto]
+    /// Log format: text, json or auto [default: auto]
     #[arg(long, value_name = "FORMAT")]
     pub log_format: Option<String>,
 }
@@ -143,70 +141,70 @@ impl WorkerArgs {
 /// Flags of `serve`. A flag that is given overrides file and environment.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// Settings file [default: server.yaml in the data directory]
+    /// Settings file [default: DATA_DIR/server.yaml]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Where everything is kept: embedded or aws [default: embedded]
+    /// Storage: embedded or aws [default: embedded]
     #[arg(long, value_name = "NAME")]
     pub backend: Option<String>,
-    /// Address and port to listen on; port 0 takes a free one [default: 127.0.0.1:56212]
+    /// Address and port [default: 127.0.0.1:56212]
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<String>,
-    /// E-mail of the admin that the first start makes; `admin@localhost` if none is named
+    /// First admin [default: admin@localhost]
     #[arg(long, value_name = "EMAIL")]
     pub admin_email: Option<String>,
-    /// Base of page addresses
+    /// URL of the web page, for links
     #[arg(long, value_name = "URL")]
     pub web_url: Option<String>,
-    /// Address under which clients know the server, where a proxy stands in front of it
+    /// URL that clients use, behind a proxy
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
-    /// Only the API: commands run on workers elsewhere
+    /// Run no commands: workers elsewhere do
     #[arg(long)]
     pub no_worker: bool,
-    /// Executions at once [default: four per core]
+    /// Executions at once [default: 4 per core]
     #[arg(long, value_name = "N")]
     pub concurrency: Option<usize>,
-    /// Queues to serve, separated by commas [default: default]
+    /// Queues to serve, as a,b [default: default]
     #[arg(long, value_name = "NAMES")]
     pub queues: Option<String>,
-    /// One user that all commands run as
+    /// User to run all commands as
     #[arg(long, value_name = "USER")]
     pub run_as: Option<String>,
-    /// Uids that nobody has: each execution runs as one of its own
+    /// Unused uids: each execution gets its own
     #[arg(long, value_name = "FIRST-LAST")]
     pub run_as_uids: Option<String>,
-    /// Run commands as the server's own user although there are several users
+    /// Run all users' commands as the server's user
     #[arg(long)]
     pub allow_shared_uid: bool,
     /// Time between SIGTERM and SIGKILL [default: 5s]
     #[arg(long, value_name = "TIME")]
     pub grace: Option<String>,
-    /// Time that running commands have when the server stops [default: 10s]
+    /// Time to finish on shutdown [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub stop_patience: Option<String>,
-    /// Certificate chain to speak TLS with
+    /// TLS certificate chain, as PEM
     #[arg(long, value_name = "FILE")]
     pub tls_cert: Option<String>,
-    /// Private key of the certificate
+    /// TLS private key, as PEM
     #[arg(long, value_name = "FILE")]
     pub tls_key: Option<String>,
     /// Listen beyond loopback without TLS
     #[arg(long)]
     pub insecure: bool,
-    /// Listen beyond loopback without TLS, because a proxy in front ends it
+    /// The same, behind a proxy that ends TLS
     #[arg(long)]
     pub behind_proxy: bool,
-    /// Let anybody read /metrics
+    /// Serve /metrics without authentication
     #[arg(long)]
     pub metrics_public: bool,
-    /// error, warn, info, debug or trace [default: info]
+    /// Log level, error to trace [default: info]
     #[arg(long, value_name = "LEVEL")]
     pub log_level: Option<String>,
-    /// text, json or auto [default: auto]
+    /// Log format: text, json or auto [default: auto]
     #[arg(long, value_name = "FORMAT")]
     pub log_format: Option<String>,
-    /// Forget which backend, worker and users of commands earlier starts of this data directory had
+    /// Forget backend and users of earlier starts
     #[arg(long)]
     pub reset_start: bool,
     /// Serve the socket only, and leave after the last client and the last execution
@@ -246,14 +244,14 @@ impl ServeArgs {
 
 #[derive(Debug, Args)]
 pub struct RecoverArgs {
-    /// Who is to be an admin [default: the first of the admins]
+    /// User to make an admin [default: the first admin]
     #[arg(long, value_name = "EMAIL")]
     pub email: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub struct RestoreArgs {
-    /// A directory that `runvoy backup` wrote
+    /// Directory that `runvoy backup` wrote
     pub source: PathBuf,
 }
 

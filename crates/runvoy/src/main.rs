@@ -92,7 +92,7 @@ fn main() -> ExitCode {
                 restore::restore(&args.source, &data)?;
                 if !quiet {
                     let (from, to) = (args.source.display(), data.path().display());
-                    eprintln!("restored {from} to {to}\n  start its server: runvoy serve --data-dir {to}");
+                    eprintln!("Restored {from} to {to}.\n  start its server: runvoy serve --data-dir {to}");
                 }
                 Ok(())
             }))

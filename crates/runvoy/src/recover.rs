@@ -57,7 +57,7 @@ pub async fn recover(data: &DataDir, email: Option<&str>, format: Format) -> Res
         Format::Yaml => write!(stdout, "{}", serde_saphyr::to_string(&told)?)?,
         Format::Name => writeln!(stdout, "{}", key_file.display())?,
         Format::Table => {
-            eprintln!("{email} is an admin; their new key is in");
+            eprintln!("{email} is an admin. The new key is in:");
             writeln!(stdout, "{}", key_file.display())?;
         }
     }

@@ -76,7 +76,7 @@ fn security_15_what_sqlite3_changed_is_named() {
         let bad = &found["first_bad"];
         assert_eq!((&bad["entity"], &bad["number"], &bad["problem"]), (&json!("GROUP:ops"), &json!(number), &json!(problem)), "{sql}");
         let said = String::from_utf8_lossy(&verify_files(&data, &[]).stdout).into_owned();
-        assert!(said.contains("not whole") && said.contains("GROUP:ops") && said.contains(problem), "{said}");
+        assert!(said.contains("NOT intact") && said.contains("GROUP:ops") && said.contains(problem), "{said}");
         if n == 0 {
             // Where a server still starts, because it has not met the page yet, it names the same.
             let server = Setup::default().start_in(&data);
@@ -177,7 +177,7 @@ fn state_that_does_not_follow_from_the_events_is_named() {
     let said = verify_files(&data, &["--state"]);
     let told = String::from_utf8_lossy(&said.stdout).into_owned();
     assert_eq!(said.status.code(), Some(0), "{told}");
-    assert!(told.contains("all kept state follows from it") && told.contains("states compared  "), "{told}");
+    assert!(told.contains("all records agree with it") && told.contains("records compared  "), "{told}");
     let mut server = Setup::default().start_in(&data);
     assert_eq!(online(&server)["ok"], true);
     assert_eq!(server.get("/api/v1/audit/verify").json()["compared"], Value::Null, "only where it is asked for");

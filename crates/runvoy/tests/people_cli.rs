@@ -37,7 +37,7 @@ impl Person {
         let person = Self::new();
         let token = done(&server.cli(&["users", "create", email, "--role", role]));
         let claimed = person.cli(&["claim", token.trim(), "--endpoint", &server.url]);
-        assert!(text(&claimed.stderr).contains(&format!("you are {email}")), "{}", text(&claimed.stderr));
+        assert!(text(&claimed.stderr).contains(&format!("Signed in as {email}")), "{}", text(&claimed.stderr));
         assert_eq!((claimed.status.code(), claimed.stdout.len()), (Some(0), 0));
         person
     }
@@ -181,7 +181,7 @@ fn a_key_that_ends_soon_is_told() {
     let mut soon = server.cli_command(&["whoami"]);
     soon.env("RUNVOY_API_KEY", key.trim());
     let told = soon.output().expect("it runs");
-    assert!(text(&told.stderr).contains("your API key expires in 2d 23h"), "{}", text(&told.stderr));
+    assert!(text(&told.stderr).contains("Your API key expires in 2d 23h"), "{}", text(&told.stderr));
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn images_come_and_go_and_one_is_the_default() {
     let shown = done(&server.cli(&["images", "show", "registry.example.com/tools:1"]));
     assert!(shown.contains("1024 MiB"), "{shown}");
     let gone = server.cli(&["images", "unregister", "registry.example.com/tools:1", "--yes"]);
-    assert!(text(&gone.stderr).contains("local is the default now"), "{}", text(&gone.stderr));
+    assert!(text(&gone.stderr).contains("the default is now local"), "{}", text(&gone.stderr));
     let unknown = server.cli(&["run", "--image", "registry.example.com/tools:1", "true"]);
     assert_eq!(unknown.status.code(), Some(125));
     assert!(text(&unknown.stderr).contains("images register"), "{}", text(&unknown.stderr));
@@ -316,9 +316,9 @@ fn what_was_done_is_listed_exported_verified_and_traced() {
     let ids: Vec<Value> =
         exported.lines().map(|line| serde_json::from_str::<Value>(line).expect("one object a line")["event_id"].clone()).collect();
     assert!(ids.contains(&created["event_id"]), "{exported}");
-    assert!(done(&server.cli(&["audit", "verify"])).starts_with("the audit trail is whole\n"));
+    assert!(done(&server.cli(&["audit", "verify"])).starts_with("The audit trail is intact.\n"));
     // Commands are given below the data directory, which is named here by a path that is not absolute.
-    assert!(done(&server.cli(&["audit", "verify", "--data-dir", ".."])).starts_with("the audit trail is whole\n"));
+    assert!(done(&server.cli(&["audit", "verify", "--data-dir", ".."])).starts_with("The audit trail is intact.\n"));
     let unknown = server.cli(&["trace", "0192ab34c56d7e8f9a0b1c2d3e4f5a6b"]);
     assert!(unknown.status.code() == Some(1) && text(&unknown.stderr).contains("runvoy audit list"), "{}", text(&unknown.stderr));
     done(&server.cli(&["health", "reconcile"]));

@@ -192,7 +192,7 @@ fn an_interrupt_takes_the_spinner_away_before_it_speaks() {
     stdout.read_to_end(&mut shown).expect("open");
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
     let shown = text(&shown);
-    let (before, _) = shown.split_once("detached").expect("it says so");
+    let (before, _) = shown.split_once("Detached").expect("it says so");
     assert!(before.rsplit("\x1b[K").next().is_some_and(|line| !line.contains("running")), "{shown:?}");
 }
 

@@ -154,8 +154,8 @@ fn a_queue_is_stopped_limited_shown_and_goes_on() {
     assert!(text(&log.stderr).contains(why), "{}", text(&log.stderr));
     done(&server.cli(&["queues", "set", "default", "--concurrency", "2", "--per-user", "1"]));
     let shown = done(&server.cli(&["queues", "show", "default"]));
-    assert!(shown.contains("a new driver") && shown.contains("of each user  1"), "{shown}");
-    assert!(done(&server.cli(&["queues", "list"])).contains("paused, at most 2, 1 a user"));
+    assert!(shown.contains("a new driver") && shown.contains("per user      1"), "{shown}");
+    assert!(done(&server.cli(&["queues", "list"])).contains("paused, max 2, max 1 per user"));
     let shown = json_of(&server.cli(&["queues", "show", "default", "--json"]));
     assert_eq!((&shown["concurrency"], &shown["depth"]), (&2.into(), &1.into()));
     assert_eq!(server.cli(&["queues", "set", "default"]).status.code(), Some(2), "a limit is needed");

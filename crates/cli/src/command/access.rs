@@ -1,4 +1,4 @@
-//! `access explain`: whether somebody may do something, and which rule decided.
+//! `access explain`: whether a user may do something, and which rule decided.
 
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
@@ -13,8 +13,8 @@ use crate::terminal::{Tone, paint};
 
 const EXAMPLES: &str = "\
 Examples:
-  runvoy access explain ana@example.com run --command 'terraform apply' --lock prod
-  runvoy access explain me kill --execution 0192ab34
+  runvoy access explain ana@example.com run --command 'make apply' --lock prod
+  runvoy access explain me kill --execution 4f2a9c
   runvoy access explain ana@example.com run --playbook deploy --json";
 
 /// Every action that can be asked about, in the words of the server.
@@ -63,7 +63,7 @@ pub struct AccessArgs {
 /// What to ask about access.
 #[derive(Debug, Clone, Subcommand)]
 enum AccessCommand {
-    /// Tell whether a user may do something, and why
+    /// Explain whether a user may do something, and why
     #[command(before_help = EXAMPLES)]
     Explain(ExplainArgs),
 }
@@ -74,30 +74,30 @@ struct ExplainArgs {
     /// E-mail of the user, or `me`
     #[arg(add = ArgValueCompleter::new(complete::users))]
     user: String,
-    /// What they would do: run, read, kill, redrive, share_log, read_locks, release_lock, read_images, manage_images, read_secrets,
+    /// Action: run, read, kill, redrive, share_log, read_locks, release_lock, read_images, manage_images, read_secrets,
     /// write_secrets, rotate_sealing_key, read_playbooks, manage_playbooks, manage_users, manage_keys, explain_access, read_audit, trace, reconcile,
     /// read_queues, manage_queues, manage_workers, lease, diagnose, metrics, backup or know_self
     #[arg(add = ArgValueCompleter::new(complete::actions))]
     action: String,
-    /// With this command
+    /// Command to run
     #[arg(long)]
     command: Option<String>,
-    /// In this image
+    /// Image to run in
     #[arg(long, add = ArgValueCompleter::new(complete::images))]
     image: Option<String>,
-    /// With this lock
+    /// Lock to hold
     #[arg(long, add = ArgValueCompleter::new(complete::locks))]
     lock: Option<String>,
-    /// Through this queue
+    /// Queue to submit to
     #[arg(long)]
     queue: Option<String>,
-    /// With this secret
+    /// Secret to use
     #[arg(long, add = ArgValueCompleter::new(complete::secrets))]
     secret: Option<String>,
-    /// From this playbook on the server
+    /// Playbook to run
     #[arg(long, add = ArgValueCompleter::new(complete::playbooks))]
     playbook: Option<String>,
-    /// To this execution
+    /// Execution to act on; the last six digits are enough
     #[arg(long, value_name = "ID", add = ArgValueCompleter::new(complete::executions))]
     execution: Option<String>,
 }
@@ -158,7 +158,7 @@ mod tests {
         let mut explain = command.find_subcommand("explain").expect("there").clone();
         let help = explain.render_long_help().to_string().split_whitespace().collect::<Vec<_>>().join(" ");
         let (last, rest) = ACTIONS.split_last().expect("not empty");
-        assert!(help.contains(&format!("What they would do: {} or {last}", rest.join(", "))), "{help}");
+        assert!(help.contains(&format!("Action: {} or {last}", rest.join(", "))), "{help}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `alerts`: whether messages about incidents arrive.
+//! `alerts`: testing the delivery of messages about incidents.
 
 use clap::{Args, Subcommand};
 
@@ -10,7 +10,7 @@ use crate::terminal::Tone;
 const EXAMPLES: &str = "\
 Examples:
   runvoy alerts test   # for admins
-  runvoy doctor        # says how the last message went";
+  runvoy doctor        # shows whether the last message was delivered";
 
 /// Arguments of `alerts`.
 #[derive(Debug, Clone, Args)]
@@ -23,7 +23,7 @@ pub struct AlertsArgs {
 /// What to do about alerts.
 #[derive(Debug, Clone, Copy, Subcommand)]
 enum AlertsCommand {
-    /// Send people a message that says nothing is wrong
+    /// Send a test message
     #[command(before_help = "Examples:\n  runvoy alerts test")]
     Test,
 }

@@ -1,4 +1,4 @@
-//! `audit`: what was done by whom, whether the record of it is whole, and the record itself for other systems.
+//! `audit`: who did what, whether the record of it is intact, and the record itself for other systems.
 
 use std::io::{self, Write as _};
 
@@ -13,17 +13,20 @@ use crate::environment::Environment;
 use crate::failure::{Failure, GENERAL};
 use crate::global::{Format, GlobalArgs};
 use crate::jq::Jq;
+use crate::listing::{self, Limit};
 use crate::output::written;
 use crate::session::Session;
+use crate::short_id::ShortIds;
 use crate::table::{Cell, facts, render};
 use crate::terminal::{Terminal, Tone, paint};
+use crate::times::Times;
 
 const EXAMPLES: &str = "\
 Examples:
   runvoy audit list --user ana@example.com --since 7d
   runvoy audit list --text terraform --since 30d --until 7d
-  runvoy audit list --action secrets --json       # or one of them, such as executions.kill
-  runvoy audit verify --state                     # exit code 1 if it is not whole, and where
+  runvoy audit list --action executions.kill --json
+  runvoy audit verify --state                # exit code 1 if it was altered
   runvoy audit export --since 30d > audit.ndjson";
 
 /// What events are called. A server may know more.
@@ -73,8 +76,6 @@ pub(crate) const ACTIONS: [&str; 41] = [
 
 /// So many characters of a command are shown in the table.
 const SHOWN_COMMAND: usize = 60;
-/// The largest page that is asked for at once.
-const PAGE: u32 = 500;
 
 /// Arguments of `audit`.
 #[derive(Debug, Clone, Args)]
@@ -90,25 +91,28 @@ enum AuditCommand {
     /// List audit events, newest first
     #[command(
         visible_alias = "ls",
-        before_help = "Examples:\n  runvoy audit list\n  runvoy audit list --user ana@example.com --since 7d --limit 0\n  runvoy audit list --text terraform --since 30d --until 7d"
+        before_help = "Examples:\n  runvoy audit list\n  runvoy audit list --user ana@example.com --since 7d --all\n  runvoy audit list --text terraform --since 30d --until 7d"
     )]
     List {
         #[command(flatten)]
         which: WhichArgs,
-        /// How many at most; 0 for all
+        /// Show at most this many
         #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
         limit: u32,
+        /// Show all
+        #[arg(long, conflicts_with = "limit")]
+        all: bool,
     },
-    /// Tell whether the audit trail is as it was written
+    /// Verify that the audit trail is intact
     #[command(
-        before_help = "Examples:\n  runvoy audit verify\n  runvoy audit verify --state --json\n  runvoy audit verify --data-dir /var/lib/runvoy   # also without its server"
+        before_help = "Examples:\n  runvoy audit verify\n  runvoy audit verify --state --json\n  runvoy audit verify --data-dir /var/lib/runvoy   # the server may be down"
     )]
     Verify {
-        /// Also compare every record, execution, job, task and lock with what the events say
+        /// Also compare all records with the events
         #[arg(long)]
         state: bool,
     },
-    /// Write audit events to stdout, one JSON object a line, oldest first
+    /// Write all audit events as JSON lines, oldest first
     #[command(before_help = "Examples:\n  runvoy audit export > audit.ndjson\n  runvoy audit export --since 1d | jq -r .action")]
     Export {
         #[command(flatten)]
@@ -119,19 +123,19 @@ enum AuditCommand {
 /// Which events.
 #[derive(Debug, Clone, Args)]
 struct WhichArgs {
-    /// Only what this user did
+    /// Only actions of this user
     #[arg(short, long, value_name = "EMAIL", add = ArgValueCompleter::new(complete::users))]
     user: Option<String>,
-    /// Only this action, or all of a resource: executions.kill, or executions
-    #[arg(long, add = ArgValueCompleter::new(complete::audit_actions))]
+    /// Only this action or resource: executions[.kill]
+    #[arg(long, value_name = "ACTION", add = ArgValueCompleter::new(complete::audit_actions))]
     action: Option<String>,
-    /// Only what was done in this time before now
+    /// Only actions of the last 10m, 1h30m or 2d
     #[arg(long, value_name = "DURATION")]
     since: Option<Seconds>,
-    /// Only what was done longer ago than this
+    /// Only actions longer ago than this
     #[arg(long, value_name = "DURATION")]
     until: Option<Seconds>,
-    /// Only events with this text, in any case of letters: in the command, the target, the reason of a refusal, the address, …
+    /// Search in command, entity, request, address and reason
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
 }
@@ -150,7 +154,7 @@ impl AuditArgs {
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let client = session.connect().await?;
         match self.command {
-            AuditCommand::List { which, limit } => show_all(session, &client, which.query(session), limit).await,
+            AuditCommand::List { which, limit, all } => show_all(session, &client, which.query(session), Limit::new(limit, all)).await,
             AuditCommand::Verify { state } => verify(session, &client.verify_audit(state).await?, state),
             AuditCommand::Export { which } => export(&client, &which.query(session)).await,
         }
@@ -165,49 +169,45 @@ impl WhichArgs {
     }
 }
 
-async fn show_all(session: &Session, client: &Client, query: AuditQuery, limit: u32) -> Result<u8, Failure> {
-    let events = collect(client, query, limit).await?;
-    let table = || listed(&events, session.terminal.width, session.terminal.stdout_colour);
+async fn show_all(session: &Session, client: &Client, mut query: AuditQuery, limit: Limit) -> Result<u8, Failure> {
+    let (events, pager) = listing::collect(limit, async |limit, cursor| {
+        (query.limit, query.cursor) = (Some(limit), cursor);
+        client.audit(&query).await
+    })
+    .await?;
+    let table = || listed(&events, session.times(), session.terminal);
     session.show(&events, || events.iter().map(|event| event.event_id.clone()).collect(), table)?;
     if events.is_empty() {
-        session.note(Tone::Dim, "no audit events");
+        session.note(Tone::Dim, "No audit events.");
     }
+    pager.note_rest(session);
     Ok(0)
 }
 
-async fn collect(client: &Client, mut query: AuditQuery, limit: u32) -> Result<Vec<AuditEvent>, Failure> {
-    let mut events: Vec<AuditEvent> = Vec::new();
-    loop {
-        let missing = match limit {
-            0 => PAGE,
-            limit => (limit as usize).saturating_sub(events.len()).try_into().unwrap_or(PAGE).min(PAGE),
-        };
-        query.limit = Some(missing);
-        let page = client.audit(&query).await?;
-        events.extend(page.items);
-        // A page may be empty and not the last; but a server that does not move on would be asked for ever.
-        let moves_on = page.next_cursor.is_some() && page.next_cursor != query.cursor;
-        query.cursor = page.next_cursor;
-        if !moves_on || limit > 0 && events.len() >= limit as usize {
-            return Ok(events);
-        }
+/// The events in columns: on a terminal with short ids, ages and no address. `trace` takes the short
+/// ids of requests, too.
+fn listed(events: &[AuditEvent], times: Times, terminal: Terminal) -> String {
+    if events.is_empty() {
+        return String::new();
     }
-}
-
-/// The events in columns. The request's id is what `trace` takes, and is never cut: where there is no room, the address is left out.
-fn listed(events: &[AuditEvent], width: Option<usize>, colour: bool) -> String {
-    let rows = |with_address| events.iter().map(|event| row(event, with_address)).collect::<Vec<_>>();
-    let whole =
-        |headings: &[&str], rows: &[Vec<Cell>], colour| if rows.is_empty() { String::new() } else { render(headings, rows, None, colour) };
-    let headings = ["TIME", "USER", "ACTION", "ENTITY", "RESULT", "FROM", "REQUEST", "COMMAND"];
-    let plain = whole(&headings, &rows(true), false);
-    let fits = |width: usize| plain.lines().all(|line| line.chars().count() <= width);
-    if width.is_none_or(fits) {
-        whole(&headings, &rows(true), colour)
-    } else {
-        let narrow: Vec<&str> = headings.into_iter().filter(|heading| *heading != "FROM").collect();
-        whole(&narrow, &rows(false), colour)
-    }
+    let is_compact = times.is_compact;
+    let entity_id = |event: &'_ AuditEvent| event.entity.rsplit(':').next().unwrap_or_default().to_owned();
+    let of_entities: Vec<String> = events.iter().map(entity_id).collect();
+    let entities = ShortIds::of(is_compact, of_entities.iter().map(String::as_str));
+    let requests = ShortIds::of(is_compact, events.iter().map(|event| event.request_id.as_str()));
+    let row = |event: &AuditEvent| {
+        let result = Cell::new(&event.result, if event.result == "ok" { Tone::Good } else { Tone::Bad });
+        let command = event.command.as_deref().map_or_else(|| "-".to_owned(), first_line);
+        let address = (!is_compact).then(|| event.address.as_deref().unwrap_or("-").into());
+        let entity = entities.shorten(&event.entity);
+        let before = [Cell::whole(times.show(event.at)), (&event.user).into(), (&event.action).into(), entity.into(), result];
+        let request = Cell::whole(requests.show(&event.request_id));
+        before.into_iter().chain(address).chain([request, command.into()]).collect::<Vec<Cell>>()
+    };
+    let rows: Vec<Vec<Cell>> = events.iter().map(row).collect();
+    let head = ["TIME", "USER", "ACTION", "ENTITY", "RESULT", "FROM", "REQUEST", "COMMAND"];
+    let head: Vec<&str> = head.into_iter().filter(|name| !is_compact || *name != "FROM").collect();
+    render(&head, &rows, terminal.width, terminal.stdout_colour)
 }
 
 /// The beginning of a command; `--json` has all of it.
@@ -217,19 +217,11 @@ fn first_line(command: &str) -> String {
     if shown.len() < command.len() { shown + "…" } else { shown }
 }
 
-fn row(event: &AuditEvent, with_address: bool) -> Vec<Cell> {
-    let result = Cell::new(&event.result, if event.result == "ok" { Tone::Good } else { Tone::Bad });
-    let address = with_address.then(|| event.address.as_deref().unwrap_or("-").into());
-    let before = [event.at.to_string().into(), (&event.user).into(), (&event.action).into(), (&event.entity).into(), result];
-    let command = event.command.as_deref().map_or_else(|| "-".to_owned(), first_line);
-    before.into_iter().chain(address).chain([(&event.request_id).into(), (&command).into()]).collect()
-}
-
 fn verify(session: &Session, answer: &AuditVerification, with_state: bool) -> Result<u8, Failure> {
     session.print(&judged(session.format(), session.jq.as_deref(), answer, session.terminal.stdout_colour)?)?;
     let is_older = with_state && answer.compared.is_none();
     if is_older {
-        session.note(Tone::Bad, "the server did not compare any state: it is older than this command");
+        session.note(Tone::Bad, "The server did not compare any records: its version is older than this command.");
     }
     Ok(if answer.ok && !is_older { 0 } else { GENERAL })
 }
@@ -251,20 +243,20 @@ pub fn tell(global: &GlobalArgs, found: &AuditVerification) -> u8 {
 }
 
 fn judged(format: Format, jq: Option<&Jq>, found: &AuditVerification, colour: bool) -> Result<String, Failure> {
-    let word = if found.ok { "whole" } else { "broken" };
+    let word = if found.ok { "intact" } else { "broken" };
     written(format, jq, found, || vec![word.to_owned()], || verdict(found, colour))
 }
 
 fn verdict(answer: &AuditVerification, colour: bool) -> String {
     let (bad, mismatch) = (answer.first_bad.as_ref(), answer.first_mismatch.as_ref());
     let heading = match (bad, mismatch, answer.compared) {
-        (None, None, None) => paint("the audit trail is whole", Tone::Good, colour),
+        (None, None, None) => paint("The audit trail is intact.", Tone::Good, colour),
         (None, None, Some(_)) if answer.unverifiable > 0 => {
-            paint("the audit trail is whole, and all kept state that can be compared follows from it", Tone::Good, colour)
+            paint("The audit trail is intact, and all records that can be compared agree with it.", Tone::Good, colour)
         }
-        (None, None, Some(_)) => paint("the audit trail is whole, and all kept state follows from it", Tone::Good, colour),
-        (None, Some(_), _) => paint("the audit trail is whole, and kept state does not follow from it", Tone::Bad, colour),
-        (Some(_), ..) => paint("the audit trail is not whole", Tone::Bad, colour),
+        (None, None, Some(_)) => paint("The audit trail is intact, and all records agree with it.", Tone::Good, colour),
+        (None, Some(_), _) => paint("The audit trail is intact, but the records do not agree with it.", Tone::Bad, colour),
+        (Some(_), ..) => paint("The audit trail is NOT intact.", Tone::Bad, colour),
     };
     let described = facts(
         [
@@ -272,7 +264,7 @@ fn verdict(answer: &AuditVerification, colour: bool) -> String {
             ("last checkpoint", Some(answer.checkpoint_at.map_or_else(|| "none yet".to_owned(), |at| at.to_string()))),
             (
                 "not exported",
-                answer.unexported_from.map(|number| format!("since checkpoint {number}: exporting fails, or its file was cut")),
+                answer.unexported_from.map(|number| format!("since checkpoint {number}: the export fails, or its file was truncated")),
             ),
             (
                 "unverifiable",
@@ -283,7 +275,7 @@ fn verdict(answer: &AuditVerification, colour: bool) -> String {
             ("first bad event", bad.map(|bad| format!("{} number {}", bad.entity, bad.number))),
             ("event id", bad.and_then(|bad| bad.event_id.clone())),
             ("problem", bad.map(|bad| format!("{}: {}", bad.problem, bad.message))),
-            ("states compared", answer.compared.map(|compared| compared.to_string())),
+            ("records compared", answer.compared.map(|compared| compared.to_string())),
             ("first mismatch", mismatch.map(|first| format!("{}: {} {}", first.entity, first.field, first.message))),
         ],
         colour,
@@ -303,21 +295,26 @@ async fn export(client: &Client, query: &AuditQuery) -> Result<u8, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use runvoy_wire::Rfc3339;
+
     use super::*;
 
     #[test]
-    fn a_narrow_terminal_loses_the_address_and_never_the_request() {
-        let text = r#"[{"event_id":"e","at":"2026-01-03T14:22:19Z","user":"ana@example.com","action":"executions.run","entity":"TASK:0192","number":1,"command":"make deploy\nmake test",
+    fn a_terminal_gets_what_fits_and_a_pipe_everything() {
+        let text = r#"[{"event_id":"e","at":"2026-01-03T14:22:19Z","user":"ana@example.com","action":"executions.run","entity":"TASK:0192ab34c56d7e8f9a0b1c2d3e4f5a6b","number":1,"command":"make deploy\nmake test",
             "result":"ok","address":"192.0.2.17","request_id":"0192ab34c56d7e8f9a0b1c2d3e4f5a6b"}]"#;
         let events: Vec<AuditEvent> = serde_json::from_str(text).expect("the contract's fields");
-        let wide = listed(&events, Some(160), false);
-        assert_eq!(wide, listed(&events, None, false));
-        assert!(wide.contains("FROM") && wide.contains("192.0.2.17"), "{wide}");
-        insta::assert_snapshot!(listed(&events, Some(80), false), @r"
-        TIME                      USER             ACTION          ENTITY     RESULT  REQUEST                           COMMAND
-        2026-01-03T14:22:19.000Z  ana@example.com  executions.run  TASK:0192  ok      0192ab34c56d7e8f9a0b1c2d3e4f5a6b  make deploy…
+        let now: Rfc3339 = "2026-01-03T14:25:19Z".parse().expect("a time");
+        let listed =
+            |width: Option<usize>| listed(&events, Times { now, is_compact: width.is_some() }, Terminal { width, ..Terminal::none() });
+        let pipe = listed(None);
+        for text in ["FROM", "192.0.2.17", "TASK:0192ab34c56d7e8f9a0b1c2d3e4f5a6b", "2026-01-03T14:22:19"] {
+            assert!(pipe.contains(text), "{pipe}");
+        }
+        insta::assert_snapshot!(listed(Some(80)), @r"
+        TIME    USER           ACTION         ENTITY       RESULT  REQUEST  COMMAND
+        3m ago  ana@example.…  executions.r…  TASK:4f5a6b  ok      4f5a6b   make deploy…
         ");
-        assert_eq!(listed(&[], Some(80), false), "");
     }
 
     #[test]
@@ -326,7 +323,7 @@ mod tests {
             "message":"its seal does not fit"},"checkpoint_at":"2026-01-03T14:22:19Z"}"#;
         let answer: AuditVerification = serde_json::from_str(text).expect("the contract's fields");
         insta::assert_snapshot!(verdict(&answer, false), @r"
-        the audit trail is not whole
+        The audit trail is NOT intact.
         events checked   120
         last checkpoint  2026-01-03T14:22:19.000Z
         first bad event  USER:ana@example.com number 3
@@ -353,15 +350,15 @@ mod tests {
         let text = r#"{"ok":false,"checked":120,"compared":31,"first_mismatch":{"entity":"TASK:0192ab","field":"status","message":"is SUCCEEDED, and the events say FAILED"}}"#;
         let answer: AuditVerification = serde_json::from_str(text).expect("the contract's fields");
         insta::assert_snapshot!(verdict(&answer, false), @r"
-        the audit trail is whole, and kept state does not follow from it
-        events checked   120
-        last checkpoint  none yet
-        states compared  31
-        first mismatch   TASK:0192ab: status is SUCCEEDED, and the events say FAILED
+        The audit trail is intact, but the records do not agree with it.
+        events checked    120
+        last checkpoint   none yet
+        records compared  31
+        first mismatch    TASK:0192ab: status is SUCCEEDED, and the events say FAILED
         ");
         let answer = AuditVerification { ok: true, first_mismatch: None, ..answer };
         let told = verdict(&answer, false);
-        assert!(told.starts_with("the audit trail is whole, and all kept state follows from it"), "{told}");
+        assert!(told.starts_with("The audit trail is intact, and all records agree with it."), "{told}");
     }
 
     #[test]
@@ -369,10 +366,10 @@ mod tests {
         let text = r#"{"ok":true,"checked":120,"checkpoint_at":"2026-01-03T14:22:19Z","unexported_from":7}"#;
         let answer: AuditVerification = serde_json::from_str(text).expect("the contract's fields");
         insta::assert_snapshot!(verdict(&answer, false), @r"
-        the audit trail is whole
+        The audit trail is intact.
         events checked   120
         last checkpoint  2026-01-03T14:22:19.000Z
-        not exported     since checkpoint 7: exporting fails, or its file was cut
+        not exported     since checkpoint 7: the export fails, or its file was truncated
         ");
     }
 }

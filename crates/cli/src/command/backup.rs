@@ -14,13 +14,14 @@ Examples:
   runvoy backup /var/backups/runvoy-monday
   runvoy backup ./copy --data-dir /var/lib/runvoy
 
-Runs on the server's own machine as the server's user: the copy holds its keys.";
+Run it on the server's machine, as the server's user. The backup contains the
+server's keys.";
 
 /// Arguments of `backup`.
 #[derive(Debug, Clone, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct BackupArgs {
-    /// Directory to make; it must not exist yet
+    /// New directory for the backup
     destination: PathBuf,
 }
 
@@ -34,12 +35,12 @@ impl BackupArgs {
         // Only the server of this machine can be asked, and only by its own user, whom it knows by the socket.
         let client = session.keyless_client(Endpoint::Unix(session.running_socket().await?))?;
         let made = client.backup(destination).await?;
-        session.note(Tone::Plain, &format!("copied to {}", made.destination));
+        session.note(Tone::Plain, &format!("Backed up to {}.", made.destination));
         Ok(0)
     }
 }
 
-/// A server that somebody named is not the one of a data directory here: the copy would be of something else.
+/// A configured server is not the one of a data directory here: the copy would be of another one.
 fn refuse_other_server(session: &Session) -> Result<(), Failure> {
     let settings = &session.settings;
     let by = match settings.endpoint.value {
@@ -47,7 +48,7 @@ fn refuse_other_server(session: &Session) -> Result<(), Failure> {
         None if settings.profile_missing => &settings.profile.origin,
         None => return Ok(()),
     };
-    Err(Failure::usage("a backup is of a data directory on this machine, and of no other server")
-        .why(format!("another one was named by: {by}"))
+    Err(Failure::usage("only a server on this machine can be backed up")
+        .why(format!("another server was chosen by: {by}"))
         .next("on the server's machine: runvoy backup DESTINATION --data-dir DIR"))
 }

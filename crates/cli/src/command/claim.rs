@@ -18,7 +18,7 @@ const EXAMPLES: &str = "\
 Examples:
   runvoy claim 4xT2Qm --endpoint https://runvoy.example.com
   runvoy claim 4xT2Qm --profile prod --endpoint https://runvoy.example.com
-  pbpaste | runvoy claim -                        # the token from stdin";
+  pbpaste | runvoy claim -   # read the token from stdin";
 
 /// Arguments of `claim`. Endpoint and profile are the global flags.
 #[derive(Debug, Clone, Args)]
@@ -42,12 +42,12 @@ impl ClaimArgs {
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let token = self.token()?;
         let endpoint = session.configured_endpoint()?.ok_or_else(|| {
-            Failure::usage("there is no server to claim from").next("name it: runvoy claim TOKEN --endpoint https://runvoy.example.com")
+            Failure::usage("no server is configured").next("choose one: runvoy claim TOKEN --endpoint https://runvoy.example.com")
         })?;
         let profile = session.settings.profile.value.as_deref();
         let mut file = session.user_file.clone();
         if file.path.as_os_str().is_empty() {
-            return Err(Failure::usage("HOME is not set, so there is no place for the key"));
+            return Err(Failure::usage("HOME is not set, so the key cannot be saved"));
         }
         make_room(session, &file, profile, &endpoint)?;
         let claimed = session.keyless_client(endpoint.clone())?.claim(&token).await.map_err(explain)?;
@@ -59,12 +59,12 @@ impl ClaimArgs {
             return Err(failure.next("the key is on stdout; save it with: runvoy configure --api-key-stdin"));
         }
         if session.environment.get("RUNVOY_API_KEY").is_some() {
-            session.note(Tone::Warning, "RUNVOY_API_KEY is set, and is used instead of the key that was saved; unset it");
+            session.note(Tone::Warning, "RUNVOY_API_KEY is set and overrides the saved key; unset it");
         }
         let path = file.path.display().to_string();
         let told = match profile {
-            Some(profile) => format!("you are {}; the key is in {path}, profile {profile}", claimed.user_email),
-            None => format!("you are {}; the key is in {path}", claimed.user_email),
+            Some(profile) => format!("Signed in as {}. The key is saved in {path}, profile {profile}.", claimed.user_email),
+            None => format!("Signed in as {}. The key is saved in {path}.", claimed.user_email),
         };
         let name = claimed.user_email.clone();
         // A flag says which profile this command uses, and no other.
@@ -102,7 +102,7 @@ fn make_room(session: &Session, file: &UserFile, profile: Option<&str>, endpoint
                 .why(format!("it belongs to {stored}"))
                 .next("claim into a profile of its own: runvoy claim TOKEN --profile NAME --endpoint URL"));
         }
-        session.confirm(&format!("replace the key of {endpoint} in {place}"))?;
+        session.confirm(&format!("Replace the key of {endpoint} in {place}"))?;
     }
     file.save()
 }
@@ -111,10 +111,10 @@ fn explain(error: ClientError) -> Failure {
     let status = error.refusal().map(|refusal| refusal.status);
     let failure = Failure::from(error);
     match status {
-        Some(400) => failure.instead("copy the whole token, or ask whoever invited you for a new one"),
+        Some(400) => failure.instead("copy the whole token, or ask an admin for a new one"),
         Some(404 | 409) => failure
-            .reworded("the token is unknown, used up or expired")
-            .instead("ask whoever invited you for a new one, which they make with: runvoy users renew EMAIL"),
+            .reworded("the token is unknown, already used or expired")
+            .instead("ask an admin for a new one: runvoy users renew EMAIL"),
         _ => failure,
     }
 }

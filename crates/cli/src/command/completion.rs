@@ -9,9 +9,9 @@ use crate::session::Session;
 
 const EXAMPLES: &str = "\
 Examples:
-  source <(runvoy completion bash)                      # in ~/.bashrc
-  source <(runvoy completion zsh)                       # in ~/.zshrc
-  runvoy completion fish | source                       # in ~/.config/fish/config.fish
+  source <(runvoy completion bash)      # in ~/.bashrc
+  source <(runvoy completion zsh)       # in ~/.zshrc
+  runvoy completion fish | source       # in ~/.config/fish/config.fish
   runvoy completion powershell | Out-String | Invoke-Expression";
 
 /// Arguments of `completion`.

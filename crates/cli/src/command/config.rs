@@ -14,7 +14,7 @@ use crate::terminal::Tone;
 const EXAMPLES: &str = "\
 Examples:
   runvoy config show
-  runvoy config show --origin   # and which flag, variable or file each value came from";
+  runvoy config show --origin   # also where each value comes from";
 
 /// Arguments of `config`.
 #[derive(Debug, Clone, Args)]
@@ -27,10 +27,10 @@ pub struct ConfigArgs {
 /// What to do with the configuration.
 #[derive(Debug, Clone, Subcommand)]
 enum ConfigCommand {
-    /// Show every setting that is in force
+    /// Show every setting in effect
     #[command(before_help = EXAMPLES)]
     Show {
-        /// Tell where each value came from
+        /// Show which flag, variable or file each value comes from
         #[arg(long)]
         origin: bool,
     },

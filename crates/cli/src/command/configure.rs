@@ -16,11 +16,10 @@ use crate::terminal::Tone;
 
 const EXAMPLES: &str = "\
 Examples:
-  runvoy configure                                                     # asks for what is needed
+  runvoy configure                            # prompts for server and key
   runvoy configure --profile prod --endpoint https://runvoy.example.com
-  runvoy configure --profile prod --confirm   # asks for its name before anything that changes
-  runvoy configure --endpoint http://127.0.0.1:56212 --api-key-file ~/.runvoy/data/admin.key
-  pass show runvoy | runvoy configure --endpoint https://runvoy.example.com --api-key-stdin";
+  runvoy configure --profile prod --confirm   # require its name for changes
+  pass show runvoy | runvoy configure --api-key-stdin";
 
 /// Arguments of `configure`. Endpoint, key file and profile are the global flags.
 #[derive(Debug, Clone, Args)]
@@ -29,7 +28,7 @@ pub struct ConfigureArgs {
     /// Read the key from stdin
     #[arg(long, conflicts_with = "api_key_file")]
     api_key_stdin: bool,
-    /// Store the address of the web page too
+    /// Save the URL of the web page too, for links
     #[arg(long, value_name = "URL")]
     web_url: Option<String>,
 }
@@ -47,7 +46,7 @@ impl ConfigureArgs {
         let profile = session.settings.profile.value.as_deref();
         let mut file = session.user_file.clone();
         if file.path.as_os_str().is_empty() {
-            return Err(Failure::usage("HOME is not set, so there is no place for the configuration"));
+            return Err(Failure::usage("HOME is not set, so the configuration cannot be saved"));
         }
         let stored = file.text(profile, "api_endpoint").map(str::to_owned);
         let endpoint = self.endpoint(session, stored.as_deref())?;
@@ -69,7 +68,7 @@ impl ConfigureArgs {
         match session.format() {
             Format::Table => {
                 let place = profile.map(|profile| format!(", profile {profile}")).unwrap_or_default();
-                session.note(Tone::Good, &one_line(&format!("saved {path}{place}")));
+                session.note(Tone::Good, &one_line(&format!("Saved {path}{place}.")));
             }
             _ => session.show(&Configured { profile, path: &path }, || vec![path.clone()], String::new)?,
         }
@@ -101,7 +100,7 @@ impl ConfigureArgs {
             return Ok(session.settings.api_key.value.clone());
         }
         if session.may_ask() {
-            let hint = if kept.is_some() { "Enter keeps the stored one" } else { "hidden" };
+            let hint = if kept.is_some() { "press Enter to keep the saved one" } else { "hidden" };
             let typed = rpassword::prompt_password(format!("API key ({hint}): "))
                 .map_err(|error| Failure::other("cannot read the key").why(error.to_string()))?;
             return if typed.trim().is_empty() && kept.is_some() { Ok(kept) } else { present(&typed).map(Some) };
@@ -123,7 +122,7 @@ fn present(text: &str) -> Result<String, Failure> {
 }
 
 fn cannot_ask(what: &str, flag: &str) -> Failure {
-    Failure::new(Kind::Cancelled, format!("{what} is missing, and there is no terminal to ask on")).next(format!("give it with {flag}"))
+    Failure::new(Kind::Cancelled, format!("{what} is missing, and there is no terminal to prompt on")).next(format!("pass it with {flag}"))
 }
 
 fn ask(question: &str) -> Result<String, Failure> {
@@ -144,7 +143,7 @@ async fn check(session: &Session, endpoint: Endpoint, api_key: Option<String>) {
         Err(error) => Err(error),
     };
     match answer {
-        Ok(whoami) => session.note(Tone::Good, &one_line(&format!("you are {} ({})", whoami.email, whoami.role))),
-        Err(error) => session.note(Tone::Warning, &one_line(&format!("saved, but not confirmed: {error}; see `runvoy doctor`"))),
+        Ok(whoami) => session.note(Tone::Good, &one_line(&format!("Signed in as {} ({}).", whoami.email, whoami.role))),
+        Err(error) => session.note(Tone::Warning, &one_line(&format!("Saved, but not verified: {error}; try `runvoy doctor`"))),
     }
 }

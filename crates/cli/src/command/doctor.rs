@@ -9,16 +9,19 @@ use runvoy_wire::{DoctorResponse, Probe, ProbeStatus, Rfc3339};
 use super::version::VERSION;
 use crate::expiry;
 use crate::failure::Failure;
+use crate::sanitize::one_line;
 use crate::session::Session;
 use crate::skew;
-use crate::table::{Cell, render};
-use crate::terminal::Tone;
+use crate::table::{Cell, render, wrap};
+use crate::terminal::{Terminal, Tone};
 
 const EXAMPLES: &str = "\
 Examples:
   runvoy doctor
   runvoy doctor --json | jq '.probes[] | select(.status != \"ok\")'";
 
+/// The widest mark, and the gap behind it.
+const MARK_WIDTH: usize = 6;
 const CLOCK_WARNING_SECONDS: u64 = 5;
 const CLOCK_LIMIT_SECONDS: u64 = 60;
 
@@ -31,7 +34,7 @@ impl DoctorArgs {
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let report = DoctorResponse { probes: examine(session).await };
         let failing = || report.probes.iter().filter(|probe| probe.status != ProbeStatus::Ok).map(|probe| probe.name.clone()).collect();
-        session.show(&report, failing, || table(&report.probes, session.terminal.stdout_colour))?;
+        session.show(&report, failing, || table(&report.probes, session.terminal))?;
         Ok(u8::from(report.probes.iter().any(|probe| probe.status == ProbeStatus::Fail)))
     }
 }
@@ -39,7 +42,7 @@ impl DoctorArgs {
 async fn examine(session: &Session) -> Vec<Probe> {
     let mut report = Report::default();
     if let Some(broken) = &session.broken {
-        // Without it nobody knows which server is meant.
+        // It says which server to ask.
         report.add("configuration", fail(broken));
         return report.probes;
     }
@@ -97,10 +100,7 @@ async fn reach(client: &Client, now: Rfc3339, report: &mut Report) {
     }
     report.add(
         "websocket",
-        client
-            .probe_websocket()
-            .await
-            .map_or_else(|error| warn(format!("logs are polled instead: {}", told(&error))), |()| ok("upgrades reach the server")),
+        client.probe_websocket().await.map_or_else(|error| warn(format!("logs are polled instead: {}", told(&error))), |()| ok("works")),
     );
     match client.whoami().await {
         Ok(whoami) => {
@@ -115,7 +115,7 @@ async fn reach(client: &Client, now: Rfc3339, report: &mut Report) {
         Ok(server) => {
             report.probes.extend(server.probes.into_iter().map(|probe| Probe { name: format!("server {}", probe.name), ..probe }))
         }
-        Err(ClientError::Refused(refusal)) if refusal.status == 403 => report.add("server", ok("only admins see the server's own probes")),
+        Err(ClientError::Refused(refusal)) if refusal.status == 403 => report.add("server", ok("only admins see the server's checks")),
         Err(error) => report.add("server", warn(told(&error))),
     }
 }
@@ -160,13 +160,13 @@ fn told(error: &ClientError) -> String {
 fn configuration(session: &Session) -> Finding {
     let path = session.user_file.path.display();
     if session.user_file.is_exposed() {
-        return warn(format!("{path} can be read by others; run: chmod 600 {path}"));
+        return warn(format!("{path} is readable by other users; run: chmod 600 {path}"));
     }
     let remarks = session.user_file.remarks();
     match &session.settings.withheld {
         _ if !remarks.is_empty() => warn(remarks.join("; ")),
         Some(withheld) => warn(format!("{withheld}, and is not used")),
-        None if !session.user_file.path.exists() => ok(format!("there is no {path}")),
+        None if !session.user_file.path.exists() => ok(format!("{path} does not exist; defaults are used")),
         None => ok(path.to_string()),
     }
 }
@@ -180,25 +180,33 @@ fn version_skew(client: &str, server: &str) -> Finding {
 }
 
 fn clock_skew(clock: Option<ServerClock>, now: Duration) -> Finding {
-    let Some(clock) = clock else { return warn("the server's answers carry no date") };
+    let Some(clock) = clock else { return warn("the server's responses have no date") };
     let skew = i64::try_from(now.as_secs()).unwrap_or(i64::MAX).abs_diff(clock.unix_seconds);
     match skew {
         0..=CLOCK_WARNING_SECONDS => ok(format!("{skew} s apart")),
         _ if skew <= CLOCK_LIMIT_SECONDS => warn(format!("{skew} s apart; set both clocks by NTP")),
-        _ => fail(format!("{skew} s apart; set both clocks by NTP, or signed links and times will be wrong")),
+        _ => fail(format!("{skew} s apart; signed links and times will be wrong: set both clocks by NTP")),
     }
 }
 
-fn table(probes: &[Probe], colour: bool) -> String {
-    let row = |probe: &Probe| {
+/// One row per probe; details are wrapped to the terminal, not cut.
+fn table(probes: &[Probe], terminal: Terminal) -> String {
+    let longest = probes.iter().map(|probe| probe.name.chars().count()).max().unwrap_or_default();
+    let room = terminal.width.map_or(usize::MAX, |width| width.saturating_sub(MARK_WIDTH + longest + 2).max(20));
+    let rows = |probe: &Probe| {
         let (mark, tone) = match probe.status {
             ProbeStatus::Ok => ("ok", Tone::Good),
             ProbeStatus::Warn => ("warn", Tone::Warning),
             ProbeStatus::Fail => ("FAIL", Tone::Bad),
         };
-        vec![Cell::new(mark, tone), (&probe.name).into(), (&probe.detail).into()]
+        let mut rows: Vec<Vec<Cell>> =
+            wrap(&one_line(&probe.detail), room).into_iter().map(|line| vec!["".into(), "".into(), line.into()]).collect();
+        if let Some(first) = rows.first_mut() {
+            (first[0], first[1]) = (Cell::new(mark, tone), (&probe.name).into());
+        }
+        rows
     };
-    render(&[], &probes.iter().map(row).collect::<Vec<_>>(), None, colour)
+    render(&[], &probes.iter().flat_map(rows).collect::<Vec<_>>(), None, terminal.stdout_colour)
 }
 
 #[cfg(test)]

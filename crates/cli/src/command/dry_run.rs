@@ -12,7 +12,7 @@ use crate::terminal::{Tone, paint};
 /// The exit code where the run would be refused.
 const REFUSED: u8 = 1;
 
-/// Shows it; the code says whether the run would be taken. The plan does not repeat which secret git would get: whoever asked knows.
+/// Shows it; the code says whether the run would be taken. The plan does not repeat which secret git would get: the caller knows.
 pub(crate) fn show(session: &Session, plan: &DryRunResponse, git_token: Option<&str>) -> Result<u8, Failure> {
     session.show(plan, || vec![plan.image_id.clone()], || describe(plan, git_token, session.terminal.stdout_colour))?;
     Ok(if plan.allowed { 0 } else { REFUSED })
@@ -31,9 +31,9 @@ fn describe(plan: &DryRunResponse, git_token: Option<&str>, colour: bool) -> Str
         limits.log_bytes.map(|bytes| format!("{} of log", human_bytes(bytes))),
     ];
     let heading = match (plan.allowed, &plan.waiting_for) {
-        (false, _) => paint("it would be refused", Tone::Bad, colour),
-        (true, Some(_)) => paint("it would wait", Tone::Warning, colour),
-        (true, None) => paint("it would run", Tone::Good, colour),
+        (false, _) => paint("This run would be refused.", Tone::Bad, colour),
+        (true, Some(_)) => paint("This run would wait.", Tone::Warning, colour),
+        (true, None) => paint("This run would start.", Tone::Good, colour),
     };
     let image = if plan.image.is_empty() || plan.image == plan.image_id {
         plan.image_id.clone()
@@ -47,12 +47,12 @@ fn describe(plan: &DryRunResponse, git_token: Option<&str>, colour: bool) -> Str
             ("image", Some(image)),
             ("git", Some(git.join(" "))),
             ("git token", git_token.map(|secret| format!("from secret {secret}"))),
-            ("runs in", plan.git_repo.is_none().then(|| "an empty work directory of its own".to_owned())),
+            ("runs in", plan.git_repo.is_none().then(|| "an empty work directory".to_owned())),
             ("env", Some(plan.env.join(" "))),
             ("secrets", Some(secrets.join(", "))),
             ("lock", plan.lock.as_ref().map(|lock| format!("{lock}{held}"))),
             ("lock wait", plan.lock_wait.map(seconds)),
-            ("waits for", plan.waiting_for.as_ref().map(|reason| reason.message.clone())),
+            ("waiting for", plan.waiting_for.as_ref().map(|reason| reason.message.clone())),
             ("queue", Some(format!("{}, priority {}", plan.queue, plan.priority))),
             ("retries", Some(plan.retries.to_string())),
             ("timeout", plan.timeout.map(seconds)),
@@ -103,7 +103,7 @@ mod tests {
             "rules":[{"rule":"no-prod","effect":"deny","why":"lock prod matches prod*"}],"cost_usd_per_hour":0.0123}"#;
         let plan: DryRunResponse = serde_json::from_str(text).expect("the contract's fields");
         insta::assert_snapshot!(describe(&plan, Some("gh"), false), @r"
-        it would be refused
+        This run would be refused.
         command    set -eu
                    make deploy
         image      alpine:3 (alpine:3-a1b2)
@@ -127,6 +127,6 @@ mod tests {
             "waiting_for":{"code":"worker","message":"a worker: no worker serves queue ghost"}}"#;
         let plan: DryRunResponse = serde_json::from_str(text).expect("the contract's fields");
         let described = describe(&plan, None, false);
-        assert!(described.starts_with("it would wait\n") && described.contains("no worker serves queue ghost"), "{described}");
+        assert!(described.starts_with("This run would wait.\n") && described.contains("no worker serves queue ghost"), "{described}");
     }
 }

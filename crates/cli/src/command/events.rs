@@ -9,22 +9,21 @@ use super::job;
 use crate::attach::interrupts;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::global::Format;
+use crate::listing::{Limit, Pager};
 use crate::moment::Moment;
 use crate::sanitize::one_line;
 use crate::session::Session;
+use crate::short_id::ShortIds;
 use crate::table::{Cell, list};
 use crate::terminal::Tone;
 
 const EXAMPLES: &str = "\
 Examples:
-  runvoy events                                        # the newest of all
   runvoy events --type 'Task Failed' --from 1d
-  runvoy events --entity TASK:0192ab34 --order asc     # the life of one execution
-  runvoy events --entity JOB:0192ab34 --limit 0
+  runvoy events --entity TASK:4f2a9c --order asc   # oldest first
+  runvoy events --entity JOB:4f2a9c --all
   runvoy events follow --type 'Job Completed' --json";
 
-/// The largest page that is asked for at once.
-const PAGE: u32 = 500;
 /// How much of the properties is shown.
 const PROPERTIES: [&str; 9] = ["jobId", "taskId", "name", "attempt", "attemptNumber", "exitCode", "errorCategory", "error", "failedTaskId"];
 
@@ -36,22 +35,25 @@ pub struct EventsArgs {
     command: Option<EventsCommand>,
     #[command(flatten)]
     which: WhichArgs,
-    /// Only before: so long ago, or a time
+    /// Only before this time: 10m ago, or a date and time
     #[arg(long, value_name = "TIME")]
     to: Option<Moment>,
-    /// Which come first
-    #[arg(long, value_enum, default_value_t = Order::Desc)]
+    /// Order: asc (oldest first) or desc
+    #[arg(long, value_enum, default_value_t = Order::Desc, hide_possible_values = true)]
     order: Order,
-    /// How many at most; 0 for all
+    /// Show at most this many
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: u32,
+    /// Show all
+    #[arg(long, conflicts_with = "limit")]
+    all: bool,
 }
 
 /// What else to do with events.
 #[derive(Debug, Clone, Subcommand)]
 enum EventsCommand {
     /// Print events as they happen
-    #[command(before_help = "Examples:\n  runvoy events follow\n  runvoy events follow --entity JOB:0192ab34 --from 1h --json")]
+    #[command(before_help = "Examples:\n  runvoy events follow\n  runvoy events follow --entity JOB:4f2a9c --from 1h --json")]
     Follow {
         #[command(flatten)]
         which: WhichArgs,
@@ -61,19 +63,19 @@ enum EventsCommand {
 /// Which events.
 #[derive(Debug, Clone, Args)]
 struct WhichArgs {
-    /// Only of this type, such as 'Task Failed'
+    /// Only events of this type, such as 'Task Failed'
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     kind: Option<String>,
-    /// Only of this execution or job: TASK:ID, JOB:ID
+    /// Only events of this execution or job
     #[arg(short, long, value_name = "KIND:ID", value_parser = entity)]
     entity: Option<String>,
-    /// Only of this tenant
+    /// Only events of this tenant
     #[arg(long, value_name = "ID")]
     tenant: Option<String>,
-    /// Only of this app
+    /// Only events of this app
     #[arg(long, value_name = "NAME")]
     app: Option<String>,
-    /// Only from then on: so long ago, or a time
+    /// Only since this time: 10m ago, or a date and time
     #[arg(long, value_name = "TIME")]
     from: Option<Moment>,
 }
@@ -81,16 +83,14 @@ struct WhichArgs {
 /// Which come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Order {
-    /// The oldest.
     Asc,
-    /// The newest.
     Desc,
 }
 
 fn entity(text: &str) -> Result<String, String> {
     match text.split_once(':') {
         Some((kind, id)) if !kind.is_empty() && !id.is_empty() => Ok(format!("{}:{id}", kind.to_ascii_uppercase())),
-        _ => Err("write KIND:ID, such as TASK:0192ab34 or JOB:0192ab34".to_owned()),
+        _ => Err("use KIND:ID, such as TASK:4f2a9c or JOB:4f2a9c".to_owned()),
     }
 }
 
@@ -108,21 +108,24 @@ impl EventsArgs {
         let order = if self.order == Order::Asc { "asc" } else { "desc" };
         let mut query = self.which.query(session, &client).await?;
         (query.to, query.order) = (self.to.map(|to| to.text(session)), Some(order.to_owned()));
-        if show(session, Pages::new(&client, query, self.limit)).await? == 0 {
-            session.note(Tone::Dim, "no events");
+        let mut pages = Pages { client: &client, query, pager: Pager::new(Limit::new(self.limit, self.all)) };
+        show(session, &mut pages).await?;
+        if pages.pager.shown() == 0 {
+            session.note(Tone::Dim, "No events.");
         }
+        pages.pager.note_rest(session);
         Ok(0)
     }
 }
 
-/// Prints events page by page where the format can, for there may be more than fit into memory; tells how many there were.
-async fn show(session: &Session, mut pages: Pages<'_>) -> Result<usize, Failure> {
+/// Prints events page by page where the format can: there may be more than fit into memory.
+async fn show(session: &Session, pages: &mut Pages<'_>) -> Result<(), Failure> {
     match session.format() {
         Format::Json if session.jq.is_none() => {
             while let Some(page) = pages.next().await? {
-                session.print(&elements(&page, pages.count == page.len()))?;
+                session.print(&elements(&page, pages.pager.shown() == page.len()))?;
             }
-            session.print(if pages.count == 0 { "[]\n" } else { "\n]\n" })?;
+            session.print(if pages.pager.shown() == 0 { "[]\n" } else { "\n]\n" })?;
         }
         Format::Name => {
             while let Some(page) = pages.next().await? {
@@ -130,11 +133,11 @@ async fn show(session: &Session, mut pages: Pages<'_>) -> Result<usize, Failure>
             }
         }
         Format::Table => {
-            let mut rows: Vec<Vec<Cell>> = Vec::new();
+            let mut events = Vec::new();
             while let Some(page) = pages.next().await? {
-                rows.extend(page.iter().map(row));
+                events.extend(page);
             }
-            session.print(&list(&["TIME", "TYPE", "ENTITY", "MORE"], &rows, session.terminal))?;
+            session.print(&table(session, &events))?;
         }
         Format::Json | Format::Yaml => {
             let mut events = Vec::new();
@@ -144,7 +147,18 @@ async fn show(session: &Session, mut pages: Pages<'_>) -> Result<usize, Failure>
             session.show(&events, Vec::new, String::new)?;
         }
     }
-    Ok(pages.count)
+    Ok(())
+}
+
+fn table(session: &Session, events: &[Event]) -> String {
+    let ids = ShortIds::of(session.is_compact(), events.iter().map(|event| event.text("entityId")));
+    let row = |event: &Event| {
+        let [_, kind, entity, details] = parts(event);
+        let time = session.times().show(Rfc3339(event.timestamp()));
+        vec![Cell::whole(time), kind.into(), Cell::from(ids.shorten(&entity)), ids.shorten(&details).into()]
+    };
+    let rows: Vec<Vec<Cell>> = events.iter().map(row).collect();
+    list(&["TIME", "TYPE", "ENTITY", "DETAILS"], &rows, session.terminal)
 }
 
 /// A part of an array of events, written as the whole would be.
@@ -175,34 +189,17 @@ impl WhichArgs {
 struct Pages<'c> {
     client: &'c Client,
     query: EventsQuery,
-    /// 0 for all.
-    limit: u32,
-    /// How many there were.
-    count: usize,
-    ended: bool,
+    pager: Pager,
 }
 
-impl<'c> Pages<'c> {
-    fn new(client: &'c Client, query: EventsQuery, limit: u32) -> Self {
-        Self { client, query, limit, count: 0, ended: false }
-    }
-
+impl Pages<'_> {
     /// The next page that is not empty.
     async fn next(&mut self) -> Result<Option<Vec<Event>>, Failure> {
-        while !self.ended {
-            let missing = match self.limit {
-                0 => PAGE,
-                limit => (limit as usize).saturating_sub(self.count).try_into().unwrap_or(PAGE).min(PAGE),
-            };
-            self.query.limit = Some(missing);
-            let page = self.client.query_events(&self.query).await?;
-            self.count += page.items.len();
-            // A page may be empty and not the last; but a server that does not move on would be asked for ever.
-            let moves_on = page.next_cursor.is_some() && page.next_cursor != self.query.cursor;
-            self.query.cursor = page.next_cursor;
-            self.ended = !moves_on || self.limit > 0 && self.count >= self.limit as usize;
-            if !page.items.is_empty() {
-                return Ok(Some(page.items));
+        while let Some((limit, cursor)) = self.pager.next() {
+            (self.query.limit, self.query.cursor) = (Some(limit), cursor);
+            let events = self.pager.take(self.client.query_events(&self.query).await?);
+            if !events.is_empty() {
+                return Ok(Some(events));
             }
         }
         Ok(None)
@@ -218,7 +215,7 @@ async fn follow(session: &Session, client: &Client, query: EventsQuery) -> Resul
                 Format::Name => format!("{}\n", id(&event)),
                 Format::Table => line(&event),
             })?,
-            Streamed::Interrupted(error) => session.note(Tone::Warning, &format!("### runvoy: connection lost ({error}), trying again")),
+            Streamed::Interrupted(error) => session.note(Tone::Warning, &format!("### runvoy: connection lost ({error}), reconnecting")),
         }
     }
 }
@@ -232,10 +229,6 @@ fn parts(event: &Event) -> [String; 4] {
     let time = Rfc3339(event.timestamp()).to_string();
     let entity = format!("{}:{}", event.text("entityType"), event.text("entityId"));
     [time, event.text("eventType").to_owned(), entity, more(event.properties())].map(|part| one_line(&part))
-}
-
-fn row(event: &Event) -> Vec<Cell> {
-    parts(event).into_iter().map(Cell::from).collect()
 }
 
 fn line(event: &Event) -> String {

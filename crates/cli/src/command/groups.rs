@@ -34,19 +34,19 @@ enum GroupsCommand {
     /// List the groups
     #[command(visible_alias = "ls", before_help = "Examples:\n  runvoy groups list --json")]
     List,
-    /// Make a group
+    /// Create a group
     #[command(before_help = "Examples:\n  runvoy groups create ops ana@example.com")]
     Create {
         /// Name of the group
         name: String,
-        /// E-mails of its members
+        /// E-mail addresses of its members
         #[arg(value_name = "EMAIL", add = ArgValueCompleter::new(complete::users))]
         members: Vec<String>,
     },
-    /// Add members
+    /// Add members to a group
     #[command(before_help = "Examples:\n  runvoy groups add ops bo@example.com")]
     Add(ChangeArgs),
-    /// Remove members
+    /// Remove members from a group
     #[command(before_help = "Examples:\n  runvoy groups remove ops bo@example.com")]
     Remove(ChangeArgs),
     /// Delete a group
@@ -64,7 +64,7 @@ struct ChangeArgs {
     /// Name of the group
     #[arg(add = ArgValueCompleter::new(complete::groups))]
     name: String,
-    /// E-mails of the members
+    /// E-mail addresses of the members
     #[arg(required = true, value_name = "EMAIL", add = ArgValueCompleter::new(complete::users))]
     members: Vec<String>,
 }
@@ -84,7 +84,9 @@ impl GroupsArgs {
             GroupsCommand::Create { name, members } => {
                 let client = session.connect().await?;
                 if members_of(&client, &name).await?.is_some() {
-                    return Err(Failure::other(format!("there already is a group {name}")).next(format!("runvoy groups add {name} EMAIL")));
+                    return Err(
+                        Failure::other(format!("group {name} already exists")).next(format!("add members: runvoy groups add {name} EMAIL"))
+                    );
                 }
                 put(session, &client, name, members).await
             }
@@ -98,13 +100,13 @@ impl GroupsArgs {
                 let client = session.connect().await?;
                 let mut members = existing(&client, &name).await?;
                 if let Some(stranger) = removed.iter().find(|email| !members.contains(email)) {
-                    return Err(Failure::other(format!("{stranger} is not in group {name}")).next("see who is: runvoy groups list"));
+                    return Err(Failure::other(format!("{stranger} is not in group {name}")).next("list the groups: runvoy groups list"));
                 }
                 members.retain(|email| !removed.contains(email));
                 put(session, &client, name, members).await
             }
             GroupsCommand::Delete { name } => {
-                session.confirm(&format!("delete group {name}, which rules and secrets may speak of"))?;
+                session.confirm(&format!("Delete group {name}, which rules and secrets may name"))?;
                 let answer = session.connect().await?.remove_group(&name).await?;
                 session.report_on(&answer, ("group", &answer.name), &answer.message)
             }
@@ -117,7 +119,7 @@ async fn members_of(client: &Client, name: &str) -> Result<Option<Vec<String>>, 
 }
 
 async fn existing(client: &Client, name: &str) -> Result<Vec<String>, Failure> {
-    let missing = || Failure::other(format!("there is no group {name}")).next(format!("make it: runvoy groups create {name} EMAIL"));
+    let missing = || Failure::other(format!("no group {name}")).next(format!("create it: runvoy groups create {name} EMAIL"));
     members_of(client, name).await?.ok_or_else(missing)
 }
 
@@ -136,7 +138,7 @@ async fn show_all(session: &Session) -> Result<u8, Failure> {
     };
     session.show(&groups, || groups.iter().map(|group| group.name.clone()).collect(), table)?;
     if groups.is_empty() {
-        session.note(Tone::Dim, "no groups");
+        session.note(Tone::Dim, "No groups.");
     }
     Ok(0)
 }

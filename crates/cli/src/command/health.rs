@@ -1,4 +1,4 @@
-//! `health`: how what runs is, and what does not fit on the server.
+//! `health`: the health of running executions, and of the server's records.
 
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
@@ -8,13 +8,13 @@ use crate::complete;
 use crate::duration::Human;
 use crate::failure::{Failure, GENERAL};
 use crate::session::Session;
+use crate::short_id::ShortIds;
 use crate::table::{Cell, facts, list};
 use crate::terminal::Tone;
 
 const EXAMPLES: &str = "\
 Examples:
   runvoy health tasks
-  runvoy health reconcile
   runvoy health reconcile --json | jq .report.issues";
 
 /// Arguments of `health`.
@@ -28,13 +28,13 @@ pub struct HealthArgs {
 /// What to do about health.
 #[derive(Debug, Clone, Subcommand)]
 enum HealthCommand {
-    /// Look for what does not fit, and repair what can be repaired
+    /// Find inconsistent records, and repair them
     #[command(before_help = EXAMPLES)]
     Reconcile,
-    /// Look at what runs: is it heard of, does it run too long
-    #[command(before_help = "Examples:\n  runvoy health tasks\n  runvoy health tasks 0192ab34\n  runvoy health tasks --jq .summary")]
+    /// Check running executions: unresponsive or overtime
+    #[command(before_help = "Examples:\n  runvoy health tasks\n  runvoy health tasks 4f2a9c\n  runvoy health tasks --jq .summary")]
     Tasks {
-        /// Only this execution: its id, or six or more digits of its beginning or end
+        /// Only this execution; the last six digits are enough
         #[arg(value_name = "ID", add = ArgValueCompleter::new(complete::executions))]
         id: Option<String>,
     },
@@ -63,8 +63,11 @@ async fn reconcile(session: &Session) -> Result<u8, Failure> {
     let report = &answer.report;
     let names = || report.issues.iter().map(|issue| issue.resource_id.clone()).collect();
     let table = || {
-        let issues =
-            list(&["SEVERITY", "KIND", "WHAT", "ACTION", "FOUND"], &report.issues.iter().map(row).collect::<Vec<_>>(), session.terminal);
+        let issues = list(
+            &["SEVERITY", "KIND", "RESOURCE", "ACTION", "DETAILS"],
+            &report.issues.iter().map(row).collect::<Vec<_>>(),
+            session.terminal,
+        );
         summary(&answer.status, report, session.terminal.stdout_colour) + &issues
     };
     session.show(&answer, names, table)?;
@@ -74,7 +77,7 @@ async fn reconcile(session: &Session) -> Result<u8, Failure> {
 async fn tasks(session: &Session) -> Result<u8, Failure> {
     let answer = session.connect().await?.task_health().await?;
     let table = || {
-        let rows: Vec<Vec<Cell>> = answer.tasks.iter().map(health_row).collect();
+        let rows: Vec<Vec<Cell>> = answer.tasks.iter().map(|task| health_row(session, task)).collect();
         told(&answer, session.terminal.stdout_colour) + &list(&HEALTH, &rows, session.terminal)
     };
     session.show(&answer, || answer.tasks.iter().map(|task| task.request_id.clone()).collect(), table)?;
@@ -85,11 +88,11 @@ async fn task(session: &Session, id: &str) -> Result<u8, Failure> {
     let client = session.connect().await?;
     let id = session.resolve(&client, id).await?;
     let task = client.health_of(&id).await?;
-    session.show(&task, || vec![task.request_id.clone()], || list(&HEALTH, &[health_row(&task)], session.terminal))?;
+    session.show(&task, || vec![task.request_id.clone()], || list(&HEALTH, &[health_row(session, &task)], session.terminal))?;
     Ok(if matches!(task.health, HealthWord::Critical | HealthWord::Overtime) { GENERAL } else { 0 })
 }
 
-const HEALTH: [&str; 6] = ["EXECUTION", "HEALTH", "RUNS FOR", "LAST HEARD", "LAST EVENT", "WORKER"];
+const HEALTH: [&str; 6] = ["EXECUTION", "HEALTH", "DURATION", "LAST SEEN", "LAST EVENT", "WORKER"];
 
 fn told(answer: &TaskHealthResponse, colour: bool) -> String {
     let summary = answer.summary;
@@ -100,19 +103,20 @@ fn told(answer: &TaskHealthResponse, colour: bool) -> String {
     facts([("running", Some(counts)), ("checked at", answer.checked_at.map(|at| at.to_string()))], colour)
 }
 
-fn health_row(task: &TaskHealth) -> Vec<Cell> {
+fn health_row(session: &Session, task: &TaskHealth) -> Vec<Cell> {
+    let ids = ShortIds::of(session.is_compact(), [task.request_id.as_str()]);
     let tone = match task.health {
         HealthWord::Healthy => Tone::Good,
         HealthWord::Warning => Tone::Warning,
         HealthWord::Critical | HealthWord::Overtime => Tone::Bad,
     };
     vec![
-        (&task.request_id).into(),
+        Cell::whole(ids.show(&task.request_id)),
         Cell::new(task.health.as_str(), tone),
         Human::from_ms(task.elapsed).to_string().into(),
         format!("{} ago", Human::from_ms(task.time_since_last_event)).into(),
         (&task.last_event_type).into(),
-        task.worker_id.as_deref().unwrap_or("-").into(),
+        ids.show(task.worker_id.as_deref().unwrap_or("-")).into(),
     ]
 }
 
@@ -123,12 +127,9 @@ fn summary(status: &str, report: &ReconcileReport, colour: bool) -> String {
             ("status", Some(status.to_owned())),
             (
                 "executions and images",
-                Some(format!("{} of {} as they should be", report.compute_status.verified_count, report.compute_status.total_resources)),
+                Some(format!("{} of {} consistent", report.compute_status.verified_count, report.compute_status.total_resources)),
             ),
-            (
-                "secrets",
-                Some(format!("{} of {} as they should be", report.secrets_status.verified_count, report.secrets_status.total_secrets)),
-            ),
+            ("secrets", Some(format!("{} of {} consistent", report.secrets_status.verified_count, report.secrets_status.total_secrets))),
             ("users checked", Some(users.total_users_checked.to_string())),
             ("repaired", Some(report.reconciled_count.to_string())),
             ("not repaired", Some(report.error_count.to_string())),

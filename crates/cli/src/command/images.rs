@@ -14,7 +14,7 @@ use crate::terminal::Tone;
 const EXAMPLES: &str = "\
 Examples:
   runvoy images register alpine:3.20
-  runvoy images register ghcr.io/org/tools:1 --cpu 512 --memory 1024 --runtime-platform Linux/ARM64
+  runvoy images register ghcr.io/org/tools:1 --cpu 512 --memory 1024
   runvoy images list
   runvoy images show alpine:3.20
   runvoy images unregister alpine:3.20";
@@ -30,7 +30,7 @@ pub struct ImagesArgs {
 /// What to do with images.
 #[derive(Debug, Clone, Subcommand)]
 enum ImagesCommand {
-    /// Register an image, so that commands may run in it
+    /// Register an image for commands
     #[command(
         before_help = "Examples:\n  runvoy images register alpine:3.20\n  runvoy images register ghcr.io/org/tools:1 --cpu 512 --memory 1024"
     )]
@@ -38,14 +38,14 @@ enum ImagesCommand {
     /// List the images
     #[command(visible_alias = "ls", before_help = "Examples:\n  runvoy images list --json")]
     List,
-    /// Show one image
+    /// Show an image
     #[command(before_help = "Examples:\n  runvoy images show alpine:3.20")]
     Show {
         /// Name or id of the image
         #[arg(add = ArgValueCompleter::new(complete::images))]
         image: String,
     },
-    /// Unregister an image; named without its id, all that have that name and tag
+    /// Unregister an image, or all with its name and tag
     #[command(before_help = "Examples:\n  runvoy images unregister alpine:3.20 --yes")]
     Unregister {
         /// Name or id of the image
@@ -57,24 +57,24 @@ enum ImagesCommand {
 /// What an image is to be.
 #[derive(Debug, Clone, Args)]
 struct RegisterArgs {
-    /// Image as a registry knows it: [HOST/]NAME[:TAG]
+    /// Image reference: [HOST/]NAME[:TAG]
     image: String,
-    /// Make it the one for commands that name none: they wait where no worker can run it
+    /// Use it for commands that name no image
     #[arg(long)]
     set_default: bool,
-    /// CPU units; 1024 are one core
+    /// CPU units; 1024 is one core
     #[arg(long, value_name = "UNITS")]
     cpu: Option<u32>,
     /// Memory in MiB
     #[arg(long, value_name = "MIB")]
     memory: Option<u32>,
-    /// Operating system and architecture, such as Linux/ARM64
+    /// Platform, such as Linux/ARM64
     #[arg(long, value_name = "PLATFORM")]
     runtime_platform: Option<String>,
-    /// Role that commands have in the cloud
+    /// Cloud role of the commands
     #[arg(long, value_name = "NAME")]
     task_role: Option<String>,
-    /// Role that starts the container in the cloud
+    /// Cloud role that starts the container
     #[arg(long, value_name = "NAME")]
     task_exec_role: Option<String>,
 }
@@ -132,7 +132,7 @@ async fn unregister(session: &Session, image: &str) -> Result<u8, Failure> {
         // It is done, whatever comes of this question.
         let images = client.images().await.unwrap_or_default();
         if let Some(default) = images.iter().find(|image| image.is_default == Some(true)) {
-            told.push_str(&format!("; {} is the default now", default.image));
+            told.push_str(&format!("; the default is now {}", default.image));
         }
     }
     session.report(&answer, &answer.image, &told)
@@ -147,13 +147,13 @@ fn with_its_reference(mut images: Vec<Image>, found: &Image) -> Vec<Image> {
 }
 
 fn question(named: &str, images: &[Image], was_default: bool) -> String {
-    let role = if was_default { ", the one for commands that name none" } else { "" };
+    let role = if was_default { ", the default" } else { "" };
     match images {
-        [image] => format!("unregister image {}{role}", image.image),
+        [image] => format!("Unregister image {}{role}", image.image),
         _ => {
             let ids: Vec<&str> = images.iter().map(|image| image.image_id.as_str()).collect();
-            let among = if was_default { "; one of them is for commands that name none" } else { "" };
-            format!("unregister all {} images {named} ({}){among}", ids.len(), ids.join(", "))
+            let among = if was_default { "; one of them is the default" } else { "" };
+            format!("Unregister all {} images {named} ({}){among}", ids.len(), ids.join(", "))
         }
     }
 }
@@ -162,11 +162,11 @@ async fn show_all(session: &Session) -> Result<u8, Failure> {
     let images = session.connect().await?.images().await?;
     let table = || {
         let rows: Vec<Vec<Cell>> = images.iter().map(row).collect();
-        list(&["", "IMAGE", "CPU", "MEMORY", "PLATFORM", "RUNNERS", "ID"], &rows, session.terminal)
+        list(&["", "IMAGE", "CPU UNITS", "MEMORY MIB", "PLATFORM", "RUNNERS", "ID"], &rows, session.terminal)
     };
     session.show(&images, || images.iter().map(|image| image.image_id.clone()).collect(), table)?;
     if images.is_empty() {
-        session.note(Tone::Dim, "no images");
+        session.note(Tone::Dim, "No images.");
     }
     Ok(0)
 }
@@ -199,7 +199,7 @@ fn describe(image: &Image, colour: bool) -> String {
             ("task exec role", image.task_execution_role_name.clone()),
             ("runners", Some(image.runners.join(" "))),
             ("created by", image.created_by.clone()),
-            ("owned by", Some(image.owned_by.join(" "))),
+            ("owners", Some(image.owned_by.join(" "))),
             ("created", Some(image.created_at.to_string())),
         ],
         colour,
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_unregisters_a_reference_is_asked_about_all_that_have_it() {
+    fn unregistering_a_reference_asks_about_all_images_of_it() {
         let image = |id: &str, tag: &str| {
             let text = format!(
                 r#"{{"image_id":"{id}","image":"alpine:{tag}","image_registry":"docker.io","image_name":"library/alpine","image_tag":"{tag}","owned_by":[],"created_at":"2026-01-03T14:22:19Z"}}"#
@@ -220,11 +220,8 @@ mod tests {
         };
         let all = vec![image("small", "3"), image("large", "3"), image("other", "2")];
         let named = with_its_reference(all, &image("small", "3"));
-        assert_eq!(
-            question("alpine:3", &named, true),
-            "unregister all 2 images alpine:3 (small, large); one of them is for commands that name none"
-        );
-        assert_eq!(question("small", &named[..1], true), "unregister image alpine:3, the one for commands that name none");
+        assert_eq!(question("alpine:3", &named, true), "Unregister all 2 images alpine:3 (small, large); one of them is the default");
+        assert_eq!(question("small", &named[..1], true), "Unregister image alpine:3, the default");
     }
 
     #[test]
@@ -233,10 +230,10 @@ mod tests {
             {"image_id":"alpine:3-a1","image":"alpine:3","cpu":256,"memory":512,"owned_by":null,"created_at":"2026-01-03T14:22:19Z"}]"#;
         let images: Vec<Image> = serde_json::from_str(text).expect("the contract's fields");
         let rows: Vec<Vec<Cell>> = images.iter().map(row).collect();
-        insta::assert_snapshot!(crate::table::render(&["", "IMAGE", "CPU", "MEMORY", "PLATFORM", "RUNNERS", "ID"], &rows, None, false), @r"
-           IMAGE     CPU  MEMORY  PLATFORM  RUNNERS  ID
-        *  local     -    -       -         process  local
-           alpine:3  256  512     -         -        alpine:3-a1
+        insta::assert_snapshot!(crate::table::render(&["", "IMAGE", "CPU UNITS", "MEMORY MIB", "PLATFORM", "RUNNERS", "ID"], &rows, None, false), @r"
+           IMAGE     CPU UNITS  MEMORY MIB  PLATFORM  RUNNERS  ID
+        *  local     -          -           -         process  local
+           alpine:3  256        512         -         -        alpine:3-a1
         ");
     }
 }

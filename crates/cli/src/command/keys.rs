@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
 use runvoy_client::Client;
-use runvoy_wire::{CreateKeyRequest, CreateKeyResponse, Key, Rfc3339};
+use runvoy_wire::{CreateKeyRequest, CreateKeyResponse, Key};
 
 use crate::complete;
 use crate::config_file::UserFile;
@@ -18,12 +18,13 @@ use crate::session::Session;
 use crate::settings::Origin;
 use crate::table::{Cell, list};
 use crate::terminal::Tone;
+use crate::times::Times;
 
 const EXAMPLES: &str = "\
 Examples:
   runvoy keys list
   runvoy keys create --name ci --expires 90d   # prints the key, once
-  runvoy keys rotate                           # replace the key in use, and save the new one
+  runvoy keys rotate                           # replace and save the key in use
   runvoy keys revoke rv_1a2b3c --user ana@example.com";
 
 /// What every key of a server's making begins with.
@@ -39,7 +40,7 @@ const MOST_SHOWN_CHARS: usize = 11;
 pub struct KeysArgs {
     #[command(subcommand)]
     command: KeysCommand,
-    /// Whose keys; only admins may name somebody else
+    /// Owner of the keys; admins only [default: you]
     #[arg(short, long, global = true, value_name = "EMAIL", add = ArgValueCompleter::new(complete::users))]
     user: Option<String>,
 }
@@ -50,19 +51,19 @@ enum KeysCommand {
     /// List the keys
     #[command(visible_alias = "ls", before_help = "Examples:\n  runvoy keys list\n  runvoy keys list --user ana@example.com --json")]
     List,
-    /// Make one more key: prints it, once
+    /// Create a key, and print it once
     #[command(before_help = "Examples:\n  runvoy keys create --name laptop\n  runvoy keys create --name ci --expires 90d")]
     Create(NewKeyArgs),
-    /// End a key
+    /// Revoke a key
     #[command(before_help = "Examples:\n  runvoy keys revoke rv_1a2b3c\n  runvoy keys revoke rv_1a2b --user ana@example.com --yes")]
     Revoke {
-        /// First characters of the key, as `keys list` shows them: four or more after rv_
+        /// First characters of the key, as `keys list` shows them
         #[arg(add = ArgValueCompleter::new(complete::keys))]
         prefix: String,
     },
-    /// Replace a key by a new one
-    #[command(before_help = "Examples:\n  runvoy keys rotate                # the key in use; the new one is saved, not shown\n  \
-        runvoy keys rotate rv_1a2b3c      # another one; the new one is printed, once")]
+    /// Replace a key with a new one
+    #[command(before_help = "Examples:\n  runvoy keys rotate             # the key in use; saves the new one\n  \
+        runvoy keys rotate rv_1a2b3c   # another key; prints the new one once")]
     Rotate {
         /// First characters of the key [default: the key in use]
         #[arg(add = ArgValueCompleter::new(complete::keys))]
@@ -75,10 +76,10 @@ enum KeysCommand {
 /// What a new key is to be.
 #[derive(Debug, Clone, Default, Args)]
 struct NewKeyArgs {
-    /// What to call it
-    #[arg(long)]
+    /// Name of the key
+    #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// When it ends, counted from now [default: never; of a rotated key: after as long as the old one]
+    /// Lifetime, such as 90d [default: never, or that of the old key]
     #[arg(long, value_name = "DURATION")]
     expires: Option<Seconds>,
 }
@@ -107,7 +108,7 @@ impl KeysArgs {
             KeysCommand::Revoke { prefix } => {
                 let keys = client.keys(&email).await?;
                 let prefix = &find(&keys, &prefix, &email)?.prefix;
-                session.confirm(&format!("end key {prefix} of {email}"))?;
+                session.confirm(&format!("Revoke key {prefix} of {email}"))?;
                 let answer = client.revoke_key(&email, prefix).await?;
                 session.report_on(&answer, ("key", prefix), &answer.message)
             }
@@ -130,7 +131,7 @@ impl NewKeyArgs {
 /// The one key that works and begins with what was typed, or is what was typed.
 fn find<'a>(keys: &'a [Key], typed: &str, email: &str) -> Result<&'a Key, Failure> {
     let wanted = if typed.starts_with(MARK) { typed.to_owned() } else { format!("{MARK}{typed}") };
-    // A key that somebody brought has no mark.
+    // A key that was brought from elsewhere has no mark.
     let wanted_of = |key: &Key| if key.prefix.starts_with(MARK) { wanted.as_str() } else { typed };
     if let Some(exact) = keys.iter().find(|key| key.prefix == wanted_of(key) && !key.revoked) {
         return Ok(exact);
@@ -141,17 +142,17 @@ fn find<'a>(keys: &'a [Key], typed: &str, email: &str) -> Result<&'a Key, Failur
     let list = format!("runvoy keys list --user {email}");
     let shown: String = wanted.chars().take(MOST_SHOWN_CHARS).collect();
     match (working.as_slice(), ended.as_slice()) {
-        ([], [ended]) => Err(Failure::other(format!("key {} of {email} is revoked already", ended.prefix))),
-        ([], _) => Err(Failure::other(format!("{email} has no key {shown}")).next(format!("see what there is: {list}"))),
+        ([], [ended]) => Err(Failure::other(format!("key {} of {email} is already revoked", ended.prefix))),
+        ([], _) => Err(Failure::other(format!("{email} has no key {shown}")).next(format!("list the keys: {list}"))),
         _ if wanted.chars().count() < MARK.len() + FEWEST_CHARS => {
-            Err(Failure::usage(format!("`{typed}` is too short for a key")).why("at least four characters after rv_ are needed"))
+            Err(Failure::usage(format!("`{typed}` is too short for a key")).why("give at least four characters after rv_"))
         }
         ([key], _) => Ok(key),
         (several, _) => {
             let choice = |key: &&Key| format!("{}  {}", key.prefix, key.name.as_deref().unwrap_or("-"));
-            Err(Failure::other(format!("`{typed}` begins several keys of {email}"))
+            Err(Failure::other(format!("`{typed}` matches several keys of {email}"))
                 .choices(several.iter().map(choice).collect())
-                .next("name one of them by characters that only it has"))
+                .next("use more characters"))
         }
     }
 }
@@ -160,7 +161,10 @@ fn find<'a>(keys: &'a [Key], typed: &str, email: &str) -> Result<&'a Key, Failur
 fn hand_over(session: &Session, email: &str, made: &CreateKeyResponse) -> Result<u8, Failure> {
     let key = made.api_key.expose();
     session.show(made, || vec![key.to_owned()], || format!("{key}\n"))?;
-    session.note(Tone::Plain, &one_line(&format!("this key {}… of {email} is shown once; keep it in a safe place", made.key.prefix)));
+    session.note(
+        Tone::Plain,
+        &one_line(&format!("Created key {}… of {email}. It cannot be shown again: keep it in a safe place.", made.key.prefix)),
+    );
     Ok(0)
 }
 
@@ -198,16 +202,16 @@ impl Rotation<'_> {
         let whoami = self.client.whoami().await?;
         let own = whoami.key_prefix.filter(|_| whoami.email == self.email);
         let Some(wanted) = prefix.or_else(|| own.clone()) else {
-            return Err(Failure::usage("which key to rotate is not clear: none of theirs is in use here").next("name it: runvoy keys list"));
+            return Err(Failure::usage("no key was given, and none of this user is in use here").next("choose one: runvoy keys list"));
         };
         let keys = self.client.keys(self.email).await?;
         let old = find(&keys, &wanted, self.email)?;
-        self.session.confirm_at_terminal(&format!("replace key {} of {}, which ends", old.prefix, self.email))?;
+        self.session.confirm_at_terminal(&format!("Replace key {} of {}", old.prefix, self.email))?;
         let request = new.request(Some(old));
         if own.as_ref() == Some(&old.prefix) { self.own(&old.prefix, &request).await } else { self.other(&old.prefix, &request).await }
     }
 
-    /// A key that is used elsewhere: the server exchanges it in one step, and whoever asked gets the new one.
+    /// A key that is used elsewhere: the server exchanges it in one step, and the caller gets the new one.
     async fn other(&self, prefix: &str, request: &CreateKeyRequest) -> Result<u8, Failure> {
         let made = self.client.rotate_key(self.email, prefix, request).await?;
         self.tell_of_file(made.key_file.as_deref());
@@ -230,7 +234,7 @@ impl Rotation<'_> {
         }
         let renewed = PrivateFile::prepare(&path).and_then(|file| file.write(&format!("{new}\n")));
         let said = match renewed {
-            Ok(()) => (Tone::Plain, format!("{} has the new key too", path.display())),
+            Ok(()) => (Tone::Plain, format!("Saved the new key in {}, too.", path.display())),
             Err(error) => (Tone::Warning, format!("{} still has the old key: {error}", path.display())),
         };
         self.session.note(said.0, &one_line(&said.1));
@@ -250,9 +254,9 @@ impl Rotation<'_> {
                 let cannot = |error: std::io::Error| Failure::other(format!("cannot write {}", path.display())).why(error.to_string());
                 Ok(Place::KeyFile { file: PrivateFile::prepare(path).map_err(cannot)?, path: path.to_owned() })
             }
-            (origin, None) => Err(Failure::usage("the key in use is in no file, so that a new one could not be put in its place")
+            (origin, None) => Err(Failure::usage("the key in use is not stored in a file, so a new one cannot replace it")
                 .why(format!("it comes from: {origin}"))
-                .next("make a new one, put it there, then end the old one: runvoy keys create, runvoy keys revoke")),
+                .next("create a new one, store it there, then revoke the old one: runvoy keys create, runvoy keys revoke")),
         }
     }
 
@@ -263,22 +267,22 @@ impl Rotation<'_> {
         let path = match place.keep(made.api_key.expose()) {
             Ok(path) => path,
             Err(failure) => {
-                // Nobody has the new key, so that it is no use to anybody; the old one is as it was.
+                // The new key is nowhere, so it is of no use; the old one is unchanged.
                 let _ = self.client.revoke_key(self.email, &made.key.prefix).await;
                 return Err(failure.why("the key was not rotated"));
             }
         };
         self.renew_admin_key(old, made.api_key.expose());
         let ended = self.client.with_key(made.api_key.expose())?.revoke_replaced_key(self.email, old).await;
-        let kept = format!("the new key {} is saved in {}", made.key.prefix, path.display());
+        let kept = format!("Saved the new key {} in {}", made.key.prefix, path.display());
         match ended {
             Ok(ended) => {
                 self.tell_of_file(ended.key_file.as_deref());
-                session.report(&made.key, &made.key.prefix, &format!("{kept}; the old key {old} is ended"))
+                session.report(&made.key, &made.key.prefix, &format!("{kept}, and revoked the old key {old}."))
             }
             Err(error) => {
                 session.note(Tone::Warning, &one_line(&kept));
-                Err(Failure::from(error).next(format!("the old key still works; end it: runvoy keys revoke {old}")))
+                Err(Failure::from(error).next(format!("the old key still works; revoke it: runvoy keys revoke {old}")))
             }
         }
     }
@@ -286,19 +290,19 @@ impl Rotation<'_> {
 
 async fn show_all(session: &Session, client: &Client, email: &str) -> Result<u8, Failure> {
     let keys = client.keys(email).await?;
-    let now = session.now();
     let table = || {
-        let rows: Vec<Vec<Cell>> = keys.iter().map(|key| row(key, now)).collect();
-        list(&["PREFIX", "STATE", "CREATED", "LAST USED", "NAME"], &rows, session.terminal)
+        let rows: Vec<Vec<Cell>> = keys.iter().map(|key| row(key, session.times())).collect();
+        list(&["PREFIX", "STATUS", "CREATED", "LAST USED", "NAME"], &rows, session.terminal)
     };
     session.show(&keys, || keys.iter().map(|key| key.prefix.clone()).collect(), table)?;
     if keys.is_empty() {
-        session.note(Tone::Dim, &one_line(&format!("{email} has no keys")));
+        session.note(Tone::Dim, &one_line(&format!("{email} has no keys.")));
     }
     Ok(0)
 }
 
-fn row(key: &Key, now: Rfc3339) -> Vec<Cell> {
+fn row(key: &Key, times: Times) -> Vec<Cell> {
+    let now = times.now;
     let state = match key.expires_at {
         _ if key.revoked => Cell::new("revoked", Tone::Bad),
         Some(at) if at <= now => Cell::new("expired", Tone::Bad),
@@ -306,13 +310,15 @@ fn row(key: &Key, now: Rfc3339) -> Vec<Cell> {
         None => Cell::new("active", Tone::Good),
     };
     // The server keeps the minute of the last use, which began before a key that was made in it.
-    let used = key.last_used.map_or_else(|| "-".to_owned(), |at| at.max(key.created_at).to_string());
+    let used = key.last_used.map_or_else(|| "-".to_owned(), |at| times.show(at.max(key.created_at)));
     let name = key.name.clone().unwrap_or_else(|| "-".to_owned());
-    vec![(&key.prefix).into(), state, key.created_at.to_string().into(), used.into(), name.into()]
+    vec![Cell::whole(&key.prefix), state, times.show(key.created_at).into(), used.into(), name.into()]
 }
 
 #[cfg(test)]
 mod tests {
+    use runvoy_wire::Rfc3339;
+
     use super::*;
 
     fn key(expires_at: Option<i64>) -> Key {
@@ -329,7 +335,7 @@ mod tests {
 
     #[test]
     fn no_key_was_used_before_it_was_made() {
-        let rows = [row(&Key { last_used: Some(Rfc3339(0)), ..key(None) }, Rfc3339(2_000))];
+        let rows = [row(&Key { last_used: Some(Rfc3339(0)), ..key(None) }, Times { now: Rfc3339(2_000), is_compact: false })];
         let shown = crate::table::render(&[], &rows, None, false);
         assert_eq!(shown.matches("1970-01-01T00:00:01.000Z").count(), 2, "{shown}");
     }
@@ -359,7 +365,7 @@ mod tests {
             assert_eq!(found(typed), prefix, "{typed}");
         }
         assert!(found("rv_qrs").contains("too short"));
-        assert!(found("rv_abzz").contains("rv_abzzzzzz of ana@x is revoked already"));
+        assert!(found("rv_abzz").contains("rv_abzzzzzz of ana@x is already revoked"));
         let unknown = found("rv_nonesuch-and-the-rest");
         assert!(unknown.contains("has no key rv_nonesuch\n") && unknown.contains("runvoy keys list"), "{unknown}");
         let several = found("rv_abcd");

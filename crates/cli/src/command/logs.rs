@@ -17,72 +17,74 @@ use crate::sanitize::one_line;
 use crate::session::Session;
 use crate::sink::Sink;
 use crate::terminal::Tone;
+use crate::web_page;
 
 const EXAMPLES: &str = "\
 Examples:
-  runvoy logs 0192ab34                       # everything so far
-  runvoy logs -f --tail 20 0192ab34          # the last lines, then live until it ends
-  runvoy logs --since 10m --timestamps 0192ab34
-  runvoy logs --stream stderr 0192ab34       # only what it wrote to stderr
-  runvoy logs --search 'error:' --lines 0192ab34
-  runvoy logs --link 0192ab34                # an address for whoever has no key
-  runvoy logs -f --json 0192ab34 | jq .message";
+  runvoy logs -f 4f2a9c                    # follow until it finishes
+  runvoy logs --tail 20 --timestamps 4f2a9c
+  runvoy logs --search 'error:' --lines 4f2a9c
+  runvoy logs --link 4f2a9c                # a link that works without a key
+  runvoy logs -f --json 4f2a9c | jq .message";
 
 /// Arguments of `logs`.
 #[derive(Debug, Clone, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct LogsArgs {
-    /// Execution: its id, or six or more digits of its beginning or end
+    /// Execution id; the last six digits are enough
     #[arg(value_name = "ID", add = ArgValueCompleter::new(complete::executions))]
     id: String,
-    /// Go on until the execution ends
+    /// Follow until the execution finishes
     #[arg(short, long)]
     follow: bool,
-    /// Only the last lines
+    /// Only the last N lines
     #[arg(short = 'n', long, value_name = "N")]
     tail: Option<u64>,
-    /// Only what was written in this time before now
+    /// Only lines of the last 45s, 10m or 1h30m
     #[arg(long, value_name = "DURATION")]
     since: Option<Seconds>,
-    /// Begin each line with its time
+    /// Prefix each line with its time
     #[arg(short, long)]
     timestamps: bool,
-    /// Begin each line with its number
+    /// Prefix each line with its number
     #[arg(long)]
     lines: bool,
-    /// Only this stream
-    #[arg(long, value_name = "STREAM", value_parser = ["stdout", "stderr", "platform"])]
+    /// Only stdout, stderr or platform
+    #[arg(long, value_name = "STREAM", hide_possible_values = true, value_parser = ["stdout", "stderr", "platform"])]
     stream: Option<String>,
-    /// Only lines that hold this text, found by the server
+    /// Only lines that contain this text
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["follow", "tail", "since", "stream", "timestamps"])]
     search: Option<String>,
-    /// The text is a regular expression
+    /// Treat the text as a regular expression
     #[arg(long, requires = "search")]
     regex: bool,
-    /// Let every escape sequence through to a terminal
+    /// Pass every escape sequence to the terminal
     #[arg(long)]
     raw: bool,
-    /// Print an address that opens this log for 48 hours without a key, and nothing else
+    /// Print a link that works without a key for 48 hours
     #[arg(long, conflicts_with_all = ["follow", "tail", "since", "timestamps", "lines", "stream", "search", "raw"])]
     link: bool,
+    /// Open its web page in a browser instead
+    #[arg(long, conflicts_with_all = ["follow", "tail", "since", "timestamps", "lines", "stream", "search", "raw", "link"])]
+    web: bool,
 }
 
 /// What `job logs` shows of each log.
 #[derive(Debug, Clone, Args)]
 pub(super) struct ShownArgs {
-    /// Go on until the task, or the job, ends
+    /// Follow until the task, or the job, finishes
     #[arg(short, long)]
     pub(super) follow: bool,
-    /// Only the last lines of each task
+    /// Only the last N lines of each task
     #[arg(short = 'n', long, value_name = "N")]
     pub(super) tail: Option<u64>,
-    /// Begin each line with its time
+    /// Prefix each line with its time
     #[arg(short, long)]
     pub(super) timestamps: bool,
-    /// Only lines that hold this text, found by the server
+    /// Only lines that contain this text
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["follow", "tail", "timestamps"])]
     pub(super) search: Option<String>,
-    /// The text is a regular expression
+    /// Treat the text as a regular expression
     #[arg(long, requires = "search")]
     pub(super) regex: bool,
 }
@@ -96,11 +98,11 @@ impl LogsArgs {
     /// The log of the execution of a task.
     pub(super) fn of_task(id: String, shown: &ShownArgs) -> Self {
         let ShownArgs { follow, tail, timestamps, search, regex } = shown.clone();
-        Self { id, follow, tail, since: None, timestamps, lines: false, stream: None, search, regex, raw: false, link: false }
+        Self { id, follow, tail, since: None, timestamps, lines: false, stream: None, search, regex, raw: false, link: false, web: false }
     }
 
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
-        if !self.link {
+        if !self.link && !self.web {
             session.check_stream()?;
         }
         let client = session.connect().await?;
@@ -108,12 +110,17 @@ impl LogsArgs {
         if self.link {
             let link = client.link(&id).await?;
             session.show(&link, || vec![link.url.expose().to_owned()], || format!("{}\n", link.url.expose()))?;
-            session.note(Tone::Dim, &format!("whoever has it can read the log until {}", link.expires_at));
+            session.note(Tone::Dim, &format!("Anyone with this link can read the log until {}.", link.expires_at));
             return Ok(0);
         }
         if let Some(text) = &self.search {
             return self.find(session, &client, &id, text).await;
         }
+        let page = web_page::address(session, &client, &id, None);
+        if self.web {
+            return web_page::open(session, page.as_deref()).await.map(|()| 0);
+        }
+        web_page::note(session, page.as_deref());
         let mut interrupts = interrupts()?;
         let start = Start { from_line: self.first_line(&client, &id).await?, websocket_url: None, live: self.follow };
         let (follow, printer, sink) = (client.follow(&id, start), Printer::new(self.layout(session, &id)), Sink::start()?);
@@ -144,11 +151,11 @@ impl LogsArgs {
                     }
                 }
                 Followed::Gap { from, to } => {
-                    let text = format!("### runvoy: lines {from} to {} are missing: the server does not have them any more", to - 1);
+                    let text = format!("### runvoy: lines {from} to {} are missing: the server no longer has them", to - 1);
                     session.note(Tone::Warning, &text);
                 }
                 Followed::Interrupted(error) => {
-                    session.note(Tone::Warning, &format!("### runvoy: connection lost ({error}), trying again"));
+                    session.note(Tone::Warning, &format!("### runvoy: connection lost ({error}), reconnecting"));
                 }
                 Followed::Status(_) => {}
             }

@@ -50,18 +50,18 @@ use crate::terminal::Terminal;
 /// The commands of a client.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ClientCommand {
-    /// Run a command, follow its output and return its exit code
+    /// Run a command, follow its output and exit with its exit code
     Run(Box<run::RunArgs>),
     /// Show or follow the log of an execution
     Logs(logs::LogsArgs),
-    /// Show the status of an execution and what it is waiting for
+    /// Show the status of an execution
     Status(status::StatusArgs),
     /// List executions, newest first
     #[command(visible_alias = "ls")]
     List(list::ListArgs),
     /// Stop an execution
     Kill(kill::KillArgs),
-    /// Wait for an execution to finish and return its exit code
+    /// Wait for an execution, and exit with its exit code
     Wait(wait::WaitArgs),
     /// Run an execution again, as a new one
     Rerun(rerun::RerunArgs),
@@ -70,18 +70,18 @@ pub enum ClientCommand {
     Job(job::JobArgs),
     /// Show and manage queues and dead letters
     Queues(queues::QueuesArgs),
-    /// Show workers, and manage their accounts and keys
+    /// Show workers and manage their accounts
     Workers(workers::WorkersArgs),
     /// Show or follow the event log
     Events(events::EventsArgs),
     /// List locks, or release one by force
     Locks(locks::LocksArgs),
-    /// Manage and run stored commands
+    /// Run and manage playbooks: stored commands
     #[command(visible_alias = "playbooks")]
     Playbook(playbook::PlaybookArgs),
     /// Manage the images that commands run in
     Images(images::ImagesArgs),
-    /// Manage secrets, which commands get in their environment
+    /// Manage secrets for commands
     Secrets(secrets::SecretsArgs),
     /// Invite, list, change and revoke users
     Users(users::UsersArgs),
@@ -93,11 +93,11 @@ pub enum ClientCommand {
     Groups(groups::GroupsArgs),
     /// Manage access rules, which narrow a role
     Rules(rules::RulesArgs),
-    /// Explain who may do what, and why
+    /// Explain why a user may do something, or not
     Access(access::AccessArgs),
     /// Search, verify and export the audit trail
     Audit(audit::AuditArgs),
-    /// Show everything that one request did
+    /// Show everything that a request did
     Trace(trace::TraceArgs),
     /// Find stuck tasks and repair inconsistencies
     Health(health::HealthArgs),
@@ -109,7 +109,7 @@ pub enum ClientCommand {
     Configure(configure::ConfigureArgs),
     /// Show the configuration in effect
     Config(config::ConfigArgs),
-    /// Switch between several servers
+    /// Switch between servers
     Profile(profile::ProfileArgs),
     /// Show your user and role
     Whoami(whoami::WhoamiArgs),
@@ -119,18 +119,24 @@ pub enum ClientCommand {
     Version(version::VersionArgs),
     /// Print a shell completion script
     Completion(completion::CompletionArgs),
-    /// What the exit codes mean
+    /// Exit codes
     #[command(hide = true, term_width = 0, long_about = topic::EXIT_CODES, help_template = "{about}\n")]
     ExitCodes,
-    /// Variables and files that are read
+    /// Environment variables and files
     #[command(hide = true, term_width = 0, long_about = topic::ENVIRONMENT, help_template = "{about}\n")]
     Environment,
-    /// Options that every command takes
+    /// Global options
     #[command(hide = true, term_width = 0, help_template = "{about}\n")]
     Options,
-    /// How data is written
+    /// Output formats
     #[command(hide = true, term_width = 0, long_about = topic::FORMATTING, help_template = "{about}\n")]
     Formatting,
+    /// The format of a job file
+    #[command(hide = true, term_width = 0, long_about = job::JOB_FILE, help_template = "{about}\n")]
+    JobFile,
+    /// The format of a playbook file
+    #[command(hide = true, term_width = 0, long_about = playbook::PLAYBOOK_FILE, help_template = "{about}\n")]
+    PlaybookFile,
 }
 
 /// Carries out a command; gives the exit code of the process.
@@ -199,6 +205,8 @@ impl ClientCommand {
             | Self::ExitCodes
             | Self::Environment
             | Self::Formatting
+            | Self::JobFile
+            | Self::PlaybookFile
             | Self::Options => false,
         }
     }
@@ -213,6 +221,8 @@ impl ClientCommand {
                 | Self::ExitCodes
                 | Self::Environment
                 | Self::Formatting
+                | Self::JobFile
+                | Self::PlaybookFile
                 | Self::Options
         )
     }
@@ -288,6 +298,8 @@ impl ClientCommand {
             Self::Environment => session.print(topic::ENVIRONMENT).map(|()| 0),
             Self::Options => session.print(&help::options()).map(|()| 0),
             Self::Formatting => session.print(topic::FORMATTING).map(|()| 0),
+            Self::JobFile => session.print(job::JOB_FILE).map(|()| 0),
+            Self::PlaybookFile => session.print(playbook::PLAYBOOK_FILE).map(|()| 0),
         }
     }
 }
@@ -313,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_of_every_command_opens_with_examples_that_parse() {
+    fn the_help_of_every_command_has_examples_that_parse() {
         let mut root = Root::command();
         root.build();
         assert!(check_examples(&mut root, "runvoy") > 50, "subcommands are looked at as well");
@@ -327,7 +339,7 @@ mod tests {
             let help = command.render_long_help().to_string();
             assert!(help.starts_with("Examples:\n"), "{path}");
             let shown = command.get_before_help().map(ToString::to_string).unwrap_or_default();
-            assert!(shown.lines().all(|line| line.chars().count() <= 100), "{path}: an example would be wrapped");
+            assert!(shown.lines().all(|line| line.chars().count() <= 80), "{path}: an example would be wrapped");
             let examples =
                 help.lines().skip(1).take_while(|line| line.starts_with("  ")).map(|line| line.split("  #").next().unwrap_or_default());
             for example in
@@ -361,7 +373,13 @@ mod tests {
     fn a_slip_gets_a_suggestion_and_help_topics_are_found() {
         let slip = Root::try_parse_from(["runvoy", "lost"]).expect_err("no such command").to_string();
         assert!(slip.contains("similar"), "{slip}");
-        for (topic, text) in [("exit-codes", topic::EXIT_CODES), ("environment", topic::ENVIRONMENT), ("formatting", topic::FORMATTING)] {
+        for (topic, text) in [
+            ("exit-codes", topic::EXIT_CODES),
+            ("environment", topic::ENVIRONMENT),
+            ("formatting", topic::FORMATTING),
+            ("job-file", job::JOB_FILE),
+            ("playbook-file", playbook::PLAYBOOK_FILE),
+        ] {
             let help = Root::try_parse_from(["runvoy", "help", topic]).expect_err("help is not a command").to_string();
             assert_eq!(help.trim_end(), text.trim_end(), "{topic}");
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{topic} fits an ordinary terminal");

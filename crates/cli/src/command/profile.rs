@@ -35,10 +35,8 @@ enum ProfileCommand {
     /// List the profiles
     #[command(visible_alias = "ls", before_help = "Examples:\n  runvoy profile list --json")]
     List,
-    /// Make a profile the one that commands use
-    #[command(
-        before_help = "Examples:\n  runvoy profile use prod\n  runvoy profile use --none   # what stands at the top of the user file"
-    )]
+    /// Choose the profile that commands use
+    #[command(before_help = "Examples:\n  runvoy profile use prod\n  runvoy profile use --none   # the settings outside all profiles")]
     Use {
         /// Name of the profile
         #[arg(required_unless_present = "none", add = ArgValueCompleter::new(complete::profiles))]
@@ -112,9 +110,9 @@ fn must_exist(session: &Session, name: Option<&str>) -> Result<(), Failure> {
     match name {
         Some(name) if !session.user_file.has_profile(name) => {
             let known = session.user_file.profiles().join(", ");
-            let failure = Failure::usage(format!("there is no profile `{name}` in {}", session.user_file.path.display()));
-            let failure = if known.is_empty() { failure } else { failure.why(format!("there are: {known}")) };
-            Err(failure.next(format!("add it: runvoy configure --profile {name}")))
+            let failure = Failure::usage(format!("no profile `{name}` in {}", session.user_file.path.display()));
+            let failure = if known.is_empty() { failure } else { failure.why(format!("the profiles are: {known}")) };
+            Err(failure.next(format!("create it: runvoy configure --profile {name}")))
         }
         _ => Ok(()),
     }
@@ -127,11 +125,11 @@ fn choose(session: &Session, name: Option<&str>) -> Result<u8, Failure> {
     file.save()?;
     let chosen = Shown::of(&file, name, name);
     let endpoint = chosen.api_endpoint.as_deref().unwrap_or("the local server");
-    session.report(&chosen, chosen.label(), &format!("commands now talk to {endpoint}, profile {}", chosen.label()))?;
+    session.report(&chosen, chosen.label(), &format!("Commands now use {endpoint}, profile {}.", chosen.label()))?;
     // What is stronger than the user file stays stronger.
     if matches!(session.settings.profile.origin, Origin::Flag(_) | Origin::Variable(_) | Origin::Project(_)) {
         let stronger = session.settings.profile.value.as_deref().unwrap_or_default();
-        session.note(Tone::Warning, &format!("here profile {stronger} is still used: {}", session.settings.profile.origin));
+        session.note(Tone::Warning, &format!("Here profile {stronger} still applies: {}", session.settings.profile.origin));
     }
     Ok(0)
 }
@@ -151,7 +149,7 @@ fn show_all(session: &Session) -> Result<u8, Failure> {
     };
     session.show(&profiles, || profiles.iter().filter_map(|shown| shown.name.clone()).collect(), table)?;
     if profiles.is_empty() {
-        session.note(Tone::Dim, "no profiles; add one: runvoy configure --profile NAME");
+        session.note(Tone::Dim, "No profiles. Create one: runvoy configure --profile NAME");
     }
     Ok(0)
 }

@@ -1,4 +1,4 @@
-//! `queues`: what waits, what runs, what was given up and running that again; stopping and limiting them.
+//! `queues`: what is queued and running, pausing and limits, dead letters and redriving them.
 
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
@@ -9,23 +9,22 @@ use crate::complete;
 use crate::duration::Human;
 use crate::failure::Failure;
 use crate::global::Format;
+use crate::listing::{self, Limit};
 use crate::sanitize::one_line;
 use crate::session::Session;
+use crate::short_id::ShortIds;
 use crate::table::{Cell, facts, list};
 use crate::terminal::Tone;
+use crate::times::Times;
 
 const EXAMPLES: &str = "\
 Examples:
   runvoy queues list
-  runvoy queues pause gpu --reason 'a new driver'      # it hands nothing out; what runs goes on
-  runvoy queues resume gpu
+  runvoy queues pause gpu --reason 'new driver'   # running executions continue
   runvoy queues set gpu --concurrency 4 --per-user 1
-  runvoy queues dead default                           # what was given up after its last attempt
-  runvoy queues redrive default --task 0192ab34
-  runvoy queues redrive default --yes                  # all of them";
+  runvoy queues dead default                      # its dead letters
+  runvoy queues redrive default --task 4f2a9c     # queue one of them again";
 
-/// The largest page that is asked for at once.
-const PAGE: u32 = 500;
 /// So many may be named in one request.
 const MOST_REDRIVEN: usize = 50;
 
@@ -43,53 +42,56 @@ enum QueuesCommand {
     /// List the queues
     #[command(visible_alias = "ls", before_help = "Examples:\n  runvoy queues list --json")]
     List,
-    /// Show one queue: what is in it, who serves it, its terms
+    /// Show a queue: executions, workers and limits
     #[command(before_help = "Examples:\n  runvoy queues show gpu\n  runvoy queues show gpu --json")]
     Show {
         #[command(flatten)]
         queue: QueueName,
     },
-    /// Stop a queue: it hands nothing out; what runs goes on
-    #[command(before_help = "Examples:\n  runvoy queues pause gpu --reason 'a new driver'")]
+    /// Pause a queue: start nothing new
+    #[command(before_help = "Examples:\n  runvoy queues pause gpu --reason 'new driver'")]
     Pause {
         #[command(flatten)]
         queue: QueueName,
-        /// Why, for those who wait
-        #[arg(long)]
+        /// Reason to show to waiting users
+        #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
-    /// Let a queue go on
+    /// Resume a paused queue
     #[command(before_help = "Examples:\n  runvoy queues resume gpu")]
     Resume {
         #[command(flatten)]
         queue: QueueName,
     },
-    /// Limit how much of a queue is with workers at once
+    /// Set the concurrency limits of a queue
     #[command(
         before_help = "Examples:\n  runvoy queues set gpu --concurrency 4 --per-user 1\n  runvoy queues set gpu --concurrency 0   # no limit"
     )]
     Set(SetArgs),
-    /// Take all terms of a queue away
+    /// Remove the limits of a queue, and resume it
     #[command(before_help = "Examples:\n  runvoy queues reset gpu")]
     Reset {
         #[command(flatten)]
         queue: QueueName,
     },
-    /// List the executions that were given up
-    #[command(before_help = "Examples:\n  runvoy queues dead default\n  runvoy queues dead default -o name --limit 0")]
+    /// List the dead letters of a queue
+    #[command(before_help = "Examples:\n  runvoy queues dead default\n  runvoy queues dead default -o name --all")]
     Dead {
         #[command(flatten)]
         queue: QueueName,
-        /// How many at most; 0 for all
+        /// Show at most this many
         #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
         limit: u32,
+        /// Show all
+        #[arg(long, conflicts_with = "limit")]
+        all: bool,
     },
-    /// Run what was given up again, as new executions
-    #[command(before_help = "Examples:\n  runvoy queues redrive default --task 0192ab34\n  runvoy queues redrive default --yes")]
+    /// Queue dead letters again, as new executions
+    #[command(before_help = "Examples:\n  runvoy queues redrive default --task 4f2a9c\n  runvoy queues redrive default --yes")]
     Redrive {
         #[command(flatten)]
         queue: QueueName,
-        /// Only this execution; may be given several times
+        /// Only this execution; repeatable [default: all]
         #[arg(long = "task", value_name = "ID", add = ArgValueCompleter::new(complete::executions))]
         tasks: Vec<String>,
     },
@@ -100,10 +102,10 @@ enum QueuesCommand {
 struct SetArgs {
     #[command(flatten)]
     queue: QueueName,
-    /// Executions with workers at once, 1 to 1000; 0 for any number
+    /// Executions at once, 1 to 1000; 0 for no limit
     #[arg(long, value_name = "N", required_unless_present = "per_user", value_parser = clap::value_parser!(u32).range(0..=1000))]
     concurrency: Option<u32>,
-    /// Executions of one user with workers at once, 1 to 1000; 0 for any number
+    /// Executions of one user at once, 1 to 1000; 0 for no limit
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
     per_user: Option<u32>,
 }
@@ -143,11 +145,11 @@ impl QueuesArgs {
                 put(session, &queue.queue, PutQueueRequest { concurrency, per_user, ..PutQueueRequest::default() }).await
             }
             QueuesCommand::Reset { queue } => {
-                session.confirm(&format!("take all terms of queue {} away", queue.queue))?;
+                session.confirm(&format!("Remove all limits of queue {}", queue.queue))?;
                 let answer = session.connect().await?.remove_queue_terms(&queue.queue).await?;
                 session.report(&answer, &answer.name, &answer.message)
             }
-            QueuesCommand::Dead { queue, limit } => dead(session, &queue.queue, limit).await,
+            QueuesCommand::Dead { queue, limit, all } => dead(session, &queue.queue, Limit::new(limit, all)).await,
             QueuesCommand::Redrive { queue, tasks } => redrive(session, &queue.queue, &tasks).await,
         }
     }
@@ -158,11 +160,11 @@ async fn queues(session: &Session) -> Result<u8, Failure> {
     let now = session.now();
     let table = || {
         let rows: Vec<Vec<Cell>> = queues.iter().map(|queue| row(queue, now)).collect();
-        list(&["QUEUE", "WAITING", "OLDEST", "IN FLIGHT", "DEAD", "WORKERS", "TERMS"], &rows, session.terminal)
+        list(&["QUEUE", "QUEUED", "OLDEST", "RUNNING", "DEAD", "WORKERS", "LIMITS"], &rows, session.terminal)
     };
     session.show(&queues, || queues.iter().map(|queue| queue.name.clone()).collect(), table)?;
     if queues.is_empty() {
-        session.note(Tone::Dim, "every queue is empty");
+        session.note(Tone::Dim, "No queues: nothing is queued, and no limit is set.");
     }
     Ok(0)
 }
@@ -170,7 +172,7 @@ async fn queues(session: &Session) -> Result<u8, Failure> {
 fn row(queue: &Queue, now: Rfc3339) -> Vec<Cell> {
     let oldest = queue.oldest.map_or_else(|| "-".to_owned(), |oldest| format!("{} ago", Human::from_ms(now.ms_since(oldest))));
     let dead = Cell::new(queue.dead.to_string(), if queue.dead > 0 { Tone::Bad } else { Tone::Plain });
-    // Something waits and nobody is there to take it.
+    // Executions wait, and no worker serves their queue.
     let is_stuck = queue.workers == 0 && queue.depth > 0;
     let workers = Cell::new(queue.workers.to_string(), if is_stuck { Tone::Warning } else { Tone::Plain });
     let terms = match terms(queue) {
@@ -184,15 +186,15 @@ fn row(queue: &Queue, now: Rfc3339) -> Vec<Cell> {
 fn terms(queue: &Queue) -> String {
     let mut words = Vec::new();
     words.extend(queue.paused.as_ref().map(|_| "paused".to_owned()));
-    words.extend(queue.concurrency.map(|limit| format!("at most {limit}")));
-    words.extend(queue.per_user.map(|limit| format!("{limit} a user")));
+    words.extend(queue.concurrency.map(|limit| format!("max {limit}")));
+    words.extend(queue.per_user.map(|limit| format!("max {limit} per user")));
     words.join(", ")
 }
 
 async fn show(session: &Session, name: &str) -> Result<u8, Failure> {
     let queues = session.connect().await?.queues().await?;
     let Some(queue) = queues.into_iter().find(|queue| queue.name == name) else {
-        return Err(Failure::other(format!("nothing is known of queue {}", one_line(name))).next("see what there is: runvoy queues list"));
+        return Err(Failure::other(format!("no queue {}", one_line(name))).next("list the queues: runvoy queues list"));
     };
     session.show(&queue, || vec![queue.name.clone()], || describe(&queue, session.now(), session.terminal.stdout_colour))?;
     Ok(0)
@@ -203,19 +205,19 @@ fn describe(queue: &Queue, now: Rfc3339, colour: bool) -> String {
         let why = pause.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
         format!("by {} {} ago{why}", pause.by, Human::from_ms(now.ms_since(pause.at)))
     });
-    let limit = |limit: Option<u32>| Some(limit.map_or_else(|| "any number".to_owned(), |limit| limit.to_string()));
+    let limit = |limit: Option<u32>| Some(limit.map_or_else(|| "no limit".to_owned(), |limit| limit.to_string()));
     facts(
         [
             ("queue", Some(queue.name.clone())),
             ("paused", paused),
-            ("waiting", Some(queue.depth.to_string())),
+            ("queued", Some(queue.depth.to_string())),
             ("oldest", queue.oldest.map(|oldest| format!("{} ago", Human::from_ms(now.ms_since(oldest))))),
-            ("in flight", Some(queue.in_flight.to_string())),
-            ("dead", Some(queue.dead.to_string())),
+            ("running", Some(queue.in_flight.to_string())),
+            ("dead letters", Some(queue.dead.to_string())),
             ("workers", Some(queue.workers.to_string())),
-            ("at once", limit(queue.concurrency)),
-            ("of each user", limit(queue.per_user)),
-            ("places taken", queue.places_taken.map(|taken| taken.to_string())),
+            ("concurrency", limit(queue.concurrency)),
+            ("per user", limit(queue.per_user)),
+            ("slots in use", queue.places_taken.map(|taken| taken.to_string())),
         ],
         colour,
     )
@@ -226,42 +228,28 @@ async fn put(session: &Session, name: &str, request: PutQueueRequest) -> Result<
     session.report(&answer, &answer.name, &answer.message)
 }
 
-async fn dead(session: &Session, queue: &str, limit: u32) -> Result<u8, Failure> {
-    let letters = collect(&session.connect().await?, queue, limit).await?;
+async fn dead(session: &Session, queue: &str, limit: Limit) -> Result<u8, Failure> {
+    let client = session.connect().await?;
+    let (letters, pager) =
+        listing::collect(limit, async |limit, cursor| client.dead_letters(queue, Some(limit), cursor.as_deref()).await).await?;
     let table = || {
-        let rows: Vec<Vec<Cell>> = letters.iter().map(dead_row).collect();
-        list(&["EXECUTION", "GIVEN UP AT", "ATTEMPTS", "TASK", "CATEGORY", "ERROR"], &rows, session.terminal)
+        let ids = ShortIds::of(session.is_compact(), letters.iter().map(|letter| letter.execution_id.as_str()));
+        let rows: Vec<Vec<Cell>> = letters.iter().map(|letter| dead_row(letter, ids, session.times())).collect();
+        list(&["EXECUTION", "FAILED", "ATTEMPTS", "TASK", "CATEGORY", "ERROR"], &rows, session.terminal)
     };
     session.show(&letters, || letters.iter().map(|letter| letter.execution_id.clone()).collect(), table)?;
     if letters.is_empty() {
-        session.note(Tone::Dim, &format!("nothing was given up in {}", one_line(queue)));
+        session.note(Tone::Dim, &format!("No dead letters in queue {}.", one_line(queue)));
     }
+    pager.note_rest(session);
     Ok(0)
 }
 
-async fn collect(client: &Client, queue: &str, limit: u32) -> Result<Vec<DeadLetter>, Failure> {
-    let (mut letters, mut cursor): (Vec<DeadLetter>, Option<String>) = (Vec::new(), None);
-    loop {
-        let missing = match limit {
-            0 => PAGE,
-            limit => (limit as usize).saturating_sub(letters.len()).try_into().unwrap_or(PAGE).min(PAGE),
-        };
-        let page = client.dead_letters(queue, Some(missing), cursor.as_deref()).await?;
-        letters.extend(page.items);
-        // A page may be empty and not the last; but a server that does not move on would be asked for ever.
-        let moves_on = page.next_cursor.is_some() && page.next_cursor != cursor;
-        cursor = page.next_cursor;
-        if !moves_on || limit > 0 && letters.len() >= limit as usize {
-            return Ok(letters);
-        }
-    }
-}
-
-fn dead_row(letter: &DeadLetter) -> Vec<Cell> {
-    let task = letter.job_id.as_deref().zip(letter.task_id.as_deref()).map(|(job, task)| format!("{job}/{task}"));
+fn dead_row(letter: &DeadLetter, ids: ShortIds, times: Times) -> Vec<Cell> {
+    let task = letter.job_id.as_deref().zip(letter.task_id.as_deref()).map(|(job, task)| format!("{}/{task}", ids.show(job)));
     vec![
-        (&letter.execution_id).into(),
-        letter.failed_at.to_string().into(),
+        Cell::whole(ids.show(&letter.execution_id)),
+        Cell::whole(times.show(letter.failed_at)),
         letter.attempts.to_string().into(),
         task.as_deref().unwrap_or("-").into(),
         letter.error_category.as_deref().unwrap_or("-").into(),
@@ -271,7 +259,7 @@ fn dead_row(letter: &DeadLetter) -> Vec<Cell> {
 
 async fn redrive(session: &Session, queue: &str, tasks: &[String]) -> Result<u8, Failure> {
     if tasks.is_empty() {
-        session.confirm(&format!("run everything that was given up in {queue} again"))?;
+        session.confirm(&format!("Queue all dead letters of {queue} again"))?;
     }
     let client = session.connect().await?;
     let mut ids = Vec::with_capacity(tasks.len());
@@ -282,21 +270,25 @@ async fn redrive(session: &Session, queue: &str, tasks: &[String]) -> Result<u8,
     let made = || answer.redriven.iter().filter_map(|redriven| redriven.new_execution_id.clone()).collect();
     match session.format() {
         Format::Table => {
-            session.note(Tone::Plain, &one_line(&format!("{queue}: {} run again", answer.redriven.len())));
+            session.note(Tone::Plain, &one_line(&format!("Queued {} again in {queue}.", counted(answer.redriven.len(), "execution"))));
             for dropped in &answer.dropped {
-                session
-                    .note(Tone::Dim, &one_line(&format!("{} can never run again and is dropped: {}", dropped.execution_id, dropped.error)));
+                session.note(Tone::Dim, &one_line(&format!("{} cannot run again and is dropped: {}", dropped.execution_id, dropped.error)));
             }
             for refused in &answer.refused {
                 session.note(Tone::Warning, &one_line(&format!("{}: {}", refused.execution_id, refused.error)));
             }
             if answer.left > 0 {
-                session.note(Tone::Warning, &format!("{} are left: repeat the command", answer.left));
+                session.note(Tone::Warning, &format!("{} left: repeat the command.", counted(answer.left as usize, "dead letter")));
             }
         }
         _ => session.show(&answer, made, String::new)?,
     }
     Ok(u8::from(!answer.refused.is_empty()))
+}
+
+/// `1 execution`, `2 executions`.
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 /// Asks until every one was looked at. A server that does not move on would be asked for ever.
@@ -348,19 +340,19 @@ mod tests {
         insta::assert_snapshot!(crate::table::render(&head, &rows, None, false), @r"
         QUEUE    WAITING  OLDEST       IN FLIGHT  DEAD  WORKERS  TERMS
         default  2        -            1          0     1        -
-        gpu      3        35m 00s ago  2          1     0        paused, at most 2, 1 a user
+        gpu      3        35m 00s ago  2          1     0        paused, max 2, max 1 per user
         ");
         insta::assert_snapshot!(describe(&queues[1], now, false), @r"
         queue         gpu
         paused        by ana@example.com 5m 00s ago: a new driver
-        waiting       3
+        queued        3
         oldest        35m 00s ago
-        in flight     2
-        dead          1
+        running       2
+        dead letters  1
         workers       0
-        at once       2
-        of each user  1
-        places taken  2
+        concurrency   2
+        per user      1
+        slots in use  2
         ");
     }
 }

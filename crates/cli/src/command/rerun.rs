@@ -12,17 +12,17 @@ use crate::session::Session;
 
 const EXAMPLES: &str = "\
 Examples:
-  runvoy rerun 0192ab34      # again, with the same command, environment and lock
-  runvoy rerun -d 0192ab34   # only print the new id";
+  runvoy rerun 4f2a9c      # the same command, environment and lock
+  runvoy rerun -d 4f2a9c   # print the new id and return";
 
 /// Arguments of `rerun`.
 #[derive(Debug, Clone, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct RerunArgs {
-    /// Execution: its id, or six or more digits of its beginning or end
+    /// Execution id; the last six digits are enough
     #[arg(value_name = "ID", add = ArgValueCompleter::new(complete::executions))]
     id: String,
-    /// Two submits with the same key are one execution
+    /// Submit once, however often it is repeated
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
     #[command(flatten)]

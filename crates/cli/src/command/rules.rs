@@ -23,11 +23,11 @@ Examples:
   runvoy rules show no-prod -o yaml
   runvoy rules delete no-prod --yes
 
-A rule as it is written, alone in its file or in a list:
+A file has one rule, or a list of them:
   name: no-prod
-  effect: deny            # or allow: then only what allow rules list is allowed
-  groups: [interns]       # users, groups, roles; none of them: everybody but admins
-  locks: ['prod*']        # commands, images, locks, queues, secrets, playbooks
+  effect: deny        # or allow: only what an allow rule matches is allowed
+  groups: [interns]   # users, groups, roles [default: all users but admins]
+  locks: ['prod*']    # commands, images, locks, queues, secrets, playbooks
   reason: ask ops first";
 
 /// Arguments of `rules`.
@@ -44,17 +44,17 @@ enum RulesCommand {
     /// List the rules
     #[command(visible_alias = "ls", before_help = "Examples:\n  runvoy rules list --json")]
     List,
-    /// Show one rule
+    /// Show a rule
     #[command(before_help = "Examples:\n  runvoy rules show no-prod")]
     Show {
         /// Name of the rule
         #[arg(add = ArgValueCompleter::new(complete::rules))]
         name: String,
     },
-    /// Make or replace the rules of a file, in YAML or JSON
+    /// Create or replace the rules of a YAML or JSON file
     #[command(before_help = "Examples:\n  runvoy rules apply rules.yaml\n  runvoy rules apply -   # from stdin")]
     Apply {
-        /// File with one rule or a list of them; - is stdin
+        /// File with one rule or a list of them; - reads stdin
         file: PathBuf,
     },
     /// Delete a rule
@@ -81,7 +81,7 @@ impl RulesArgs {
             RulesCommand::Show { name } => show(session, &name).await,
             RulesCommand::Apply { file } => apply(session, &Document::open(&file)?).await,
             RulesCommand::Delete { name } => {
-                session.confirm(&format!("delete rule {name}, and with it what it forbids"))?;
+                session.confirm(&format!("Delete rule {name}"))?;
                 let answer = session.connect().await?.remove_rule(&name).await?;
                 session.report_on(&answer, ("rule", &answer.name), &answer.message)
             }
@@ -120,7 +120,7 @@ fn halted(failure: Failure, rules: &[Rule], place: usize) -> Failure {
 async fn show(session: &Session, name: &str) -> Result<u8, Failure> {
     let rules = session.connect().await?.rules().await?;
     let Some(rule) = rules.into_iter().find(|rule| rule.name == name) else {
-        return Err(Failure::other(format!("there is no rule {name}")).next("see what there is: runvoy rules list"));
+        return Err(Failure::other(format!("no rule {name}")).next("list the rules: runvoy rules list"));
     };
     let names = || vec![rule.name.clone()];
     session.show(&rule, names, || facts(described(&rule), session.terminal.stdout_colour))?;
@@ -147,10 +147,10 @@ fn described(rule: &Rule) -> Vec<(&'static str, Option<String>)> {
 
 async fn show_all(session: &Session) -> Result<u8, Failure> {
     let rules = session.connect().await?.rules().await?;
-    let table = || list(&["RULE", "EFFECT", "FOR", "WHAT"], &rules.iter().map(row).collect::<Vec<_>>(), session.terminal);
+    let table = || list(&["RULE", "EFFECT", "USERS", "MATCHES"], &rules.iter().map(row).collect::<Vec<_>>(), session.terminal);
     session.show(&rules, || rules.iter().map(|rule| rule.name.clone()).collect(), table)?;
     if rules.is_empty() {
-        session.note(Tone::Dim, "no rules; the roles alone decide");
+        session.note(Tone::Dim, "No rules: the roles alone decide.");
     }
     Ok(0)
 }
@@ -163,7 +163,7 @@ fn row(rule: &Rule) -> Vec<Cell> {
         said.collect::<Vec<_>>().join("; ")
     };
     let subjects = lists(&["users", "groups", "roles"]);
-    let subjects = if subjects.is_empty() { "everybody but admins".to_owned() } else { subjects };
+    let subjects = if subjects.is_empty() { "all but admins".to_owned() } else { subjects };
     let what = lists(&["commands", "images", "locks", "queues", "secrets", "playbooks"]);
     let what = if what.is_empty() { "everything".to_owned() } else { what };
     vec![(&rule.name).into(), Cell::new(rule.effect.as_str(), tone), subjects.into(), what.into()]

@@ -1,4 +1,4 @@
-//! `run`: submit a command and stay with it.
+//! `run`: submit a command and follow it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,29 +18,23 @@ use crate::holder;
 use crate::sanitize::one_line;
 use crate::session::Session;
 use crate::terminal::Tone;
+use crate::web_page;
 
 const EXAMPLES: &str = "\
 Examples:
-  runvoy run 'echo hello'                        # a shell command
-  runvoy run -- ls -l 'my file'                  # a program with these very arguments, no shell
-  runvoy run --lock prod --wait 10m 'make deploy'
-  runvoy run --timeout 5m -e REGION=eu -e TOKEN 'make test'
-  runvoy run --git-repo https://github.com/org/infra.git --git-ref main --secret aws 'make plan'
-  runvoy run --tty 'cargo build'                 # on a terminal of its own: colours, one stream
-  runvoy run --dry-run --lock prod 'make it'     # what would happen, and which rules decide
-  id=$(runvoy run -d 'make build')               # only the id; follow it later with: runvoy logs -f
+  runvoy run 'make deploy'                     # a shell command
+  runvoy run -- ls -l 'my file'                # a program and its arguments
+  runvoy run --lock prod --wait 10m -e TOKEN 'make apply'
+  id=$(runvoy run -d 'make build')             # print only the id
 
-Options stand before the command: `runvoy run --lock prod kubectl get pods -l app=web` gives
--l to kubectl. After one text in quotes, such as 'make deploy', they may follow. What stands
-after -- is always the command's.
-The command runs in an empty work directory of its own, not in yours: name files of the worker's
-machine by their absolute path, or take a repository with --git-repo.
-The command reads nothing: its standard input is empty, also where something is piped to runvoy.";
+The command runs in an empty work directory and reads no standard input. Give
+it files with --git-repo, or as absolute paths on the worker's machine. Options
+go before a program; after one quoted command they may follow.";
 
 /// Where a command runs.
-const WORK_DIRECTORY: &str = "the command runs in an empty work directory of its own";
-/// How it gets at files all the same.
-const HOW_TO_GIVE_FILES: &str = "name files of the worker's machine by their absolute path, or take a repository with --git-repo";
+const WORK_DIRECTORY: &str = "the command runs in an empty work directory";
+/// How to give it files.
+const HOW_TO_GIVE_FILES: &str = "clone it with --git-repo, or use an absolute path on the worker's machine";
 
 /// How long a detached submit may take to say what it waits for.
 const WAIT_REMARK_LIMIT: Duration = Duration::from_secs(2);
@@ -49,33 +43,36 @@ const WAIT_REMARK_LIMIT: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct RunArgs {
-    /// One string is a shell command; several are a program and its arguments. Put -- before them where they begin with a dash
-    #[arg(required = true, value_name = "COMMAND", trailing_var_arg = true)]
+    /// One word is a shell command, several are a program and its arguments
+    #[arg(required = true, value_name = "COMMAND", trailing_var_arg = true, hide = true)]
     command: Vec<String>,
     #[command(flatten)]
     terms: TermsArgs,
-    /// Two submits with the same key are one execution
+    /// Submit once, however often it is repeated
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
-    /// Show what would happen, and run nothing
-    #[arg(long, conflicts_with_all = ["idempotency_key", "detach", "kill_on_interrupt", "raw"])]
+    /// Show what would happen; run nothing
+    #[arg(long, conflicts_with_all = ["idempotency_key", "detach", "kill_on_interrupt", "raw", "web"])]
     dry_run: bool,
     #[command(flatten)]
     stay: StayArgs,
 }
 
-/// How `run`, `rerun` and `playbook run` stay with what they submitted.
+/// How `run`, `rerun` and `playbook run` follow what they submitted.
 #[derive(Debug, Clone, Args)]
 pub struct StayArgs {
-    /// Print only the id, and do not follow
+    /// Print the id and return; do not follow
     #[arg(short, long)]
     detach: bool,
-    /// Ctrl-C kills the execution instead of leaving it running
+    /// Kill the execution on Ctrl-C
     #[arg(long, conflicts_with = "detach")]
     kill_on_interrupt: bool,
-    /// Let every escape sequence of the output through to a terminal
+    /// Pass every escape sequence to the terminal
     #[arg(long, conflicts_with = "detach")]
     raw: bool,
+    /// Open its web page in a browser
+    #[arg(long)]
+    web: bool,
 }
 
 impl RunArgs {
@@ -88,7 +85,8 @@ impl RunArgs {
         let missing = missing_here(&request, &session.environment.directory);
         let code = self.stay.submit(session, &Submission::new(request, self.idempotency_key)).await?;
         if let Some(name) = missing.filter(|_| code != 0 && code != INTERRUPTED) {
-            session.note(Tone::Warning, &one_line(&format!("{WORK_DIRECTORY}, and `{name}` is in yours; {HOW_TO_GIVE_FILES}")));
+            session
+                .note(Tone::Warning, &format!("hint: {WORK_DIRECTORY}, where `{}` does not exist\n  {HOW_TO_GIVE_FILES}", one_line(&name)));
         }
         Ok(code)
     }
@@ -113,7 +111,7 @@ impl StayArgs {
         if self.detach { Ok(()) } else { session.check_stream() }
     }
 
-    /// Submits, and stays with what was submitted.
+    /// Submits, and follows what was submitted.
     pub(crate) async fn submit(self, session: &Session, submission: &Submission) -> Result<u8, Failure> {
         self.check(session)?;
         let mut interrupts = interrupts()?;
@@ -128,8 +126,8 @@ impl StayArgs {
             submitted = submit => submitted?,
             _ = interrupts.recv() => {
                 let key = &submission.idempotency_key;
-                session.note(Tone::Warning, &format!("interrupted before the server answered; it may have been submitted\n  \
-                    find out without running it twice: the same command with --idempotency-key {key}"));
+                session.note(Tone::Warning, &format!("Interrupted before the server answered: the command may have been submitted.\n  \
+                    repeat it without running it twice: add --idempotency-key {key}"));
                 return Ok(INTERRUPTED);
             }
         };
@@ -145,6 +143,11 @@ impl StayArgs {
         interrupts: &mut tokio::signal::unix::Signal,
     ) -> Result<u8, Failure> {
         let id = response.execution_id.clone();
+        let page = web_page::address(session, client, &id, Some(&response.log_url));
+        web_page::note(session, page.as_deref());
+        if self.web {
+            web_page::open(session, page.as_deref()).await?;
+        }
         if self.detach {
             match session.format() {
                 Format::Json | Format::Yaml => session.show(&response, Vec::new, String::new)?,
@@ -194,12 +197,13 @@ fn first_line(session: &Session, response: &RunResponse) -> String {
     if session.jq.is_some() && line == "null\n" { String::new() } else { line }
 }
 
-/// Says what a fresh execution waits for, where it does: nobody follows it, and it might wait for ever.
+/// Says what a detached execution waits for: it may wait for ever, and it is not followed.
 async fn note_wait(session: &Session, client: &runvoy_client::Client, id: &str) {
     // It was submitted, whatever comes of this question.
     let Ok(Ok(status)) = tokio::time::timeout(WAIT_REMARK_LIMIT, client.status(id)).await else { return };
     if let Some(reason) = status.waiting_for {
-        session.note(Tone::Warning, &format!("waiting for {}\n  see whether it started: runvoy status {id}", one_line(&reason.message)));
+        session
+            .note(Tone::Warning, &format!("Waiting for {}.\n  check it: runvoy status {}", one_line(&reason.message), session.short(id)));
     }
 }
 

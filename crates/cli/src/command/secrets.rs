@@ -1,5 +1,5 @@
 //! `secrets`: named values that commands get in their environment. A value comes from a file, from stdin or from a hidden prompt, and is
-//! shown only to whoever asks for it by `--show-value`.
+//! shown only with `--show-value`.
 
 use std::path::PathBuf;
 
@@ -18,12 +18,11 @@ use crate::value;
 
 const EXAMPLES: &str = "\
 Examples:
-  runvoy secrets create github GITHUB_TOKEN            # asks for the value, hidden
+  runvoy secrets create github GITHUB_TOKEN   # prompts for the value
   pass show github | runvoy secrets create github GITHUB_TOKEN
   runvoy secrets create tls TLS_KEY --value-file key.pem --use-by group:ops
   runvoy run --secret github 'gh release create v1'
-  runvoy secrets get github --show-value
-  runvoy secrets rotate-key                            # seal every secret with a new key";
+  runvoy secrets get github --show-value";
 
 /// Arguments of `secrets`.
 #[derive(Debug, Clone, Args)]
@@ -36,27 +35,27 @@ pub struct SecretsArgs {
 /// What to do with secrets.
 #[derive(Debug, Clone, Subcommand)]
 enum SecretsCommand {
-    /// Make a secret; its value comes from --value-file, stdin or a hidden prompt
+    /// Create a secret: value from a file, stdin or a hidden prompt
     #[command(
         before_help = "Examples:\n  runvoy secrets create github GITHUB_TOKEN\n  runvoy secrets create tls TLS_KEY --value-file key.pem --use-by group:ops"
     )]
     Create(CreateArgs),
-    /// Show a secret; its value only with --show-value
+    /// Show a secret
     #[command(before_help = "Examples:\n  runvoy secrets get github\n  runvoy secrets get github --show-value")]
     Get {
         /// Name of the secret
         #[arg(add = ArgValueCompleter::new(complete::secrets))]
         name: String,
-        /// Show its value; for people, nothing but its value
+        /// Print the value, and nothing else
         #[arg(long)]
         show_value: bool,
     },
-    /// List the secrets, without values
+    /// List the secrets, without their values
     #[command(visible_alias = "ls", before_help = "Examples:\n  runvoy secrets list --json")]
     List,
-    /// Change a secret; without any flag, its value, as `create` reads it
-    #[command(before_help = "Examples:\n  runvoy secrets update github                         # asks for the new value\n  \
-        runvoy secrets update github --description 'for CI'  # the value stays\n  \
+    /// Change a secret: its value, unless an option says what
+    #[command(before_help = "Examples:\n  runvoy secrets update github                   # prompts for the value\n  \
+        runvoy secrets update github --description CI  # keeps the value\n  \
         runvoy secrets update github --value-file - --use-by role:operator")]
     Update(UpdateArgs),
     /// Delete a secret
@@ -66,7 +65,7 @@ enum SecretsCommand {
         #[arg(add = ArgValueCompleter::new(complete::secrets))]
         name: String,
     },
-    /// Seal every secret with a new key
+    /// Encrypt all secrets with a new key
     #[command(before_help = "Examples:\n  runvoy secrets rotate-key")]
     RotateKey,
 }
@@ -76,16 +75,16 @@ enum SecretsCommand {
 struct CreateArgs {
     /// Name of the secret
     name: String,
-    /// Environment variable that commands find it in
+    /// Environment variable that holds it in commands
     #[arg(value_name = "KEY")]
     key: String,
-    /// File that holds the value; - is stdin
+    /// File with the value; - reads stdin
     #[arg(long, value_name = "FILE")]
     value_file: Option<PathBuf>,
     /// What it is for
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// Who else may use it, and not read it: EMAIL, group:NAME or role:NAME; may be repeated
+    /// Let a user, group:NAME or role:NAME use it
     #[arg(long, value_name = "WHO", add = ArgValueCompleter::new(complete::people))]
     use_by: Vec<String>,
 }
@@ -96,19 +95,19 @@ struct UpdateArgs {
     /// Name of the secret
     #[arg(add = ArgValueCompleter::new(complete::secrets))]
     name: String,
-    /// Environment variable that commands find it in
+    /// Environment variable that holds it in commands
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// File that holds the new value; - is stdin
+    /// File with the new value; - reads stdin
     #[arg(long, value_name = "FILE")]
     value_file: Option<PathBuf>,
     /// What it is for
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// Who else may use it, instead of those so far; may be repeated
+    /// Replace who else may use it; repeatable
     #[arg(long, value_name = "WHO", add = ArgValueCompleter::new(complete::people))]
     use_by: Vec<String>,
-    /// Nobody but its owners uses it
+    /// Let only its owners use it
     #[arg(long, conflicts_with = "use_by")]
     use_by_nobody: bool,
 }
@@ -135,7 +134,7 @@ impl SecretsArgs {
             SecretsCommand::List => show_all(session).await,
             SecretsCommand::Update(args) => args.execute(session).await,
             SecretsCommand::Delete { name } => {
-                session.confirm(&format!("delete secret {name}"))?;
+                session.confirm(&format!("Delete secret {name}"))?;
                 let answer = session.connect().await?.delete_secret(&name).await?;
                 session.report_on(&answer, ("secret", &answer.name), &answer.message)
             }
@@ -170,7 +169,7 @@ async fn get(session: &Session, name: &str, show_value: bool) -> Result<u8, Fail
         return Ok(0);
     }
     let Some(value) = &secret.value else {
-        return Err(Failure::other(format!("the value of {name} is not yours to read"))
+        return Err(Failure::other(format!("you may not read the value of secret {name}"))
             .next(format!("use it without reading it: runvoy run --secret {name} COMMAND")));
     };
     if session.format() != Format::Table {
@@ -187,15 +186,15 @@ async fn get(session: &Session, name: &str, show_value: bool) -> Result<u8, Fail
 }
 
 fn describe(secret: &Secret, readable: bool, colour: bool) -> String {
-    let value = if readable { "******** (shown with --show-value)" } else { "not yours to read" };
+    let value = if readable { "******** (use --show-value to print it)" } else { "******** (you may not read it)" };
     facts(
         [
             ("secret", Some(secret.name.clone())),
             ("variable", Some(secret.key_name.clone())),
             ("value", Some(value.to_owned())),
             ("description", secret.description.clone()),
-            ("owned by", Some(secret.owned_by.join(" "))),
-            ("use by", Some(secret.use_by.join(" "))),
+            ("owners", Some(secret.owned_by.join(" "))),
+            ("used by", Some(secret.use_by.join(" "))),
             ("created", Some(format!("{} by {}", secret.created_at, secret.created_by))),
             ("updated", Some(format!("{} by {}", secret.updated_at, secret.updated_by))),
         ],
@@ -214,7 +213,7 @@ async fn show_all(session: &Session) -> Result<u8, Failure> {
                 Cell::from(&secret.name),
                 (&secret.key_name).into(),
                 (&secret.created_by).into(),
-                secret.updated_at.to_string().into(),
+                session.times().show(secret.updated_at).into(),
                 description.into(),
             ]
         };
@@ -222,7 +221,7 @@ async fn show_all(session: &Session) -> Result<u8, Failure> {
     };
     session.show(&secrets, || secrets.iter().map(|secret| secret.name.clone()).collect(), table)?;
     if secrets.is_empty() {
-        session.note(Tone::Dim, "no secrets");
+        session.note(Tone::Dim, "No secrets yet. Create one: runvoy secrets create NAME VARIABLE");
     }
     Ok(0)
 }

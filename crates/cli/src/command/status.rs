@@ -1,4 +1,4 @@
-//! `status`: where an execution is, and why.
+//! `status`: the status of an execution and its reason.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ use crate::terminal::Tone;
 
 const EXAMPLES: &str = "\
 Examples:
-  runvoy status 0192ab34
-  runvoy status --json 0192ab34 | jq -r .status";
+  runvoy status 4f2a9c
+  runvoy status --json 4f2a9c | jq -r .status";
 
 /// Arguments of `status`.
 #[derive(Debug, Clone, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct StatusArgs {
-    /// Execution: its id, or six or more digits of its beginning or end
+    /// Execution id; the last six digits are enough
     #[arg(value_name = "ID", add = ArgValueCompleter::new(complete::executions))]
     id: String,
 }
@@ -78,13 +78,13 @@ fn describe(execution: &Execution, colour: bool) -> String {
         ("execution", Some(execution.execution_id.clone())),
         ("status", Some(execution.status.to_string())),
         ("waiting for", execution.waiting_for.as_ref().map(|reason| reason.message.clone())),
-        ("ended by", execution.end_reason.as_ref().map(reason::told)),
+        ("reason", execution.end_reason.as_ref().map(reason::told)),
         ("exit code", execution.exit_code.map(|code| code.to_string())),
         ("command", Some(command_line(execution))),
         ("user", Some(execution.created_by.clone())),
         ("submitted", time(execution.submitted_at)),
         ("started", time(started)),
-        ("ended", time(execution.completed_at)),
+        ("finished", time(execution.completed_at)),
         ("duration", duration.filter(|_| started.is_some())),
         ("attempt", (execution.attempt > 1).then(|| execution.attempt.to_string())),
         ("lock", execution.lock_name.clone()),
@@ -92,10 +92,10 @@ fn describe(execution: &Execution, colour: bool) -> String {
         ("image", Some(execution.image_id.clone())),
         ("labels", Some(pairs(&execution.labels))),
         ("worker labels", Some(pairs(&execution.worker_labels))),
-        ("terminal", execution.terminal.then(|| "its own; its output is one stream".to_owned())),
+        ("terminal", execution.terminal.then(|| "yes; its output is one stream".to_owned())),
         ("cost", execution.cost_usd.filter(|cost| *cost > 0.0).map(|cost| format!("${cost:.4}"))),
         ("host", execution.host.clone()),
-        ("worker", execution.worker_unreachable.then(|| "out of reach; the command may still run".to_owned())),
+        ("worker", execution.worker_unreachable.then(|| "unreachable; the command may still run".to_owned())),
     ];
     let rows: Vec<Vec<Cell>> = facts
         .into_iter()
@@ -123,16 +123,16 @@ mod tests {
         insta::assert_snapshot!(describe(&execution, false), @r"
         execution  0192ab
         status     FAILED
-        ended by   timeout: ran longer than 5 s
+        reason     timeout: ran longer than 5 s
         exit code  124
         command    ls -l 'my file'
         user       ana@example.com
         submitted  2026-01-03T14:22:18.000Z
         started    2026-01-03T14:22:19.000Z
-        ended      2026-01-03T14:22:24.500Z
+        finished   2026-01-03T14:22:24.500Z
         duration   5.5s
         queue      default
-        terminal   its own; its output is one stream
+        terminal   yes; its output is one stream
         ");
     }
 }

@@ -1,5 +1,4 @@
-//! The terms of a run that stand beside its command: flags of `run`, and what a playbook of the client may be run with instead of its
-//! own.
+//! The options of a run beside its command: those of `run`, and those that override a playbook file.
 
 use std::collections::BTreeMap;
 
@@ -12,55 +11,58 @@ use crate::duration::Seconds;
 use crate::environment::Environment;
 use crate::failure::Failure;
 
+/// The heading of these options where they override what a playbook file says.
+pub(crate) const HEADING: &str = "Options that override the file";
+
 /// How, where and with what to run. What is not given stays as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct TermsArgs {
-    /// Hold this lock while it runs; if it is held, refuse
+    /// Hold this lock; refuse to run if it is taken
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::locks))]
     lock: Option<String>,
-    /// Wait in line for the lock, at most so long
+    /// Wait this long for the lock, such as 10m
     #[arg(long, value_name = "DURATION")]
     pub(crate) wait: Option<Seconds>,
-    /// Set an environment variable; NAME alone takes its value from here
+    /// Set a variable; NAME alone copies yours
     #[arg(short, long, value_name = "NAME[=VALUE]")]
     env: Vec<String>,
-    /// Give it this secret in its environment; may be repeated
+    /// Pass a secret as its variable; repeatable
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::secrets))]
     secret: Vec<String>,
-    /// End it after this time
+    /// Stop it after this time, such as 90s or 1h
     #[arg(long, value_name = "DURATION")]
     timeout: Option<Seconds>,
-    /// Queue to wait in
+    /// Queue to submit to [default: default]
     #[arg(long, value_name = "NAME")]
     queue: Option<String>,
-    /// Further attempts after a failure that may pass
+    /// Retries after a transient failure
     #[arg(long, value_name = "N")]
     retries: Option<u32>,
-    /// Mark it with words of your own
+    /// Attach a label
     #[arg(short, long, value_name = "NAME=VALUE")]
     label: Vec<String>,
-    /// Run it only where the worker has this label; may be repeated
+    /// Run only on workers with this label
     #[arg(long, value_name = "NAME=VALUE")]
     worker_label: Vec<String>,
-    /// Run it on a terminal of its own, as for a person: colours, progress. Its output is one stream, and nothing is sent to it
+    /// Give it a terminal: colors, progress bars
     #[arg(long)]
     tty: bool,
-    /// From 1 (first) to 5 (last)
+    /// Place in the queue, 1 (first) to 5 (last)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=5))]
     priority: Option<u8>,
     /// Registered image to run in
     #[arg(long, value_name = "IMAGE", add = ArgValueCompleter::new(complete::images))]
     image: Option<String>,
-    /// Clone this repository into the work directory first: https or ssh
+    /// Clone this repository first (https or ssh)
     #[arg(long, value_name = "URL")]
     git_repo: Option<String>,
-    /// Branch, tag or commit of the repository
+    /// Branch, tag or commit to check out
     #[arg(long, value_name = "REF")]
     git_ref: Option<String>,
     /// Directory of the repository to run in
     #[arg(long, value_name = "PATH")]
     git_path: Option<String>,
-    /// Secret that holds the token to clone with
+    /// Secret with the token for cloning
     #[arg(long, value_name = "SECRET", add = ArgValueCompleter::new(complete::secrets))]
     git_token: Option<String>,
 }
@@ -116,7 +118,7 @@ fn variables(given: &[String], environment: &Environment) -> Result<BTreeMap<Str
             Some((name, value)) => (name, value),
             None => {
                 let unset = || {
-                    Failure::usage(format!("--env {text}: there is no such variable here"))
+                    Failure::usage(format!("--env {text}: the variable is not set here"))
                         .next(format!("set it, or write --env {text}=VALUE"))
                 };
                 (text.as_str(), environment.get_exact(text).ok_or_else(unset)?)

@@ -1,41 +1,74 @@
 //! `trace`: everything that one request did.
 
 use clap::Args;
+use runvoy_client::{AuditQuery, Client};
 use runvoy_wire::{RelatedResources, Rfc3339, TraceResponse};
 
 use crate::failure::Failure;
+use crate::listing::{self, Limit};
 use crate::session::Session;
+use crate::short_id::{self, MIN_DIGITS};
 use crate::table::{Cell, render};
 use crate::terminal::Tone;
 
 const EXAMPLES: &str = "\
 Examples:
-  runvoy trace 0192ab34c56d7e8f9a0b1c2d3e4f5a6b   # the request id of an error, or of an audit event
-  runvoy trace --json 0192ab34c56d7e8f9a0b1c2d3e4f5a6b";
+  runvoy trace 4f2a9c   # the request of an error message or an audit event
+  runvoy trace --json 4f2a9c";
+
+/// So many audit events are searched for the digits of a request.
+const MAX_LOOKED_AT: u32 = 100;
 
 /// Arguments of `trace`.
 #[derive(Debug, Clone, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct TraceArgs {
-    /// Id of a request that changed something: of an error, or of `audit list`
+    /// Request id; the last six digits are enough
     #[arg(value_name = "REQUEST_ID")]
     id: String,
 }
 
 impl TraceArgs {
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
-        let trace = session.connect().await?.trace_request(&self.id).await?;
+        let client = session.connect().await?;
+        let trace = client.trace_request(&resolve(&client, &self.id).await?).await?;
         let related = related(&trace.related_resources);
         if is_unknown(&trace) {
             let cut = trace.logs.into_iter().map(|log| log.message);
-            let unknown = Failure::other(format!("nothing is known of request {}", self.id))
-                .why("only requests that changed something, or were refused a change, are kept")
-                .next("see them with their ids: runvoy audit list");
+            let unknown = Failure::other(format!("no record of request {}", self.id))
+                .why("only requests that changed something, or were refused, are recorded")
+                .next("list them: runvoy audit list");
             return Err(cut.fold(unknown, Failure::why));
         }
         let names = || related.iter().map(|(_, name)| name.clone()).collect();
         session.show(&trace, names, || describe(&trace, &related, session.terminal.stdout_colour))?;
         Ok(0)
+    }
+}
+
+/// The whole id of a request that is in the audit trail. A text that is neither an id nor digits of
+/// one is left to the server.
+async fn resolve(client: &Client, typed: &str) -> Result<String, Failure> {
+    let plain = typed.replace('-', "").to_ascii_lowercase();
+    let is_hex = plain.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_hex || plain.len() < MIN_DIGITS || short_id::is_whole(&plain) {
+        return Ok(typed.to_owned());
+    }
+    let query = AuditQuery { text: Some(plain.clone()), ..AuditQuery::default() };
+    let (events, _) = listing::collect(Limit::new(MAX_LOOKED_AT, false), async |limit, cursor| {
+        client.audit(&AuditQuery { limit: Some(limit), cursor, ..query.clone() }).await
+    })
+    .await?;
+    let fits = |id: &&String| id.starts_with(&plain) || id.ends_with(&plain);
+    let mut ids: Vec<&String> = events.iter().map(|event| &event.request_id).filter(fits).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    match ids.as_slice() {
+        [] => Ok(typed.to_owned()),
+        [id] => Ok((*id).clone()),
+        several => Err(Failure::other(format!("`{typed}` matches several requests"))
+            .choices(several.iter().map(|id| (*id).clone()).collect())
+            .next("use more digits, or the whole id")),
     }
 }
 

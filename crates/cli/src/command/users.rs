@@ -1,4 +1,4 @@
-//! `users`: who there is, whom to invite, whose rights end, who is what.
+//! `users`: inviting, listing, changing and revoking users.
 
 use std::time::Duration;
 
@@ -14,15 +14,14 @@ use crate::sanitize::one_line;
 use crate::session::Session;
 use crate::table::{Cell, list};
 use crate::terminal::Tone;
+use crate::times::Times;
 
 const EXAMPLES: &str = "\
 Examples:
   runvoy users create ana@example.com --role developer
-  runvoy users create ana@example.com --role developer --expires 2d
-  runvoy users renew ana@example.com   # another token, where it was not claimed in time
-  runvoy users list
+  runvoy users renew ana@example.com           # invite again: a new token
   runvoy users role ana@example.com operator
-  runvoy users revoke ana@example.com --kill   # and end what they have running";
+  runvoy users revoke ana@example.com --kill   # and kill their executions";
 
 /// How long the server may take to say what a second user changes.
 const REMARK_LIMIT: Duration = Duration::from_secs(2);
@@ -41,48 +40,50 @@ pub struct UsersArgs {
 /// What to do with users.
 #[derive(Debug, Clone, Subcommand)]
 enum UsersCommand {
-    /// Invite a user: prints the token that they claim their key with
-    #[command(before_help = "Examples:\n  runvoy users create ana@example.com --role developer")]
+    /// Invite a user, and print the invitation token
+    #[command(
+        before_help = "Examples:\n  runvoy users create ana@example.com --role developer\n  runvoy users create ana@example.com --role viewer --expires 2d"
+    )]
     Create {
         /// E-mail of the user
         email: String,
-        /// What they may do
+        /// Role of the user
         #[arg(long, value_parser = ROLES)]
         role: String,
-        /// For how long the token works, at most 7d [default: 15m]
+        /// Lifetime of the token, at most 7d [default: 15m]
         #[arg(long, value_name = "DURATION")]
         expires: Option<Seconds>,
     },
-    /// Give an invited user another token; the one before it works no longer
+    /// Replace the token of an invitation
     #[command(before_help = "Examples:\n  runvoy users renew ana@example.com\n  runvoy users renew ana@example.com --expires 2d")]
     Renew {
         /// E-mail of the user
         #[arg(add = ArgValueCompleter::new(complete::users))]
         email: String,
-        /// For how long the token works, at most 7d [default: 15m]
+        /// Lifetime of the token, at most 7d [default: 15m]
         #[arg(long, value_name = "DURATION")]
         expires: Option<Seconds>,
     },
     /// List the users
     #[command(visible_alias = "ls", before_help = "Examples:\n  runvoy users list\n  runvoy users list --json")]
     List,
-    /// End all rights of a user
+    /// Revoke a user: all keys stop working
     #[command(before_help = "Examples:\n  runvoy users revoke ana@example.com\n  runvoy users revoke ana@example.com --kill --yes")]
     Revoke {
         /// E-mail of the user
         #[arg(add = ArgValueCompleter::new(complete::users))]
         email: String,
-        /// Kill their open executions too; otherwise those go on
+        /// Kill the user's executions, too
         #[arg(long)]
         kill: bool,
     },
-    /// Make a user something else
+    /// Change the role of a user
     #[command(before_help = "Examples:\n  runvoy users role ana@example.com operator")]
     Role {
         /// E-mail of the user
         #[arg(add = ArgValueCompleter::new(complete::users))]
         email: String,
-        /// What they may do
+        /// New role
         #[arg(value_parser = ROLES)]
         role: String,
     },
@@ -109,8 +110,8 @@ impl UsersArgs {
             }
             UsersCommand::List => show_all(session).await,
             UsersCommand::Revoke { email, kill } => {
-                let fate = if kill { "and kill their open executions" } else { "and leave their open executions running" };
-                session.confirm(&format!("end all rights of {email} {fate}"))?;
+                let fate = if kill { "and kill their executions" } else { "and leave their executions running" };
+                session.confirm(&format!("Revoke {email} {fate}"))?;
                 let answer = session.connect().await?.revoke_user(&email, kill).await?;
                 session.report(&answer, &answer.email, &answer.message)
             }
@@ -128,7 +129,7 @@ async fn create(session: &Session, email: String, role: String, expires: Option<
     let mut request = CreateUserRequest { email, role, api_key: None, confirm: session.global.yes, expires_in };
     let made = match client.create_user(&request).await {
         Err(error) if error.asks_to_confirm() => {
-            session.confirm_refused(&error, &format!("invite {} although this server then runs no more commands", request.email))?;
+            session.confirm_refused(&error, &format!("Invite {} anyway: this server then refuses to run commands", request.email))?;
             request.confirm = true;
             client.create_user(&request).await
         }
@@ -145,16 +146,13 @@ async fn create(session: &Session, email: String, role: String, expires: Option<
 /// Shows the token of an invitation.
 fn hand_over(session: &Session, client: &Client, made: &CreateUserResponse) -> Result<(), Failure> {
     let token = made.claim_token.expose();
-    // The token is told this once: whoever wants one word wants that.
+    // The token is shown only now: with `-o name` it is the one word to print.
     session.show(made, || vec![token.to_owned()], || format!("{token}\n"))?;
-    // Where stdout goes elsewhere the token is not written a second time: whoever keeps stderr may be somebody else.
+    // Where stdout goes elsewhere the token is not written a second time: stderr may be kept by others.
     let shown = if session.terminal.stdout_tty { token } else { "TOKEN" };
     let until = made.user.claim_expires_at.map(|at| format!(" until {at}")).unwrap_or_default();
-    let text = format!("{} ({}) is invited; the token is good once{until}", made.user.email, made.user.role);
-    session.note(
-        Tone::Plain,
-        &format!("{}\n  they claim their key with: runvoy claim {shown} --endpoint {}", one_line(&text), client.endpoint()),
-    );
+    let text = format!("Invited {} ({}). The token works once{until}.", made.user.email, made.user.role);
+    session.note(Tone::Plain, &format!("{}\n  the user runs: runvoy claim {shown} --endpoint {}", one_line(&text), client.endpoint()));
     Ok(())
 }
 
@@ -163,37 +161,38 @@ async fn note_shared_uid(session: &Session, client: &Client) {
     // The user was made, whatever comes of this question.
     let Ok(Ok(found)) = tokio::time::timeout(REMARK_LIMIT, client.doctor()).await else { return };
     if let Some(probe) = found.probes.iter().find(|probe| probe.name == "uid" && probe.status != ProbeStatus::Ok) {
-        session.note(Tone::Warning, &one_line(&format!("from now on there are several users: {}", probe.detail)));
+        session.note(Tone::Warning, &one_line(&format!("This server now has several users: {}", probe.detail)));
     }
 }
 
-/// What can be done for somebody who is there already.
+/// What can be done for a user that exists already.
 fn exists(failure: Failure, request: &CreateUserRequest) -> Failure {
     let CreateUserRequest { email, role, .. } = request;
     if !failure.has_code(Code::Conflict) {
         return failure;
     }
     failure
-        .next(format!("give them one more key: runvoy keys create --user {email}"))
-        .next(format!("or, where they have not claimed it, another token: runvoy users renew {email}"))
-        .next(format!("or invite them anew: runvoy users revoke {email}, then runvoy users create {email} --role {role}"))
+        .next(format!("create another key: runvoy keys create --user {email}"))
+        .next(format!("or replace an unclaimed invitation: runvoy users renew {email}"))
+        .next(format!("or start over: runvoy users revoke {email}, then runvoy users create {email} --role {role}"))
 }
 
 async fn show_all(session: &Session) -> Result<u8, Failure> {
     let users = session.connect().await?.users().await?;
     let table = || {
-        let rows: Vec<Vec<Cell>> = users.iter().map(|user| row(user, session.now())).collect();
-        list(&["EMAIL", "ROLE", "STATE", "KEYS", "LAST USED", "GROUPS"], &rows, session.terminal)
+        let rows: Vec<Vec<Cell>> = users.iter().map(|user| row(user, session.times())).collect();
+        list(&["EMAIL", "ROLE", "STATUS", "KEYS", "LAST USED", "GROUPS"], &rows, session.terminal)
     };
     session.show(&users, || users.iter().map(|user| user.email.clone()).collect(), table)?;
     Ok(0)
 }
 
-fn row(user: &User, now: Rfc3339) -> Vec<Cell> {
-    let time = |at: Option<Rfc3339>| at.map_or_else(|| "-".to_owned(), |at| at.to_string());
+fn row(user: &User, times: Times) -> Vec<Cell> {
+    let now = times.now;
+    let time = |at: Option<Rfc3339>| at.map_or_else(|| "-".to_owned(), |at| times.show(at));
     let state = match user.claim_expires_at {
         _ if user.revoked => Cell::new("revoked", Tone::Bad),
-        Some(until) if until <= now => Cell::new("invitation lapsed", Tone::Bad),
+        Some(until) if until <= now => Cell::new("invitation expired", Tone::Bad),
         Some(_) => Cell::new("invited", Tone::Warning),
         None => Cell::new("active", Tone::Good),
     };
@@ -218,14 +217,14 @@ mod tests {
             "keys":[{"prefix":"rv_d","created_at":"2026-01-03T14:22:19Z"}]},
             {"email":"di@example.com","role":"viewer","created_at":"2026-01-03T14:22:19Z","claim_expires_at":"2026-01-03T14:30:00Z"}]"#;
         let users: Vec<User> = serde_json::from_str(text).expect("the contract's fields");
-        let now = "2026-01-03T14:35:00Z".parse().expect("a time");
-        let rows: Vec<Vec<Cell>> = users.iter().map(|user| row(user, now)).collect();
-        insta::assert_snapshot!(crate::table::render(&["EMAIL", "ROLE", "STATE", "KEYS", "LAST USED", "GROUPS"], &rows, None, false), @r"
-        EMAIL            ROLE    STATE              KEYS  LAST USED                 GROUPS
-        ana@example.com  admin   active             1     2026-01-04T10:00:00.000Z  ops dev
-        bo@example.com   viewer  invited            0     -                         -
-        cy@example.com   viewer  revoked            0     -                         -
-        di@example.com   viewer  invitation lapsed  0     -                         -
+        let times = Times { now: "2026-01-03T14:35:00Z".parse().expect("a time"), is_compact: false };
+        let rows: Vec<Vec<Cell>> = users.iter().map(|user| row(user, times)).collect();
+        insta::assert_snapshot!(crate::table::render(&["EMAIL", "ROLE", "STATUS", "KEYS", "LAST USED", "GROUPS"], &rows, None, false), @r"
+        EMAIL            ROLE    STATUS              KEYS  LAST USED                 GROUPS
+        ana@example.com  admin   active              1     2026-01-04T10:00:00.000Z  ops dev
+        bo@example.com   viewer  invited             0     -                         -
+        cy@example.com   viewer  revoked             0     -                         -
+        di@example.com   viewer  invitation expired  0     -                         -
         ");
     }
 }

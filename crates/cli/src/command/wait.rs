@@ -1,4 +1,4 @@
-//! `wait`: until an execution ends.
+//! `wait`: until an execution finishes.
 
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,8 @@ use crate::summary;
 
 const EXAMPLES: &str = "\
 Examples:
-  runvoy wait 0192ab34                 # returns the command's own exit code
-  runvoy wait --timeout 10m 0192ab34   # give up waiting after ten minutes";
+  runvoy wait 4f2a9c                 # exits with the command's exit code
+  runvoy wait --timeout 10m 4f2a9c   # stop waiting after ten minutes";
 
 /// How long one question waits at the server.
 const STEP: Duration = Duration::from_secs(30);
@@ -25,10 +25,10 @@ const STEP: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct WaitArgs {
-    /// Execution: its id, or six or more digits of its beginning or end
+    /// Execution id; the last six digits are enough
     #[arg(value_name = "ID", add = ArgValueCompleter::new(complete::executions))]
     id: String,
-    /// Wait at most so long; the execution goes on
+    /// Stop waiting after this time, such as 90s or 10m
     #[arg(long, value_name = "DURATION")]
     timeout: Option<Seconds>,
 }
@@ -51,15 +51,16 @@ impl WaitArgs {
             let status = client.wait(&id, left.min(STEP)).await?;
             if status.status.is_terminal() {
                 match session.format() {
-                    Format::Table => session.tell(&summary::line(&status, session.terminal.stderr_colour)),
+                    Format::Table => {
+                        session.tell(&summary::line(&status, session.short(&status.execution_id), session.terminal.stderr_colour))
+                    }
                     _ => session.show(&status, || vec![status.execution_id.clone()], String::new)?,
                 }
                 return Ok(summary::exit_code(&status));
             }
             if left.is_zero() {
-                return Err(
-                    Failure::other(format!("execution {id} has not ended: {}", status.status)).next(format!("go on: runvoy wait {id}"))
-                );
+                return Err(Failure::other(format!("execution {id} has not finished: {}", status.status))
+                    .next(format!("wait longer: runvoy wait {id}")));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! `whoami`: who the server takes you for.
+//! `whoami`: your user and role on the server.
 
 use clap::Args;
 use runvoy_wire::Whoami;
@@ -45,7 +45,7 @@ impl WhoamiArgs {
 fn describe(answer: &Answer, colour: bool) -> String {
     let whoami = &answer.whoami;
     let key = match (&whoami.key_prefix, whoami.key_expires_at) {
-        (None, _) => "none: known by the local socket".to_owned(),
+        (None, _) => "none needed on the local socket".to_owned(),
         (Some(prefix), None) => format!("{prefix}…, does not expire"),
         (Some(prefix), Some(at)) => format!("{prefix}…, expires {at}"),
     };

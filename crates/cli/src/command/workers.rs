@@ -1,4 +1,4 @@
-//! `workers`: which are there, and the accounts whose keys they show.
+//! `workers`: the workers, and the accounts that they sign in as.
 
 use std::path::{Path, PathBuf};
 
@@ -14,16 +14,17 @@ use crate::sanitize::one_line;
 use crate::session::Session;
 use crate::table::{Cell, list};
 use crate::terminal::Tone;
+use crate::times::Times;
 
 const EXAMPLES: &str = "\
 Examples:
   runvoy workers list
   runvoy workers create gpu-1 --queue gpu,default --key-file gpu-1.key
-  RUNVOY_API_KEY_FILE=gpu-1.key runvoy worker --endpoint URL --queue gpu --run-as-uids 70000-70999
-  runvoy workers rotate gpu-1                          # another key; the old one ends
+  runvoy workers rotate gpu-1   # replace its key
   runvoy workers revoke gpu-1
-  runvoy workers drain gpu-host                        # finish what it runs, take nothing new
-  runvoy workers rotate-signing-key                    # what proves leases; held ones go on";
+  runvoy workers drain gpu-host   # finish what it runs, take nothing new
+
+Start the worker with its key: see runvoy worker --help";
 
 /// The largest file with a public key that is read.
 const MOST_KEY_BYTES: u64 = 16 << 10;
@@ -39,10 +40,10 @@ pub struct WorkersArgs {
 /// What to do with workers.
 #[derive(Debug, Clone, Subcommand)]
 enum WorkersCommand {
-    /// List the workers that are there
+    /// List the workers
     #[command(visible_alias = "ls", before_help = "Examples:\n  runvoy workers list\n  runvoy workers list --json")]
     List,
-    /// Make an account of workers: prints its key
+    /// Create a worker account, and print its key once
     #[command(
         before_help = "Examples:\n  runvoy workers create gpu-1 --key-file gpu-1.key\n  runvoy workers create gpu-1 --queue gpu,default"
     )]
@@ -51,63 +52,63 @@ enum WorkersCommand {
         name: String,
         #[command(flatten)]
         queues: QueuesOf,
-        /// Write the key to this new file, which only its owner can read, and print the file's name
+        /// Write the key to this new file instead of printing it
         #[arg(long, value_name = "FILE")]
         key_file: Option<PathBuf>,
     },
-    /// List the accounts of workers
+    /// List the worker accounts
     #[command(before_help = "Examples:\n  runvoy workers accounts\n  runvoy workers accounts --json")]
     Accounts,
-    /// End the key of an account
+    /// Revoke the key of a worker account
     #[command(before_help = "Examples:\n  runvoy workers revoke gpu-1 --yes")]
     Revoke {
         #[command(flatten)]
         account: AccountName,
     },
-    /// Give an account another key: prints it; the one before ends
+    /// Replace the key of a worker account
     #[command(before_help = "Examples:\n  runvoy workers rotate gpu-1\n  runvoy workers rotate gpu-1 --key-file gpu-1.key")]
     Rotate {
         #[command(flatten)]
         account: AccountName,
-        /// Write the key to this file, in place of what is there, and print the file's name
+        /// Write the key to this file instead of printing it
         #[arg(long, value_name = "FILE")]
         key_file: Option<PathBuf>,
     },
-    /// Have a worker finish what it runs and take nothing new, also after a restart
+    /// Drain a worker: finish what it runs, take nothing new
     #[command(before_help = "Examples:\n  runvoy workers drain gpu-host\n  runvoy workers resume gpu-host")]
     Drain {
         #[command(flatten)]
         worker: WorkerName,
     },
-    /// Have a drained worker take work again
+    /// Let a drained worker take work again
     #[command(before_help = "Examples:\n  runvoy workers resume gpu-host")]
     Resume {
         #[command(flatten)]
         worker: WorkerName,
     },
-    /// Sign the task tokens of new leases with a new key; leases that are held go on
+    /// Create a new key to sign task tokens with
     #[command(before_help = "Examples:\n  runvoy workers rotate-signing-key")]
     RotateSigningKey,
-    /// Make an account for whoever has the private key to a public one
+    /// Create a worker account from a public key
     #[command(
         before_help = "Examples:\n  runvoy workers import worker.pub\n  runvoy workers import worker.pub --name ci --queue gpu\n  runvoy workers import ci.pub --name ci --role developer\n  runvoy workers import ci.pub --name ci --may submit"
     )]
     Import {
-        /// File with a P-256 public key: PEM, or base58; - for stdin
+        /// P-256 public key file, PEM or base58; - reads stdin
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// Name of the account; else what comes with the key, or its fingerprint
-        #[arg(long)]
+        /// Name of the account [default: from the key file]
+        #[arg(long, value_name = "NAME")]
         name: Option<String>,
-        /// What it may do: worker, viewer, developer or operator [default: worker]
+        /// Role: worker, viewer, developer or operator
         #[arg(long, value_name = "ROLE")]
         role: Option<String>,
-        /// Let the worker submit as well, and read and end what it submitted
-        #[arg(long, value_name = "ACTION", value_parser = ["submit"], conflicts_with = "role")]
+        /// Further permission: submit
+        #[arg(long, value_name = "ACTION", hide_possible_values = true, value_parser = ["submit"], conflicts_with = "role")]
         may: Vec<String>,
         #[command(flatten)]
         queues: QueuesOf,
-        /// What the key is for, on one line
+        /// What the key is for
         #[arg(long, value_name = "TEXT")]
         description: Option<String>,
     },
@@ -132,7 +133,7 @@ struct AccountName {
 /// The queues that an account may serve.
 #[derive(Debug, Clone, Args)]
 struct QueuesOf {
-    /// Queues it may serve; may be given several times; without it every queue
+    /// Queues it may serve, comma-separated [default: all]
     #[arg(long = "queue", value_name = "QUEUE", value_delimiter = ',', add = ArgValueCompleter::new(complete::queues))]
     queues: Vec<String>,
 }
@@ -167,7 +168,7 @@ impl WorkersArgs {
                 create(session, CreateWorkerRequest { name, role, may, queues, public_key, description, confirm }, None).await
             }
             WorkersCommand::Rotate { account, key_file } => {
-                session.confirm(&format!("end the key of worker {} and make another", account.name))?;
+                session.confirm(&format!("Replace the key of worker {}", account.name))?;
                 let key_file = key_file.as_deref().map(KeyFile::at).transpose()?;
                 let made = session.connect().await?.rotate_worker(&account.name).await?;
                 hand_over(session, made, key_file)
@@ -185,7 +186,7 @@ impl WorkersArgs {
                 session.report(&answer, &answer.key_id, &answer.message)
             }
             WorkersCommand::Revoke { account } => {
-                session.confirm(&format!("end the key of worker {}", account.name))?;
+                session.confirm(&format!("Revoke the key of worker {}", account.name))?;
                 let answer = session.connect().await?.revoke_worker(&account.name).await?;
                 session.report(&answer, &answer.name, &answer.message)
             }
@@ -198,20 +199,20 @@ async fn workers(session: &Session) -> Result<u8, Failure> {
     let now = session.now();
     let table = || {
         let rows: Vec<Vec<Cell>> = workers.iter().map(|worker| row(worker, now)).collect();
-        list(&["WORKER", "STATE", "RUNNING", "QUEUES", "LABELS", "HOST", "VERSION", "SEEN", "ACCOUNT"], &rows, session.terminal)
+        list(&["WORKER", "STATUS", "RUNNING", "QUEUES", "LABELS", "HOST", "VERSION", "SEEN", "ACCOUNT"], &rows, session.terminal)
     };
     session.show(&workers, || workers.iter().map(|worker| worker.worker_id.clone()).collect(), table)?;
     if workers.is_empty() {
-        session.note(Tone::Dim, "no worker is there");
+        session.note(Tone::Dim, "No workers. Start one: runvoy worker --help");
     }
     Ok(0)
 }
 
 fn row(worker: &Worker, now: Rfc3339) -> Vec<Cell> {
     let state = match (worker.live, worker.draining) {
-        (false, _) => Cell::new("gone", Tone::Bad),
+        (false, _) => Cell::new("offline", Tone::Bad),
         (true, true) => Cell::new("draining", Tone::Warning),
-        (true, false) => Cell::new("live", Tone::Good),
+        (true, false) => Cell::new("online", Tone::Good),
     };
     let labels: Vec<String> = worker.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let account = worker.account.as_deref().unwrap_or(if worker.in_process { "(server)" } else { "-" });
@@ -231,20 +232,20 @@ fn row(worker: &Worker, now: Rfc3339) -> Vec<Cell> {
 async fn accounts(session: &Session) -> Result<u8, Failure> {
     let accounts = session.connect().await?.worker_accounts().await?;
     let table = || {
-        let rows: Vec<Vec<Cell>> = accounts.iter().map(account_row).collect();
-        list(&["ACCOUNT", "STATE", "ROLE", "QUEUES", "KEY", "SINCE", "LAST USED", "MADE BY"], &rows, session.terminal)
+        let rows: Vec<Vec<Cell>> = accounts.iter().map(|account| account_row(account, session.times())).collect();
+        list(&["ACCOUNT", "STATUS", "ROLE", "QUEUES", "KEY", "CREATED", "LAST USED", "CREATED BY"], &rows, session.terminal)
     };
     session.show(&accounts, || accounts.iter().map(|account| account.name.clone()).collect(), table)?;
     if accounts.is_empty() {
-        session.note(Tone::Dim, "there is no account of workers; make one: runvoy workers create NAME");
+        session.note(Tone::Dim, "No worker accounts. Create one: runvoy workers create NAME");
     }
     Ok(0)
 }
 
-fn account_row(account: &WorkerAccount) -> Vec<Cell> {
+fn account_row(account: &WorkerAccount, times: Times) -> Vec<Cell> {
     let state = if account.revoked { Cell::new("revoked", Tone::Bad) } else { Cell::new("active", Tone::Good) };
     let serves_all = account.queues.is_empty() && matches!(account.role.as_str(), "" | "worker");
-    let queues = if serves_all { "every queue".to_owned() } else { or_dash(account.queues.join(" ")) };
+    let queues = if serves_all { "all".to_owned() } else { or_dash(account.queues.join(" ")) };
     let key = account.key_prefix.as_ref().map(|prefix| format!("{prefix}…")).or_else(|| account.fingerprint.clone());
     vec![
         (&account.name).into(),
@@ -252,9 +253,9 @@ fn account_row(account: &WorkerAccount) -> Vec<Cell> {
         or_dash(std::iter::once(&account.role).chain(&account.may).map(String::as_str).collect::<Vec<_>>().join(" ")).into(),
         queues.into(),
         key.unwrap_or_else(|| "-".to_owned()).into(),
-        account.keyed_at.to_string().into(),
+        times.show(account.keyed_at).into(),
         // The server keeps the minute of the last use.
-        account.last_used.map_or_else(|| "-".to_owned(), |at| at.max(account.keyed_at).to_string()).into(),
+        account.last_used.map_or_else(|| "-".to_owned(), |at| times.show(at.max(account.keyed_at))).into(),
         (&account.created_by).into(),
     ]
 }
@@ -281,7 +282,8 @@ impl KeyFile {
     /// Where nothing is: another account's key may be the only copy.
     fn new_at(path: &Path) -> Result<Self, Failure> {
         if path.symlink_metadata().is_ok() {
-            return Err(Failure::usage(format!("{} exists", path.display())).next("name another file with --key-file, or remove it first"));
+            return Err(Failure::usage(format!("{} already exists", path.display()))
+                .next("choose another file with --key-file, or remove it first"));
         }
         Ok(Self { is_new: true, ..Self::at(path)? })
     }
@@ -292,9 +294,9 @@ impl KeyFile {
         let text = format!("{key}\n");
         match if is_new { file.write_new(&text) } else { file.write(&text) } {
             Ok(()) => Ok(name),
-            Err(error) => Err(Failure::other(format!("the account {account} has a key that could not be written to {name}"))
+            Err(error) => Err(Failure::other(format!("the key of account {account} could not be written to {name}"))
                 .why(error.to_string())
-                .next(format!("give it another: runvoy workers rotate {account}"))),
+                .next(format!("replace it: runvoy workers rotate {account}"))),
         }
     }
 }
@@ -303,7 +305,7 @@ async fn create(session: &Session, mut request: CreateWorkerRequest, key_file: O
     let client = session.connect().await?;
     let made = match client.create_worker(&request).await {
         Err(error) if error.asks_to_confirm() => {
-            session.confirm_refused(&error, "make a key that may run although this server then runs no more commands")?;
+            session.confirm_refused(&error, "Create the account anyway: this server then refuses to run commands")?;
             request.confirm = true;
             client.create_worker(&request).await
         }
@@ -317,7 +319,7 @@ fn exists(failure: Failure, request: &CreateWorkerRequest) -> Failure {
     if !failure.has_code(Code::Conflict) || request.name.is_empty() {
         return failure;
     }
-    failure.next(format!("give it another key: runvoy workers rotate {}", request.name)).next("see what there is: runvoy workers accounts")
+    failure.next(format!("replace its key: runvoy workers rotate {}", request.name)).next("list the accounts: runvoy workers accounts")
 }
 
 /// Prints a key that is given once, or keeps it in its file, and says how it is used.
@@ -327,16 +329,19 @@ fn hand_over(session: &Session, mut made: CreateWorkerResponse, key_file: Option
         let fingerprint = account.fingerprint.as_deref().unwrap_or_default();
         session.show(&made, || vec![account.name.clone()], || format!("{}\n", account.name))?;
         let (role, name) = (if account.role.is_empty() { "worker" } else { &account.role }, &account.name);
-        session.note(Tone::Plain, &one_line(&format!("{role} {name} signs its tokens with the key {fingerprint}")));
+        session.note(Tone::Plain, &one_line(&format!("Created {role} {name}. It signs its tokens with key {fingerprint}.")));
         return Ok(0);
     };
     let (name, kept) = (made.account.name.clone(), key_file.map(|file| file.keep(key.expose(), &made.account.name)).transpose()?);
     let (shown, text) = match &kept {
         Some(file) => {
             made.api_key = None;
-            (file.as_str(), format!("{file} has the key of worker {name}; it is shown nowhere else"))
+            (file.as_str(), format!("Wrote the key of worker {name} to {file}. It cannot be shown again."))
         }
-        None => (key.expose(), format!("this key of worker {name} is shown once; keep it in a file that only the worker's user can read")),
+        None => (
+            key.expose(),
+            format!("This is the key of worker {name}. It cannot be shown again: save it in a file that only the worker can read."),
+        ),
     };
     session.show(&made, || vec![shown.to_owned()], || format!("{shown}\n"))?;
     // The key stands in a file and never in a command line, which the shell and the system's list of processes show to others.
@@ -345,7 +350,7 @@ fn hand_over(session: &Session, mut made: CreateWorkerResponse, key_file: Option
     let usage = format!(
         "runvoy worker --endpoint {endpoint} --api-key-file {file} --queue {queue} --worker-dir /var/lib/runvoy-worker --run-as-uids 70000-70999"
     );
-    session.note(Tone::Plain, &format!("{}\n  use it: {}", one_line(&text), one_line(&usage)));
+    session.note(Tone::Plain, &format!("{}\n  start the worker: {}", one_line(&text), one_line(&usage)));
     Ok(0)
 }
 
@@ -358,9 +363,9 @@ fn read_key(file: &Path) -> Result<String, Failure> {
         std::fs::File::open(file).and_then(|open| open.take(MOST_KEY_BYTES).read_to_string(&mut text))
     };
     match read {
-        Ok(_) if text.contains("PRIVATE KEY") => Err(Failure::usage(format!("{} holds a private key", file.display()))
-            .why("only the public key is for others")
-            .next("make its public key: openssl pkey -in FILE -pubout")),
+        Ok(_) if text.contains("PRIVATE KEY") => Err(Failure::usage(format!("{} contains a private key", file.display()))
+            .why("only a public key can be imported")
+            .next("extract the public key: openssl pkey -in FILE -pubout")),
         Ok(_) => Ok(text),
         Err(error) => Err(Failure::other(format!("cannot read {}", file.display())).why(error.to_string())),
     }
@@ -388,9 +393,9 @@ mod tests {
         let head = ["WORKER", "STATE", "RUNNING", "QUEUES", "LABELS", "HOST", "VERSION", "SEEN", "ACCOUNT"];
         insta::assert_snapshot!(crate::table::render(&head, &rows, None, false), @r"
         WORKER  STATE     RUNNING  QUEUES       LABELS  HOST       VERSION  SEEN         ACCOUNT
-        gpu-1   live      1/4      gpu default  zone=a  a.example  0.1.0    2.0s ago     gpu
+        gpu-1   online    1/4      gpu default  zone=a  a.example  0.1.0    2.0s ago     gpu
         here    draining  0/8      default      -       here       0.1.0    1.0s ago     (server)
-        old     gone      0/0      -            -       b          0.1.0    35m 00s ago  -
+        old     offline   0/0      -            -       b          0.1.0    35m 00s ago  -
         ");
     }
 }

@@ -18,7 +18,7 @@ async fn a_detached_submit_that_waits_says_what_for() {
     let user = User::of(&fake).await;
     let told = user.run(&["run", "--queue", "nope", "-d", "x"]).await;
     assert_eq!((told.status.code(), text(&told.stdout)), (Some(0), format!("{ID}\n")));
-    let expected = format!("waiting for a worker: none serves queue nope\n  see whether it started: runvoy status {ID}\n");
+    let expected = format!("Waiting for a worker: none serves queue nope.\n  check it: runvoy status {ID}\n");
     assert_eq!(text(&told.stderr), expected);
     let quiet = user.run(&["run", "-q", "--queue", "nope", "-d", "x"]).await;
     assert_eq!((text(&quiet.stdout), text(&quiet.stderr)), (format!("{ID}\n"), String::new()));
@@ -35,7 +35,7 @@ async fn digits_that_fit_several_executions_list_them() {
             "error: `aaaaaa` is not unique",
             "  aaaaaa00000070008000000000000001  FAILED       x",
             "  aaaaaa00000070008000000000000002  FAILED       x",
-            "  next: name one of them by its whole id, or by digits that only it has",
+            "  next: use more digits, or the whole id",
         ];
         assert_eq!(lines, expected, "{words:?}");
     }
@@ -110,7 +110,7 @@ async fn a_call_that_is_repeated_says_so_at_once_and_why() {
     let user = User::of(&fake).await;
     let told = user.run(&["whoami", "--json"]).await;
     assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
-    let expected = "### runvoy: the server is stopping; trying again\n### runvoy: the server's store is damaged; trying again\n";
+    let expected = "### runvoy: the server is stopping; retrying\n### runvoy: the server's store is damaged; retrying\n";
     assert_eq!(text(&told.stderr), expected, "each reason once");
     let silent = user.run(&["-qq", "whoami", "--json"]).await;
     assert_eq!((silent.status.code(), text(&silent.stderr)), (Some(0), String::new()));
@@ -152,6 +152,6 @@ async fn a_command_that_misses_a_file_of_this_directory_is_told_where_it_runs() 
         let output = user.run(words).await;
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
-        assert_eq!(said.contains("empty work directory of its own, and `notes` is in yours"), told, "{words:?}: {said}");
+        assert_eq!(said.contains("empty work directory, where `notes` does not exist"), told, "{words:?}: {said}");
     }
 }

@@ -52,12 +52,12 @@ async fn a_second_ctrl_c_tells_how_far_the_kill_has_come() {
 
     let (mut child, _stdout) = until_it_speaks(User::of(&Fake::new(endless)).await.command(&["run", "--kill-on-interrupt", "x"])).await;
     interrupt(&child);
-    let (before, stderr) = until_stderr_has(child.stderr.take().expect("piped"), "the server ends the execution").await;
+    let (before, stderr) = until_stderr_has(child.stderr.take().expect("piped"), "stopping: SIGTERM, then SIGKILL").await;
     child.stderr = Some(stderr);
     interrupt(&child);
     let (code, stderr) = end(child).await;
     assert_eq!(code, Some(130), "{before}{stderr}");
-    assert!(stderr.contains("detached; the server ends the execution") && !stderr.contains("goes on"), "{stderr}");
+    assert!(stderr.contains("Detached. The server is stopping the execution.") && !stderr.contains("keeps running"), "{stderr}");
 }
 
 /// Reads what is said up to the line that has these words.

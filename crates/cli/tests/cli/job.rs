@@ -169,7 +169,7 @@ async fn a_job_is_shown_drawn_listed_and_moved() {
     let wrong = user.run(&["job", "resume", JOB, "--set", "b.comand=x"]).await;
     assert_eq!(wrong.status.code(), Some(2), "{}", text(&wrong.stderr));
     let added = with_stdin(user.command(&["job", "add-tasks", JOB, "-"]), "- {taskId: c, dependsOn: [a], command: x}\n").await;
-    assert!(text(&added.stderr).contains("added 1 tasks; it has 3 now"), "{}", text(&added.stderr));
+    assert!(text(&added.stderr).contains("which now has 3 tasks."), "{}", text(&added.stderr));
     let missing = user.run(&["job", "status", "ffffff"]).await;
     assert_eq!(missing.status.code(), Some(1));
     assert!(text(&missing.stderr).contains("runvoy job list"), "{}", text(&missing.stderr));
@@ -269,22 +269,25 @@ async fn queues_and_health_are_shown_and_what_was_given_up_is_run_again() {
     let user = user(&fake).await;
     assert!(text(&user.run(&["queues", "list"]).await.stdout).contains("default  3"));
     assert!(text(&user.run(&["queues", "dead", "default"]).await.stdout).contains("network   exit code 1"));
-    assert_eq!(user.run(&["queues", "redrive", "default"]).await.status.code(), Some(2), "everything needs a yes");
+    assert_eq!(user.run(&["queues", "redrive", "default"]).await.status.code(), Some(2), "everything needs --yes");
     let one = user.run(&["queues", "redrive", "default", "--task", ID]).await;
-    assert!(text(&one.stderr).contains("default: 1 run again"), "{}", text(&one.stderr));
+    assert!(text(&one.stderr).contains("Queued 1 execution again in default."), "{}", text(&one.stderr));
     assert_eq!(body(fake.seen().last().expect("a request")), json!({"execution_ids": [ID]}));
     let all = user.run(&["queues", "redrive", "default", "--yes"]).await;
     assert_eq!(body(fake.seen().last().expect("a request")), json!({"after": "n2"}), "to the end, also past those that cannot");
     assert_eq!(all.status.code(), Some(1));
     let said = text(&all.stderr);
-    assert!(said.contains("default: 2 run again") && said.contains("lock prod is held") && !said.contains("are left"), "{said}");
+    assert!(
+        said.contains("Queued 2 executions again in default.") && said.contains("lock prod is held") && !said.contains(" left: repeat"),
+        "{said}"
+    );
     let over = user.run(&["queues", "redrive", "over", "--yes"]).await;
     assert_eq!(over.status.code(), Some(0), "what never can run again is no failure");
     assert!(text(&over.stderr).contains("is dropped: job 1 is cancelled"), "{}", text(&over.stderr));
     let asked = fake.seen().len();
     let stuck = user.run(&["queues", "redrive", "stuck", "--yes"]).await;
     assert!(fake.seen().len() < asked + 4, "a server that does not move on is not asked for ever");
-    assert!(text(&stuck.stderr).contains("4 are left"), "{}", text(&stuck.stderr));
+    assert!(text(&stuck.stderr).contains("4 dead letters left"), "{}", text(&stuck.stderr));
     let health = user.run(&["health", "tasks"]).await;
     assert_eq!(health.status.code(), Some(1));
     assert!(text(&health.stdout).contains("overtime  1h 03m"), "{}", text(&health.stdout));

@@ -27,7 +27,7 @@ async fn a_reader_that_leaves_is_not_waited_for_until_the_next_line() {
         for word in ["detached", "succeeded", "error", "killing"] {
             assert!(!stderr.contains(word), "{words:?}: {stderr}");
         }
-        let goes_on = format!("the execution goes on; follow it: runvoy logs -f {ID}");
+        let goes_on = format!("The execution keeps running. Follow it: runvoy logs -f {ID}");
         assert_eq!(stderr.contains(&goes_on), words[0] == "run", "{words:?}: {stderr}");
     }
     assert!(fake.seen().iter().all(|seen| seen.method != "DELETE"), "the execution goes on");

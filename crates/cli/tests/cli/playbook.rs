@@ -124,7 +124,7 @@ async fn a_dry_run_submits_nothing_and_its_code_says_whether_it_would() {
     let fake = Fake::new(storing);
     let user = user_with_files(&fake).await;
     let would = user.run(&["run", "--dry-run", "--secret", "aws", "make"]).await;
-    assert!(would.status.success() && text(&would.stdout).starts_with("it would run\n"), "{}", text(&would.stdout));
+    assert!(would.status.success() && text(&would.stdout).starts_with("This run would start.\n"), "{}", text(&would.stdout));
     assert_eq!(
         (fake.seen()[0].target.as_str(), body(&fake.seen()[0])),
         ("/api/v1/run?dry_run=1", json!({"command": "make", "secrets": ["aws"]}))

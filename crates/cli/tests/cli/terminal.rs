@@ -32,14 +32,10 @@ async fn what_cannot_be_undone_is_asked_for_and_no_is_no() {
     let user = User::of(&fake).await;
     let no = typed(&user, "users revoke bo@example.com", "n\n").await;
     assert_eq!((no.status.code(), fake.seen().len()), (Some(2), 0), "{}", text(&no.stdout));
-    assert!(
-        text(&no.stdout).contains("end all rights of bo@example.com and leave their open executions running? [y/N]"),
-        "{}",
-        text(&no.stdout)
-    );
+    assert!(text(&no.stdout).contains("Revoke bo@example.com and leave their executions running? [y/N]"), "{}", text(&no.stdout));
     let yes = typed(&user, "users revoke bo@example.com --kill", "y\n").await;
     assert_eq!((yes.status.code(), fake.seen().len()), (Some(0), 1), "{}", text(&yes.stdout));
-    assert!(text(&yes.stdout).contains("and kill their open executions?"), "{}", text(&yes.stdout));
+    assert!(text(&yes.stdout).contains("and kill their executions?"), "{}", text(&yes.stdout));
     let never = typed(&user, "users revoke bo@example.com --no-input", "y\n").await;
     assert_eq!((never.status.code(), fake.seen().len()), (Some(2), 1), "{}", text(&never.stdout));
 }

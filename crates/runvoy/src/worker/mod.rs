@@ -56,7 +56,7 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
         id: runvoy_model::id::WorkerId(UuidSource.next_id()).to_string(),
         name: args.name.clone().unwrap_or_else(|| host.clone()),
         host: host.clone(),
-        runner: args.runner.clone(),
+        runner: "process".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         labels: labels.into_iter().collect(),
         concurrency: u32::try_from(settings.concurrency).unwrap_or(u32::MAX),

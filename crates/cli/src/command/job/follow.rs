@@ -1,5 +1,5 @@
-//! Staying with a job until nothing of it moves any more. Only its counts are asked for, so that a large job costs no more than a small
-//! one. Ctrl-C leaves it running.
+//! Following a job until it finishes. Only its counts are requested, so that a large job costs no
+//! more than a small one. Ctrl-C leaves it running.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -27,13 +27,13 @@ pub(super) fn pause(job: &Job) -> Duration {
     ASK_EVERY.max(PAUSE_PER_TASK.saturating_mul(tasks))
 }
 
-/// Shows how a job gets on; 0 only if it completed.
+/// Shows the progress of a job; 0 only if it completes.
 pub(super) async fn to_the_end(session: &Session, client: &Client, id: &str) -> Result<u8, Failure> {
     let mut interrupts = interrupts()?;
     let job = tokio::select! {
         ended = watch(session, client, id) => ended?,
         _ = interrupts.recv() => {
-            session.tell(&format!("{}{}", erase(session), detached(id, session.terminal.stderr_colour)));
+            session.tell(&format!("{}{}", erase(session), detached(session.short(id), session.terminal.stderr_colour)));
             return Ok(INTERRUPTED);
         }
     };
@@ -49,10 +49,10 @@ pub(super) fn tell_end(session: &Session, job: &Job) -> u8 {
     if job.status == JobStatus::Completed { 0 } else { GENERAL }
 }
 
-/// What is said when somebody leaves a job that goes on.
+/// What is said when a user leaves a job that keeps running.
 pub(super) fn detached(id: &str, colour: bool) -> String {
-    let heading = paint("detached; the job goes on", Tone::Warning, colour);
-    format!("{heading}\n  see it:     runvoy job graph --follow {id}\n  cancel it:  runvoy job cancel {id}")
+    let heading = paint("Detached. The job keeps running.", Tone::Warning, colour);
+    format!("{heading}\n  follow it: runvoy job graph --follow {id}\n  cancel it: runvoy job cancel {id}")
 }
 
 async fn watch(session: &Session, client: &Client, id: &str) -> Result<Job, Failure> {
@@ -73,7 +73,8 @@ async fn watch(session: &Session, client: &Client, id: &str) -> Result<Job, Fail
     }
 }
 
-/// How it gets on, as a person sees it: a line that changes on a terminal, a line for every change elsewhere.
+/// The progress as a person sees it: a line that changes on a terminal, elsewhere a line for every
+/// change.
 struct Meter<'a> {
     session: &'a Session,
     spinner: Option<Spinner>,
@@ -108,7 +109,7 @@ impl<'a> Meter<'a> {
             tokio::select! {
                 answer = &mut asked => return answer.map_err(|error| {
                     self.clear();
-                    Failure::from(error).next("the job may go on; see it: runvoy job list")
+                    Failure::from(error).next("the job may still run; check it: runvoy job list")
                 }),
                 _ = clock.tick(), if self.spinner.is_some() => self.turn(),
             }
@@ -135,6 +136,6 @@ fn erase(session: &Session) -> &'static str {
 
 fn write_stderr(text: &str) {
     let mut stderr = std::io::stderr();
-    // There is nobody to tell that stderr is gone.
+    // A closed stderr cannot be reported anywhere.
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }

@@ -18,9 +18,9 @@ use crate::session::Session;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  runvoy job graph 0192ab34
-  runvoy job graph 0192ab34 --follow          # drawn anew until nothing moves any more
-  runvoy job graph 0192ab34 --follow --json   # every change of a task as a line";
+  runvoy job graph 4f2a9c
+  runvoy job graph 4f2a9c --follow          # redraw until the job finishes
+  runvoy job graph 4f2a9c --follow --json   # one line per change of a task";
 
 /// What a terminal is taken for that does not tell its height.
 const ROWS: usize = 24;
@@ -30,7 +30,7 @@ const ROWS: usize = 24;
 pub(super) struct GraphArgs {
     #[command(flatten)]
     job: JobId,
-    /// Go on until nothing moves any more; return 0 only if it completed
+    /// Follow it until it finishes; exit code 0 only if it completes
     #[arg(short, long)]
     follow: bool,
 }
@@ -49,7 +49,7 @@ impl GraphArgs {
         let job = tokio::select! {
             watched = watch(session, &client, &id) => watched?,
             _ = interrupts.recv() => {
-                session.tell(&follow::detached(&id, session.terminal.stderr_colour));
+                session.tell(&follow::detached(session.short(&id), session.terminal.stderr_colour));
                 return Ok(INTERRUPTED);
             }
         };

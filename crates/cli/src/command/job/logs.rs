@@ -21,12 +21,12 @@ use crate::terminal::{Tone, paint};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  runvoy job logs 0192ab34 build          # one task
-  runvoy job logs 0192ab34 build -f       # until it ends
-  runvoy job logs 0192ab34                # all tasks, each line with its task before it
-  runvoy job logs 0192ab34 --failed --tail 20
-  runvoy job logs 0192ab34 --search 'error:'
-  runvoy job logs 0192ab34 -f --json      # all tasks as they run, an object a line";
+  runvoy job logs 4f2a9c build          # one task
+  runvoy job logs 4f2a9c build -f       # follow it
+  runvoy job logs 4f2a9c                # all tasks, each line with its task
+  runvoy job logs 4f2a9c --failed --tail 20
+  runvoy job logs 4f2a9c --search 'error:'
+  runvoy job logs 4f2a9c -f --json      # follow all, one object per line";
 
 /// So many logs that nobody writes to any more are read at once. How many are written at once is the server's to say.
 const AT_ONCE: usize = 16;
@@ -99,10 +99,10 @@ impl LogsArgs {
                 return Ok(execution.clone());
             }
             if !self.shown.follow || job.status != JobStatus::Running {
-                let why = found.waiting_for.as_ref().map_or_else(|| "it has not begun".to_owned(), |reason| reason.message.clone());
+                let why = found.waiting_for.as_ref().map_or_else(|| "it has not started".to_owned(), |reason| reason.message.clone());
                 return Err(Failure::other(format!("task {task} has no log yet"))
                     .why(why)
-                    .next(format!("see how it gets on: runvoy job graph {id}")));
+                    .next(format!("see its tasks: runvoy job graph {id}")));
             }
             sleep(follow::pause(&job)).await;
         }

@@ -1,4 +1,4 @@
-//! `job`: DAGs of tasks. Submitting one, seeing how it gets on, and moving it.
+//! `job`: graphs of tasks. Submitting, watching, changing, resuming and cancelling one.
 
 mod follow;
 mod graph;
@@ -14,35 +14,50 @@ use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
 use runvoy_client::Client;
 
+use crate::ambiguity;
 use crate::complete;
 use crate::document::Document;
 use crate::failure::Failure;
 use crate::job_file;
+use crate::progress;
 use crate::session::Session;
+use crate::short_id::{self, MIN_DIGITS};
 
 const EXAMPLES: &str = "\
 Examples:
-  runvoy job submit nightly.yaml --follow          # returns 0 only if the whole job completed
-  runvoy job graph 0192ab34 --follow               # the tasks as a tree, live
-  runvoy job logs 0192ab34 build                   # the log of one task
-  runvoy job resume 0192ab34                       # failed and blocked tasks again
+  runvoy job submit nightly.yaml --follow   # exit code 0 if it completes
+  runvoy job graph 4f2a9c --follow          # the tasks as a tree, live
+  runvoy job logs 4f2a9c build              # the log of one task
+  runvoy job resume 4f2a9c                  # retry what failed or was blocked
 
-A job file is YAML or JSON:
+The format of a job file: runvoy help job-file";
+
+/// `help job-file`.
+pub(crate) const JOB_FILE: &str = "\
+Job file
+
+  A job is a graph of tasks. Each task runs as an execution once the tasks in
+  its dependsOn have succeeded. The file is YAML or JSON:
+
   name: nightly
-  concurrency: 8               # so many tasks at once
-  defaults:                    # for every task that does not say otherwise
+  concurrency: 8               # tasks that run at the same time
+  defaults:                    # for tasks that do not set these
     image: terraform:1.9
     timeout: 10m
-    retries: 2                 # further attempts after a passing failure; the default
+    retries: 2                 # retries after a transient failure [default: 2]
   tasks:
     - taskId: fetch
       command: ./fetch.sh
-      input: {store: 12}       # in the file that $RUNVOY_INPUT names
+      input: {store: 12}       # JSON in the file $RUNVOY_INPUT
     - taskId: report
-      dependsOn: [fetch]       # finds what fetch wrote to $RUNVOY_OUTPUT
+      dependsOn: [fetch]       # reads what fetch wrote to $RUNVOY_OUTPUT
       command: ./report.sh
-Tasks take args, env, secrets, git_repo, git_ref, git_path, git_token, lock, lock_wait, queue,
-priority, labels, worker_labels and terminal as well.";
+
+  Tasks also take args, env, secrets, git_repo, git_ref, git_path, git_token,
+  lock, lock_wait, queue, priority, labels, worker_labels and terminal.
+
+  Check and run it: runvoy job submit nightly.yaml --follow
+";
 
 /// Arguments of `job`.
 #[derive(Debug, Clone, Args)]
@@ -55,35 +70,35 @@ pub struct JobArgs {
 /// What to do with jobs.
 #[derive(Debug, Clone, Subcommand)]
 enum JobCommand {
-    /// Submit a job
+    /// Submit a job file
     #[command(before_help = submit::EXAMPLES)]
     Submit(submit::SubmitArgs),
-    /// Show where a job and its tasks are
+    /// Show the status of a job and its tasks
     #[command(
-        before_help = "Examples:\n  runvoy job status 0192ab34\n  runvoy job status 0192ab34 --jq '.tasks[] | select(.status == \"FAILED\")'"
+        before_help = "Examples:\n  runvoy job status 4f2a9c\n  runvoy job status 4f2a9c --jq '.tasks[] | select(.status == \"FAILED\")'"
     )]
     Status(JobId),
     /// List jobs, newest first
     #[command(visible_alias = "ls", before_help = list::EXAMPLES)]
     List(list::ListArgs),
-    /// Draw the tasks of a job as a tree
+    /// Show the tasks of a job as a tree
     #[command(before_help = graph::EXAMPLES)]
     Graph(graph::GraphArgs),
-    /// Add tasks to a job that has not ended
-    #[command(before_help = "Examples:\n  runvoy job add-tasks 0192ab34 more.yaml\n  runvoy job add-tasks 0192ab34 - < more.json")]
+    /// Add tasks to a job that has not finished
+    #[command(before_help = "Examples:\n  runvoy job add-tasks 4f2a9c more.yaml\n  runvoy job add-tasks 4f2a9c - < more.json")]
     AddTasks {
         #[command(flatten)]
         job: JobId,
-        /// File with tasks; - is stdin
+        /// File with tasks; - reads stdin
         file: PathBuf,
     },
-    /// Run what failed, and what waited for it, again
+    /// Retry the failed and blocked tasks of a job, some of them changed
     #[command(before_help = resume::EXAMPLES)]
     Resume(resume::ResumeArgs),
-    /// End a job: what runs is killed, and nothing more begins
-    #[command(before_help = "Examples:\n  runvoy job cancel 0192ab34 --yes")]
+    /// Cancel a job: kill running tasks, start no more
+    #[command(before_help = "Examples:\n  runvoy job cancel 4f2a9c --yes")]
     Cancel(JobId),
-    /// Show or follow the log of a task, or of all tasks
+    /// Show or follow the logs of one task or of all
     #[command(before_help = logs::EXAMPLES)]
     Logs(logs::LogsArgs),
 }
@@ -91,7 +106,7 @@ enum JobCommand {
 /// The job that is meant.
 #[derive(Debug, Clone, Args)]
 struct JobId {
-    /// Job: its id, or six or more digits of its beginning or end
+    /// Job id; the last six digits are enough
     #[arg(value_name = "ID", add = ArgValueCompleter::new(complete::jobs))]
     id: String,
 }
@@ -106,13 +121,16 @@ impl JobId {
 /// The whole id of a job that was named by it, or by a unique prefix or suffix.
 pub(crate) async fn resolve(client: &Client, id: &str) -> Result<String, Failure> {
     let plain = id.replace('-', "").to_ascii_lowercase();
-    if plain.len() == 32 && plain.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    if short_id::is_whole(&plain) {
         return Ok(plain);
     }
-    if plain.len() < 6 {
-        return Err(Failure::usage(format!("`{id}` is too short for an id")).why("at least six digits of its beginning or end are needed"));
+    if plain.len() < MIN_DIGITS {
+        return Err(short_id::too_short(id));
     }
-    Ok(client.job_counts(&plain).await?.job_id)
+    match client.job_counts(&plain).await {
+        Ok(job) => Ok(job.job_id),
+        Err(error) => Err(ambiguity::explain_job(client, error).await),
+    }
 }
 
 impl JobArgs {
@@ -143,12 +161,17 @@ async fn add_tasks(session: &Session, job: &JobId, file: &std::path::Path) -> Re
     let client = session.connect().await?;
     let id = job.resolve(&client).await?;
     let answer = client.add_tasks(&id, &request).await?;
-    let message = format!("{}: added {} tasks; it has {} now", answer.job_id, answer.added_tasks, answer.total_tasks);
+    let message = format!(
+        "Added {} to job {}, which now has {}.",
+        progress::tasks(answer.added_tasks),
+        answer.job_id,
+        progress::tasks(answer.total_tasks)
+    );
     session.report(&answer, &answer.job_id, &message)
 }
 
 async fn cancel(session: &Session, job: &JobId) -> Result<u8, Failure> {
-    session.confirm_at_terminal(&format!("cancel job {} and kill what runs of it", job.id))?;
+    session.confirm_at_terminal(&format!("Cancel job {} and kill its running tasks", job.id))?;
     let client = session.connect().await?;
     let id = job.resolve(&client).await?;
     let answer = client.cancel_job(&id).await?;

@@ -15,11 +15,11 @@ use crate::session::Session;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  runvoy job resume 0192ab34
-  runvoy job resume 0192ab34 --follow
-  runvoy job resume 0192ab34 --set build.command='make -j1' --set build.timeout=1h
-  runvoy job resume 0192ab34 --set build.env.DEBUG=1
-  runvoy job resume 0192ab34 --file nightly.yaml   # after an edit of failed tasks";
+  runvoy job resume 4f2a9c
+  runvoy job resume 4f2a9c --follow
+  runvoy job resume 4f2a9c --set build.command='make -j1' --set build.timeout=1h
+  runvoy job resume 4f2a9c --set build.env.DEBUG=1
+  runvoy job resume 4f2a9c --file nightly.yaml   # after an edit of failed tasks";
 
 /// What `--set` knows, as the help and errors name it.
 const FIELDS: &str = "command, args, image, env.NAME, timeout, secrets, git_repo, git_ref, git_path, git_token, lock, lock_wait, queue, \
@@ -30,13 +30,13 @@ const FIELDS: &str = "command, args, image, env.NAME, timeout, secrets, git_repo
 pub(super) struct ResumeArgs {
     #[command(flatten)]
     job: JobId,
-    /// Change a task that failed, or that waits for one: TASK.FIELD=VALUE, as in a job file; repeatable
+    /// Change a failed or blocked task; repeatable. The fields are those of a job file
     #[arg(long, value_name = "TASK.FIELD=VALUE", conflicts_with = "file")]
     set: Vec<String>,
-    /// Run failed and waiting tasks as this edited job file has them; - is stdin
+    /// Run failed and blocked tasks as in this edited job file; - reads stdin
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Show how it gets on; return 0 only if it completed
+    /// Follow its progress; exit code 0 only if it completes
     #[arg(short, long)]
     follow: bool,
 }

@@ -1,4 +1,4 @@
-//! `job status`: where a job and its tasks are.
+//! `job status`: the status of a job and of its tasks.
 
 use runvoy_wire::{Job, Rfc3339, Status, Task, TaskRevision, TaskStatus};
 
@@ -9,6 +9,7 @@ use crate::progress;
 use crate::reason;
 use crate::sanitize::one_line;
 use crate::session::Session;
+use crate::short_id::ShortIds;
 use crate::table::{Cell, facts, render};
 
 pub(super) async fn show(session: &Session, job: &JobId) -> Result<u8, Failure> {
@@ -30,7 +31,7 @@ fn describe(job: &Job, now: Rfc3339, width: Option<usize>, colour: bool) -> Stri
             ("first failed", job.failed_task_id.clone()),
             ("user", Some(job.created_by.clone())),
             ("submitted", Some(job.created_at.to_string())),
-            ("ended", job.completed_at.map(|at| at.to_string())),
+            ("finished", job.completed_at.map(|at| at.to_string())),
             ("elapsed", Some(progress::elapsed(job, now).to_string())),
             ("concurrency", job.concurrency.map(|most| most.to_string())),
             ("request id", job.request_id.clone()),
@@ -38,14 +39,15 @@ fn describe(job: &Job, now: Rfc3339, width: Option<usize>, colour: bool) -> Stri
         colour,
     );
     let about = revisions(job).fold(about, |about, line| about + &line);
-    let rows: Vec<Vec<Cell>> = job.tasks.iter().map(|task| row(task, &job.tasks, now)).collect();
+    let ids = ShortIds::of(width.is_some(), job.tasks.iter().filter_map(|task| task.execution_id.as_deref()));
+    let rows: Vec<Vec<Cell>> = job.tasks.iter().map(|task| row(task, &job.tasks, now, ids)).collect();
     if rows.is_empty() {
         return about;
     }
-    format!("{about}\n{}", render(&["TASK", "STATUS", "DURATION", "ATTEMPT", "EXECUTION", "WHY"], &rows, width, colour))
+    format!("{about}\n{}", render(&["TASK", "STATUS", "DURATION", "ATTEMPT", "EXECUTION", "REASON"], &rows, width, colour))
 }
 
-/// What runs as something else than it was submitted as.
+/// The tasks that no longer run what they were submitted with.
 fn revisions(job: &Job) -> impl Iterator<Item = String> {
     job.tasks.iter().filter_map(|task| {
         let TaskRevision { command, original_command, .. } = task.revision.as_ref()?;
@@ -54,7 +56,7 @@ fn revisions(job: &Job) -> impl Iterator<Item = String> {
     })
 }
 
-fn row(task: &Task, tasks: &[Task], now: Rfc3339) -> Vec<Cell> {
+fn row(task: &Task, tasks: &[Task], now: Rfc3339, ids: ShortIds) -> Vec<Cell> {
     let (_, tone) = graph::mark(task.status);
     let dash = || "-".to_owned();
     let why = task.end_reason.as_ref().map(reason::told).or_else(|| task.waiting_for.as_ref().map(|reason| reason.message.clone()));
@@ -64,7 +66,7 @@ fn row(task: &Task, tasks: &[Task], now: Rfc3339) -> Vec<Cell> {
         Cell::new(task.status.as_str(), tone),
         graph::duration(task, now).unwrap_or_else(dash).into(),
         if task.attempt > 0 { task.attempt.to_string() } else { dash() }.into(),
-        task.execution_id.clone().unwrap_or_else(dash).into(),
+        Cell::whole(task.execution_id.as_deref().map_or("-", |id| ids.show(id))),
         why.unwrap_or_else(dash).into(),
     ]
 }
@@ -101,7 +103,7 @@ mod tests {
         submitted     2026-01-03T14:22:19.000Z
         elapsed       1m 00s
 
-        TASK  STATUS   DURATION  ATTEMPT  EXECUTION  WHY
+        TASK  STATUS   DURATION  ATTEMPT  EXECUTION  REASON
         a     FAILED   4.0s      3        0192ac     exit code 2
         b     WAITING  -         -        -          task a
         ");

@@ -9,28 +9,31 @@ use crate::document::Document;
 use crate::failure::Failure;
 use crate::global::Format;
 use crate::job_file;
+use crate::progress;
 use crate::session::Session;
 use crate::terminal::Tone;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   runvoy job submit nightly.yaml
-  runvoy job submit nightly.yaml --follow           # 0 only if it completed
+  runvoy job submit nightly.yaml --follow   # exit code 0 only if it completes
   runvoy job submit - --request-id 2026-01-03 < nightly.json
-  id=$(runvoy job submit nightly.yaml --detach)";
+  id=$(runvoy job submit nightly.yaml --detach)
+
+The format of a job file: runvoy help job-file";
 
 /// Arguments of `job submit`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct SubmitArgs {
-    /// Job file, YAML or JSON; - is stdin
+    /// Job file, YAML or JSON; - reads stdin
     file: PathBuf,
-    /// Show how it gets on; return 0 only if it completed
+    /// Follow its progress; exit code 0 only if it completes
     #[arg(short, long)]
     follow: bool,
-    /// Print only the id
+    /// Print the id and return
     #[arg(short, long, conflicts_with = "follow")]
     detach: bool,
-    /// Two submits with the same id are one job; stronger than `requestId` of the file
+    /// Submit once, however often this is repeated; overrides the file
     #[arg(long, value_name = "ID")]
     request_id: Option<String>,
 }
@@ -45,8 +48,7 @@ impl SubmitArgs {
         let answer = client.submit_job(&request).await?;
         let (id, total) = (&answer.job_id, answer.total_tasks);
         if self.follow {
-            session
-                .note(Tone::Dim, &format!("### runvoy: job {id} with {total} tasks, {} of them without dependencies", answer.root_tasks));
+            session.note(Tone::Dim, &format!("### runvoy: submitted job {} with {}", session.short(id), progress::tasks(total)));
             return follow::to_the_end(session, &client, id).await;
         }
         match session.format() {
@@ -54,7 +56,10 @@ impl SubmitArgs {
             Format::Json | Format::Yaml => session.show(&answer, Vec::new, String::new)?,
         }
         if !self.detach {
-            session.note(Tone::Dim, &format!("{total} tasks; see how it gets on: runvoy job graph --follow {id}"));
+            session.note(
+                Tone::Dim,
+                &format!("Submitted a job with {}.\n  follow it: runvoy job graph --follow {}", progress::tasks(total), session.short(id)),
+            );
         }
         Ok(0)
     }

@@ -14,7 +14,7 @@ use crate::terminal::Tone;
 /// Arguments of `playbook list`.
 #[derive(Debug, Clone, Args)]
 pub struct ListArgs {
-    /// Only those in files; the server is not asked
+    /// Only those in files, without asking the server
     #[arg(long)]
     local: bool,
 }
@@ -52,10 +52,10 @@ impl ListArgs {
         }
         listed.extend(Shelf::of(&session.environment).files().iter().map(local));
         let table =
-            || list(&["PLAYBOOK", "WHERE", "VERSION", "DESCRIPTION"], &listed.iter().map(row).collect::<Vec<_>>(), session.terminal);
+            || list(&["PLAYBOOK", "SOURCE", "VERSION", "DESCRIPTION"], &listed.iter().map(row).collect::<Vec<_>>(), session.terminal);
         session.show(&listed, || names(&listed), table)?;
         if listed.is_empty() {
-            session.note(Tone::Dim, "no playbooks");
+            session.note(Tone::Dim, "No playbooks.");
         }
         Ok(0)
     }

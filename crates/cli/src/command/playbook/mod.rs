@@ -1,5 +1,5 @@
 //! `playbook`: stored commands. Those on the server are versioned, have checked parameters, and are what rules can limit people to; those
-//! in files of the client are only a convenience of whoever has the file. A name that is both means the one on the server, unless `--local` says otherwise.
+//! in files of the client are a convenience. A name that is both means the one on the server, unless `--local` says otherwise.
 
 mod list;
 mod push;
@@ -16,27 +16,47 @@ use crate::session::Session;
 const EXAMPLES: &str = "\
 Examples:
   runvoy playbook list
-  runvoy playbook run deploy -p region=eu              # on the server: parameters
-  runvoy playbook run plan --git-ref my-branch         # of a file: flags of `run` instead
-  runvoy playbook run plan -- --git-ref my-branch      # the same
+  runvoy playbook run deploy -p region=eu        # on the server
+  runvoy playbook run plan --git-ref my-branch   # from a file
   runvoy playbook push .runvoy/deploy.yaml
-  runvoy playbook show deploy@3
 
-Files are .runvoy/NAME.yaml of the project, then ~/.runvoy/NAME.yaml:
-  description: Plan the infrastructure
+The format of a playbook file: runvoy help playbook-file";
+
+/// `help playbook-file`.
+pub(crate) const PLAYBOOK_FILE: &str = "\
+Playbook file
+
+  A playbook is a stored command: a file .runvoy/NAME.yaml of the project, a
+  file ~/.runvoy/NAME.yaml, or a version on the server. It is YAML or JSON:
+
+  description: Deploy a service
   image: terraform:1.9
   git_repo: https://github.com/org/infra.git
   git_ref: main
-  git_path: prod
   secrets: [aws]
-  env: {REGION: eu}
-  commands:              # one shell runs them in order, after `set -eu`
-    - terraform init
-    - terraform plan
+  env: {STAGE: prod}
   timeout: 10m
   lock: prod
-Also git_token, lock_wait, queue, priority, retries, labels, worker_labels, terminal, command
-and args; and, for the server only, parameters: see runvoy playbook push --help";
+  command: ./deploy
+  args: ['{{service}}', '--replicas={{replicas}}']
+  parameters:               # on the server only, checked before the run
+    service:                # a-z, 0-9 and _
+      type: string          # or integer, boolean, choice [default: string]
+      pattern: 'web-*'      # strings: * and ?
+      max_length: 40        # strings: characters
+    replicas: {type: integer, min: 1, max: 9, default: 2}
+    region: {type: choice, choices: [eu, us], default: eu}
+    force: {type: boolean, default: false}
+
+  Also: commands (a list of shell commands, run after `set -eu`, in place of
+  command and args), git_path, git_token, lock_wait, queue, priority, retries,
+  labels, worker_labels, terminal.
+
+  A parameter without a default is required. The command finds each one in its
+  environment (service as RUNVOY_PARAM_SERVICE), and {{service}} in an argument
+  becomes its value; \\{{service}} stays as it is. In a shell command write
+  \"$RUNVOY_PARAM_SERVICE\" with the double quotes.
+";
 
 const SHOW_EXAMPLES: &str = "\
 Examples:
@@ -44,8 +64,7 @@ Examples:
   runvoy playbook show deploy@3 --json
   runvoy playbook show plan --local
 
-The command finds each parameter in the variable beside it, and {{NAME}} in an argument becomes the
-value of parameter NAME.";
+How commands use parameters: runvoy help playbook-file";
 
 /// Arguments of `playbook`.
 #[derive(Debug, Clone, Args)]
@@ -67,13 +86,13 @@ enum PlaybookCommand {
     /// Show a playbook
     #[command(before_help = SHOW_EXAMPLES)]
     Show(show::ShowArgs),
-    /// Run a playbook, follow its output and return its exit code
+    /// Run a playbook, follow its output and exit with its exit code
     #[command(before_help = run::EXAMPLES)]
     Run(Box<run::RunArgs>),
-    /// Store a file as the next version of a playbook on the server
+    /// Upload a file as the next version of a playbook
     #[command(before_help = push::EXAMPLES)]
     Push(push::PushArgs),
-    /// Remove a playbook with all its versions from the server
+    /// Remove a playbook from the server, in all versions
     #[command(before_help = "Examples:\n  runvoy playbook remove deploy --yes")]
     Remove {
         /// Name of the playbook
@@ -107,7 +126,7 @@ impl PlaybookArgs {
             PlaybookCommand::Run(args) => args.execute(session).await,
             PlaybookCommand::Push(args) => args.execute(session).await,
             PlaybookCommand::Remove { name } => {
-                session.confirm(&format!("remove playbook {name} with all its versions from the server"))?;
+                session.confirm(&format!("Remove playbook {name} and all its versions from the server"))?;
                 let answer = session.connect().await?.remove_playbook(&name).await?;
                 session.report(&answer, &answer.name, &answer.message)
             }
@@ -128,7 +147,7 @@ impl std::str::FromStr for Named {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (name, version) = match text.rsplit_once('@') {
             None => (text, None),
-            Some((name, version)) => (name, Some(version.parse().map_err(|_| "what follows @ is the number of a version")?)),
+            Some((name, version)) => (name, Some(version.parse().map_err(|_| "the version after @ must be a number")?)),
         };
         if name.is_empty() { Err("the name is missing") } else { Ok(Self { name: name.to_owned(), version }) }
     }

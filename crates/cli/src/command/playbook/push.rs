@@ -14,30 +14,15 @@ Examples:
   runvoy playbook push .runvoy/deploy.yaml
   runvoy playbook push deploy.yaml --name deploy-eu
 
-A file with parameters, which the server checks before it runs anything:
-  command: ./deploy
-  args: ['{{service}}', '--replicas={{replicas}}']    # exactly {{NAME}}; \\{{NAME}} is that text
-  parameters:
-    service:                  # names are a-z, 0-9 and _; also in RUNVOY_PARAM_SERVICE
-      type: string            # string (the default), integer, boolean or choice
-      description: what to deploy
-      pattern: 'web-*'        # strings: * and ?
-      max_length: 40          # strings
-    replicas: {type: integer, min: 1, max: 9, default: 2}
-    region: {type: choice, choices: [eu, us], default: eu}
-    force: {type: boolean, default: false}
-What has no default must be given. A value is passed as data: the command finds each parameter in
-its environment as RUNVOY_PARAM_NAME, and {{NAME}} in an argument becomes its value; other braces
-stay as they are. It is never put into the text of a command: there, write \"$RUNVOY_PARAM_REGION\",
-with the double quotes.";
+The format of a playbook file: runvoy help playbook-file";
 
 /// Arguments of `playbook push`.
 #[derive(Debug, Clone, Args)]
 pub struct PushArgs {
-    /// File to push; - is stdin
+    /// Playbook file; - reads stdin
     file: PathBuf,
-    /// What to call it [default: the name of the file without its ending]
-    #[arg(long)]
+    /// Name of the playbook [default: the file name without extension]
+    #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }
 
@@ -52,7 +37,7 @@ impl PushArgs {
 
     fn name(&self) -> Result<String, Failure> {
         let stem = || self.file.file_stem().and_then(|stem| stem.to_str()).filter(|stem| *stem != "-").map(str::to_owned);
-        self.name.clone().or_else(stem).ok_or_else(|| Failure::usage("the playbook has no name").next("give it one with --name NAME"))
+        self.name.clone().or_else(stem).ok_or_else(|| Failure::usage("the playbook has no name").next("set it with --name NAME"))
     }
 }
 
@@ -62,8 +47,8 @@ mod tests {
 
     #[test]
     fn the_file_of_the_help_can_be_pushed() {
-        let (_, file) = EXAMPLES.split_once("anything:\n").expect("it begins there");
-        let (file, _) = file.split_once("What has").expect("it ends there");
+        let (_, file) = super::super::PLAYBOOK_FILE.split_once("or JSON:\n").expect("it begins there");
+        let (file, _) = file.split_once("  Also:").expect("it ends there");
         let document = Document { name: "deploy.yaml".into(), text: file.to_owned() };
         let terms = PlaybookFile::parse(&document).map_err(|failure| failure.text(false)).expect("a playbook").terms();
         assert_eq!(terms.parameters.keys().collect::<Vec<_>>(), ["force", "region", "replicas", "service"]);

@@ -21,37 +21,36 @@ use crate::session::Session;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   runvoy playbook run deploy -p region=eu -p count=3
-  runvoy playbook run deploy@2 -p region=eu --wait 10m   # version 2, waiting for its lock
+  runvoy playbook run deploy@2 -p region=eu --wait 10m   # version 2
   runvoy playbook run plan --git-ref my-branch -e VERBOSE=1
-  runvoy playbook run plan -- --git-ref my-branch        # the same
   runvoy playbook run deploy -p region=eu --dry-run
 
-The command finds a parameter in its environment, `region` as RUNVOY_PARAM_REGION, and {{region}}
-in an argument becomes its value. See them: runvoy playbook show NAME";
+Options of `runvoy run`, such as --image, --env and --timeout, override what a
+playbook file says. For a playbook on the server only --wait applies.";
 
 /// Arguments of `playbook run`.
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
-    /// Name of the playbook; on the server also NAME@VERSION
+    /// Name of the playbook; NAME@VERSION on the server
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete::playbooks))]
     named: Named,
-    /// Parameter of a playbook on the server; may be repeated
+    /// Parameter of a playbook on the server; repeatable
     #[arg(short, long = "param", value_name = "NAME=VALUE", add = ArgValueCompleter::new(complete::parameters))]
     parameter: Vec<String>,
-    /// The one in a file, also where the server has one of this name
+    /// Use the file, not the playbook on the server
     #[arg(long)]
     local: bool,
-    /// Show what would happen, and run nothing
-    #[arg(long, conflicts_with_all = ["idempotency_key", "detach", "kill_on_interrupt", "raw"])]
+    /// Show what would happen; run nothing
+    #[arg(long, conflicts_with_all = ["idempotency_key", "detach", "kill_on_interrupt", "raw", "web"])]
     dry_run: bool,
-    /// Two submits with the same key are one execution
+    /// Submit once, however often it is repeated
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
     #[command(flatten)]
     stay: StayArgs,
-    #[command(flatten, next_help_heading = "Instead of what the file says")]
+    #[command(flatten, next_help_heading = crate::command::terms::HEADING)]
     terms: TermsArgs,
-    /// The same flags once more
+    /// Further options that override the file
     #[arg(last = true, value_name = "FLAGS")]
     overrides: Vec<String>,
 }
@@ -85,8 +84,8 @@ impl RunArgs {
 
     async fn run_file(self, session: &Session, found: &Found, overrides: &TermsArgs) -> Result<u8, Failure> {
         if !self.parameter.is_empty() {
-            return Err(Failure::usage(format!("playbook {} is a file, which has no parameters", found.name))
-                .next("use the flags of `run` instead, such as -e NAME=VALUE, or push it: runvoy playbook push"));
+            return Err(Failure::usage(format!("playbook {} is a file, and takes no parameters", found.name))
+                .next("use options of `run`, such as -e NAME=VALUE, or upload it: runvoy playbook push"));
         }
         let mut request = found.read()?.request(&found.name)?;
         let environment: &Environment = &session.environment;
@@ -108,8 +107,8 @@ impl RunArgs {
     ) -> Result<u8, Failure> {
         let Named { name, version } = &self.named;
         if !self.terms.only_wait() || !overrides.only_wait() {
-            return Err(Failure::usage(format!("playbook {name} is run as it was pushed; of the flags of `run` only --wait applies"))
-                .next(format!("give parameters: runvoy playbook run {name} -p NAME=VALUE; see them: runvoy playbook show {name}")));
+            return Err(Failure::usage(format!("playbook {name} runs as it was pushed; of the options of `run` only --wait applies"))
+                .next(format!("pass parameters: runvoy playbook run {name} -p NAME=VALUE; see them: runvoy playbook show {name}")));
         }
         let parameters = pairs("--param", &self.parameter)?.into_iter().map(|(name, value)| (name, value.into())).collect();
         let lock_wait = overrides.wait.or(self.terms.wait).map(|wait| wait.0);
@@ -133,7 +132,7 @@ fn trailing(words: &[String]) -> Result<TermsArgs, Failure> {
     parsed.map_err(|error| {
         let told = error.to_string();
         let first = told.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        Failure::usage(format!("after --: {first}")).next("see the flags: runvoy playbook run --help")
+        Failure::usage(format!("after --: {first}")).next("see the options: runvoy run --help")
     })
 }
 

@@ -21,10 +21,10 @@ use crate::terminal::Tone;
 /// Arguments of `playbook show`.
 #[derive(Debug, Clone, Args)]
 pub struct ShowArgs {
-    /// Name of the playbook; on the server also NAME@VERSION
+    /// Name of the playbook; NAME@VERSION on the server
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete::playbooks))]
     named: Named,
-    /// The one in a file, also where the server has one of this name
+    /// Show the file, not the playbook on the server
     #[arg(long)]
     local: bool,
 }
@@ -53,7 +53,7 @@ impl ShowArgs {
             Ok(playbook) => {
                 let heading = [
                     ("playbook", Some(format!("{}@{}", playbook.name, playbook.version))),
-                    ("where", Some("server".to_owned())),
+                    ("source", Some("server".to_owned())),
                     ("pushed", Some(format!("{} by {}", playbook.created_at, playbook.created_by))),
                 ];
                 session.show(&playbook, || vec![playbook.name.clone()], || describe(heading, &playbook.terms, colour))?;
@@ -76,7 +76,7 @@ pub(super) async fn not_there(client: &Client, error: ClientError, named: &Named
     {
         let newest = newest.version;
         return Failure::other(format!("playbook {name} has no version {version}"))
-            .why(format!("its newest is {newest}"))
+            .why(format!("its newest version is {newest}"))
             .next(format!("see it: runvoy playbook show {name}"));
     }
     error.into()
@@ -85,17 +85,16 @@ pub(super) async fn not_there(client: &Client, error: ClientError, named: &Named
 /// The file of a playbook that must be in one.
 pub(super) fn must_be_there(found: Option<&Found>, named: &Named) -> Result<Found, Failure> {
     if named.version.is_some() {
-        return Err(Failure::usage("a playbook in a file has no versions").next("leave out --local, or what follows @"));
+        return Err(Failure::usage("a playbook in a file has no versions").next("omit --local, or the version after @"));
     }
-    let missing = || Failure::usage(format!("no file is playbook {}", named.name)).next("see what there is: runvoy playbook list");
+    let missing = || Failure::usage(format!("no file for playbook {}", named.name)).next("list the playbooks: runvoy playbook list");
     found.cloned().ok_or_else(missing)
 }
 
 /// Says that a file of the same name was passed over.
 pub(super) fn note_hidden(session: &Session, found: Option<&Found>) {
     if let Some(found) = found {
-        session
-            .note(Tone::Warning, &format!("this is the server's; {} has the same name, and is meant with --local", found.path.display()));
+        session.note(Tone::Warning, &format!("Using the playbook on the server. For the file {} add --local.", found.path.display()));
     }
 }
 
@@ -105,7 +104,7 @@ fn show_file(session: &Session, found: &Found) -> Result<u8, Failure> {
     let shown = Local { name: &found.name, place: found.place, path: &found.path, terms: &terms };
     let heading = [
         ("playbook", Some(found.name.clone())),
-        ("where", Some(found.place.to_string())),
+        ("source", Some(found.place.to_string())),
         ("file", Some(found.path.display().to_string())),
     ];
     session.show(&shown, || vec![found.name.clone()], || describe(heading, &terms, colour))?;
@@ -134,7 +133,7 @@ fn describe(heading: [(&'static str, Option<String>); 3], terms: &PlaybookTerms,
         ("retries", terms.retries.map(|retries| retries.to_string())),
         ("labels", pairs(&terms.labels)),
         ("worker labels", pairs(&terms.worker_labels)),
-        ("terminal", terms.terminal.then(|| "its own".to_owned())),
+        ("terminal", terms.terminal.then(|| "yes".to_owned())),
         ("command", Some(quoted(&terms.command, terms.args.as_deref()))),
         ("parameters", Some(render(&[], &rows, None, false))),
     ];
@@ -143,8 +142,8 @@ fn describe(heading: [(&'static str, Option<String>); 3], terms: &PlaybookTerms,
 
 fn row(name: &str, parameter: &Parameter) -> Vec<Cell> {
     let mut limits = vec![parameter.kind.to_string()];
-    limits.extend((!parameter.choices.is_empty()).then(|| format!("of {}", parameter.choices.join(", "))));
-    limits.extend(parameter.pattern.as_ref().map(|pattern| format!("like {pattern}")));
+    limits.extend((!parameter.choices.is_empty()).then(|| format!("one of {}", parameter.choices.join(", "))));
+    limits.extend(parameter.pattern.as_ref().map(|pattern| format!("matching {pattern}")));
     limits.extend(parameter.max_length.map(|length| format!("at most {length} characters")));
     limits.extend(parameter.min.map(|min| format!("from {min}")));
     limits.extend(parameter.max.map(|max| format!("to {max}")));
@@ -163,10 +162,10 @@ mod tests {
         let text = r#"{"description":"Deploy","command":"set -eu\nmake build\nmake deploy","env":{"REGION":"eu"},"timeout":600,"lock":"prod",
             "parameters":{"count":{"type":"integer","default":3,"min":1,"max":9},"region":{"type":"choice","choices":["eu","us"],"description":"where"}}}"#;
         let terms: PlaybookTerms = serde_json::from_str(text).expect("the contract's fields");
-        let heading = [("playbook", Some("deploy@2".to_owned())), ("where", Some("server".to_owned())), ("pushed", None)];
+        let heading = [("playbook", Some("deploy@2".to_owned())), ("source", Some("server".to_owned())), ("pushed", None)];
         insta::assert_snapshot!(describe(heading, &terms, false), @r"
         playbook     deploy@2
-        where        server
+        source       server
         description  Deploy
         env          REGION=eu
         timeout      10m 00s
@@ -174,8 +173,8 @@ mod tests {
         command      set -eu
                      make build
                      make deploy
-        parameters   count   integer from 1 to 9  default 3  RUNVOY_PARAM_COUNT
-                     region  choice of eu, us     required   RUNVOY_PARAM_REGION  where
+        parameters   count   integer from 1 to 9   default 3  RUNVOY_PARAM_COUNT
+                     region  choice one of eu, us  required   RUNVOY_PARAM_REGION  where
         ");
     }
 }
