@@ -165,7 +165,7 @@ impl ProjectFile {
         for key in ["api_endpoint", "api_key", "endpoint", "key", "web_url", "profiles"] {
             if content.contains_key(key) {
                 return Err(Failure::usage(format!("{} may not set `{key}`", path.display()))
-                    .why("a checked-out project must not decide which server gets your key")
+                    .why("a project's files must not decide which server gets your key")
                     .next(format!("set it in ~/.runvoy/config.yaml under `profiles`, and name that profile here: remove `{key}`")));
             }
         }

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
+use runvoy_wire::unknown;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_saphyr::{DefaultMessageFormatter, MessageFormatter as _};
@@ -13,6 +14,16 @@ use crate::failure::Failure;
 
 /// What the parser says of a number that does not fit.
 const INTEGERS: [&str; 4] = ["invalid u8", "invalid u32", "invalid u64", "invalid i64"];
+/// What the parser says, and what an author of YAML calls it.
+const WORDS: [(&str, &str); 7] = [
+    ("expected sequence start", "expected a list: [a, b], or one `- item` a line"),
+    ("expected mapping start", "expected `key: value` pairs"),
+    ("expected string scalar", "expected a text"),
+    ("invalid boolean", "expected true or false"),
+    ("unexpected end of input", "the file is empty or ends too early"),
+    ("tabs disallowed within this context (block indentation)", "YAML is indented with spaces, not with tabs"),
+    ("invalid indentation in multiline quoted scalar", "a quote is not closed"),
+];
 
 /// A text, and what to call it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,15 +68,26 @@ impl Document {
 
     fn located(&self, error: &serde_saphyr::Error) -> String {
         let message = match DefaultMessageFormatter.format_message(error.without_snippet()).into_owned() {
-            // The parser names types of this program, which say nothing to whoever wrote the file.
-            message if INTEGERS.contains(&message.as_str()) => "not a whole number, or too large".to_owned(),
-            message => message,
+            // The parser names its own types, which say nothing to the author of the file.
+            message if INTEGERS.contains(&message.as_str()) => "expected a whole number, not negative and not too large".to_owned(),
+            message => in_plain_words(message),
         };
         match error.location() {
             Some(at) => format!("{}:{}:{}: {message}", self.name, at.line(), at.column()),
             None => format!("{}: {message}", self.name),
         }
     }
+}
+
+/// What the parser says, in words of the file.
+fn in_plain_words(message: String) -> String {
+    if let Some((_, words)) = WORDS.iter().find(|(said, _)| *said == message) {
+        return (*words).to_owned();
+    }
+    let parts = message.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, expected "));
+    let Some((given, known)) = parts else { return message };
+    let known: Vec<&str> = known.trim_start_matches("one of ").split(", ").map(|name| name.trim_matches('`')).collect();
+    unknown("field", given, &known)
 }
 
 #[cfg(test)]
@@ -90,7 +112,7 @@ mod tests {
     fn what_is_wrong_is_told_with_file_line_and_column() {
         for (text, place, says) in [
             ("name: x\ncuont: 3\n", "thing.yaml:2:1: ", "cuont"),
-            ("name: x\ncount: many\n", "thing.yaml:2:8: ", "not a whole number"),
+            ("name: x\ncount: many\n", "thing.yaml:2:8: ", "expected a whole number"),
             ("name: x\nname: y\n", "thing.yaml:2:1: ", "name"),
             ("name: [x\n", "thing.yaml:", ""),
             ("{\"name\": \"x\",\n \"extra\": 1}", "thing.yaml:2:2: ", "extra"),

@@ -7,6 +7,7 @@ use runvoy_client::ClientError;
 use runvoy_wire::Code;
 use serde_json::json;
 
+use crate::error_page;
 use crate::sanitize::one_line;
 use crate::terminal::{Tone, paint};
 
@@ -29,6 +30,16 @@ pub(crate) enum Kind {
 pub(crate) const GENERAL: u8 = 1;
 /// The code for failures of our own where the exit code is otherwise the command's.
 pub(crate) const PLATFORM: u8 = 125;
+/// Every exit code, as `docs/errors.md` explains them.
+#[cfg(test)]
+pub(crate) const EXIT_CODES: [u8; 9] = [0, GENERAL, 2, 4, 124, PLATFORM, 126, 127, INTERRUPTED];
+const UNREACHABLE: &str = "UNREACHABLE";
+const TLS: &str = "TLS";
+const FOREIGN_SERVER: &str = "FOREIGN_SERVER";
+const PROTOCOL: &str = "PROTOCOL";
+/// The codes of errors that no server answered with.
+#[cfg(test)]
+pub(crate) const CLIENT_CODES: [&str; 4] = [UNREACHABLE, TLS, FOREIGN_SERVER, PROTOCOL];
 /// What to do where an execution was not found.
 const SEE_EXECUTIONS: &str = "see what there is: runvoy list";
 /// The code after Ctrl-C.
@@ -66,7 +77,7 @@ impl Failure {
     }
 
     pub(crate) fn why(mut self, why: impl Into<String>) -> Self {
-        self.told.why.push(why.into());
+        self.told.why.push(without_errno(why.into()));
         self
     }
 
@@ -108,6 +119,28 @@ impl Failure {
         self
     }
 
+    /// Names the option of the command instead of the field of the request, where the server refused one.
+    pub(crate) fn in_options(mut self, options: &[(&str, &str)]) -> Self {
+        let named = self.told.what.split_once(": ").and_then(|(path, message)| {
+            let (field, rest) = path.split_once('.').unwrap_or((path, ""));
+            let (_, option) = options.iter().find(|(name, _)| *name == field)?;
+            Some(format!("{} {rest}", option).trim_end().to_owned() + ": " + message)
+        });
+        if let Some(what) = named.filter(|_| self.has_code(Code::InvalidRequest)) {
+            self.told.what = what;
+            self.told.next = vec!["correct the option and run it again".to_owned()];
+        }
+        self
+    }
+
+    /// Names the file to correct, where the server refused what it says.
+    pub(crate) fn in_file(mut self, file: &str) -> Self {
+        if self.has_code(Code::InvalidRequest) {
+            self.told.next = vec![format!("correct {file} and submit it again")];
+        }
+        self
+    }
+
     /// What happened, in one line.
     pub(crate) fn what(&self) -> &str {
         &self.told.what
@@ -141,6 +174,9 @@ impl Failure {
             .collect();
         if !facts.is_empty() {
             writeln!(text, "  {}", paint(&facts.join(" · "), Tone::Dim, colour)).expect("a String takes everything");
+        }
+        if let Some(hint) = self.told.code.as_deref().and_then(error_page::hint) {
+            writeln!(text, "  {} {hint}", paint("help:", Tone::Bold, colour)).expect("a String takes everything");
         }
         text
     }
@@ -179,24 +215,23 @@ impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         let mut failure = match &error {
             ClientError::Unreachable { .. } => Self::other(error.to_string())
-                .next("check that the server runs (`runvoy serve`), or choose another one with --endpoint; `runvoy doctor` looks closer"),
-            ClientError::Tls { .. } => {
-                Self::other(error.to_string()).next("trust its certificate with --ca-file FILE, or check the address")
-            }
+                .next("check that the server runs (`runvoy serve`) and that the address is right; `runvoy doctor` tests each step"),
+            ClientError::Tls { advice, .. } => Self::other(error.to_string()).next(*advice),
             ClientError::ForeignServer { peer, .. } => Self::other(error.to_string())
-                .next(format!("run this as the server's user (sudo -u '#{peer}' runvoy …), or name another server")),
-            ClientError::Unauthorized(_) => Self::new(Kind::Authentication, error.to_string())
-                .next("give a valid key: `runvoy configure`, or the variable RUNVOY_API_KEY"),
+                .next(format!("run this as the server's user (sudo -u '#{peer}' runvoy …), or name another server with --endpoint URL")),
+            ClientError::Unauthorized(_) => {
+                Self::new(Kind::Authentication, error.to_string()).next("store a valid key with `runvoy configure`, or set RUNVOY_API_KEY")
+            }
             ClientError::LockHeld { held, .. } => Self::other(format!("lock {} is held by {}", held.lock_name, held.held_by))
                 .why(format!("execution {} has held it since {}", held.execution_id, held.since))
                 .next("wait for it: add --wait 10m"),
             ClientError::Protocol { .. } => {
-                Self::other(error.to_string()).next("check that the endpoint is a runvoy server; `runvoy doctor` looks closer")
+                Self::other(error.to_string()).next("check that the endpoint is a runvoy server; `runvoy doctor` tests each step")
             }
-            ClientError::Invalid { .. } => Self::usage(error.to_string()),
+            ClientError::Invalid { what, why } => Self::usage(format!("invalid {what}")).why(why),
             ClientError::NotFound(_) | ClientError::Refused(_) => Self::other(error.to_string()),
         };
-        failure.told.why.extend(error.causes());
+        failure.told.why.extend(error.causes().into_iter().map(without_errno));
         match (&error, error.refusal()) {
             (_, Some(refusal)) => {
                 let details = Some(refusal.details.clone()).filter(|details| !details.is_empty());
@@ -208,17 +243,27 @@ impl From<ClientError> for Failure {
                 failure.told.code = Some(refusal.code.clone());
                 failure.told.request_id = Some(refusal.request_id.clone());
             }
-            (ClientError::Unreachable { .. }, _) => failure.told.code = Some("UNREACHABLE".to_owned()),
-            (ClientError::ForeignServer { .. }, _) => failure.told.code = Some("FOREIGN_SERVER".to_owned()),
-            (ClientError::Tls { .. }, _) => failure.told.code = Some("TLS".to_owned()),
+            (ClientError::Unreachable { .. }, _) => failure.told.code = Some(UNREACHABLE.to_owned()),
+            (ClientError::ForeignServer { .. }, _) => failure.told.code = Some(FOREIGN_SERVER.to_owned()),
+            (ClientError::Tls { .. }, _) => failure.told.code = Some(TLS.to_owned()),
             (ClientError::Protocol { request_id, .. }, _) => {
-                failure.told.code = Some("PROTOCOL".to_owned());
+                failure.told.code = Some(PROTOCOL.to_owned());
                 failure.told.request_id = Some(request_id.clone()).filter(|id| !id.is_empty());
             }
             _ => {}
         }
         failure
     }
+}
+
+/// The words of an error of the system, without its number.
+fn without_errno(mut why: String) -> String {
+    if why.ends_with(')')
+        && let Some(at) = why.rfind(" (os error ")
+    {
+        why.truncate(at);
+    }
+    why
 }
 
 /// The reason and the next step in the details of a refusal.
@@ -237,9 +282,9 @@ fn advice(code: &str) -> Option<&'static str> {
     match Code::parse(code)? {
         Code::NotFound => Some(SEE_EXECUTIONS),
         Code::Forbidden => Some("ask an admin; `runvoy whoami` shows your role"),
-        Code::RateLimited | Code::ServiceUnavailable | Code::DatabaseError => Some("try again in a little while"),
-        Code::InternalError => Some("report it with the request id"),
-        Code::PayloadTooLarge => Some("send less: put large input into a file or a repository"),
+        Code::RateLimited | Code::ServiceUnavailable | Code::DatabaseError => Some("try again in a few seconds"),
+        Code::InternalError => Some("report it as a bug, with the request id"),
+        Code::PayloadTooLarge => Some("send less: pass large input as a file or in a repository"),
         Code::InvalidRequest
         | Code::Unauthorized
         | Code::InvalidApiKey
@@ -268,8 +313,8 @@ mod tests {
 
     #[test]
     fn a_refusal_says_what_to_do_once() {
-        let refused = |code: Code, message: &str, details: &str| {
-            let refusal = runvoy_client::Refusal {
+        let refusal = |code: Code, message: &str, details: &str| {
+            ClientError::Refused(Box::new(runvoy_client::Refusal {
                 status: code.status(),
                 code: code.as_str().into(),
                 message: message.into(),
@@ -277,23 +322,26 @@ mod tests {
                 confirm: false,
                 request_id: "r1".into(),
                 retry_after: None,
-            };
-            Failure::from(ClientError::Refused(Box::new(refusal))).text(false)
+            }))
         };
-        insta::assert_snapshot!(refused(Code::Forbidden, "role viewer may not do this", "ask an admin for a role that may"), @r"
-        error: role viewer may not do this
-          next: ask an admin for a role that may
+        let refused = |code, message: &str, details: &str| Failure::from(refusal(code, message, details)).text(false);
+        insta::assert_snapshot!(refused(Code::Forbidden, "your role (viewer) does not allow this", "ask an admin for a role that allows it"), @r"
+        error: your role (viewer) does not allow this
+          next: ask an admin for a role that allows it
           code FORBIDDEN · request id r1
+          help: runvoy help error forbidden
         ");
-        insta::assert_snapshot!(refused(Code::Forbidden, "lock prod is denied", "rule no-prod decided; `runvoy access explain` says more"), @r"
+        insta::assert_snapshot!(refused(Code::Forbidden, "lock prod is denied", "rule no-prod decided; see why: `runvoy access explain`"), @r"
         error: lock prod is denied
-          next: rule no-prod decided; `runvoy access explain` says more
+          next: rule no-prod decided; see why: `runvoy access explain`
           code FORBIDDEN · request id r1
+          help: runvoy help error forbidden
         ");
         insta::assert_snapshot!(refused(Code::RateLimited, "too many requests at once", "try again in a second"), @r"
         error: too many requests at once
           next: try again in a second
           code RATE_LIMITED · request id r1
+          help: runvoy help error rate_limited
         ");
         insta::assert_snapshot!(refused(Code::Conflict, "user ana@example.com exists already", "nothing was changed; choose another name"), @r"
         error: user ana@example.com exists already
@@ -304,6 +352,12 @@ mod tests {
         insta::assert_snapshot!(refused(Code::InvalidRequest, "timeout: must be at least 1", "correct timeout and send it again"), @r"
         error: timeout: must be at least 1
           next: correct timeout and send it again
+          code INVALID_REQUEST · request id r1
+        ");
+        let field = refusal(Code::InvalidRequest, "env.1A: is no name of a variable", "correct env.1A and send it again");
+        insta::assert_snapshot!(Failure::from(field).in_options(&[("env", "--env")]).text(false), @r"
+        error: --env 1A: is no name of a variable
+          next: correct the option and run it again
           code INVALID_REQUEST · request id r1
         ");
         assert!(refused(Code::Forbidden, "no", "").contains("next: ask an admin; `runvoy whoami` shows your role"));

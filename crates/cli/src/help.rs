@@ -25,7 +25,7 @@ Examples:
 
 const TOPICS: &str = "\
 Details: runvoy COMMAND --help
-Topics:  runvoy help options | exit-codes | environment | formatting
+Topics:  runvoy help options | exit-codes | environment | formatting | error
          runvoy help job-file | playbook-file";
 
 /// Lays out the help of the program and of all its commands.

@@ -58,7 +58,7 @@ struct TaskFile {
 pub(crate) fn job(document: &Document) -> Result<CreateJobRequest, Failure> {
     let file: JobFile = document.parse_large()?;
     if let Some(none) = file.concurrency.as_ref().filter(|most| most.value == 0) {
-        return Err(wrong(document, none.referenced, "with a concurrency of 0 nothing would ever run"));
+        return Err(wrong(document, none.referenced, "concurrency must be at least 1"));
     }
     let (defaults, tasks) = parts(document, file.defaults, file.tasks, false)?;
     let (name, request_id, concurrency) = (file.name, file.request_id, file.concurrency.map(|most| most.value));
@@ -75,7 +75,7 @@ pub(crate) fn tasks(document: &Document) -> Result<AddTasksRequest, Failure> {
     let foreign = [("name", file.name.is_some()), ("requestId", file.request_id.is_some()), ("concurrency", file.concurrency.is_some())];
     if let Some((key, _)) = foreign.into_iter().find(|(_, given)| *given) {
         return Err(Failure::usage(format!(
-            "{}: `{key}` is the job's, which is there already; give tasks and defaults only",
+            "{}: `{key}` belongs to the job, which exists already: give only tasks and defaults",
             document.name
         )));
     }
@@ -112,7 +112,7 @@ fn check(document: &Document, tasks: &[Spanned<TaskFile>], more_elsewhere: bool)
     let mut shape = Vec::with_capacity(tasks.len());
     for task in tasks {
         let Some(id) = &task.value.task_id else {
-            return Err(wrong(document, task.referenced, "a task without `taskId`"));
+            return Err(wrong(document, task.referenced, "the task has no `taskId`"));
         };
         places.entry(&id.value).or_default().push(id.referenced);
         shape.push((id.value.as_str(), task.value.depends_on.iter().map(|parent| parent.value.as_str()).collect()));
@@ -172,7 +172,7 @@ impl TaskFile {
             ("input", self.input.as_ref().map(|input| input.referenced)),
         ];
         if let Some((key, at)) = own.into_iter().find_map(|(key, at)| Some((key, at?))) {
-            return Err(wrong(document, at, &format!("`{key}` is one task's own, and not for defaults")));
+            return Err(wrong(document, at, &format!("`{key}` is for one task, not for defaults")));
         }
         let terms = self.request();
         Ok(TaskDefaults {
@@ -242,22 +242,22 @@ tasks:
         for (text, says) in [
             (
                 "tasks:\n  - {taskId: a, command: x}\n  - {taskId: b, command: x, dependOn: [a]}\n",
-                "job.yaml:3:29: unknown field `dependOn`",
+                "job.yaml:3:29: unknown field dependOn; did you mean dependsOn?",
             ),
             ("tasks:\n  - {taskId: a, command: x, timeout: soon}\n", "job.yaml:2:38: "),
             ("tasks:\n  - {taskId: a, command: x, priority: high}\n", "job.yaml:2:39: "),
-            ("tasks:\n  - {taskId: a, command: x}\n  - {taskId: a, command: y}\n", "job.yaml:3:14: task a is there twice"),
-            ("tasks:\n  - {taskId: a, command: x, dependsOn: [b]}\n", "job.yaml:2:41: task a depends on b, which is not there"),
+            ("tasks:\n  - {taskId: a, command: x}\n  - {taskId: a, command: y}\n", "job.yaml:3:14: task a is defined twice"),
+            ("tasks:\n  - {taskId: a, command: x, dependsOn: [b]}\n", "job.yaml:2:41: task a depends on b, which is no task of this job"),
             (
                 "tasks:\n  - {taskId: r, command: x, dependsOn: [a]}\n  - {taskId: a, command: x, dependsOn: [b]}\n  - {taskId: b, command: x, dependsOn: [a]}\n",
-                "job.yaml:3:14: tasks depend on each other in a circle: a → b → a",
+                "job.yaml:3:14: tasks depend on each other in a cycle: a → b → a",
             ),
             ("tasks:\n  - {taskId: a}\n", "job.yaml:2:5: task a has no `command`"),
-            ("tasks:\n  - {command: x}\n", "job.yaml:2:5: a task without `taskId`"),
-            ("defaults:\n  command: x\n  dependsOn: [a]\ntasks: [{taskId: a}]\n", "job.yaml:3:15: `dependsOn` is one task's own"),
-            ("concurrency: 0\ntasks: [{taskId: a, command: x}]\n", "job.yaml:1:14: with a concurrency of 0"),
+            ("tasks:\n  - {command: x}\n", "job.yaml:2:5: the task has no `taskId`"),
+            ("defaults:\n  command: x\n  dependsOn: [a]\ntasks: [{taskId: a}]\n", "job.yaml:3:15: `dependsOn` is for one task"),
+            ("concurrency: 0\ntasks: [{taskId: a, command: x}]\n", "job.yaml:1:14: concurrency must be at least 1"),
             ("tasks: []\n", "job.yaml: there are no tasks"),
-            ("{\"tasks\": [\n  {\"taskId\": \"a\", \"comand\": \"x\"}]}\n", "job.yaml:2:19: unknown field `comand`"),
+            ("{\"tasks\": [\n  {\"taskId\": \"a\", \"comand\": \"x\"}]}\n", "job.yaml:2:19: unknown field comand; did you mean command?"),
         ] {
             let told = read(text).expect_err(text);
             assert!(told.contains(says), "{text}\n{told}");
@@ -280,7 +280,7 @@ tasks:
             (0..20_000).map(|n| format!("{{\"taskId\":\"t{n}\",\"command\":\"true\",\"dependsOn\":[\"t{}\"]}},", n - n.min(1))).collect();
         let text = format!("{{\"tasks\":[{}]}}", tasks.trim_end_matches(','));
         let told = read(&text).expect_err("the first waits for itself");
-        assert!(told.contains("circle: t0 → t0"), "{told}");
+        assert!(told.contains("cycle: t0 → t0"), "{told}");
         assert_eq!(read(&text.replacen(",\"dependsOn\":[\"t0\"]", "", 1)).expect("a chain").tasks.len(), 20_000);
     }
 }

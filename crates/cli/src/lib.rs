@@ -10,6 +10,7 @@ mod confirm;
 mod document;
 mod duration;
 mod environment;
+mod error_page;
 mod expiry;
 mod failure;
 pub mod global;

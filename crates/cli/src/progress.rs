@@ -26,11 +26,6 @@ pub(crate) fn counts(job: &Job) -> String {
     format!("{} done · {} running · {} waiting · {} failed", counts.completed, counts.running, counts.waiting, counts.failed)
 }
 
-/// `1 task`, `12 tasks`.
-pub(crate) fn tasks(count: u64) -> String {
-    if count == 1 { "1 task".to_owned() } else { format!("{count} tasks") }
-}
-
 /// How long it has been running, or ran.
 pub(crate) fn elapsed(job: &Job, now: Rfc3339) -> Human {
     Human::from_ms(job.completed_at.unwrap_or(now).ms_since(job.created_at))

@@ -35,15 +35,15 @@ fn check(rule: &Rule) -> Result<(), String> {
         return Err("an entry of a list is empty".to_owned());
     }
     if let Some(email) = rule.users.iter().find(|email| !email.contains('@')) {
-        return Err(format!("users: `{email}` is no e-mail"));
+        return Err(format!("users: `{email}` is not an e-mail address"));
     }
     if let Some(role) = rule.roles.iter().find(|role| !ROLES.contains(&role.as_str())) {
-        return Err(format!("roles: `{role}` is none of {}", ROLES.join(", ")));
+        return Err(format!("roles: {}", runvoy_wire::unknown("role", role, &ROLES)));
     }
     match rule.effect {
         Effect::Allow if !listed => Err("allow needs a list of what is allowed".to_owned()),
         Effect::Deny if !listed && whom.iter().all(|list| list.is_empty()) => {
-            Err("it denies everything to everybody: name users, groups or roles, or list what is denied".to_owned())
+            Err("it would deny everything to every user: name users, groups or roles, or list what is denied".to_owned())
         }
         _ => Ok(()),
     }
@@ -111,9 +111,9 @@ mod tests {
             ("- name: a\n  effect: deny\n- name: b\n  efect: deny\n", "rules.yaml:4:3"),
             ("- {name: a, effect: deny}\n- {name: a, effect: allow}\n", "two rules with the name `a`"),
             ("- {name: a, effect: deny, locks: [x]}\n- {name: b, effect: allow}\n", "rule `b`: allow needs a list"),
-            ("name: a\neffect: deny\n", "rule `a`: it denies everything to everybody"),
-            ("name: a\neffect: deny\nroles: [king]\n", "`king` is none of operator"),
-            ("name: a\neffect: deny\nusers: [ana]\n", "`ana` is no e-mail"),
+            ("name: a\neffect: deny\n", "rule `a`: it would deny everything to every user"),
+            ("name: a\neffect: deny\nroles: [king]\n", "roles: unknown role king; expected operator"),
+            ("name: a\neffect: deny\nusers: [ana]\n", "`ana` is not an e-mail address"),
             ("name: a\neffect: deny\nlocks: ['']\n", "an entry of a list is empty"),
         ] {
             let told = read(text).expect_err(text);

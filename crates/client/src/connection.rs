@@ -18,6 +18,7 @@ use crate::client::Revive;
 use crate::endpoint::Endpoint;
 use crate::error::{BoxError, ClientError};
 use crate::tls;
+use crate::tls_error::TlsTrouble;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// How often the server is brought back for one connection.
@@ -89,9 +90,12 @@ impl Connector {
         let Some(tls) = &self.tls else {
             return Ok(Box::new(stream));
         };
-        let untrusted = |source: BoxError| ClientError::Tls { endpoint: self.endpoint.to_string(), source };
-        let name = ServerName::try_from(host.clone()).map_err(|error| untrusted(error.into()))?;
-        let stream = tls.connect(name, stream).await.map_err(|error| untrusted(error.into()))?;
+        let untrusted = |error: io::Error| {
+            let TlsTrouble { why, advice } = TlsTrouble::of_io(&error);
+            ClientError::Tls { endpoint: self.endpoint.to_string(), advice, source: why.into() }
+        };
+        let name = ServerName::try_from(host.clone()).map_err(|error| untrusted(io::Error::other(error)))?;
+        let stream = tls.connect(name, stream).await.map_err(untrusted)?;
         Ok(Box::new(stream))
     }
 

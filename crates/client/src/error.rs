@@ -22,16 +22,18 @@ pub enum ClientError {
         source: BoxError,
     },
     /// Somebody answered, and is not trusted.
-    #[error("cannot agree on TLS with {endpoint}")]
+    #[error("cannot connect to {endpoint} over TLS")]
     Tls {
         /// Where.
         endpoint: String,
+        /// What to do next.
+        advice: &'static str,
         /// Why.
         #[source]
         source: BoxError,
     },
     /// The server behind a Unix socket belongs to another user. Nothing was sent to it.
-    #[error("the server at {endpoint} runs as the user with id {peer}, not as yours ({own}): nothing was sent to it")]
+    #[error("the server at {endpoint} runs as another user (uid {peer}, yours is {own}): nothing was sent to it")]
     ForeignServer {
         /// Where.
         endpoint: String,
@@ -58,7 +60,7 @@ pub enum ClientError {
     #[error("{}", .0.message)]
     Refused(Box<Refusal>),
     /// The answer makes no sense.
-    #[error("the server at {endpoint} gave an answer that is not runvoy's: {what}")]
+    #[error("the answer of {endpoint} does not come from a runvoy server: {what}")]
     Protocol {
         /// Where.
         endpoint: String,

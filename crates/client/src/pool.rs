@@ -39,11 +39,20 @@ impl Pool {
             }
         }
         let connection = self.connector.connect().await?;
-        let (mut sender, driver) = handshake(TokioIo::new(connection)).await.map_err(|error| self.connector.unreachable(true, error))?;
+        let (mut sender, driver) = handshake(TokioIo::new(connection)).await.map_err(|error| self.broken(error))?;
         // What the driver has to say also reaches the request that it fails.
         drop(tokio::spawn(driver));
-        let response = sender.send_request(request).await.map_err(|error| self.connector.unreachable(true, error))?;
+        let response = sender.send_request(request).await.map_err(|error| self.broken(error))?;
         Ok(self.keep(sender, response))
+    }
+
+    /// Why a fresh connection failed. What is not HTTP at all is probably TLS.
+    fn broken(&self, error: hyper::Error) -> ClientError {
+        if error.is_parse() {
+            let what = "it is not HTTP; if the server speaks TLS on this port, use https:// in the address".to_owned();
+            return ClientError::Protocol { endpoint: self.connector.endpoint().to_string(), what, request_id: String::new() };
+        }
+        self.connector.unreachable(true, error)
     }
 
     fn keep(&self, sender: SendRequest<Full<Bytes>>, response: Response<Incoming>) -> Response<Incoming> {

@@ -7,12 +7,13 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::CryptoProvider;
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::TlsConnector;
 
 use crate::error::ClientError;
+use crate::tls_error::is_ca_as_server;
 
 /// A connector that trusts the system's certificates and those in `ca_file`, and speaks HTTP/1.1.
 pub(crate) fn connector(ca_file: Option<&Path>) -> Result<TlsConnector, ClientError> {
@@ -21,7 +22,7 @@ pub(crate) fn connector(ca_file: Option<&Path>) -> Result<TlsConnector, ClientEr
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-/// What trusts the system's certificates and those in `ca_file`, for whoever else talks to a server.
+/// What trusts the system's certificates and those in `ca_file`, for others who talk to a server.
 pub fn tls_config(ca_file: Option<&Path>) -> Result<ClientConfig, ClientError> {
     let (mut roots, mut named) = (RootCertStore::empty(), Vec::new());
     // A damaged system certificate only matters if it is the one that is needed, and then the handshake says so.
@@ -106,9 +107,9 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Whether a server showed a CA's certificate as its own, and nothing else was found before. The library has no other name for it.
+/// Whether a server showed a CA's certificate as its own, and nothing else was found before.
 fn is_of_ca(error: &rustls::Error) -> bool {
-    matches!(error, rustls::Error::InvalidCertificate(CertificateError::Other(why)) if why.0.to_string() == "CaUsedAsEndEntity")
+    matches!(error, rustls::Error::InvalidCertificate(error) if is_ca_as_server(error))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use fake::{Fake, Reply};
 use runvoy_client::wire::{RunRequest, Status};
-use runvoy_client::{Client, ClientError, Detail, Endpoint, Killed, ListQuery, Options, Submission};
+use runvoy_client::{Client, ClientError, Detail, Endpoint, Killed, ListQuery, Options, Retry, Submission};
 use serde_json::json;
 
 fn options(endpoint: impl std::fmt::Display) -> Options {
@@ -227,12 +227,46 @@ async fn tls_is_trusted_only_with_its_certificate() {
         }
     });
     let endpoint = format!("https://localhost:{port}");
+    let trusting_file = Some(ca_file.clone());
     let trusting = Client::new(Options { ca_file: Some(ca_file), ..options(&endpoint) }).expect("a readable CA file");
     assert_eq!(trusting.health().await.expect("trusted").status, "ok");
     let error = Client::new(options(&endpoint)).expect("plain options").health().await.expect_err("not trusted");
     assert!(matches!(error, ClientError::Tls { .. }), "{error:?}");
+    assert!(error.causes().iter().all(|cause| cause.contains("signed by an unknown CA")), "{:?}", error.causes());
+    let by_address = Client::new(Options { ca_file: trusting_file, ..options(&format!("https://127.0.0.1:{port}")) });
+    let error = by_address.expect("a readable CA file").health().await.expect_err("another name");
+    assert!(error.causes().iter().all(|cause| cause.contains("is for localhost, not for 127.0.0.1")), "{:?}", error.causes());
     let missing = Client::new(Options { ca_file: Some(dir.path().join("none.pem")), ..options(&endpoint) });
     assert!(matches!(missing.err(), Some(ClientError::Invalid { what: "CA file", .. })));
+}
+
+#[tokio::test]
+async fn http_and_tls_mixed_up_are_told_in_words() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let port = listener.local_addr().expect("bound").port();
+    tokio::spawn(async move {
+        // As a server of either kind answers what it does not understand: in its own protocol.
+        for answer in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"\x15\x03\x03\x00\x02\x02\x32"] {
+            let (mut stream, _) = listener.accept().await.expect("a connection");
+            let mut first = [0; 1];
+            tokio::io::AsyncReadExt::read_exact(&mut stream, &mut first).await.expect("a byte");
+            tokio::io::AsyncWriteExt::write_all(&mut stream, answer).await.expect("written");
+            // What was sent is read, so that closing does not take the answer back.
+            tokio::io::copy(&mut stream, &mut tokio::io::sink()).await.ok();
+        }
+    });
+    let asked = |endpoint: String| async move {
+        let error = Client::new(Options { retry: Retry::NONE, ..options(&endpoint) })
+            .expect("plain options")
+            .health()
+            .await
+            .expect_err("no server");
+        error
+    };
+    let plain = asked(format!("https://127.0.0.1:{port}")).await;
+    assert_eq!(plain.causes(), ["the server does not speak TLS on this port"]);
+    let tls = asked(format!("http://127.0.0.1:{port}")).await;
+    assert!(tls.to_string().contains("use https:// in the address") && !tls.is_retryable(), "{tls}");
 }
 
 #[tokio::test]

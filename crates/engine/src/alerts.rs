@@ -102,7 +102,7 @@ impl Engine {
         let told = tell(&**alerter, &notice).await;
         self.alerts.note(self.now(), &told);
         told.map_err(|error| {
-            EngineError::conflict(format!("the message was not taken: {error}"), "check alerts.slack_webhook_url, and try again")
+            EngineError::conflict(format!("the alert was not delivered: {error}"), "check alerts.slack_webhook_url, then try again")
         })?;
         Ok(alerter.place().to_owned())
     }
@@ -174,11 +174,7 @@ impl Alerts {
         let forgotten = self.engine.forget_unheard(MOST_UNHEARD).await?;
         if forgotten > 0 {
             self.forgotten = self.forgotten.saturating_add(forgotten);
-            tracing::warn!(
-                forgotten,
-                kept = MOST_UNHEARD,
-                "the oldest incidents that nobody could be told of are forgotten: they are too many"
-            );
+            tracing::warn!(forgotten, kept = MOST_UNHEARD, "too many alerts could not be delivered: the oldest are dropped");
         }
         let Some(waiting) = self.take_turn().await? else { return Ok(()) };
         let composed = compose(&waiting, self.engine.now(), self.engine.config.pages());

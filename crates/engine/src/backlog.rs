@@ -78,7 +78,7 @@ impl Known {
 }
 
 fn full(what: String) -> EngineError {
-    EngineError::LimitReached { what, remedy: "nothing was queued; try again when some have begun" }
+    EngineError::LimitReached { what, remedy: "nothing was queued; try again when some of them have started" }
 }
 
 fn add<K, Q>(counts: &mut HashMap<K, u64>, key: &Q, count: u64, owned: fn(&Q) -> K)

@@ -29,7 +29,7 @@ impl Engine {
     /// Answers an invitation. Of many at once one succeeds.
     pub async fn claim(&self, token: &str, origin: Origin) -> Result<ClaimedKey, EngineError> {
         if !is_token(token) {
-            return Err(EngineError::invalid("token", format!("must be the {TOKEN_CHARS} characters that an admin was given for you")));
+            return Err(EngineError::invalid("token", format!("must have {TOKEN_CHARS} characters")));
         }
         let token_hash = key_hash(token);
         let claim = self.ports.records.record(Kind::Claim, &hash_name(&token_hash)).await?;

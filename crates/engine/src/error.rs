@@ -31,7 +31,7 @@ pub enum EngineError {
         what: String,
     },
     /// Several fit.
-    #[error("{digits} fits several {what}")]
+    #[error("{digits} matches several {what}")]
     Ambiguous {
         /// What was asked for.
         digits: String,
@@ -41,7 +41,7 @@ pub enum EngineError {
         candidates: Vec<String>,
     },
     /// No key.
-    #[error("no API key was sent")]
+    #[error("the request has no API key")]
     NoKey,
     /// Not a key of ours.
     #[error("the API key is not valid")]
@@ -53,13 +53,13 @@ pub enum EngineError {
     #[error("the API key was revoked or has expired")]
     RevokedKey,
     /// The role does not allow it.
-    #[error("role {role} may not do this")]
+    #[error("your role ({role}) does not allow this")]
     Forbidden {
         /// The caller's role.
         role: &'static str,
     },
     /// The caller has another role than when their request came in.
-    #[error("your role was changed to {role} while this was under way")]
+    #[error("your role was changed to {role} during the request")]
     RoleChanged {
         /// The role now.
         role: &'static str,
@@ -79,13 +79,13 @@ pub enum EngineError {
     #[error("secret {0} exists already")]
     SecretExists(String),
     /// What is shown once was shown before.
-    #[error("{0} was made by an earlier request with this idempotency key, and is shown only once")]
+    #[error("an earlier request with this idempotency key created {0}, which is shown only once")]
     ShownOnce(String),
     /// The lock is held.
     #[error("lock {} is held by {}", .0.name, .0.holder.held_by)]
     LockHeld(Box<LockHeld>),
     /// The execution has ended.
-    #[error("the execution has already ended: {}", .0.as_str())]
+    #[error("the execution has already finished: {}", .0.as_str())]
     Ended(Status),
     /// It clashes with what is there.
     #[error("{message}")]
@@ -121,10 +121,10 @@ pub enum EngineError {
     #[error("disk full: no space is left on the server")]
     NoSpace,
     /// The store cannot answer now.
-    #[error("the store is not available")]
+    #[error("the database of the server does not answer")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// What is stored cannot be trusted; what is damaged is for the log, and no client's to see.
-    #[error("the server's store is damaged")]
+    #[error("the database of the server is damaged")]
     Damaged(String),
     /// A bug, or damage.
     #[error("internal error: {0}")]

@@ -108,7 +108,7 @@ impl Engine {
         let earlier = self.execution(caller, id).await?;
         if earlier.spec.is_lost() {
             return Err(EngineError::conflict(
-                format!("what execution {} ran cannot be read any more: submit it again", earlier.id),
+                format!("the command of execution {} can no longer be read: submit it again", earlier.id),
                 "nothing was started",
             ));
         }

@@ -4,6 +4,7 @@
 use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::name::Name;
+use runvoy_model::phrase::unknown;
 use runvoy_model::record::{Kind, Record};
 use runvoy_model::role::{Action, Reach, reach};
 use runvoy_model::rule::{Asked, Dimension, Effect, Rule, Subject, judge};
@@ -103,11 +104,11 @@ impl Engine {
         let role = person.user.role;
         let say = |effect, why: String| Say { rule: format!("role:{}", role.as_str()), effect, why };
         if person.user.revoked_at.is_some() {
-            return Ok(say(Effect::Deny, format!("{} was revoked: no key of theirs works", person.user.email)));
+            return Ok(say(Effect::Deny, format!("{} was revoked: its keys are no longer valid", person.user.email)));
         }
         let reach = reach(role, action);
         let why = match reach {
-            Reach::None => return Ok(say(Effect::Deny, format!("role {} may not do this", role.as_str()))),
+            Reach::None => return Ok(say(Effect::Deny, format!("role {} does not allow this", role.as_str()))),
             Reach::Own => format!("role {} may do this with what is their own", role.as_str()),
             Reach::All => format!("role {} may do this", role.as_str()),
         };
@@ -132,7 +133,7 @@ impl Engine {
 
     async fn owned(&self, person: &Person, reach: Reach, text: &str) -> Result<bool, EngineError> {
         let Ok(id) = text.parse::<ExecutionId>() else {
-            return Err(EngineError::invalid("execution", "must be the whole id of an execution"));
+            return Err(EngineError::invalid("execution", "must be the whole id of an execution (32 hex digits)"));
         };
         let email = &person.user.email;
         let theirs = |execution: &Execution| reach == Reach::All || execution.created_by == *email || execution.owned_by.contains(email);
@@ -276,7 +277,7 @@ pub const fn action_word(action: Action) -> &'static str {
 fn action(text: &str) -> Result<(Action, &'static str), EngineError> {
     let wanted = text.trim().to_ascii_lowercase().replace('-', "_");
     let found = ACTIONS.into_iter().map(|action| (action, action_word(action))).find(|(_, word)| *word == wanted);
-    found.ok_or_else(|| EngineError::invalid("action", format!("must be one of {}", ACTIONS.map(action_word).join(", "))))
+    found.ok_or_else(|| EngineError::invalid("action", unknown("action", text, &ACTIONS.map(action_word))))
 }
 
 #[cfg(test)]

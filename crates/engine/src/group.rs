@@ -25,7 +25,7 @@ impl Engine {
         caller.may(Action::ManageUsers)?;
         let name = Name::new(name).map_err(|error| EngineError::invalid("name", error.to_string()))?;
         if members.len() > MOST_MEMBERS {
-            return Err(EngineError::invalid("members", format!("at most {MOST_MEMBERS}")));
+            return Err(EngineError::invalid("members", format!("must list at most {MOST_MEMBERS} users")));
         }
         let member = |text: &String| {
             checked_email(text).map_err(|error| EngineError::invalid("members", format!("{}: {error}", text.escape_default())))

@@ -45,7 +45,7 @@ impl Engine {
         let execution = self.execution(caller, id).await?;
         TaskHealth::of(&execution, self.now(), self.config.health.thresholds).ok_or_else(|| {
             let message = format!("execution {} does not run: it is {}", execution.id, execution.status.as_str());
-            EngineError::conflict(message, "only what runs has a health; its status and log say how it ended")
+            EngineError::conflict(message, "only a running execution has a health; its status and log say how it finished")
         })
     }
 

@@ -14,7 +14,7 @@ use runvoy_model::command::{OpenJob, OpenTasks, Refusal, ReviseJob, StageTasks, 
 use runvoy_model::digest;
 use runvoy_model::event::{Entity, EventType};
 use runvoy_model::id::{ExecutionId, JobId};
-use runvoy_model::job::{Counts, Job, JobStatus, MOST_TASKS, Node, Payload, fits_inline};
+use runvoy_model::job::{Counts, Job, JobStatus, MOST_TASKS, Node, Payload, fits_inline, task_field};
 use runvoy_model::json;
 use runvoy_model::role::{Action, Reach};
 use runvoy_model::spec::Spec;
@@ -325,8 +325,8 @@ impl Engine {
     /// The tasks of a request as they will be written, each judged like a run. What was asked goes as it is planned: a large job is not held twice.
     async fn planned(&self, caller: &Caller, action: &str, tasks: Vec<TaskRequest>, place: (JobId, u64)) -> Result<Vec<Node>, EngineError> {
         let mut nodes = Vec::with_capacity(tasks.len());
-        for task in tasks {
-            let plan = self.plan_task(caller, &task.task_id, &task.run()).await?;
+        for (index, task) in tasks.into_iter().enumerate() {
+            let plan = self.plan_task(caller, &task.run(), |part| task_field(index, part)).await?;
             let spec = self.allowed(caller, action, &task.task_id, plan, place.0).await?;
             let input = match &task.input {
                 Some(input) => Some(self.payload(input).await?),
@@ -338,9 +338,9 @@ impl Engine {
     }
 
     /// What a task would run; what is wrong of it is named with the task.
-    async fn plan_task(&self, caller: &Caller, task: &str, run: &RunRequest) -> Result<Plan, EngineError> {
+    async fn plan_task(&self, caller: &Caller, run: &RunRequest, path: impl Fn(&str) -> String) -> Result<Plan, EngineError> {
         self.plan(caller, run).await.map_err(|error| match error {
-            EngineError::Invalid { field, message } => EngineError::invalid(request::field(task, &field), message),
+            EngineError::Invalid { field, message } => EngineError::invalid(path(&field), message),
             other => other,
         })
     }

@@ -100,7 +100,7 @@ impl KeyRequest {
     fn checked_name(&self) -> Result<Option<String>, EngineError> {
         let Some(name) = self.name.as_deref().map(str::trim).filter(|name| !name.is_empty()) else { return Ok(None) };
         if name.chars().count() > MOST_NAME_CHARS || name.chars().any(char::is_control) {
-            return Err(EngineError::invalid("name", format!("at most {MOST_NAME_CHARS} printable characters")));
+            return Err(EngineError::invalid("name", format!("must have at most {MOST_NAME_CHARS} printable characters")));
         }
         Ok(Some(name.to_owned()))
     }
@@ -111,7 +111,7 @@ impl KeyRequest {
             Some(seconds) if (1..=MOST_SECONDS).contains(&seconds) => {
                 Ok(Some(now.plus_ms(i64::try_from(seconds).expect("ten years fit") * 1_000)))
             }
-            Some(_) => Err(EngineError::invalid("expires_in", format!("must be from 1 to {MOST_SECONDS} seconds, or left out"))),
+            Some(_) => Err(EngineError::invalid("expires_in", format!("must be from 1 to {MOST_SECONDS} s, or left out"))),
         }
     }
 }

@@ -116,14 +116,15 @@ impl Engine {
         let role = role("role", &request.role)?;
         let brought = request.api_key.as_deref().filter(|key| !key.is_empty());
         if let Some(key) = brought {
-            check_new_key(key).map_err(|error| EngineError::invalid("api_key", format!("{error}; leave it out, and they claim one")))?;
+            check_new_key(key)
+                .map_err(|error| EngineError::invalid("api_key", format!("{error}; leave it out to send an invitation instead")))?;
             if Token::looks_like(key) {
-                return Err(EngineError::invalid("api_key", "looks like a token that somebody signed"));
+                return Err(EngineError::invalid("api_key", "looks like a signed token: use a random key"));
             }
         }
         let lives_ms = claim_lives_ms(request.expires_in)?;
         if brought.is_some() && request.expires_in.is_some() {
-            return Err(EngineError::invalid("expires_in", "is for an invitation: leave it out where they have a key"));
+            return Err(EngineError::invalid("expires_in", "is for an invitation: leave it out together with api_key"));
         }
         let key_hash_of = brought.map(|key| hex(&key_hash(key)));
         let mut asked = json!({"email": email, "role": role, "key": key_hash_of});
@@ -166,8 +167,8 @@ impl Engine {
         let changed = self.ports.store.change(self.user_step(caller, ACTION), Change::RenewInvitation(renewal), key).await;
         let (record, repeated) = changed.map_err(|error| match error {
             StoreError::Refused(Refusal::Claimed) => EngineError::conflict(
-                format!("{email} has claimed their key: there is no invitation to renew"),
-                "nothing was changed; give them one more key with `runvoy keys create --user`",
+                format!("{email} has already used the invitation"),
+                "nothing was changed; create another key with `runvoy keys create --user EMAIL`",
             ),
             error => error.into(),
         })?;
@@ -314,7 +315,7 @@ fn claim_lives_ms(expires_in: Option<u64>) -> Result<i64, EngineError> {
     let Some(seconds) = expires_in else { return Ok(CLAIM_LIVES_MS) };
     let ms = i64::try_from(seconds).ok().and_then(|seconds| seconds.checked_mul(1_000));
     ms.filter(|ms| (1..=MAX_CLAIM_LIVES_MS).contains(ms))
-        .ok_or_else(|| EngineError::invalid("expires_in", format!("must be from 1 to {} seconds, or left out", MAX_CLAIM_LIVES_MS / 1_000)))
+        .ok_or_else(|| EngineError::invalid("expires_in", format!("must be from 1 to {} s, or left out", MAX_CLAIM_LIVES_MS / 1_000)))
 }
 
 /// No such user, or not one that the caller may hear of: both look the same.
@@ -325,6 +326,6 @@ pub(crate) fn no_user(email: &str) -> EngineError {
 fn role(field: &str, word: &str) -> Result<Role, EngineError> {
     Role::parse(word).ok_or_else(|| {
         let words: Vec<&str> = Role::OF_PEOPLE.iter().map(|role| role.as_str()).collect();
-        EngineError::invalid(field, format!("must be one of {}", words.join(", ")))
+        EngineError::invalid(field, format!("must be {}", runvoy_model::phrase::one_of(&words)))
     })
 }

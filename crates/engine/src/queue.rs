@@ -162,7 +162,7 @@ impl Engine {
 
     async fn named(&self, caller: &Caller, queue: &Name, ids: &[String]) -> Result<Round, EngineError> {
         if ids.is_empty() || ids.len() > MOST_REDRIVEN {
-            return Err(EngineError::invalid("execution_ids", format!("1 to {MOST_REDRIVEN} of them, or leave it out for all")));
+            return Err(EngineError::invalid("execution_ids", format!("must list 1 to {MOST_REDRIVEN} ids; leave it out for all")));
         }
         let mut round = Round::default();
         for id in ids {

@@ -81,7 +81,7 @@ impl RunRequest {
         let lock = self.lock.as_deref().map(|lock| name("lock", lock)).transpose()?;
         let lock_wait = seconds("lock_wait", self.lock_wait, 0)?;
         if lock_wait.is_some() && lock.is_none() {
-            return Err(EngineError::invalid("lock_wait", "needs a lock to wait for"));
+            return Err(EngineError::invalid("lock_wait", "needs `lock`: without a lock there is nothing to wait for"));
         }
         let priority = in_range("priority", self.priority, 1, 5)?.and_then(|priority| u8::try_from(priority).ok());
         let retries = in_range("retries", self.retries, 0, MAX_RETRIES)?.and_then(|retries| u32::try_from(retries).ok());
@@ -194,7 +194,7 @@ impl RunRequest {
         let Some(repo) = self.git_repo.clone() else {
             let details = [("git_ref", &self.git_ref), ("git_path", &self.git_path), ("git_token", &self.git_token)];
             return match details.into_iter().find(|(_, field)| field.is_some()) {
-                Some((field, _)) => Err(EngineError::invalid(field, "means nothing without git_repo")),
+                Some((field, _)) => Err(EngineError::invalid(field, "needs `git_repo`")),
                 None => Ok(None),
             };
         };
@@ -223,7 +223,7 @@ fn checked_labels(field: &str, labels: &BTreeMap<String, String>) -> Result<BTre
 pub(crate) fn checked_key(key: Option<String>) -> Result<Option<String>, EngineError> {
     match key {
         Some(key) if key.is_empty() || key.len() > MAX_KEY_CHARS || !key.bytes().all(|b| b.is_ascii_graphic()) => {
-            Err(EngineError::invalid("Idempotency-Key", format!("1 to {MAX_KEY_CHARS} printable ASCII characters")))
+            Err(EngineError::invalid("Idempotency-Key", format!("must have 1 to {MAX_KEY_CHARS} printable ASCII characters and no spaces")))
         }
         key => Ok(key),
     }
@@ -234,10 +234,10 @@ pub(crate) fn check_env(env: &BTreeMap<String, String>) -> Result<(), EngineErro
     for (key, value) in env {
         let field = format!("env.{}", key.escape_default());
         if !is_env_name(key) {
-            return Err(EngineError::invalid(field, format!("names must match {ENV_NAME_PATTERN}")));
+            return Err(EngineError::invalid(field, format!("is no name of a variable: it must match {ENV_NAME_PATTERN}")));
         }
         if is_reserved_env_name(key) {
-            return Err(EngineError::invalid(field, "names beginning RUNVOY_ are the platform's own"));
+            return Err(EngineError::invalid(field, "names that begin with RUNVOY_ are reserved, except RUNVOY_USER_"));
         }
         if value.contains('\0') {
             return Err(EngineError::invalid(field, "must not contain NUL"));
@@ -262,12 +262,18 @@ fn name(field: &str, text: &str) -> Result<Name, EngineError> {
 }
 
 fn seconds(field: &str, value: Option<i64>, least: i64) -> Result<Option<u64>, EngineError> {
-    Ok(in_range(field, value, least, MAX_SECONDS)?.and_then(|seconds| u64::try_from(seconds).ok()).map(|seconds| seconds * 1000))
+    Ok(within(field, value, (least, MAX_SECONDS), " s")?.and_then(|seconds| u64::try_from(seconds).ok()).map(|seconds| seconds * 1000))
 }
 
 fn in_range(field: &str, value: Option<i64>, least: i64, most: i64) -> Result<Option<i64>, EngineError> {
+    within(field, value, (least, most), "")
+}
+
+fn within(field: &str, value: Option<i64>, (least, most): (i64, i64), unit: &str) -> Result<Option<i64>, EngineError> {
     match value {
-        Some(value) if !(least..=most).contains(&value) => Err(EngineError::invalid(field, format!("must be from {least} to {most}"))),
+        Some(value) if !(least..=most).contains(&value) => {
+            Err(EngineError::invalid(field, format!("must be from {least} to {most}{unit}, not {value}")))
+        }
         value => Ok(value),
     }
 }

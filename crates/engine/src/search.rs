@@ -62,8 +62,8 @@ impl Engine {
         let Ok(place) = timeout_at(deadline, self.searches.place(&caller.email)).await else {
             let (wait, most) = (DEADLINE.as_secs(), MAX_OF_USER);
             return Err(EngineError::LimitReached {
-                what: format!("the search could not begin within {wait} s: {MAX_AT_ONCE} run at once, {most} of one user"),
-                remedy: "wait until others have ended",
+                what: format!("the search did not start within {wait} s: at most {MAX_AT_ONCE} searches run at once, {most} of one user"),
+                remedy: "try again when others have finished",
             });
         };
         let (logs, id, stop) = (Arc::clone(&self.ports.logs), execution.id, search.stop.clone());

@@ -119,7 +119,7 @@ impl Engine {
         caller.may(Action::WriteSecrets)?;
         let SecretChange { key_name, value, description, use_by } = change;
         if key_name.is_none() && value.is_none() && description.is_none() && use_by.is_none() {
-            return Err(EngineError::invalid("body", "says nothing that should change: key_name, value, description or use_by"));
+            return Err(EngineError::invalid("body", "changes nothing: give key_name, value, description or use_by"));
         }
         if let Some(value) = &value {
             check_value(value)?;
@@ -194,7 +194,10 @@ impl Engine {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(EngineError::conflict(format!("secret {} keeps changing: rotate again", secret.name), "this secret has the key that it had"))
+        Err(EngineError::conflict(
+            format!("secret {} was changed by other requests during the rotation: rotate again", secret.name),
+            "this secret keeps its old key",
+        ))
     }
 
     /// A secret that the caller may know of. Anything else is not there.
@@ -269,10 +272,13 @@ fn check_key_name(key_name: &str, role: Role) -> Result<(), EngineError> {
 
 fn check_value(value: &str) -> Result<(), EngineError> {
     if value.is_empty() || value.len() > MAX_VALUE_BYTES {
-        return Err(EngineError::invalid("value", format!("must have from 1 to {MAX_VALUE_BYTES} bytes")));
+        return Err(EngineError::invalid(
+            "value",
+            format!("must have from 1 to {} bytes ({} KiB)", MAX_VALUE_BYTES, MAX_VALUE_BYTES >> 10),
+        ));
     }
     if value.contains('\0') {
-        return Err(EngineError::invalid("value", "must not contain NUL"));
+        return Err(EngineError::invalid("value", "must not contain NUL bytes"));
     }
     Ok(())
 }
@@ -280,7 +286,7 @@ fn check_value(value: &str) -> Result<(), EngineError> {
 fn checked_description(description: Option<String>) -> Result<Option<String>, EngineError> {
     match &description {
         Some(text) if text.chars().count() > MAX_DESCRIPTION_CHARS || text.chars().any(char::is_control) => {
-            Err(EngineError::invalid("description", format!("at most {MAX_DESCRIPTION_CHARS} printable characters")))
+            Err(EngineError::invalid("description", format!("must have at most {MAX_DESCRIPTION_CHARS} printable characters")))
         }
         _ => Ok(description),
     }
@@ -288,7 +294,7 @@ fn checked_description(description: Option<String>) -> Result<Option<String>, En
 
 fn checked_use_by(use_by: &[String]) -> Result<Vec<String>, EngineError> {
     if use_by.len() > MAX_USE_BY {
-        return Err(EngineError::invalid("use_by", format!("at most {MAX_USE_BY}")));
+        return Err(EngineError::invalid("use_by", format!("must list at most {MAX_USE_BY} entries")));
     }
     let mut checked: Vec<String> = Vec::with_capacity(use_by.len());
     for who in use_by {

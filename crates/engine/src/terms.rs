@@ -88,7 +88,7 @@ impl Engine {
     /// Takes a queue's terms away: it hands out whatever it has.
     pub async fn remove_queue(&self, caller: &Caller, name: &str) -> Result<(), EngineError> {
         caller.may(Action::ManageQueues)?;
-        let missing = || EngineError::NotFound { what: format!("terms of queue {}", name.escape_default()) };
+        let missing = || EngineError::NotFound { what: format!("limits of queue {}", name.escape_default()) };
         let change = Change::RemoveQueue(Name::new(name).map_err(|_| missing())?);
         self.ports.store.change(self.user_step(caller, "queues.remove"), change, None).await?;
         self.hub.work();

@@ -80,11 +80,11 @@ impl Engine {
         caller.may(Action::ManageWorkers)?;
         let name = account_name(&request.name)?;
         if account_role(request)? != Role::Worker {
-            let message = "is for public keys alone: somebody who is given a key of the server's making is a user or a worker";
+            let message = "is for accounts with a public key: give a user or a worker an API key instead";
             return Err(EngineError::invalid("role", message));
         }
         if !request.may.is_empty() {
-            return Err(EngineError::invalid("may", "is for public keys alone: import one whose owner leases and submits"));
+            return Err(EngineError::invalid("may", "is for accounts with a public key: import one with `runvoy workers import`"));
         }
         let (api_key, key) = self.new_worker_key();
         self.make_worker(caller, "workers.create", name, request, key, Some(api_key)).await
@@ -154,7 +154,7 @@ impl Engine {
         let (role, queues) = (account_role(request)?, account_queues(&request.queues)?);
         let may_submit = account_may_submit(request, role)?;
         if role != Role::Worker && !queues.is_empty() {
-            return Err(EngineError::invalid("queues", "are for workers: who runs or reads is limited by rules"));
+            return Err(EngineError::invalid("queues", "are for worker accounts: use rules to limit the queues of users"));
         }
         let description = account_description(request)?;
         let public = api_key.is_none().then(|| key.shown());
@@ -196,16 +196,16 @@ fn account_role(request: &WorkerRequest) -> Result<Role, EngineError> {
     let Some(word) = request.role.as_deref() else { return Ok(Role::Worker) };
     Role::OF_KEYS.into_iter().find(|role| role.as_str() == word).ok_or_else(|| {
         let words = Role::OF_KEYS.map(Role::as_str);
-        EngineError::invalid("role", format!("must be one of {}", words.join(", ")))
+        EngineError::invalid("role", format!("must be {}", runvoy_model::phrase::one_of(&words)))
     })
 }
 
 fn account_may_submit(request: &WorkerRequest, role: Role) -> Result<bool, EngineError> {
     if request.may.iter().any(|word| word != MAY_SUBMIT) {
-        return Err(EngineError::invalid("may", format!("must be {MAY_SUBMIT}")));
+        return Err(EngineError::invalid("may", format!("must be {MAY_SUBMIT}, or left out")));
     }
     if !request.may.is_empty() && role != Role::Worker {
-        return Err(EngineError::invalid("may", format!("is for workers: what role {} may do is the role's matter", role.as_str())));
+        return Err(EngineError::invalid("may", format!("is for worker accounts: role {} already says what it may do", role.as_str())));
     }
     Ok(!request.may.is_empty())
 }
@@ -221,7 +221,7 @@ fn account_description(request: &WorkerRequest) -> Result<Option<String>, Engine
 
 fn account_queues(texts: &[String]) -> Result<Vec<Name>, EngineError> {
     if texts.len() > MOST_QUEUES {
-        return Err(EngineError::invalid("queues", format!("at most {MOST_QUEUES}; leave them out for every queue")));
+        return Err(EngineError::invalid("queues", format!("must list at most {MOST_QUEUES} queues; leave it out for every queue")));
     }
     texts.iter().map(|text| Name::new(text.trim()).map_err(|error| EngineError::invalid("queues", error.to_string()))).collect()
 }

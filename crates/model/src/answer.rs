@@ -78,19 +78,19 @@ pub enum Refusal {
     #[error("not found")]
     NotFound,
     /// The lease is no longer this worker's.
-    #[error("the lease has lapsed")]
+    #[error("the lease has expired")]
     Lapsed,
     /// It has ended already.
-    #[error("the execution has ended: {}", .0.as_str())]
+    #[error("the execution has finished: {}", .0.as_str())]
     Ended(Status),
     /// It was not given up, or it was and runs again.
-    #[error("execution {} is {}, and no dead letter", .0, .1.as_str())]
+    #[error("execution {} is {}: it is not a dead letter", .0, .1.as_str())]
     NotDead(ExecutionId, Status),
     /// The lock is held.
     #[error("lock {} is held by {} since execution {}", .0.name, .0.holder.held_by, .0.holder.execution)]
     LockHeld(Box<LockHeld>),
     /// The key was used for another request.
-    #[error("the idempotency key was used for another request, which made {0}")]
+    #[error("the idempotency key was used for another request, which created {0}")]
     KeyReused(Made),
     /// An execution with this id exists.
     #[error("execution {0} exists already")]
@@ -102,10 +102,10 @@ pub enum Refusal {
     #[error("there is no {} {}", .0.as_str(), .1)]
     Missing(Kind, String),
     /// Nobody could manage the rest.
-    #[error("{0} is the last admin with a key that works and lasts: make another admin first")]
+    #[error("{0} is the last admin with a valid key that does not expire")]
     LastAdmin(String),
     /// The invitation was answered before.
-    #[error("the token was claimed already")]
+    #[error("the token was already used")]
     Claimed,
     /// There is no room for one more.
     #[error("{0}")]
@@ -117,16 +117,16 @@ pub enum Refusal {
     #[error("task {} is {}: a resume changes only tasks that failed, and tasks that wait for them", .0, .1.described())]
     NotRevisable(Name, Phase),
     /// It changed since it was looked at.
-    #[error("{} {} was changed by somebody else: try again", .0.as_str(), .1)]
+    #[error("{} {} was changed by another request: try again", .0.as_str(), .1)]
     Stale(Kind, String),
     /// Whoever asked was revoked since, or their key was.
     #[error("the API key was revoked or has expired")]
     Revoked,
     /// Whoever asked has another role since, which does not allow it.
-    #[error("role {} may not do this", .0.as_str())]
+    #[error("role {} does not allow this", .0.as_str())]
     NotAllowed(Role),
     /// Whoever asked has another role since: what they may touch has to be looked up again.
-    #[error("your role was changed to {} meanwhile: try again", .0.as_str())]
+    #[error("your role was changed to {} in the meantime", .0.as_str())]
     RoleChanged(Role),
 }
 
@@ -137,9 +137,9 @@ impl Refusal {
             Self::NotFound | Self::Missing(..) => "nothing was changed; check the name, or list what there is",
             Self::Lapsed => "nothing was changed; another attempt may hold the lease now",
             Self::Ended(_) => "nothing was changed; run it again with `runvoy rerun`",
-            Self::NotDead(..) => "nothing was changed; `runvoy queues dead` lists what was given up",
-            Self::LockHeld(_) => "nothing was changed; wait for the lock, or ask its holder",
-            Self::KeyReused(_) => "nothing was changed; give every request an idempotency key of its own",
+            Self::NotDead(..) => "nothing was changed; `runvoy queues dead` lists the dead letters of a queue",
+            Self::LockHeld(_) => "nothing was changed; wait for the lock with --wait, or ask its holder",
+            Self::KeyReused(_) => "nothing was changed; use a new idempotency key for each request",
             Self::Exists(_) => "nothing was changed; look at the one that exists",
             Self::Taken(..) => "nothing was changed; choose another name, or remove the one that exists",
             Self::LastAdmin(_) => "nothing was changed; make another admin first",
@@ -147,10 +147,10 @@ impl Refusal {
             Self::TooMany(_) => "nothing was changed; remove one that is no longer needed",
             Self::JobClosed(..) => "nothing was changed; submit another job",
             Self::NotRevisable(..) => "nothing was changed; leave the task out, or kill it first if it runs",
-            Self::Stale(..) => "nothing was changed; look at it again and repeat the change",
+            Self::Stale(..) => "nothing was changed; look at its present state, then repeat the change",
             Self::Revoked => "nothing was changed; ask an admin for a new key",
-            Self::NotAllowed(_) => "nothing was changed; ask an admin for a role that may",
-            Self::RoleChanged(_) => "nothing was changed; send it again, and it is judged by the role that you have now",
+            Self::NotAllowed(_) => "nothing was changed; ask an admin for a role that allows it",
+            Self::RoleChanged(_) => "nothing was changed; send it again: it is then checked against your present role",
         }
     }
 }

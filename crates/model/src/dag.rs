@@ -7,10 +7,10 @@ use std::collections::HashMap;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DagError {
     /// Two tasks have one name.
-    #[error("task {0} is there twice")]
+    #[error("task {0} is defined twice")]
     Twice(String),
     /// A task waits for one that is not there.
-    #[error("task {task} depends on {parent}, which is not there")]
+    #[error("task {task} depends on {parent}, which is no task of this job")]
     Unknown {
         /// Who waits.
         task: String,
@@ -18,7 +18,7 @@ pub enum DagError {
         parent: String,
     },
     /// A task waits for itself, by way of others.
-    #[error("tasks depend on each other in a circle: {}", .0.join(" → "))]
+    #[error("tasks depend on each other in a cycle: {}", .0.join(" → "))]
     Circle(Vec<String>),
 }
 

@@ -303,3 +303,7 @@ impl TaskRef {
         self.name.as_deref().unwrap_or(self.task.as_str())
     }
 }
+/// A part of a task, as its author would look for it: `tasks[3].command`, counted from 0.
+pub fn task_field(index: usize, part: &str) -> String {
+    format!("tasks[{index}].{part}")
+}

@@ -34,6 +34,7 @@ pub mod mask;
 pub mod merkle;
 pub mod name;
 pub mod pattern;
+pub mod phrase;
 pub mod playbook;
 pub mod queue;
 pub mod record;

@@ -9,14 +9,14 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[serde(transparent)]
 pub struct Name(String);
 
-/// The pattern of [`Name`], for messages.
+/// The pattern of [`Name`], for schemas.
 pub const NAME_PATTERN: &str = "[A-Za-z0-9][A-Za-z0-9._/-]{0,127}";
 /// The pattern of an environment variable's name, for messages.
 pub const ENV_NAME_PATTERN: &str = "[A-Za-z_][A-Za-z0-9_]*";
 
 /// A text that does not follow the pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("must match {NAME_PATTERN}")]
+#[error("must start with a letter or digit, and have only letters, digits and . _ / - (at most 128)")]
 pub struct InvalidName;
 
 impl Name {

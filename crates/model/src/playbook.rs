@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use crate::git::GitSource;
 use crate::name::Name;
-use crate::pattern;
 use crate::rule::shell_texts;
 use crate::secret::Secret;
 use crate::time::UnixMs;
+use crate::{pattern, phrase};
 
 use self::template::Part;
 
@@ -224,7 +224,7 @@ impl PlaybookBody {
     /// Whether its parameters make sense. The rest is checked as a run is.
     pub fn check(&self) -> Result<(), InvalidPlaybook> {
         if self.parameters.len() > MOST_PARAMETERS {
-            return Err(invalid("parameters", format!("at most {MOST_PARAMETERS}")));
+            return Err(invalid("parameters", format!("a playbook has at most {MOST_PARAMETERS} parameters")));
         }
         for (name, parameter) in &self.parameters {
             let field = format!("parameters.{}", name.escape_default());
@@ -270,7 +270,7 @@ impl PlaybookBody {
             if template::parts(text).iter().any(fills) {
                 return Err(invalid(
                     "args",
-                    "have a parameter in the text of a shell, which would run it: write \"$RUNVOY_PARAM_NAME\" there",
+                    "put a parameter into a shell text, which could run its value: write \"$RUNVOY_PARAM_NAME\" there instead",
                 ));
             }
         }
@@ -281,8 +281,7 @@ impl PlaybookBody {
     pub fn bind(&self, given: &BTreeMap<String, Value>) -> Result<Bound, InvalidPlaybook> {
         if let Some(unknown) = given.keys().find(|name| !self.parameters.contains_key(*name)) {
             let known: Vec<&str> = self.parameters.keys().map(String::as_str).collect();
-            let message = if known.is_empty() { "it takes no parameters".to_owned() } else { format!("it takes {}", known.join(", ")) };
-            return Err(invalid(&format!("parameters.{}", unknown.escape_default()), message));
+            return Err(invalid("parameters", phrase::unknown("parameter", unknown, &known)));
         }
         self.check_no_value_in_shell_text()?;
         let mut values = BTreeMap::new();
@@ -290,7 +289,7 @@ impl PlaybookBody {
             let field = format!("parameters.{name}");
             let value = match given.get(name).or(parameter.default.as_ref()) {
                 Some(value) => parameter.text_of(&field, value)?,
-                None => return Err(invalid(&field, "must be given")),
+                None => return Err(invalid(&field, "is missing, and has no default")),
             };
             values.insert(name.as_str(), value);
         }
@@ -309,7 +308,7 @@ impl Parameter {
             ParameterKind::String if numbers => Some("min and max are for integers"),
             ParameterKind::Integer if texts => Some("pattern, regex and max_length are for strings"),
             ParameterKind::Boolean | ParameterKind::Choice if texts || numbers => {
-                Some("pattern, regex, max_length, min and max mean nothing here")
+                Some("pattern, regex, max_length, min and max do not apply to this type")
             }
             _ if self.kind != ParameterKind::Choice && !self.choices.is_empty() => Some("choices are for the type choice"),
             ParameterKind::Choice if self.choices.is_empty() || self.choices.len() > 256 => Some("1 to 256 choices are needed"),
@@ -337,7 +336,7 @@ impl Parameter {
         match (self.kind, value) {
             (ParameterKind::String, Value::String(text)) => self.checked_text(field, text),
             (ParameterKind::Choice, Value::String(text)) if self.choices.contains(text) => Ok(text.clone()),
-            (ParameterKind::Choice, _) => Err(invalid(field, format!("must be one of {}", self.choices.join(", ")))),
+            (ParameterKind::Choice, _) => Err(invalid(field, format!("must be {}", phrase::one_of(&self.choices)))),
             (ParameterKind::Boolean, Value::Bool(flag)) => Ok(flag.to_string()),
             (ParameterKind::Boolean, Value::String(text)) if matches!(text.as_str(), "true" | "false") => Ok(text.clone()),
             (ParameterKind::Boolean, _) => Err(wrong("must be true or false")),
@@ -375,7 +374,7 @@ impl Parameter {
             ));
         }
         if let Some(most) = self.max_length.filter(|most| text.chars().count() > *most as usize) {
-            return Err(invalid(field, format!("at most {most} characters")));
+            return Err(invalid(field, format!("must have at most {most} characters")));
         }
         if let Some(wanted) = self.pattern.as_deref().filter(|wanted| !pattern::matches(wanted, text)) {
             return Err(invalid(field, format!("must match {wanted}")));

@@ -214,7 +214,9 @@ impl Rule {
             let patterns = self.patterns(dimension);
             count(dimension.as_str(), patterns.len())?;
             for pattern in patterns {
-                pattern::check(pattern).map_err(|error| InvalidRule::new(dimension.as_str(), format!("{pattern:?}: a pattern {error}")))?;
+                pattern::check(pattern).map_err(|error| {
+                    InvalidRule::new(dimension.as_str(), format!("pattern `{pattern}` {error}", pattern = pattern.escape_debug()))
+                })?;
             }
         }
         if let Some(reason) = &self.reason {
@@ -236,11 +238,11 @@ impl Rule {
                 None => user::email(who).err().map(|error| error.to_string()),
             };
             if let Some(why) = wrong {
-                return Err(InvalidRule::new("users", format!("{who:?}: {why}")));
+                return Err(InvalidRule::new("users", format!("`{}`: {why}", who.escape_debug())));
             }
         }
         for group in &self.groups {
-            Name::new(group.as_str()).map_err(|error| InvalidRule::new("groups", format!("{group:?}: {error}")))?;
+            Name::new(group.as_str()).map_err(|error| InvalidRule::new("groups", format!("`{}`: {error}", group.escape_debug())))?;
         }
         if self.roles.contains(&Role::Admin) {
             return Err(InvalidRule::new("roles", "cannot list admin: rules apply to an admin only by e-mail, so name it in users"));
@@ -257,7 +259,7 @@ impl Rule {
                 "allow needs a list of what is allowed: commands, images, locks, queues, secrets or playbooks",
             )),
             Effect::Deny if listed == 0 && !self.has_subject() => {
-                Err(InvalidRule::new("effect", "deny of everything to everybody: name users, groups or roles, or list what is denied"))
+                Err(InvalidRule::new("effect", "would deny everything to every user: name users, groups or roles, or list what is denied"))
             }
             Effect::Deny if listed > 1 && self.lists(Dimension::Playbooks) => Err(InvalidRule::new(
                 "playbooks",

@@ -11,7 +11,7 @@ pub struct Address(String);
 
 /// What is no address of a server, without what may be a password in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not http://HOST:PORT or https://HOST")]
+#[error("`{0}` is not http://HOST:PORT or https://HOST")]
 pub struct InvalidAddress(String);
 
 impl Address {
@@ -121,7 +121,7 @@ mod tests {
             ("ftp://h", "ftp://h"),
         ] {
             let refused = text.parse::<Address>().expect_err(text);
-            assert_eq!(refused.to_string(), format!("{said:?} is not http://HOST:PORT or https://HOST"));
+            assert_eq!(refused.to_string(), format!("`{said}` is not http://HOST:PORT or https://HOST"));
             assert!(!format!("{refused:?}").contains("ret@"), "{text}");
         }
     }

@@ -17,23 +17,25 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
+use crate::link::{Explain, Trust};
+
 trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
 /// Opens connections.
 #[derive(Clone)]
 pub(crate) struct Dial {
-    tls: Option<TlsConnector>,
+    tls: Option<(TlsConnector, Explain)>,
     within: Duration,
 }
 
 impl Dial {
     /// Plain connections, or such that the configuration trusts.
-    pub(crate) fn new(tls: Option<&rustls::ClientConfig>, within: Duration) -> Self {
-        let over_http = |config: &rustls::ClientConfig| {
-            let mut config = config.clone();
+    pub(crate) fn new(tls: Option<&Trust>, within: Duration) -> Self {
+        let over_http = |trust: &Trust| {
+            let mut config = rustls::ClientConfig::clone(&trust.config);
             config.alpn_protocols = vec![b"http/1.1".to_vec()];
-            TlsConnector::from(Arc::new(config))
+            (TlsConnector::from(Arc::new(config)), trust.explain)
         };
         Self { tls: tls.map(over_http), within }
     }
@@ -46,9 +48,9 @@ impl Dial {
         stream.set_nodelay(true)?;
         let stream: Box<dyn Duplex> = match self.tls {
             None => Box::new(stream),
-            Some(tls) => {
+            Some((tls, explain)) => {
                 let name = ServerName::try_from(host.to_owned()).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-                Box::new(tls.connect(name, stream).await?)
+                Box::new(tls.connect(name, stream).await.map_err(|error| io::Error::new(error.kind(), explain(&error)))?)
             }
         };
         Ok(Wire(TokioIo::new(stream)))

@@ -12,7 +12,7 @@ pub enum Fault {
     #[error("{0}")]
     Away(String),
     /// The key is wrong, expired or revoked.
-    #[error("the server does not take the key: {0}")]
+    #[error("the server does not accept the key: {0}")]
     Key(String),
     /// The server, or something in front of it, does not let the caller do this. That may pass: a proxy is set right, a key gets its queues back.
     #[error("the server refuses: {0}")]

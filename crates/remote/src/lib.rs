@@ -23,4 +23,4 @@ pub use crate::address::{Address, InvalidAddress};
 pub use crate::attendant::{Attendant, Attended};
 pub use crate::fault::Fault;
 pub use crate::leases::{Config, RemoteLeases};
-pub use crate::link::Endpoint;
+pub use crate::link::{Endpoint, Explain, Trust};

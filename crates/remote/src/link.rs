@@ -2,6 +2,7 @@
 //! whose other end is gone may take very long to notice. Decides nothing and repeats nothing.
 
 use std::future::Future;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,8 +30,20 @@ pub struct Endpoint {
     /// The worker's key.
     pub key: String,
     /// How an `https` server is trusted.
-    pub tls: Option<Arc<rustls::ClientConfig>>,
+    pub tls: Option<Trust>,
 }
+
+/// How a server is trusted.
+#[derive(Clone)]
+pub struct Trust {
+    /// Which certificates are.
+    pub config: Arc<rustls::ClientConfig>,
+    /// Why a handshake failed, in words.
+    pub explain: Explain,
+}
+
+/// Why a TLS handshake failed, in words.
+pub type Explain = fn(&io::Error) -> String;
 
 impl std::fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -102,5 +115,5 @@ impl Link {
 }
 
 fn connect(endpoint: &Endpoint, within: Duration) -> Transport {
-    ServiceTransport::new(Client::builder(TokioExecutor::new()).build(Dial::new(endpoint.tls.as_deref(), within)))
+    ServiceTransport::new(Client::builder(TokioExecutor::new()).build(Dial::new(endpoint.tls.as_ref(), within)))
 }

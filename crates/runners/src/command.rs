@@ -31,7 +31,7 @@ pub(crate) fn check(start: &Start) -> Result<(), StartError> {
     }
     for (key, value) in &start.env {
         if key.is_empty() || key.contains(['=', '\0']) {
-            return refuse(format!("environment variable {key:?} has a name that is empty or contains '=' or NUL"));
+            return refuse(format!("environment variable `{}` has a name that is empty or contains '=' or NUL", key.escape_debug()));
         }
         if value.contains('\0') {
             return refuse(format!("environment variable {key} has a value with a NUL byte, which no program can receive"));
@@ -48,11 +48,16 @@ pub(crate) fn check(start: &Start) -> Result<(), StartError> {
 fn check_places(start: &Start) -> Result<(), StartError> {
     let is_inside = |path: &str| !path.contains('\0') && !path.starts_with('/') && !path.split('/').any(|part| part == "..");
     if !is_inside(&start.directory) {
-        return Err(StartError { message: format!("directory {:?} is not inside the work directory", start.directory), exit_code: None });
+        return Err(StartError {
+            message: format!("directory `{}` is not inside the work directory", start.directory.escape_debug()),
+            exit_code: None,
+        });
     }
     let WorkDir::New(files) = &start.work_dir else { return Ok(()) };
     match files.iter().find(|file| matches!(file.name.as_str(), "" | "." | "..") || file.name.contains(['/', '\0'])) {
-        Some(file) => Err(StartError { message: format!("{:?} is no name for a file in the work directory", file.name), exit_code: None }),
+        Some(file) => {
+            Err(StartError { message: format!("`{}` cannot name a file in the work directory", file.name.escape_debug()), exit_code: None })
+        }
         None => Ok(()),
     }
 }

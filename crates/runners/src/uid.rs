@@ -23,19 +23,19 @@ pub struct UidRange {
 #[derive(Debug, thiserror::Error)]
 pub enum UnfitUids {
     /// It is not written as a range.
-    #[error("expected FIRST-LAST, two uids such as 70000-70999, not {0:?}")]
+    #[error("expected FIRST-LAST, two uids such as 70000-70999, not `{0}`")]
     Malformed(String),
     /// It holds uids that no command may have.
-    #[error("uid {0} is root's or the system's: begin at 1000 or above")]
+    #[error("uid {0} belongs to root or the system: begin at 1000 or above")]
     System(u32),
     /// It holds the number that means no user.
-    #[error("uid {NOBODY_AT_ALL} means no user at all: end below it")]
+    #[error("uid {NOBODY_AT_ALL} is reserved: the range must end below it")]
     NoUser,
     /// The server's own user is among them.
-    #[error("uid {0} is the server's own: choose a range that nobody uses")]
+    #[error("uid {0} is the server's own: choose an unused range")]
     Own(u32),
     /// Somebody has one of them.
-    #[error("{id} is in {file} ({name}): choose a range that nobody uses")]
+    #[error("{id} is in {file} ({name}): choose an unused range")]
     Taken {
         /// The uid or gid.
         id: u32,

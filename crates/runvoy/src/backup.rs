@@ -78,7 +78,7 @@ async fn fill(Source { data, store, logs, seal_keys }: Source<'_>, directory: &P
 /// The directory that a copy is made in, and where it is made there.
 fn beside(destination: &Path) -> Result<(&Path, PathBuf)> {
     let (Some(parent), Some(name)) = (destination.parent(), destination.file_name()) else {
-        bail!("{} names no directory that could be made", destination.display());
+        bail!("{} cannot be created: name a new directory", destination.display());
     };
     let mut name = name.to_owned();
     name.push(PARTIAL);
@@ -95,7 +95,7 @@ fn clear(partial: &Path) -> Result<()> {
     };
     match removed {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("{} is in the way: move it elsewhere", partial.display()))
+            Err(error).with_context(|| format!("{} is left from an earlier backup: move it away", partial.display()))
         }
         _ => Ok(()),
     }

@@ -8,8 +8,8 @@ use crate::settings::Settings;
 
 /// The address to listen on, if the settings allow it.
 pub fn address(settings: &Settings) -> Result<SocketAddr> {
-    let mut addresses = settings.listen.to_socket_addrs().with_context(|| format!("listen: {:?} is not ADDRESS:PORT", settings.listen))?;
-    let address = addresses.next().with_context(|| format!("listen: {:?} names no address", settings.listen))?;
+    let mut addresses = settings.listen.to_socket_addrs().with_context(|| format!("listen: `{}` is not ADDRESS:PORT", settings.listen))?;
+    let address = addresses.next().with_context(|| format!("listen: `{}` names no address", settings.listen))?;
     let safe = address.ip().is_loopback() || settings.tls_cert.is_some() || settings.insecure || settings.behind_proxy;
     if !safe {
         bail!(

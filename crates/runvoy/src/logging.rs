@@ -8,13 +8,13 @@ use tracing::level_filters::LevelFilter;
 /// Starts logging for the rest of the process.
 pub fn start(level: &str, format: &str) -> Result<()> {
     let Ok(level) = level.parse::<LevelFilter>() else {
-        bail!("log_level: expected error, warn, info, debug or trace, not {level:?}");
+        bail!("log_level: expected error, warn, info, debug or trace, not `{level}`");
     };
     let json = match format {
         "auto" => !std::io::stderr().is_terminal(),
         "json" => true,
         "text" => false,
-        other => bail!("log_format: expected text, json or auto, not {other:?}"),
+        other => bail!("log_format: expected text, json or auto, not `{other}`"),
     };
     let builder = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false);
     if json {

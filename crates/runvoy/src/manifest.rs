@@ -73,8 +73,7 @@ impl Verified<'_> {
 /// Refuses a backup that is not as it was made.
 pub fn verify<'d>(directory: &'d Path, key: &AuditKey) -> Result<Verified<'d>> {
     let path = directory.join(NAME);
-    let text = fs::read(&path)
-        .with_context(|| format!("{} cannot be read, and without it nobody can tell whether the backup is whole", path.display()))?;
+    let text = fs::read(&path).with_context(|| format!("{} cannot be read: without it the backup cannot be checked", path.display()))?;
     let manifest: Manifest =
         serde_json::from_slice(&text).with_context(|| format!("{} is not the manifest of a backup", path.display()))?;
     let found = list(directory)?;

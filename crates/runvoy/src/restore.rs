@@ -18,18 +18,19 @@ use crate::manifest::{self, Verified};
 pub fn restore(source: &Path, data: &DataDir) -> Result<()> {
     let backup = DataDir::new(source);
     if source.to_string_lossy().trim_end_matches('/').ends_with(PARTIAL) {
-        bail!("{} is a backup that was cut off", source.display());
+        bail!("{} is an incomplete backup", source.display());
     }
     if !backup.store().is_file() {
         bail!("{} is not a backup: it has no {}", source.display(), backup.store().display());
     }
-    let verified = verify(&backup).with_context(|| format!("{} is not restored: it was tampered with, or is damaged", source.display()))?;
+    let verified =
+        verify(&backup).with_context(|| format!("{} was not restored: the backup was altered or is damaged", source.display()))?;
     check_owner(data)?;
     data.create()?;
     let _lock = data.lock()?;
     if !data.restoring().exists() {
         if let Some(there) = remains(data).into_iter().find(|path| path.exists()) {
-            bail!("{} is there already: restore into a directory without a store, or move it elsewhere", there.display());
+            bail!("{} exists already: restore into an empty directory, or move it away", there.display());
         }
         write_private(&data.restoring(), format!("{}\n", source.display()).as_bytes())?;
     }

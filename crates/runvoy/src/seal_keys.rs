@@ -39,7 +39,7 @@ impl FileSealKeys {
         let missing = used.iter().find(|id| ring.by_id(id).is_err());
         if missing.is_some() || ring.current().is_err() {
             bail!(
-                "the store in {} needs its sealing keys in {}, and {} is not there; put it back, or restore a backup",
+                "the store in {} needs its sealing keys in {}, and {} is missing: put it back, or restore a backup",
                 data.path().display(),
                 ring.directory.display(),
                 missing.map_or_else(|| "the current one".to_owned(), |id| format!("{id}.key"))

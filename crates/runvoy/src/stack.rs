@@ -88,7 +88,7 @@ impl Stack {
         if let Some(alerter) = settings.alerter()? {
             engine.attach_alerter(Arc::new(alerter));
         }
-        engine.signing_ring().await.context("cannot have the keys of task tokens")?;
+        engine.signing_ring().await.context("cannot load the keys of task tokens")?;
         let reaped = engine.recover().await.context("cannot recover what an earlier start left")?;
         if reaped > 0 {
             tracing::warn!(reaped, "executions of an earlier start were recorded as lost");

@@ -78,7 +78,7 @@ fn what_no_attempt_can_cure_is_not_tried_again_and_an_unknown_word_is_said() {
     let end = server.wait(&id);
     assert_eq!((&end["attempt"], &end["end_reason"]["message"]), (&json!(1), &json!("exit code 64")), "its exit code counts");
     let log = server.get(&format!("/api/v1/executions/{id}/logs?from_line=1")).text();
-    assert!(log.contains("RUNVOY_ERROR") && log.contains("is none of timeout, network"), "{log}");
+    assert!(log.contains("RUNVOY_ERROR") && log.contains("expected timeout, network"), "{log}");
     assert_eq!(server.get("/api/v1/queues/default/dead").json(), json!([]));
 }
 

@@ -313,7 +313,7 @@ fn a_worker_whose_key_is_revoked_ends_what_it_runs_and_says_why() {
     let mut said = String::new();
     child.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
     assert_eq!(status.code(), Some(4), "{said}");
-    assert!(said.lines().last().is_some_and(|line| line.starts_with("error: the server does not take the key")), "{said}");
+    assert!(said.lines().last().is_some_and(|line| line.starts_with("error: the server does not accept the key")), "{said}");
     assert!(is_gone(&id));
     let status = server.wait(&id);
     assert_eq!((&status["status"], &status["end_reason"]["code"]), (&json!("FAILED"), &json!("worker_lost")), "{status}");

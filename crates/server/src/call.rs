@@ -18,6 +18,7 @@ use crate::attempt::SeenBody;
 use crate::body::{self, BODY_TIMEOUT, MOST_OPENED_BYTES, Unread};
 use crate::drain;
 use crate::fault::Fault;
+use crate::json_words;
 use crate::query::Query;
 use crate::room::Load;
 use crate::slip;
@@ -92,7 +93,7 @@ impl Call {
         let Some(value) = self.parts.headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
         let text = value.to_str().unwrap_or_default();
         if text.is_empty() || text.len() > MOST_KEY_CHARS || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(Fault::invalid("Idempotency-Key", format!("1 to {MOST_KEY_CHARS} printable ASCII characters")));
+            return Err(Fault::invalid("Idempotency-Key", format!("must have 1 to {MOST_KEY_CHARS} printable ASCII characters")));
         }
         Ok(Some(text.to_owned()))
     }
@@ -155,8 +156,8 @@ impl Call {
         }
         body::read(body, most, &self.load).await.map_err(|unread| match unread {
             Unread::TooLarge => Fault::too_large(most),
-            Unread::BrokeOff => Fault::invalid("body", "broke off before its end"),
-            Unread::Late => Fault::invalid("body", format!("did not come in within {} s", BODY_TIMEOUT.as_secs())),
+            Unread::BrokeOff => Fault::invalid("body", "is incomplete: the connection was closed"),
+            Unread::Late => Fault::invalid("body", format!("did not arrive within {} s", BODY_TIMEOUT.as_secs())),
             Unread::NoRoom(full) => Fault::NoRoom(full),
         })
     }
@@ -173,7 +174,8 @@ fn opened<T: DeserializeOwned>(text: &[u8]) -> Result<T, Fault> {
         // The cause names the field; the rejection itself only says that there is one.
         Err(rejection) => {
             let message = rejection.source().map_or_else(|| rejection.body_text(), ToString::to_string);
-            Err(Fault::invalid("body", message))
+            let (field, message) = json_words::refusal(&message);
+            Err(Fault::invalid(&field, message))
         }
     }
 }

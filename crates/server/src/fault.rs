@@ -55,7 +55,7 @@ impl From<Full> for Fault {
 }
 
 /// What a throttled store comes to.
-pub(crate) const THROTTLED: &str = "the store takes no more requests now";
+pub(crate) const THROTTLED: &str = "the database takes no more requests right now";
 /// Nobody frees a disk in seconds: clients that would wait tell their users at once instead.
 const FULL_DISK_RETRY_AFTER: HeaderValue = HeaderValue::from_static("60");
 /// Longer words of a client are not repeated in full.
@@ -80,37 +80,37 @@ impl Fault {
 
     /// Not a link, not to this execution, or too old.
     pub(crate) fn bad_link() -> Self {
-        Self::refused(
-            Code::Unauthorized,
-            "the link is not valid or has expired",
-            "ask whoever sent it for a new one: `runvoy logs ID --link`",
-        )
+        Self::refused(Code::Unauthorized, "the link is not valid or has expired", "ask the sender for a new one: `runvoy logs ID --link`")
     }
 
     /// Nothing leads to this server that a link could name.
     pub(crate) fn no_address() -> Self {
-        let details = "it listens on its Unix socket alone: start one that others reach with `runvoy serve`";
-        Self::refused(Code::Conflict, "this server has no HTTP port that a link could lead to", details)
+        let details = "it listens only on its Unix socket: start one with a port, `runvoy serve`";
+        Self::refused(Code::Conflict, "cannot make a link: this server has no HTTP port", details)
     }
 
     /// The body is larger than the route takes.
     pub(crate) fn too_large(limit: usize) -> Self {
-        Self::refused(Code::PayloadTooLarge, "the body is too large", format!("at most {limit} bytes"))
+        Self::refused(Code::PayloadTooLarge, "the body is too large", format!("it may have at most {}", size(limit)))
     }
 
     /// The body asks for more memory than one request may have.
     pub(crate) fn too_many_values(limit: usize) -> Self {
-        Self::refused(Code::PayloadTooLarge, "the body holds too many values", format!("they would take more than {limit} bytes of memory"))
+        Self::refused(
+            Code::PayloadTooLarge,
+            "the body holds too many values",
+            format!("they would take more than {} of memory", size(limit)),
+        )
     }
 
     /// The user follows as many logs as one may.
     pub(crate) fn too_many_streams() -> Self {
-        Self::refused(Code::RateLimited, "too many streams are open for this user", "close one, or come back later")
+        Self::refused(Code::RateLimited, "too many streams are open for this user", "close one, then try again")
     }
 
     /// A page of that origin may not do this.
     pub(crate) fn foreign_origin() -> Self {
-        Self::refused(Code::Forbidden, "pages of this origin may not do this", "add it to the server's cors_origins")
+        Self::refused(Code::Forbidden, "requests from pages of this origin are not allowed", "add it to the server's cors_origins")
     }
 
     /// Whether somebody showed a key or a token that is nobody's: it may be a guess. What was good once is none.
@@ -170,13 +170,16 @@ impl Fault {
                 }
             }
             Self::MethodNotAllowed(allow) => {
-                let details = format!("allowed here: {}", allow.to_str().unwrap_or_default());
+                let details = format!("allowed methods: {}", allow.to_str().unwrap_or_default());
                 let body = ErrorBody::new(Code::MethodNotAllowed, "this route has no such method", details);
                 with(respond(Code::MethodNotAllowed, body), header::ALLOW, allow)
             }
             Self::RangeNotSatisfiable(length) => {
-                let body =
-                    ErrorBody::new(Code::InvalidRequest, "the range lies beyond the log", format!("Range: the log has {length} bytes"));
+                let body = ErrorBody::new(
+                    Code::InvalidRequest,
+                    "the range begins after the end of the log",
+                    format!("Range: the log has {length} bytes"),
+                );
                 let mut response = answer::json(StatusCode::RANGE_NOT_SATISFIABLE, &body);
                 let range = HeaderValue::from_str(&format!("bytes */{length}")).expect("digits are ASCII");
                 response.headers_mut().insert(header::CONTENT_RANGE, range);
@@ -188,7 +191,7 @@ impl Fault {
                 later(respond(Code::ServiceUnavailable, body))
             }
             Self::Stopping => {
-                let details = "nothing was done; try again in a second, when it may have started again";
+                let details = "nothing was done; try again in a few seconds, when it may be back";
                 later(respond(Code::ServiceUnavailable, ErrorBody::new(Code::ServiceUnavailable, "the server is stopping", details)))
             }
             Self::Panicked => {
@@ -203,29 +206,28 @@ fn engine_response(error: &EngineError, state: &State, reached: &Reached, reques
     let plain = |code, details: &str| respond(code, ErrorBody::new(code, shortened(&error.to_string()), details));
     match error {
         EngineError::Invalid { field, .. } => plain(Code::InvalidRequest, &format!("correct {} and send it again", shortened(field))),
-        EngineError::NotFound { .. } => plain(Code::NotFound, "it does not exist, or is not yours to see"),
+        EngineError::NotFound { .. } => plain(Code::NotFound, "it does not exist, or you may not see it"),
         EngineError::Ambiguous { candidates, .. } => plain(Code::Conflict, &candidates.join(", ")),
         EngineError::NoKey => challenged(plain(Code::Unauthorized, "send the key in the header X-API-Key; `runvoy configure` stores one")),
         EngineError::InvalidKey => challenged(plain(Code::InvalidApiKey, "check the key, or ask an admin for a new one")),
-        EngineError::OtherAudience => challenged(plain(
-            Code::InvalidApiKey,
-            "its `aud` must be the address of this server as the server knows it, its public_url or one of its worker_audience",
-        )),
+        EngineError::OtherAudience => {
+            challenged(plain(Code::InvalidApiKey, "its `aud` must be the server's address: its public_url, or one of its worker_audience"))
+        }
         EngineError::RevokedKey => challenged(plain(Code::ApiKeyRevoked, "ask an admin for a new key")),
-        EngineError::Forbidden { .. } => plain(Code::Forbidden, "ask an admin for a role that may"),
+        EngineError::Forbidden { .. } => plain(Code::Forbidden, "ask an admin for a role that allows it"),
         EngineError::RoleChanged { .. } => {
-            plain(Code::Forbidden, "nothing was changed; send it again, and it is judged by what you are now")
+            plain(Code::Forbidden, "nothing was changed; send it again: it is then checked against your present role")
         }
         EngineError::Denied { rule, .. } => {
             let details = match rule {
-                Some(rule) => format!("rule {rule} decided; `runvoy access explain` says more"),
-                None => "`runvoy access explain` says more".to_owned(),
+                Some(rule) => format!("rule {rule} decided; see why: `runvoy access explain`"),
+                None => "see which rule: `runvoy access explain`".to_owned(),
             };
             plain(Code::Forbidden, &details)
         }
-        EngineError::NoSecret(_) => plain(Code::SecretNotFound, "it does not exist, or is not yours to see"),
+        EngineError::NoSecret(_) => plain(Code::SecretNotFound, "it does not exist, or you may not see it"),
         EngineError::SecretExists(_) => plain(Code::SecretAlreadyExists, "nothing was changed; update it, or delete it first"),
-        EngineError::ShownOnce(_) => plain(Code::Conflict, "nothing was changed; make another one if its text was lost"),
+        EngineError::ShownOnce(_) => plain(Code::Conflict, "nothing was changed; create another one if you lost it"),
         EngineError::LockHeld(held) => {
             let holder = &held.holder;
             let body = ErrorBody::lock_held(LockHeld {
@@ -249,13 +251,13 @@ fn engine_response(error: &EngineError, state: &State, reached: &Reached, reques
             tracing::error!(request_id, "no space left");
             let response = plain(
                 Code::ServiceUnavailable,
-                "nothing was done; an admin has to free disk space (`runvoy doctor` shows how much there is)",
+                "nothing was done; an admin has to free disk space (`runvoy doctor` shows how much is left)",
             );
             with(response, header::RETRY_AFTER, FULL_DISK_RETRY_AFTER)
         }
         EngineError::Unavailable(source) => {
             tracing::error!(request_id, error = %chain(source.as_ref()), "the store failed");
-            let details = "try again; the same Idempotency-Key makes that safe";
+            let details = "try again; with the same Idempotency-Key that is safe";
             later(match Trouble::of(source.as_ref()) {
                 Some(Trouble::Throttled) => respond(Code::RateLimited, ErrorBody::new(Code::RateLimited, THROTTLED, details)),
                 Some(Trouble::Faulty) | None => plain(Code::DatabaseError, details),
@@ -263,7 +265,7 @@ fn engine_response(error: &EngineError, state: &State, reached: &Reached, reques
         }
         EngineError::Damaged(what) => {
             tracing::error!(request_id, error = what, "the store is damaged");
-            plain(Code::DatabaseError, "an admin has to look at the server: its log says what cannot be read")
+            plain(Code::DatabaseError, "ask an admin: the server's log says what cannot be read")
         }
         EngineError::Internal(what) => {
             tracing::error!(request_id, error = what, "internal error");
@@ -273,7 +275,7 @@ fn engine_response(error: &EngineError, state: &State, reached: &Reached, reques
 }
 
 fn internal(request_id: &str) -> Response<Body> {
-    let details = format!("the server's log says more at request id {request_id}");
+    let details = format!("the server's log has the details at request id {request_id}");
     respond(Code::InternalError, ErrorBody::new(Code::InternalError, "internal error", details))
 }
 
@@ -298,6 +300,15 @@ fn too_often(wait: Duration, error: &str) -> Response<Body> {
     let seconds = wait.as_secs().saturating_add(1);
     let body = ErrorBody::new(Code::RateLimited, error, format!("try again in {seconds} s"));
     with(respond(Code::RateLimited, body), header::RETRY_AFTER, HeaderValue::from(seconds))
+}
+
+/// A number of bytes as people write it.
+fn size(bytes: usize) -> String {
+    match bytes {
+        mib if mib >= 1 << 20 && mib % (1 << 20) == 0 => format!("{} MiB", mib >> 20),
+        kib if kib >= 1 << 10 && kib % (1 << 10) == 0 => format!("{} KiB", kib >> 10),
+        bytes => format!("{bytes} bytes"),
+    }
 }
 
 /// The beginning of a client's own long words.

@@ -14,6 +14,7 @@ mod credential;
 mod drain;
 mod entry;
 mod fault;
+mod json_words;
 mod limit;
 mod link;
 mod listen;

@@ -5,7 +5,9 @@ use runvoy_model::name::NAME_PATTERN;
 use runvoy_wire::Code;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::path::ParameterIn;
-use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, KnownFormat, ObjectBuilder, OneOfBuilder, Ref, Schema, SchemaFormat, Type};
+use utoipa::openapi::schema::{
+    AdditionalProperties, ArrayBuilder, KnownFormat, ObjectBuilder, OneOfBuilder, Ref, Schema, SchemaFormat, Type,
+};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::pager::{self, MOST_LISTED};

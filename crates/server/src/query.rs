@@ -45,7 +45,7 @@ impl Query {
         let mut given = self.pairs.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_str());
         match (given.next(), given.next()) {
             (_, Some(_)) => Err(Fault::invalid(name, "is given twice")),
-            (Some(""), None) => Err(Fault::invalid(name, "is empty: is a variable unset? Give it a value, or leave it out")),
+            (Some(""), None) => Err(Fault::invalid(name, "is empty: is a variable unset? Give it a value or leave it out")),
             (given, None) => Ok(given),
         }
     }

@@ -23,16 +23,16 @@ const ADDRESS_OR_USER_PART: usize = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Full {
     /// All requests together.
-    #[error("the server has as much of requests in memory as it may")]
+    #[error("the server is busy: the requests in its memory have reached their limit")]
     Server,
     /// Those of the request's connection.
-    #[error("this connection has as much of requests in the server's memory as one connection may")]
+    #[error("the requests of this connection have reached the memory limit of one connection")]
     Connection,
     /// Those of its address.
-    #[error("this address has as much of requests in the server's memory as one address may")]
+    #[error("the requests of this address have reached the memory limit of one address")]
     Address,
     /// Those of its user.
-    #[error("this user has as much of requests in the server's memory as one user may")]
+    #[error("the requests of this user have reached the memory limit of one user")]
     User,
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn refuse_parameters<'q>(given: impl Iterator<Item = &'q str>, known:
 }
 
 fn unknown(name: &str, meant: &str) -> Fault {
-    Fault::invalid(name, format!("is not known, and nothing was done: did you mean {meant}?"))
+    Fault::invalid(name, format!("unknown name; did you mean {meant}? Nothing was done"))
 }
 
 /// The known name that an unknown one was probably meant to be. One that was given as well was not forgotten: only another way to write it is a slip then.

@@ -112,7 +112,7 @@ pub enum JobStatus {
 
 /// A word that is no status of a job.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not a status of a job: expected one of RUNNING FAILED COMPLETED CANCELLED")]
+#[error("not a status of a job: expected RUNNING, FAILED, COMPLETED or CANCELLED")]
 pub struct InvalidJobStatus;
 
 impl JobStatus {

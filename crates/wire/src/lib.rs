@@ -76,6 +76,7 @@ pub use recovery::{RecoverRequest, RecoverResponse};
 pub use rule::{Effect, Rule, RuleResponse, RulesResponse, Verdict};
 pub use run::{RunRequest, RunResponse};
 pub use runvoy_model::log::{Block, BlockBuilder, Record, Stream};
+pub use runvoy_model::phrase::{counted, one_of, unknown};
 pub use runvoy_model::time::UnixMs;
 pub use search::{Hit, SearchResponse};
 pub use secret::{

@@ -30,7 +30,7 @@ pub enum Status {
 
 /// A word that is no status.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not a status: expected one of PENDING STARTING RUNNING TERMINATING SUCCEEDED FAILED STOPPED")]
+#[error("not a status: expected PENDING, STARTING, RUNNING, TERMINATING, SUCCEEDED, FAILED or STOPPED")]
 pub struct InvalidStatus;
 
 impl Status {

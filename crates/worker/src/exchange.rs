@@ -64,7 +64,7 @@ pub(crate) fn error_mark(said: &Value) -> Result<ErrorMark, String> {
     let word = said.get("category").and_then(Value::as_str).ok_or("it has no text `category`")?;
     let category: Category = serde_json::from_value(word.into()).map_err(|_| {
         let known: Vec<&str> = Category::ALL.iter().map(|known| known.as_str()).collect();
-        format!("category {word:?} is none of {}", known.join(", "))
+        runvoy_model::phrase::unknown("category", word, &known)
     })?;
     let message = said.get("message").and_then(Value::as_str).filter(|message| !message.trim().is_empty());
     let retry_after_ms = match said.get("retryAfter") {
@@ -118,7 +118,7 @@ mod tests {
         let long = mark(json!({"category": "parse", "message": "é".repeat(5_000)})).expect("a mark");
         assert_eq!(long.message.chars().count(), MESSAGE_CHARS + 1);
         for (value, says) in [
-            (json!({"category": "weather"}), "\"weather\" is none of timeout, network"),
+            (json!({"category": "weather"}), "unknown category weather; expected timeout, network"),
             (json!({"message": "x"}), "no text `category`"),
             (json!([1]), "no text `category`"),
             (json!({"category": "auth", "retryAfter": -1}), "no number of seconds"),

@@ -47,7 +47,7 @@ impl ClaimArgs {
         let profile = session.settings.profile.value.as_deref();
         let mut file = session.user_file.clone();
         if file.path.as_os_str().is_empty() {
-            return Err(Failure::usage("HOME is not set, so the key cannot be saved"));
+            return Err(Failure::usage("HOME is not set, so the key cannot be stored"));
         }
         make_room(session, &file, profile, &endpoint)?;
         let claimed = session.keyless_client(endpoint.clone())?.claim(&token).await.map_err(explain)?;
@@ -111,10 +111,10 @@ fn explain(error: ClientError) -> Failure {
     let status = error.refusal().map(|refusal| refusal.status);
     let failure = Failure::from(error);
     match status {
-        Some(400) => failure.instead("copy the whole token, or ask an admin for a new one"),
+        Some(400) => failure.instead("copy the whole token, or ask the admin who invited you for a new one"),
         Some(404 | 409) => failure
-            .reworded("the token is unknown, already used or expired")
-            .instead("ask an admin for a new one: runvoy users renew EMAIL"),
+            .reworded("the token is unknown, used up or expired")
+            .instead("ask the admin who invited you for a new one: runvoy users renew EMAIL"),
         _ => failure,
     }
 }

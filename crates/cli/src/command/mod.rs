@@ -40,6 +40,7 @@ pub mod workers;
 use clap::Subcommand;
 
 use crate::environment::Environment;
+use crate::error_page;
 use crate::failure::{Failure, GENERAL, PLATFORM};
 use crate::global::{Format, GlobalArgs};
 use crate::help;
@@ -137,6 +138,12 @@ pub enum ClientCommand {
     /// The format of a playbook file
     #[command(hide = true, term_width = 0, long_about = playbook::PLAYBOOK_FILE, help_template = "{about}\n")]
     PlaybookFile,
+    /// What an error code or exit code means
+    #[command(hide = true)]
+    Error {
+        /// Such as LOCK_HELD or 125; without it, the list of codes
+        code: Option<String>,
+    },
 }
 
 /// Carries out a command; gives the exit code of the process.
@@ -207,6 +214,7 @@ impl ClientCommand {
             | Self::Formatting
             | Self::JobFile
             | Self::PlaybookFile
+            | Self::Error { .. }
             | Self::Options => false,
         }
     }
@@ -224,6 +232,7 @@ impl ClientCommand {
                 | Self::JobFile
                 | Self::PlaybookFile
                 | Self::Options
+                | Self::Error { .. }
         )
     }
 
@@ -300,6 +309,7 @@ impl ClientCommand {
             Self::Formatting => session.print(topic::FORMATTING).map(|()| 0),
             Self::JobFile => session.print(job::JOB_FILE).map(|()| 0),
             Self::PlaybookFile => session.print(playbook::PLAYBOOK_FILE).map(|()| 0),
+            Self::Error { code } => session.print(&error_page::page(code.as_deref())?).map(|()| 0),
         }
     }
 }

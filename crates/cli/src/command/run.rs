@@ -9,7 +9,7 @@ use runvoy_wire::{RunRequest, RunResponse, Status};
 use serde::Serialize;
 
 use super::dry_run;
-use super::terms::TermsArgs;
+use super::terms::{OPTIONS, TermsArgs};
 use crate::attach::{Attach, interrupts};
 use crate::environment::Environment;
 use crate::failure::{Failure, INTERRUPTED};
@@ -79,11 +79,13 @@ impl RunArgs {
     pub(crate) async fn execute(self, session: &Session) -> Result<u8, Failure> {
         let request = self.request(&session.environment)?;
         if self.dry_run {
-            let plan = session.connect().await?.dry_run(&request).await?;
+            let plan = session.connect().await?.dry_run(&request).await;
+            let plan = plan.map_err(|error| Failure::from(error).in_options(&OPTIONS))?;
             return dry_run::show(session, &plan, request.git_token.as_deref());
         }
         let missing = missing_here(&request, &session.environment.directory);
-        let code = self.stay.submit(session, &Submission::new(request, self.idempotency_key)).await?;
+        let submitted = self.stay.submit(session, &Submission::new(request, self.idempotency_key)).await;
+        let code = submitted.map_err(|failure| failure.in_options(&OPTIONS))?;
         if let Some(name) = missing.filter(|_| code != 0 && code != INTERRUPTED) {
             session
                 .note(Tone::Warning, &format!("hint: {WORK_DIRECTORY}, where `{}` does not exist\n  {HOW_TO_GIVE_FILES}", one_line(&name)));

@@ -13,6 +13,24 @@ use crate::failure::Failure;
 
 /// The heading of these options where they override what a playbook file says.
 pub(crate) const HEADING: &str = "Options that override the file";
+/// The options by the field of the request that each sets.
+pub(crate) const OPTIONS: [(&str, &str); 15] = [
+    ("lock", "--lock"),
+    ("lock_wait", "--wait"),
+    ("env", "--env"),
+    ("secrets", "--secret"),
+    ("timeout", "--timeout"),
+    ("queue", "--queue"),
+    ("retries", "--retries"),
+    ("labels", "--label"),
+    ("worker_labels", "--worker-label"),
+    ("priority", "--priority"),
+    ("image", "--image"),
+    ("git_repo", "--git-repo"),
+    ("git_ref", "--git-ref"),
+    ("git_path", "--git-path"),
+    ("git_token", "--git-token"),
+];
 
 /// How, where and with what to run. What is not given stays as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]

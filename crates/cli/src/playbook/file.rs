@@ -169,9 +169,9 @@ mod tests {
     #[test]
     fn unknown_keys_and_wrong_values_are_refused_with_file_line_and_column() {
         for (text, says) in [
-            ("commands:\n  - ls\nimag: alpine\n", "deploy.yaml:3:1: unknown field `imag`"),
+            ("commands:\n  - ls\nimag: alpine\n", "deploy.yaml:3:1: unknown field imag; did you mean image?"),
             ("commands: [ls]\ntimeout: soon\n", "deploy.yaml:2:10: "),
-            ("commands: [ls]\nparameters:\n  region:\n    tpye: string\n", "deploy.yaml:4:5: unknown field `tpye`"),
+            ("commands: [ls]\nparameters:\n  region:\n    tpye: string\n", "deploy.yaml:4:5: unknown field tpye; did you mean type?"),
             ("commands: [ls]\npriority: 1000\n", "deploy.yaml:2:11: "),
             ("description: nothing\n", "deploy.yaml: `commands` is missing"),
             ("command: ls\ncommands: [ls]\n", "exclude each other"),

@@ -123,9 +123,10 @@ async fn a_wrong_file_is_told_with_its_place_and_nothing_is_sent() {
     let fake = ending("COMPLETED");
     let user = user(&fake).await;
     let circle = "tasks:\n  - {taskId: a, command: x, dependsOn: [b]}\n  - {taskId: b, command: x, dependsOn: [a]}\n";
-    for (file, says) in
-        [(circle, "stdin:2:14: tasks depend on each other in a circle: a → b → a"), ("taks: []\n", "stdin:1:1: unknown field `taks`")]
-    {
+    for (file, says) in [
+        (circle, "stdin:2:14: tasks depend on each other in a cycle: a → b → a"),
+        ("taks: []\n", "stdin:1:1: unknown field taks; did you mean tasks?"),
+    ] {
         let refused = with_stdin(user.command(&["job", "submit", "-"]), file).await;
         assert_eq!(refused.status.code(), Some(2));
         assert!(text(&refused.stderr).contains(says), "{}", text(&refused.stderr));

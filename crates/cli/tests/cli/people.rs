@@ -196,7 +196,7 @@ async fn a_claim_is_saved_and_never_shown() {
     let elsewhere = finish(unset(&["claim", "good", "--profile", "prod", "--endpoint", "http://127.0.0.1:1"])).await;
     assert!(text(&elsewhere.stderr).contains("the key of another server"), "{}", text(&elsewhere.stderr));
     let spent = finish(unset(&["claim", "spent", "--profile", "other", "--endpoint", &user.endpoint])).await;
-    assert!(spent.status.code() == Some(1) && text(&spent.stderr).contains("ask an admin"), "{}", text(&spent.stderr));
+    assert!(spent.status.code() == Some(1) && text(&spent.stderr).contains("ask the admin who invited you"), "{}", text(&spent.stderr));
 }
 
 #[tokio::test]

@@ -91,7 +91,7 @@ async fn the_list_has_both_and_says_what_is_broken() {
         .map(|row| (row["name"].as_str().expect("text"), row["where"].as_str().expect("text")))
         .collect();
     assert_eq!(rows, [("deploy", "server"), ("broken", "home"), ("deploy", "home"), ("plan", "home")]);
-    assert!(listed[1]["error"].as_str().expect("told").contains("broken.yaml:2:1: unknown field `imag`"), "{listed}");
+    assert!(listed[1]["error"].as_str().expect("told").contains("broken.yaml:2:1: unknown field imag; did you mean image?"), "{listed}");
     assert_eq!(text(&user.run(&["playbook", "list", "-o", "name"]).await.stdout), "deploy\nbroken\nplan\n", "each name once");
     let old = user.run(&["playbook", "show", "deploy@9"]).await;
     assert!(old.status.code() == Some(1) && text(&old.stderr).contains("playbook deploy has no version 9"), "{}", text(&old.stderr));

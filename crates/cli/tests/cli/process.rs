@@ -240,7 +240,7 @@ async fn what_needs_no_configuration_works_without_one_that_can_be_read() {
     assert!(probe["detail"].as_str().is_some_and(|detail| detail.ends_with("does not exist; defaults are used")), "{probe}");
     std::fs::create_dir(user.home.path().join(".runvoy")).expect("made");
     std::fs::write(user.home.path().join(".runvoy/config.yaml"), "api_key: [hunter2\n").expect("written");
-    for words in [&["version"][..], &["completion", "bash"], &["exit-codes"]] {
+    for words in [&["version"][..], &["completion", "bash"], &["exit-codes"], &["help", "error", "lock_held"]] {
         assert_eq!(user.run(words).await.status.code(), Some(0), "{words:?}");
     }
     assert_eq!(user.run(&["list"]).await.status.code(), Some(2));

@@ -39,10 +39,10 @@ impl Engine {
     /// Follows events: after `filter.after`, else from the first at `filter.from` or later on, else from now on.
     pub async fn follow_events(self: &Arc<Self>, caller: &Caller, filter: &EventFilter) -> Result<EventFollower, EngineError> {
         if filter.to.is_some() {
-            return Err(EngineError::invalid("to", "a stream of events has no end"));
+            return Err(EngineError::invalid("to", "cannot be given for a stream of events"));
         }
         if filter.descending {
-            return Err(EngineError::invalid("order", "a stream of events goes forward: asc, or leave it out"));
+            return Err(EngineError::invalid("order", "must be asc for a stream of events, or left out"));
         }
         let asked = self.scoped(caller, &EventFilter { from: None, after: None, limit: PAGE, ..filter.clone() }).await?;
         let hints = self.hub.events();
@@ -56,7 +56,7 @@ impl Engine {
         let end = self.ports.store.seen_events(newest, sight(true)).await?.looked;
         match (after, from) {
             (Some(after), _) if after > end => {
-                Err(EngineError::invalid("cursor", "lies beyond the end of the log, which is another one than before: begin without it"))
+                Err(EngineError::invalid("cursor", "lies beyond the end of the events, as after a restore: start without it"))
             }
             (Some(after), _) => Ok(after),
             (None, None) => Ok(end),

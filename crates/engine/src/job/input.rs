@@ -69,9 +69,8 @@ impl Document {
     /// Refuses what would make the document too large.
     fn room_for(&self, bytes: u64) -> Result<(), EngineError> {
         if (self.text.len() as u64).saturating_add(bytes) > self.most as u64 {
-            let most = self.most;
-            let message = format!("what it is given, with what its parents gave, is larger than {most} bytes");
-            return Err(EngineError::conflict(message, "give less: pass the address of large data instead of the data"));
+            let message = format!("the input of the task, with the outputs of its dependencies, is larger than {} MiB", self.most >> 20);
+            return Err(EngineError::conflict(message, "pass the address of large data instead of the data"));
         }
         Ok(())
     }

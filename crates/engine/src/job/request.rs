@@ -3,7 +3,7 @@
 use runvoy_model::bound::{MOST_DEPTH, TOO_DEEP, depth};
 use runvoy_model::dag;
 use runvoy_model::id::JobId;
-use runvoy_model::job::{DEFAULT_TASK_RETRIES, MOST_TASKS, Node, Payload, Phase};
+use runvoy_model::job::{DEFAULT_TASK_RETRIES, MOST_TASKS, Node, Payload, Phase, task_field};
 use runvoy_model::name::Name;
 use runvoy_model::spec::Spec;
 use serde::Serialize;
@@ -46,13 +46,13 @@ impl JobRequest {
     /// Whether it makes sense, with the tasks that are known already.
     pub(super) fn check(&self, known: impl Fn(&str) -> bool) -> Result<(), EngineError> {
         if self.tasks.is_empty() || self.tasks.len() > MOST_TASKS {
-            return Err(EngineError::invalid("tasks", format!("1 to {MOST_TASKS} tasks are needed, these are {}", self.tasks.len())));
+            return Err(EngineError::invalid("tasks", format!("a job needs 1 to {MOST_TASKS} tasks, not {}", self.tasks.len())));
         }
         if self.concurrency == Some(0) {
             return Err(EngineError::invalid("concurrency", "must be at least 1"));
         }
         check_title("name", self.name.as_deref())?;
-        self.tasks.iter().try_for_each(TaskRequest::check)?;
+        self.tasks.iter().enumerate().try_for_each(|(index, task)| task.check(index))?;
         let shape: Vec<(&str, Vec<&str>)> =
             self.tasks.iter().map(|task| (task.task_id.as_str(), task.depends_on.iter().map(String::as_str).collect())).collect();
         dag::check(&shape, known).map_err(|error| EngineError::invalid("tasks", error.to_string()))
@@ -68,33 +68,29 @@ pub(super) fn field(task: &str, part: &str) -> String {
 fn check_title(field: &str, title: Option<&str>) -> Result<(), EngineError> {
     match title {
         Some(title) if title.is_empty() || title.len() > MOST_NAME_BYTES || title.chars().any(char::is_control) => {
-            Err(EngineError::invalid(field, format!("1 to {MOST_NAME_BYTES} bytes without control characters")))
+            Err(EngineError::invalid(field, format!("must have 1 to {MOST_NAME_BYTES} bytes and no control characters")))
         }
         _ => Ok(()),
     }
 }
 
 impl TaskRequest {
-    /// A part of it, as errors name it.
-    fn field(&self, part: &str) -> String {
-        field(&self.task_id, part)
-    }
-
-    fn check(&self) -> Result<(), EngineError> {
-        Name::new(&*self.task_id).map_err(|error| EngineError::invalid(self.field("taskId"), error.to_string()))?;
-        check_title(&self.field("name"), self.name.as_deref())?;
+    fn check(&self, index: usize) -> Result<(), EngineError> {
+        let field = |part| task_field(index, part);
+        Name::new(&*self.task_id).map_err(|error| EngineError::invalid(field("taskId"), error.to_string()))?;
+        check_title(&field("name"), self.name.as_deref())?;
         if self.input.as_ref().is_some_and(|input| depth(input) > MOST_DEPTH) {
-            return Err(EngineError::invalid(self.field("input"), TOO_DEEP));
+            return Err(EngineError::invalid(field("input"), TOO_DEEP));
         }
         let mut parents: Vec<&String> = self.depends_on.iter().collect();
         parents.sort_unstable();
         match parents.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(EngineError::invalid(self.field("dependsOn"), format!("names {} twice", pair[0].escape_default()))),
+            Some(pair) => Err(EngineError::invalid(field("dependsOn"), format!("lists {} twice", pair[0].escape_default()))),
             None => Ok(()),
         }
     }
 
-    /// What it runs. A task is tried again unless somebody says otherwise.
+    /// What it runs. A task is tried again unless the request says otherwise.
     pub(super) fn run(&self) -> RunRequest {
         let retries = self.run.retries.or(Some(i64::from(DEFAULT_TASK_RETRIES)));
         RunRequest { retries, ..self.run.clone() }

@@ -150,7 +150,7 @@ impl Engine {
         for change in changes {
             let node = self.job_task(job, &change.task_id).await?;
             let was = node.runs();
-            let plan = self.plan_task(caller, &change.task_id, &change.applied(was)?).await?;
+            let plan = self.plan_task(caller, &change.applied(was)?, |part| field(&change.task_id, part)).await?;
             if plan.spec == *was {
                 continue;
             }

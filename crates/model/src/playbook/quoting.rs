@@ -127,5 +127,5 @@ fn has_case(text: &str) -> bool {
 }
 
 fn unsure(what: &str) -> String {
-    format!("has {what}, so that nobody can tell whether its parameters are in double quotes: write it otherwise, or use args")
+    format!("has {what}, so it is not certain that its parameters are in double quotes: rewrite it, or use args")
 }

@@ -38,7 +38,7 @@ pub(crate) fn explain(failure: &Failure, context: &Context<'_>) -> StartError {
         }
         (Step::EnterDirectory, libc::EACCES) => {
             let uid = context.uid.unwrap_or(0);
-            format!("uid {uid} may not enter work directory {directory}: every directory above it must let others pass (chmod o+x)")
+            format!("uid {uid} cannot enter work directory {directory}: every directory above it must let other users pass (chmod o+x)")
         }
         (Step::EnterDirectory, _) => format!("work directory {directory} could not be entered: {why}"),
         (Step::MakeCgroup | Step::EnterCgroup, _) => {
@@ -84,7 +84,7 @@ fn explain_execute(errno: i32, context: &Context<'_>) -> String {
         }
         libc::ENOEXEC => format!("{program}: not a program that this machine can run (a script needs a first line like #!/bin/sh)"),
         libc::E2BIG => "the command with its environment is too long for this machine (one argument may have 128 KiB)".to_owned(),
-        libc::ETXTBSY => format!("{program}: somebody is writing to it right now"),
+        libc::ETXTBSY => format!("{program}: another process is writing to it"),
         errno => format!("{program}: could not be run: {}", reason(errno)),
     }
 }
@@ -146,7 +146,7 @@ mod tests {
             ("/etc/passwd", Step::Execute, libc::ENOENT, "interpreter"),
             ("tool", Step::MakeDirectory, libc::ENOSPC, "the disk is full"),
             ("tool", Step::MakeDirectory, libc::EACCES, "must be able to write to /data/work"),
-            ("tool", Step::EnterDirectory, libc::EACCES, "uid 77 may not enter work directory /data/work/x-1"),
+            ("tool", Step::EnterDirectory, libc::EACCES, "uid 77 cannot enter work directory /data/work/x-1"),
             ("tool", Step::User, libc::EPERM, "could not become uid 77"),
             ("tool", Step::Clone, libc::EAGAIN, "no process could be made"),
         ] {

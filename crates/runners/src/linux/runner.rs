@@ -50,7 +50,7 @@ impl ProcessRunner {
     /// Makes the work root, starts the spawner and waits until it is ready. Must be called in a tokio runtime.
     pub async fn new(mut config: Config) -> Result<Self, StartError> {
         if config.instance.is_empty() || !config.instance.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
-            let message = format!("instance name {:?} may only have letters, digits, '-' and '_'", config.instance);
+            let message = format!("instance name `{}` may only have letters, digits, '-' and '_'", config.instance.escape_debug());
             return Err(StartError { message, exit_code: None });
         }
         let range = if let User::Each(range) = config.user { Some(range) } else { None };

@@ -32,7 +32,7 @@ const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 pub async fn open(settings: &Settings, clock: Arc<dyn Clock>, name: String) -> Result<Backend> {
     let clients = Clients::connect(settings.aws.region.as_deref(), settings.aws.endpoint.as_deref()).await;
     let asked = settings.aws.bucket.as_deref();
-    let bucket = choose_bucket(&clients, &config(settings, String::new()), asked).await.context("cannot know the bucket (aws.bucket)")?;
+    let bucket = choose_bucket(&clients, &config(settings, String::new()), asked).await.context("cannot choose the bucket (aws.bucket)")?;
     let config = Arc::new(config(settings, bucket));
     if settings.aws.set_up {
         set_up(&clients, &config).await.with_context(|| format!("cannot make what {}-… needs (aws.set_up)", config.prefix))?;
@@ -41,11 +41,11 @@ pub async fn open(settings: &Settings, clock: Arc<dyn Clock>, name: String) -> R
     for (queue, url) in &settings.aws.queue_urls {
         check_queue(&clients, &config, queue.as_str(), url).await.context("aws.queue_urls")?;
     }
-    let ServerKeys { audit, signing } = ServerKeys::load_or_make(&clients, &config).await.context("cannot have the server's keys")?;
+    let ServerKeys { audit, signing } = ServerKeys::load_or_make(&clients, &config).await.context("cannot load the server's keys")?;
     let queues = Queues::new(&clients, Arc::clone(&config));
     let store = open_store(&clients, &config, &audit, Hints { queues: queues.clone(), clock: Arc::clone(&clock) }).await?;
     let used = used_seal_keys(&*store).await?;
-    let seal_keys = SsmSealKeys::open(&clients, &config, &used).await.context("cannot have the sealing keys")?;
+    let seal_keys = SsmSealKeys::open(&clients, &config, &used).await.context("cannot load the sealing keys")?;
     let mirror = Mirror::start(&clients, &config, MirrorConfig::default());
     let log_config = LogConfig { max_log_bytes: settings.log_max_bytes, ..LogConfig::default() };
     let logs = DynamoLogStore::open(&clients, &config, log_config, mirror.clone()).context("cannot open the logs")?;

@@ -57,7 +57,7 @@ impl AwsSettings {
         let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         let prefix = &self.prefix;
         if prefix.is_empty() || prefix.len() > LONGEST_PREFIX || !prefix.chars().all(is_word) {
-            bail!("aws.prefix: up to {LONGEST_PREFIX} lower-case letters, digits and dashes, not {prefix:?}");
+            bail!("aws.prefix: up to {LONGEST_PREFIX} lower-case letters, digits and dashes, not `{prefix}`");
         }
         if ["aws", "ssm"].iter().any(|taken| prefix.starts_with(taken)) {
             bail!("aws.prefix: names that begin with aws or ssm are AWS's own");

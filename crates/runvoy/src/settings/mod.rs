@@ -308,7 +308,7 @@ impl Settings {
         }
         self.alerter()?;
         if self.grace > LONGEST_GRACE {
-            bail!("grace: at most {}s, because a kill that is not confirmed within a minute is given up", LONGEST_GRACE.as_secs());
+            bail!("grace: at most {} s, because a kill must be confirmed within a minute", LONGEST_GRACE.as_secs());
         }
         Ok(self)
     }

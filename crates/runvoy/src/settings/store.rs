@@ -61,12 +61,12 @@ fn translate_sqs(sqs: &Map<String, Value>, found: &mut Vec<Translated>) -> Resul
         let called = url.rsplit('/').next().unwrap_or_default();
         let Some(prefix) = called.strip_suffix(name.as_str()) else {
             bail!(
-                "store.sqs.queues.{name}: the name of its SQS queue must end with {name:?}: queues are named by a prefix and their own name"
+                "store.sqs.queues.{name}: the name of its SQS queue must end with `{name}`: queues are named by a prefix and their own name"
             );
         };
         match common {
             Some(other) if other != prefix => {
-                bail!("store.sqs.queues.{name}: all queues have one prefix here, and {prefix:?} is another one than {other:?}")
+                bail!("store.sqs.queues.{name}: all queues must have one prefix, and `{prefix}` differs from `{other}`")
             }
             _ => common = Some(prefix),
         }

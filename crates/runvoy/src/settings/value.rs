@@ -42,7 +42,7 @@ pub(super) fn isolation(text: &str) -> Result<Option<IsolationLevel>, String> {
         "strict" => Ok(Some(IsolationLevel::Strict)),
         "basic" => Ok(Some(IsolationLevel::Basic)),
         "off" => Ok(Some(IsolationLevel::Off)),
-        _ => Err(format!("expected strict, basic or off, not {text:?}")),
+        _ => Err(format!("expected strict, basic or off, not `{text}`")),
     }
 }
 
@@ -54,12 +54,12 @@ pub(super) fn boolean(text: &str) -> Result<bool, String> {
     match text {
         "true" | "1" | "yes" | "on" => Ok(true),
         "false" | "0" | "no" | "off" => Ok(false),
-        _ => Err(format!("expected true or false, not {text:?}")),
+        _ => Err(format!("expected true or false, not `{text}`")),
     }
 }
 
 pub(super) fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| format!("expected a number, not {text:?}"))
+    text.parse().map_err(|_| format!("expected a number, not `{text}`"))
 }
 
 pub(super) fn optional_number(text: &str) -> Result<Option<u64>, String> {
@@ -71,11 +71,11 @@ pub(super) fn list(text: &str) -> Result<Vec<String>, String> {
 }
 
 pub(super) fn names(text: &str) -> Result<Vec<Name>, String> {
-    list(text)?.into_iter().map(|item| Name::new(item.clone()).map_err(|error| format!("{item:?} {error}"))).collect()
+    list(text)?.into_iter().map(|item| Name::new(item.clone()).map_err(|error| format!("`{item}` {error}"))).collect()
 }
 
 pub(super) fn networks(text: &str) -> Result<Vec<Network>, String> {
-    list(text)?.into_iter().map(|item| item.parse().map_err(|error| format!("{item:?} {error}"))).collect()
+    list(text)?.into_iter().map(|item| item.parse().map_err(|error| format!("`{item}` {error}"))).collect()
 }
 
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
@@ -86,7 +86,7 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
         "MiB" | "M" => 1 << 20,
         "GiB" | "G" => 1 << 30,
         "TiB" | "T" => 1 << 40,
-        unit => return Err(format!("unknown unit {unit:?}: use KiB, MiB, GiB or TiB")),
+        unit => return Err(format!("unknown unit `{unit}`: use KiB, MiB, GiB or TiB")),
     };
     number::<u64>(digits)?.checked_mul(unit).ok_or_else(|| "too large".to_owned())
 }
@@ -103,7 +103,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         "" | "s" => 1_000,
         "m" => 60_000,
         "h" => 3_600_000,
-        unit => return Err(format!("unknown unit {unit:?}: use ms, s, m or h")),
+        unit => return Err(format!("unknown unit `{unit}`: use ms, s, m or h")),
     };
     number::<u64>(digits)?.checked_mul(unit_ms).map(Duration::from_millis).ok_or_else(|| "too long".to_owned())
 }
@@ -112,7 +112,7 @@ pub(super) fn backend(text: &str) -> Result<BackendName, String> {
     match text {
         "embedded" => Ok(BackendName::Embedded),
         "aws" => Ok(BackendName::Aws),
-        _ => Err(format!("expected embedded or aws, not {text:?}")),
+        _ => Err(format!("expected embedded or aws, not `{text}`")),
     }
 }
 
@@ -120,15 +120,15 @@ pub(super) fn event_layout(text: &str) -> Result<EventLayout, String> {
     match text {
         "seed" => Ok(EventLayout::Seed),
         "sharded" => Ok(EventLayout::Sharded),
-        _ => Err(format!("expected seed or sharded, not {text:?}")),
+        _ => Err(format!("expected seed or sharded, not `{text}`")),
     }
 }
 
 /// `name=value`, separated by commas.
 pub(super) fn pairs(text: &str) -> Result<Vec<(Name, String)>, String> {
     let pair = |item: String| {
-        let (name, value) = item.split_once('=').ok_or_else(|| format!("expected NAME=URL, not {item:?}"))?;
-        let name = Name::new(name).map_err(|error| format!("{name:?} {error}"))?;
+        let (name, value) = item.split_once('=').ok_or_else(|| format!("expected NAME=URL, not `{item}`"))?;
+        let name = Name::new(name).map_err(|error| format!("`{name}` {error}"))?;
         Ok((name, value.to_owned()))
     };
     list(text)?.into_iter().map(pair).collect()

@@ -26,8 +26,8 @@ impl Failure {
     /// The server does not let it work.
     pub fn of(fault: Fault) -> Self {
         match fault {
-            Fault::Key(_) => Self::key(anyhow::anyhow!("{fault}; an admin makes one with `runvoy workers create NAME`")),
-            Fault::Refused(_) => Self::usage(anyhow::anyhow!("{fault}; `runvoy workers accounts` says which queues the key is for")),
+            Fault::Key(_) => Self::key(anyhow::anyhow!("{fault}; an admin creates one with `runvoy workers create NAME`")),
+            Fault::Refused(_) => Self::usage(anyhow::anyhow!("{fault}; `runvoy workers accounts` lists the queues of each key")),
             Fault::Away(_) | Fault::Lost(_) | Fault::Damaged(_) => Self { code: 1, error: fault.into() },
         }
     }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use runvoy_cli::GlobalArgs;
+use runvoy_model::phrase::counted;
 use runvoy_ports::clock::{Clock, IdSource};
 use runvoy_remote::{Attendant, Attended, Config, Fault, RemoteLeases, WorkerInfo, WorkerNeed};
 use runvoy_worker::{OwnKey, Worker};
@@ -95,10 +96,10 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
 /// Flags of every command that mean nothing to a worker are not passed over in silence.
 fn refuse_local_flags(global: &GlobalArgs) -> anyhow::Result<()> {
     if global.data_dir.is_some() {
-        return Err(anyhow!("--data-dir is a server's: a worker keeps its files in --worker-dir DIR"));
+        return Err(anyhow!("--data-dir is for servers: give a worker --worker-dir DIR"));
     }
     if global.profile.is_some() {
-        return Err(anyhow!("--profile is a person's: a worker is told its server by --endpoint and its own key by --api-key-file"));
+        return Err(anyhow!("--profile is for users: give a worker --endpoint URL and --api-key-file FILE"));
     }
     Ok(())
 }
@@ -130,10 +131,10 @@ impl Times {
             drain: args.drain_timeout.as_deref().map(|text| time("drain-timeout", text)).transpose()?,
         };
         if times.lease < Duration::from_secs(1) || times.lease > Duration::from_secs(12 * 3600) {
-            return Err(anyhow!("--lease: between 1s and 12h"));
+            return Err(anyhow!("--lease: must be from 1s to 12h"));
         }
         if times.lost_after < times.lease {
-            return Err(anyhow!("--lost-after: not shorter than --lease"));
+            return Err(anyhow!("--lost-after: must not be shorter than --lease"));
         }
         Ok(times)
     }
@@ -200,7 +201,7 @@ fn verdict(is_stopped: bool, denied: Option<Fault>, untold: usize) -> Result<(),
 
 /// What is left when a worker leaves before the server has heard everything. Whatever still runs ends with the worker.
 fn unheard(untold: usize) -> String {
-    let attempts = if untold == 1 { "1 attempt".to_owned() } else { format!("{untold} attempts") };
+    let attempts = counted(untold as u64, "attempt");
     format!("the server has not heard everything of {attempts}: it is kept in the worker's directory, and the next start there brings it")
 }
 

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use runvoy_cli::GlobalArgs;
-use runvoy_remote::{Address, Endpoint, InvalidAddress};
+use runvoy_client::TlsTrouble;
+use runvoy_remote::{Address, Endpoint, InvalidAddress, Trust};
 use sha2::{Digest as _, Sha256};
 
 use super::Failure;
@@ -79,12 +80,13 @@ pub fn endpoint(global: &GlobalArgs) -> Result<Endpoint, Failure> {
         (None, None, Some(path)) => read_key(Path::new(&path))?,
         (None, None, None) => {
             return Err(Failure::key(anyhow!(
-                "there is no key: give --api-key-file FILE, or the variable RUNVOY_API_KEY_FILE or RUNVOY_API_KEY"
+                "no API key: give --api-key-file FILE, or the variable RUNVOY_API_KEY_FILE or RUNVOY_API_KEY"
             )));
         }
     };
     let ca_file = global.ca_file.clone().or_else(|| variable("RUNVOY_CA_FILE").map(PathBuf::from));
-    let tls = address.is_tls().then(|| runvoy_client::tls_config(ca_file.as_deref()).map(Arc::new)).transpose();
+    let trust = |config| Trust { config: Arc::new(config), explain: |error| TlsTrouble::of_io(error).to_string() };
+    let tls = address.is_tls().then(|| runvoy_client::tls_config(ca_file.as_deref()).map(trust)).transpose();
     Ok(Endpoint { address, key, tls: tls.map_err(|error| Failure::usage(error.into()))? })
 }
 
@@ -96,7 +98,7 @@ fn variable(name: &str) -> Option<String> {
 fn read_key(path: &Path) -> Result<String, Failure> {
     let text =
         std::fs::read_to_string(path).map_err(|error| Failure::key(anyhow!("cannot read the key file {}: {error}", path.display())))?;
-    check_private(path).map_err(|error| Failure::key(anyhow!("the key file is no secret: {error}")))?;
+    check_private(path).map_err(|error| Failure::key(anyhow!("the key file is open to others: {error}")))?;
     usable_key(&text, &format!("the key file {}", path.display()))
 }
 
@@ -114,9 +116,9 @@ fn usable_key(text: &str, origin: &str) -> Result<String, Failure> {
 pub fn labels(text: &str) -> Result<BTreeMap<String, String>> {
     let mut labels = BTreeMap::new();
     for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
-        let (name, value) = item.split_once('=').with_context(|| format!("--labels: expected NAME=VALUE, not {item:?}"))?;
+        let (name, value) = item.split_once('=').with_context(|| format!("--labels: expected NAME=VALUE, not `{item}`"))?;
         if name.is_empty() || labels.insert(name.to_owned(), value.to_owned()).is_some() {
-            bail!("--labels: {item:?} has no name, or one that was given before");
+            bail!("--labels: `{item}` has no name, or a name that was given before");
         }
     }
     Ok(labels)

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response};
 use runvoy_engine::{EngineError, EventFilter, EventFollower};
 use runvoy_model::event::{Entity, EntityType, EventType};
+use runvoy_model::phrase::{one_of, unknown};
 use runvoy_model::role::Action;
 use runvoy_ports::store::StoredEvent;
 use runvoy_wire::{Code, Event, Rfc3339};
@@ -89,8 +90,7 @@ async fn events(call: Call) -> Result<Response<Body>, Fault> {
 
 fn filter(query: &Query, follow: bool) -> Result<EventFilter, Fault> {
     let kind = query.text("type")?.map(|word| {
-        let known = || EventType::ALL.map(EventType::as_str).join(", ");
-        EventType::parse(word).ok_or_else(|| Fault::invalid("type", format!("must be one of {}", known())))
+        EventType::parse(word).ok_or_else(|| Fault::invalid("type", unknown("type", word, &EventType::ALL.map(EventType::as_str))))
     });
     let descending = match query.text("order")? {
         Some("asc") => false,
@@ -113,10 +113,10 @@ fn filter(query: &Query, follow: bool) -> Result<EventFilter, Fault> {
 }
 
 fn entity(text: &str) -> Result<Entity, Fault> {
-    let known = || EntityType::ALL.map(EntityType::as_str).join(", ");
+    let known = || one_of(&EntityType::ALL.map(EntityType::as_str));
     let parsed = text.split_once(':').and_then(|(kind, id)| Some(Entity { kind: EntityType::parse(kind)?, id: id.to_owned() }));
     let parsed = parsed.filter(|entity| !entity.id.is_empty());
-    parsed.ok_or_else(|| Fault::invalid("entity", format!("must be KIND:ID, with a kind among {}", known())))
+    parsed.ok_or_else(|| Fault::invalid("entity", format!("must be KIND:ID, where KIND is {}", known())))
 }
 
 /// An array that is written part by part.

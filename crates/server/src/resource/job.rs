@@ -9,7 +9,7 @@ use http::{HeaderValue, Response, StatusCode};
 use runvoy_engine::{Engine, EngineError, JobFilter, JobRequest, TaskChange as EngineChange, TaskRequest as EngineTask, command_line};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::JobId;
-use runvoy_model::job::{self as model, MOST_TASKS, Node, Payload, Phase};
+use runvoy_model::job::{self as model, MOST_TASKS, Node, Payload, Phase, task_field};
 use runvoy_model::role::Action;
 use runvoy_model::status::WaitingFor;
 use runvoy_wire::{
@@ -121,13 +121,14 @@ fn key(call: &Call, request_id: Option<String>) -> Result<Option<String>, Fault>
 fn check(tasks: &[TaskRequest], defaults: Option<&TaskDefaults>, known: impl Fn(&str) -> bool) -> Result<(), Fault> {
     let count = tasks.len();
     if count > MOST_TASKS {
-        return Err(Fault::invalid("tasks", format!("1 to {MOST_TASKS} tasks are needed, these are {count}")));
+        return Err(Fault::invalid("tasks", format!("a job needs 1 to {MOST_TASKS} tasks, not {count}")));
     }
     if let Some(defaults) = defaults {
         let each = json_bytes(defaults);
         if each.saturating_mul(count as u64).saturating_add(json_bytes(tasks)) > MOST_EXPANDED_BYTES {
             let message = format!(
-                "defaults of {each} bytes for {count} tasks are more than {MOST_EXPANDED_BYTES} bytes together: give large data as a file or secret"
+                "{each} bytes for each of {count} tasks come to more than {} MiB: give large data as a file or secret",
+                MOST_EXPANDED_BYTES >> 20
             );
             return Err(Fault::invalid("defaults", message));
         }
@@ -157,9 +158,9 @@ fn json_bytes(value: &(impl Serialize + ?Sized)) -> u64 {
 
 /// The tasks with what holds for all of them, as the engine takes them.
 fn tasks(tasks: Vec<TaskRequest>, defaults: Option<&TaskDefaults>) -> Result<Vec<EngineTask>, Fault> {
-    let take = |task: TaskRequest| {
-        let field = format!("tasks.{}.command", task.task_id.escape_default());
-        let run: RunRequest = task.run_request(defaults).ok_or_else(|| Fault::invalid(&field, "is missing, and so is a default"))?;
+    let take = |(index, task): (usize, TaskRequest)| {
+        let field = task_field(index, "command");
+        let run: RunRequest = task.run_request(defaults).ok_or_else(|| Fault::invalid(&field, "is missing, and `defaults` has none"))?;
         Ok(EngineTask {
             run: run::checked(run, None)?,
             task_id: task.task_id,
@@ -168,13 +169,13 @@ fn tasks(tasks: Vec<TaskRequest>, defaults: Option<&TaskDefaults>) -> Result<Vec
             input: task.input,
         })
     };
-    tasks.into_iter().map(take).collect()
+    tasks.into_iter().enumerate().map(take).collect()
 }
 
 async fn list(call: Call) -> Result<Response<Body>, Fault> {
     let query = call.query()?;
     let words = query.words("status")?;
-    let unknown = || Fault::invalid("status", "must be among RUNNING, FAILED, COMPLETED and CANCELLED");
+    let unknown = || Fault::invalid("status", "must be RUNNING, FAILED, COMPLETED or CANCELLED");
     let known = |word: &str| model::JobStatus::parse(word).filter(|status| *status != model::JobStatus::Staged);
     let filter = JobFilter {
         statuses: words.into_iter().map(|word| known(word).ok_or_else(unknown)).collect::<Result<Vec<_>, _>>()?,

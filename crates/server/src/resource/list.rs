@@ -135,7 +135,7 @@ fn filter(query: &Query) -> Result<ListFilter, Fault> {
 
 fn unknown_status() -> Fault {
     let words: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
-    Fault::invalid("status", format!("must be of {}", words.join(", ")))
+    Fault::invalid("status", format!("must be {}", runvoy_model::phrase::one_of(&words)))
 }
 
 /// All executions, as one JSON array.

@@ -143,11 +143,11 @@ fn refuse_unknown(body: &serde_json::Value, terms: &PlaybookTerms) -> Result<(),
     // What is empty is left out when it is written: these may be there and say nothing.
     let empty = ["secrets", "env", "labels", "worker_labels", "terminal", "parameters"];
     if let Some(key) = unknown(body, &known, &empty) {
-        return Err(Fault::invalid(&key, "is not a word of a playbook"));
+        return Err(Fault::invalid(&key, "unknown field of a playbook"));
     }
     for (name, parameter) in body["parameters"].as_object().into_iter().flatten() {
         if let Some(key) = unknown(parameter, &known["parameters"][name], &["choices", "allow"]) {
-            return Err(Fault::invalid(&format!("parameters.{name}.{key}"), "is not a word of a parameter"));
+            return Err(Fault::invalid(&format!("parameters.{name}.{key}"), "unknown field of a parameter"));
         }
     }
     Ok(())
@@ -164,7 +164,7 @@ fn kept(terms: PlaybookTerms) -> Result<PlaybookBody, Fault> {
             Some(GitSource { repo, reference: terms.git_ref, path: terms.git_path, token })
         }
         None if terms.git_ref.is_some() || terms.git_path.is_some() || terms.git_token.is_some() => {
-            return Err(Fault::invalid("git_repo", "is missing: git_ref, git_path and git_token mean nothing without it"));
+            return Err(Fault::invalid("git_repo", "is missing: git_ref, git_path and git_token need it"));
         }
         None => None,
     };

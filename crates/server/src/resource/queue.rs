@@ -195,7 +195,7 @@ async fn redrive(call: Call) -> Result<Response<Body>, Fault> {
     let after = request.after.as_deref().map(str::parse::<Progress>).transpose();
     let after = after.map_err(|error| Fault::invalid("after", error))?.map(|progress| progress.0);
     let wanted = match (&request.execution_ids, after) {
-        (Some(_), Some(_)) => return Err(Fault::invalid("after", "goes on with all of them: leave execution_ids out")),
+        (Some(_), Some(_)) => return Err(Fault::invalid("after", "continues a redrive of all dead letters: leave execution_ids out")),
         (Some(ids), None) => Wanted::Named(ids),
         (None, after) => Wanted::Oldest(after),
     };

@@ -41,7 +41,7 @@ pub(super) fn add(routes: &mut Routes) {
 
 async fn search(call: Call) -> Result<Response<Body>, Fault> {
     let query = call.query()?;
-    let pattern = query.text("q")?.ok_or_else(|| Fault::invalid("q", "must say what to look for"))?;
+    let pattern = query.text("q")?.ok_or_else(|| Fault::invalid("q", "is missing: give the text to search for"))?;
     if pattern.len() > MOST_PATTERN_BYTES {
         return Err(Fault::invalid("q", format!("must not be longer than {MOST_PATTERN_BYTES} bytes")));
     }

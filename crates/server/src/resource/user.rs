@@ -3,6 +3,7 @@
 use axum::body::Body;
 use http::{Response, StatusCode};
 use runvoy_engine::{Account, InviteRequest, RevokedUser};
+use runvoy_model::phrase::counted;
 use runvoy_model::role::Action;
 use runvoy_wire::{
     Code, CreateUserRequest, CreateUserResponse, RenewInvitationRequest, RevokeUserRequest, RevokeUserResponse, SetRoleRequest,
@@ -75,7 +76,7 @@ async fn create(call: Call) -> Result<Response<Body>, Fault> {
     let api_key = request.api_key.map(runvoy_wire::Sensitive::into_exposed);
     // Where a ticket may stand instead of a key, such a key would be taken for one.
     if api_key.as_deref().is_some_and(looks_like_ticket) {
-        return Err(Fault::invalid("api_key", "looks like a ticket of this server: take another one"));
+        return Err(Fault::invalid("api_key", "looks like a ticket of this server: use a random key"));
     }
     let CreateUserRequest { email, role, confirm, expires_in, .. } = request;
     let request = InviteRequest { email, role, api_key, confirm, expires_in, idempotency_key };
@@ -110,14 +111,14 @@ async fn set_role(call: Call) -> Result<Response<Body>, Fault> {
 }
 
 fn revoked_message(revoked: &RevokedUser) -> String {
-    let executions = |count: u64| if count == 1 { "1 execution".to_owned() } else { format!("{count} executions") };
+    let executions = |count: u64| counted(count, "execution");
     let work = match (revoked.open, revoked.killed) {
         (0, 0) => "nothing of theirs runs".to_owned(),
         (open, 0) => format!("{} of theirs {} on", executions(open), if open == 1 { "goes" } else { "go" }),
         (0, killed) => format!("{} of theirs {} being killed", executions(killed), if killed == 1 { "is" } else { "are" }),
         (open, killed) => format!("{} of theirs are being killed, {open} could not be and go on", executions(killed)),
     };
-    let jobs = |count: u64| if count == 1 { "1 job".to_owned() } else { format!("{count} jobs") };
+    let jobs = |count: u64| counted(count, "job");
     let jobs = match (revoked.open_jobs, revoked.cancelled_jobs) {
         (0, 0) => String::new(),
         (open, 0) => format!("; {} of theirs still start{} tasks", jobs(open), if open == 1 { "s" } else { "" }),

@@ -11,7 +11,7 @@ use runvoy_wire::{Code, CreateWorkerRequest, CreateWorkerResponse, DrainWorkerRe
 use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::operation::{Operation, name};
+use crate::operation::{Operation, name, text};
 use crate::pager::Pager;
 use crate::route::{Routes, Rule};
 

@@ -27,7 +27,7 @@ pub(super) async fn complete(call: Call, request: CompleteJobRequest) -> Result<
 
 pub(super) async fn complete_many(call: Call, request: CompleteJobsRequest) -> Result<CompleteJobsResponse, RpcFault> {
     if request.jobs.len() > MOST_AT_ONCE {
-        return Err(RpcFault::invalid("jobs", format!("at most {MOST_AT_ONCE}")));
+        return Err(RpcFault::invalid("jobs", format!("must list at most {MOST_AT_ONCE} jobs")));
     }
     let refusals = ItemRefusals::default();
     let one = |request: CompleteJobRequest| async {
@@ -52,7 +52,7 @@ async fn end(call: &Call, request: CompleteJobRequest) -> Result<CompleteJobResp
     let ended = if is_own {
         told(&task, &request.end)?
     } else {
-        let result = request.job_result.into_option().ok_or_else(|| RpcFault::invalid("job_result", "must be there"))?;
+        let result = request.job_result.into_option().ok_or_else(|| RpcFault::invalid("job_result", "is missing"))?;
         let known = Known::of(call, &task, &result).await?;
         let ended = judged(call, &task, &result, &known)?;
         call.note_holder(&task).await;
@@ -66,13 +66,13 @@ async fn end(call: &Call, request: CompleteJobRequest) -> Result<CompleteJobResp
 /// An end as our own worker tells it.
 fn told(task: &Task, end: &[u8]) -> Result<EndAttempt, RpcFault> {
     if end.len() > MOST_END_BYTES {
-        return Err(RpcFault::invalid("end", format!("at most {MOST_END_BYTES} bytes: what is larger is a blob")));
+        return Err(RpcFault::invalid("end", format!("must have at most {MOST_END_BYTES} bytes: store larger outputs as blobs")));
     }
     if opened_bytes(end) > MAX_OPENED_END_BYTES {
-        return Err(RpcFault::invalid("end", "it holds too many values: what is larger is a blob"));
+        return Err(RpcFault::invalid("end", "holds too many values: store larger outputs as blobs"));
     }
     let ended: EndAttempt = serde_json::from_slice(end).map_err(|error| RpcFault::invalid("end", error.to_string()))?;
-    if ended.fence == task.fence { Ok(ended) } else { Err(RpcFault::invalid("end", "the token is for another lease")) }
+    if ended.fence == task.fence { Ok(ended) } else { Err(RpcFault::invalid("end", "belongs to another lease than the token")) }
 }
 
 /// What an end may depend on beside what is said of it.
@@ -98,7 +98,7 @@ impl Known {
 /// An end as the protocol says it: well only with exit code 0. A failure after somebody wanted it to end is that end.
 fn judged(call: &Call, task: &Task, result: &JobResult, known: &Known) -> Result<EndAttempt, RpcFault> {
     if !result.job_id.is_empty() && result.job_id != task.fence.execution.to_string() {
-        return Err(RpcFault::invalid("job_result.job_id", "the token is for another job"));
+        return Err(RpcFault::invalid("job_result.job_id", "is another job than that of the token"));
     }
     let message = result.error_message.trim();
     let outcome = match (result.success, result.exit_code) {

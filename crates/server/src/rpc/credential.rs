@@ -58,7 +58,7 @@ pub(super) async fn list(call: Call, request: ListCredentialsRequest) -> Result<
 
 pub(super) async fn revoke(call: Call, request: RevokeCredentialRequest) -> Result<RevokeCredentialResponse, RpcFault> {
     let id = request.principal_id.parse::<WorkerAccountId>();
-    let id = id.map_err(|_| RpcFault::invalid("principal_id", "is no id of a principal"))?;
+    let id = id.map_err(|_| RpcFault::invalid("principal_id", "is not the id of a principal"))?;
     let account = call.engine().worker_account(&call.caller, id).await?;
     call.engine().revoke_worker(&call.caller, account.name.as_str()).await?;
     Ok(RevokeCredentialResponse::default())

@@ -77,7 +77,7 @@ impl Dequeue {
         let left = match usize::try_from(request.max_jobs) {
             Ok(0) | Err(_) => 1,
             Ok(max @ 1..=MOST_JOBS) => max,
-            Ok(_) => return Err(RpcFault::invalid("max_jobs", format!("at most {MOST_JOBS}"))),
+            Ok(_) => return Err(RpcFault::invalid("max_jobs", format!("must be at most {MOST_JOBS}"))),
         };
         let info = request.worker.as_option();
         let queues = queues(&call, &request)?;

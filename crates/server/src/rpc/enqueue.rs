@@ -38,7 +38,7 @@ pub(super) async fn enqueue_many(call: Call, request: EnqueueJobsRequest) -> Res
         return Err(fault);
     }
     if request.jobs.len() > MOST_AT_ONCE {
-        return Err(RpcFault::invalid("jobs", format!("at most {MOST_AT_ONCE}")));
+        return Err(RpcFault::invalid("jobs", format!("must list at most {MOST_AT_ONCE} jobs")));
     }
     let refusals = ItemRefusals::default();
     let one = |request| async {

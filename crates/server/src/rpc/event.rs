@@ -44,7 +44,7 @@ pub(super) async fn publish(
         let token = request.task_token;
         let task = match &lease {
             Some((known, task)) if token.is_empty() || token == *known => task.clone(),
-            Some(_) => return Err(RpcFault::invalid("task_token", "one stream is for one lease")),
+            Some(_) => return Err(RpcFault::invalid("task_token", "differs from the token before it: a stream belongs to one lease")),
             None => call.task(&token).await?,
         };
         lease.get_or_insert_with(|| (token, task.clone()));

@@ -31,8 +31,8 @@ pub(super) fn ttl_ms(seconds: i32, ms: i64) -> Result<u64, RpcFault> {
         (Ok(ms), _) if (LEAST_TTL_MS..=most_ms).contains(&ms) => Ok(ms),
         (Ok(0), Ok(0)) => Ok(DEFAULT_TTL_MS),
         (Ok(0), Ok(seconds)) if seconds * 1000 <= most_ms => Ok(seconds * 1000),
-        (Ok(0), _) => Err(RpcFault::invalid("visibility_timeout_seconds", format!("at most {MOST_TTL_SECONDS}"))),
-        _ => Err(RpcFault::invalid("lease_ttl_ms", format!("must be 0, or from {LEAST_TTL_MS} to {most_ms}"))),
+        (Ok(0), _) => Err(RpcFault::invalid("visibility_timeout_seconds", format!("must be at most {MOST_TTL_SECONDS} s"))),
+        _ => Err(RpcFault::invalid("lease_ttl_ms", format!("must be 0, or from {LEAST_TTL_MS} to {most_ms} ms"))),
     }
 }
 
@@ -45,10 +45,10 @@ pub(super) async fn begin(call: Call, request: BeginJobRequest) -> Result<BeginJ
 pub(super) async fn update(call: Call, request: UpdateJobRequest) -> Result<UpdateJobResponse, RpcFault> {
     let task = call.task(&request.task_token).await?;
     if !request.queue.is_empty() && request.queue != task.queue.as_str() {
-        return Err(RpcFault::invalid("queue", "the token is for another one"));
+        return Err(RpcFault::invalid("queue", "is another queue than that of the token"));
     }
     if opened_bytes(request.activity_json.as_bytes()) > MAX_OPENED_ACTIVITY_BYTES {
-        return Err(RpcFault::invalid("activity_json", format!("it takes more than {MAX_OPENED_ACTIVITY_BYTES} bytes of memory")));
+        return Err(RpcFault::invalid("activity_json", format!("would take more than {MAX_OPENED_ACTIVITY_BYTES} bytes of memory")));
     }
     let activity = Some(&request.activity_json).filter(|text| !text.is_empty()).map(|text| serde_json::from_str(text));
     let extend = Extend {

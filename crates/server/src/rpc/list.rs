@@ -31,7 +31,7 @@ pub(super) async fn list(call: Call, request: ListJobsRequest) -> Result<ListJob
     let mut reading = Reading::of(&call, &request)?;
     if !request.cursor.is_empty() {
         let after = request.cursor.parse::<ExecutionId>();
-        reading.filter.after = Some(after.map_err(|_| RpcFault::invalid("cursor", "is none of this server's"))?);
+        reading.filter.after = Some(after.map_err(|_| RpcFault::invalid("cursor", "is no cursor of this server: start without one"))?);
         let jobs = reading.show(size).await?;
         return Ok(reading.response(jobs, 0));
     }
@@ -41,7 +41,7 @@ pub(super) async fn list(call: Call, request: ListJobsRequest) -> Result<ListJob
     };
     let skipped = (page - 1).saturating_mul(size);
     if skipped > MOST_SKIPPED {
-        return Err(RpcFault::invalid("page", format!("begins beyond the first {MOST_SKIPPED} jobs: read on by cursor")));
+        return Err(RpcFault::invalid("page", format!("begins after the first {MOST_SKIPPED} jobs: continue by cursor")));
     }
     let passed = reading.skip(skipped).await?;
     let jobs = reading.show(size).await?;
@@ -73,7 +73,7 @@ impl<'a> Reading<'a> {
     fn of(call: &'a Call, request: &ListJobsRequest) -> Result<Self, RpcFault> {
         let queue = Some(&request.queue).filter(|queue| !queue.is_empty()).map(|queue| Name::new(queue.as_str()));
         let queue = queue.transpose().map_err(|error| RpcFault::invalid("queue", error.to_string()))?;
-        let state = request.state.as_known().ok_or_else(|| RpcFault::invalid("state", "is none that is known here"))?;
+        let state = request.state.as_known().ok_or_else(|| RpcFault::invalid("state", "is unknown to this server"))?;
         let statuses = job::statuses(state);
         Ok(Self { call, filter: ListFilter { statuses, queue, ..ListFilter::default() }, is_more: true, is_cut: false })
     }

@@ -23,7 +23,7 @@ const REDELIVERIES: u32 = 2;
 /// What a job asks for. Without `args` its command is a shell text, unless it says otherwise.
 pub(super) fn run_request(request: EnqueueJobRequest) -> Result<RunRequest, RpcFault> {
     let Some(params) = request.job_params.into_option() else {
-        return Err(RpcFault::invalid("job_params", "must be there"));
+        return Err(RpcFault::invalid("job_params", "is missing"));
     };
     refuse(&params)?;
     let clones = params.git_clone.enabled;
@@ -87,7 +87,7 @@ pub(super) fn subject_of_run(run: &RunRequest) -> Subject {
 fn refuse(params: &JobParams) -> Result<(), RpcFault> {
     let (container, git) = (&params.container, &params.git_clone);
     let wrong = [
-        (params.process_type.is_unknown(), "process_type", "is none that is known here"),
+        (params.process_type.is_unknown(), "process_type", "is unknown to this server"),
         (container.enabled && container.image.is_empty(), "container.image", "must name an image"),
         (container.enabled && container.image == LOCAL_IMAGE, "container.image", "is the worker's own environment, and no container"),
         (git.enabled && params.repository.is_empty(), "repository", "must be there to be cloned"),

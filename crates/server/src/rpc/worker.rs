@@ -55,7 +55,7 @@ fn described(info: &WorkerInfo) -> Result<Worker, RpcFault> {
         [("name", &info.name), ("host", &info.host), ("runner", &info.runner), ("version", &info.version), ("place", &info.place)]
     {
         if text.len() > MOST_TEXT || text.chars().any(char::is_control) {
-            return Err(RpcFault::invalid(&format!("worker.{field}"), format!("at most {MOST_TEXT} printable characters")));
+            return Err(RpcFault::invalid(&format!("worker.{field}"), format!("must have at most {MOST_TEXT} printable characters")));
         }
     }
     if info.labels.len() > MOST_LABELS || !info.labels.iter().all(|(key, value)| is_label(key, value)) {
@@ -64,7 +64,7 @@ fn described(info: &WorkerInfo) -> Result<Worker, RpcFault> {
     let needs = |need: &runvoy_rpc::buffa::EnumValue<WorkerNeed>| match need.as_known() {
         Some(WorkerNeed::Process) => Ok(Needs::Process),
         Some(WorkerNeed::Image) => Ok(Needs::Image),
-        _ => Err(RpcFault::invalid("worker.serves", "names something that is not known here")),
+        _ => Err(RpcFault::invalid("worker.serves", "names a capability that this server does not know")),
     };
     let serves = info.serves.iter().map(needs).collect::<Result<Vec<_>, _>>()?;
     let serves = if serves.is_empty() { Needs::ALL.to_vec() } else { serves };
@@ -125,7 +125,7 @@ fn worker_id(field: &str, text: &str) -> Result<WorkerId, RpcFault> {
 /// The queues that a request names, if the caller may serve them.
 pub(super) fn queues(call: &Call, field: &str, texts: &[String]) -> Result<Vec<Name>, RpcFault> {
     if texts.len() > MOST_QUEUES {
-        return Err(RpcFault::invalid(field, format!("at most {MOST_QUEUES}")));
+        return Err(RpcFault::invalid(field, format!("must list at most {MOST_QUEUES} queues")));
     }
     let mut queues = Vec::with_capacity(texts.len());
     for text in texts {
@@ -152,7 +152,7 @@ pub(super) async fn speak_for(call: &Call, worker: WorkerId) -> Result<(), RpcFa
 }
 
 pub(super) async fn report(call: Call, request: ReportWorkerRequest) -> Result<ReportWorkerResponse, RpcFault> {
-    let info = request.worker.as_option().ok_or_else(|| RpcFault::invalid("worker", "must be there"))?;
+    let info = request.worker.as_option().ok_or_else(|| RpcFault::invalid("worker", "is missing"))?;
     let worker = described(info)?;
     let account = account(&call);
     speak_for(&call, worker.id).await?;
@@ -161,10 +161,10 @@ pub(super) async fn report(call: Call, request: ReportWorkerRequest) -> Result<R
         return Ok(ReportWorkerResponse::default());
     }
     if request.job_ids.len() > MOST_HELD {
-        return Err(RpcFault::invalid("job_ids", format!("at most {MOST_HELD}")));
+        return Err(RpcFault::invalid("job_ids", format!("must list at most {MOST_HELD} jobs")));
     }
     let held = request.job_ids.iter().map(|id| id.parse()).collect::<Result<Vec<ExecutionId>, _>>();
-    let held = held.map_err(|_| RpcFault::invalid("job_ids", "names something that is no id of a job"))?;
+    let held = held.map_err(|_| RpcFault::invalid("job_ids", "must list ids of jobs, each 32 hexadecimal digits"))?;
     let presence = Presence {
         worker: worker.id,
         account,

@@ -340,7 +340,7 @@ async fn an_input_that_could_not_be_read_again_is_refused() {
     assert_eq!(submit(64).await.status, StatusCode::CREATED);
     let refused = submit(65).await;
     assert_eq!(refused.code(), (400, "INVALID_REQUEST".into()));
-    assert!(refused.text().contains("tasks.a.input") && refused.text().contains("nested deeper than 64 levels"), "{}", refused.text());
+    assert!(refused.text().contains("tasks[0].input") && refused.text().contains("nested deeper than 64 levels"), "{}", refused.text());
     query(&app, Role::Viewer, "type=Job%20Created").await;
 }
 

@@ -78,13 +78,13 @@ async fn a_job_runs_in_the_order_of_its_graph_and_completes() {
 async fn what_is_wrong_is_named_and_nothing_is_written() {
     let app = TestApp::new().await;
     let circle = refused(&app, json!({"tasks": [task("a", &["c"]), task("b", &["a"]), task("c", &["b"])]})).await;
-    assert!(circle.contains("circle") && circle.matches('→').count() == 3, "{circle}");
+    assert!(circle.contains("cycle") && circle.matches('→').count() == 3, "{circle}");
     assert!(refused(&app, json!({"tasks": [task("a", &["x"])]})).await.contains("task a depends on x"));
-    assert!(refused(&app, json!({"tasks": [task("a", &[]), task("a", &[])]})).await.contains("task a is there twice"));
-    assert!(refused(&app, json!({"tasks": [task("a", &[]), task("b", &["a", "a"])]})).await.contains("names a twice"));
+    assert!(refused(&app, json!({"tasks": [task("a", &[]), task("a", &[])]})).await.contains("task a is defined twice"));
+    assert!(refused(&app, json!({"tasks": [task("a", &[]), task("b", &["a", "a"])]})).await.contains("lists a twice"));
     assert!(refused(&app, json!({"tasks": []})).await.contains("1 to 20000 tasks"));
-    assert!(refused(&app, json!({"tasks": [{"taskId": "a"}]})).await.contains("tasks.a.command"));
-    assert!(refused(&app, json!({"tasks": [{"taskId": "a", "command": "true", "timeout": 0}]})).await.contains("tasks.a.timeout"));
+    assert!(refused(&app, json!({"tasks": [{"taskId": "a"}]})).await.contains("tasks[0].command"));
+    assert!(refused(&app, json!({"tasks": [{"taskId": "a", "command": "true", "timeout": 0}]})).await.contains("tasks[0].timeout"));
     assert!(refused(&app, json!({"tasks": [{"taskId": "a b", "command": "true"}]})).await.contains("taskId"));
     assert!(refused(&app, json!({"tasks": [{"taskId": "a", "command": "true", "dependson": []}]})).await.contains("dependson"));
     assert!(refused(&app, json!({"concurrency": 0, "tasks": [task("a", &[])]})).await.contains("concurrency"));
@@ -113,18 +113,18 @@ async fn defaults_that_would_make_a_large_job_of_a_small_body_are_refused_before
     let tasks: Vec<Value> = (0..700).map(|n| json!({"taskId": format!("t{n}")})).collect();
     let defaults = json!({"command": "true", "env": {"A": "x".repeat(100_000)}});
     let large = refused(&app, json!({"defaults": defaults, "tasks": tasks})).await;
-    assert!(large.contains("bytes for 700 tasks are more than 67108864 bytes together"), "{large}");
+    assert!(large.contains("of 700 tasks come to more than 64 MiB"), "{large}");
     let id = submitted(&app, &[task("a", &[])]).await;
     let add = app.post(&format!("/api/v1/jobs/{id}/tasks")).role(Role::Developer).json(&json!({"defaults": defaults, "tasks": tasks}));
     let added = add.send().await;
-    assert!(added.status == StatusCode::BAD_REQUEST && added.text().contains("for 700 tasks"), "{}", added.text());
+    assert!(added.status == StatusCode::BAD_REQUEST && added.text().contains("of 700 tasks"), "{}", added.text());
     let many: Vec<Value> = (0..20_001).map(|n| json!({"taskId": format!("t{n}")})).collect();
     // Nothing of it was looked at: not one has a command.
-    assert!(refused(&app, json!({"tasks": many})).await.contains("these are 20001"));
+    assert!(refused(&app, json!({"tasks": many})).await.contains("not 20001"));
     assert!(refused(&app, json!({"tasks": [{"taskId": "a", "dependsOn": ["x"]}]})).await.contains("depends on x"), "the shape comes first");
     let whole: serde_json::Map<String, Value> = (0..11).map(|n| (format!("V{n}"), json!("x".repeat(100_000)))).collect();
     let start = refused(&app, json!({"tasks": [{"taskId": "a", "command": "true", "env": whole}]})).await;
-    assert!(start.contains("tasks.a.env") && start.contains("1048576"), "{start}");
+    assert!(start.contains("tasks[0].env") && start.contains("1048576"), "{start}");
 }
 
 #[tokio::test]

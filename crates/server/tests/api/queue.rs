@@ -225,7 +225,7 @@ async fn what_cannot_run_again_is_said_for_each() {
     let answer = redrive(&app, Role::Admin, json!({"execution_ids": [one, two, ended]})).await;
     assert_eq!(answer["redriven"].as_array().expect("a list").len(), 1, "{answer}");
     let why = |at: usize| answer["refused"][at]["error"].as_str().expect("why").to_owned();
-    assert!(why(0).contains("lock prod is held") && why(1).contains("SUCCEEDED, and no dead letter"), "{answer}");
+    assert!(why(0).contains("lock prod is held") && why(1).contains("SUCCEEDED: it is not a dead letter"), "{answer}");
     assert_eq!(answer["message"], "1 run again, 2 cannot");
     let elsewhere = app.post("/api/v1/queues/other/redrive").admin().json(&json!({"execution_ids": [two]})).send().await.json();
     assert_eq!(elsewhere["refused"][0]["error"], "it is of queue default");

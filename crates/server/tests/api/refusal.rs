@@ -130,7 +130,12 @@ async fn trouble_with_the_store_is_told_apart_and_says_nothing_of_the_inside() {
             assert_eq!(answer.header("retry-after"), retry_after, "{trouble:?}");
             assert_eq!(answer.text().contains("disk full"), is_full, "{trouble:?}");
             assert!(!answer.text().contains("fire") && !answer.text().contains("torn"), "{}", answer.text());
-            assert_eq!(answer.text().contains("the server's store is damaged"), matches!(trouble, Trouble::Damaged), "{}", answer.text());
+            assert_eq!(
+                answer.text().contains("the database of the server is damaged"),
+                matches!(trouble, Trouble::Damaged),
+                "{}",
+                answer.text()
+            );
         }
     }
     app.store.set(None);

@@ -124,7 +124,7 @@ async fn a_command_says_what_kind_of_failure_it_was() {
 async fn a_word_about_a_failure_that_is_not_understood_is_told() {
     let played = Stage::new("echo '{\"category\":\"weather\"}' > \"$RUNVOY_ERROR\"; exit 3").play().await;
     played.assert_exit(3);
-    assert!(played.ended.said.is_none() && played.log.contains("category \"weather\" is none of timeout"), "{}", played.log);
+    assert!(played.ended.said.is_none() && played.log.contains("unknown category weather; expected timeout"), "{}", played.log);
 }
 
 #[tokio::test]

@@ -13,13 +13,13 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
 use runvoy_client::Client;
+use runvoy_wire::counted;
 
 use crate::ambiguity;
 use crate::complete;
 use crate::document::Document;
 use crate::failure::Failure;
 use crate::job_file;
-use crate::progress;
 use crate::session::Session;
 use crate::short_id::{self, MIN_DIGITS};
 
@@ -157,16 +157,13 @@ impl JobArgs {
 }
 
 async fn add_tasks(session: &Session, job: &JobId, file: &std::path::Path) -> Result<u8, Failure> {
-    let request = job_file::tasks(&Document::open(file)?)?;
+    let document = Document::open(file)?;
+    let request = job_file::tasks(&document)?;
     let client = session.connect().await?;
     let id = job.resolve(&client).await?;
-    let answer = client.add_tasks(&id, &request).await?;
-    let message = format!(
-        "Added {} to job {}, which now has {}.",
-        progress::tasks(answer.added_tasks),
-        answer.job_id,
-        progress::tasks(answer.total_tasks)
-    );
+    let answer = client.add_tasks(&id, &request).await.map_err(|error| Failure::from(error).in_file(&document.name))?;
+    let (added, total) = (counted(answer.added_tasks, "task"), counted(answer.total_tasks, "task"));
+    let message = format!("Added {added} to job {}, which now has {total}.", answer.job_id);
     session.report(&answer, &answer.job_id, &message)
 }
 

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use runvoy_wire::counted;
 
 use super::follow;
 use crate::document::Document;
 use crate::failure::Failure;
 use crate::global::Format;
 use crate::job_file;
-use crate::progress;
 use crate::session::Session;
 use crate::terminal::Tone;
 
@@ -40,15 +40,16 @@ pub(super) struct SubmitArgs {
 
 impl SubmitArgs {
     pub(super) async fn execute(self, session: &Session) -> Result<u8, Failure> {
-        let mut request = job_file::job(&Document::open(&self.file)?)?;
+        let document = Document::open(&self.file)?;
+        let mut request = job_file::job(&document)?;
         if self.request_id.is_some() {
             request.request_id = self.request_id;
         }
         let client = session.connect().await?;
-        let answer = client.submit_job(&request).await?;
-        let (id, total) = (&answer.job_id, answer.total_tasks);
+        let answer = client.submit_job(&request).await.map_err(|error| Failure::from(error).in_file(&document.name))?;
+        let (id, total) = (&answer.job_id, counted(answer.total_tasks, "task"));
         if self.follow {
-            session.note(Tone::Dim, &format!("### runvoy: submitted job {} with {}", session.short(id), progress::tasks(total)));
+            session.note(Tone::Dim, &format!("### runvoy: submitted job {} with {total}", session.short(id)));
             return follow::to_the_end(session, &client, id).await;
         }
         match session.format() {
@@ -56,10 +57,8 @@ impl SubmitArgs {
             Format::Json | Format::Yaml => session.show(&answer, Vec::new, String::new)?,
         }
         if !self.detach {
-            session.note(
-                Tone::Dim,
-                &format!("Submitted a job with {}.\n  follow it: runvoy job graph --follow {}", progress::tasks(total), session.short(id)),
-            );
+            let id = session.short(id);
+            session.note(Tone::Dim, &format!("Submitted a job with {total}.\n  follow it: runvoy job graph --follow {id}"));
         }
         Ok(0)
     }

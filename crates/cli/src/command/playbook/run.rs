@@ -28,6 +28,9 @@ Examples:
 Options of `runvoy run`, such as --image, --env and --timeout, override what a
 playbook file says. For a playbook on the server only --wait applies.";
 
+/// The options by the fields of the request that they set.
+const OPTIONS: [(&str, &str); 2] = [("parameters", "--param"), ("lock_wait", "--wait")];
+
 /// Arguments of `playbook run`.
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
@@ -114,13 +117,15 @@ impl RunArgs {
         let lock_wait = overrides.wait.or(self.terms.wait).map(|wait| wait.0);
         let request = RunPlaybookRequest { parameters, version: *version, lock_wait };
         if self.dry_run {
-            return dry_run::show(session, &client.dry_run_playbook(name, &request).await?, git_token);
+            let plan = client.dry_run_playbook(name, &request).await;
+            let plan = plan.map_err(|error| Failure::from(error).in_options(&OPTIONS));
+            return dry_run::show(session, &plan?, git_token);
         }
         self.stay.check(session)?;
         let mut interrupts = interrupts()?;
         match client.run_playbook(name, &request, self.idempotency_key).await {
             Ok(response) => self.stay.stay(session, client, response, &mut interrupts).await,
-            Err(error) => Err(holder::explain(client, error).await),
+            Err(error) => Err(holder::explain(client, error).await.in_options(&OPTIONS)),
         }
     }
 }

@@ -121,7 +121,7 @@ fn what_may_not_run_twice_is_no_dead_letter() {
     assert_eq!(properties(&world, fence.execution, EventType::TaskFailed)[0]["source"], "worker");
     assert!(world.live(Kind::Incident, &name_for(IncidentKind::Dead, fence.execution)).is_none());
     let fates = redrive(&mut world, &[fence.execution]);
-    assert!(matches!(&fates[..], [Fate::Refused(why)] if why.contains("no dead letter")), "{fates:?}");
+    assert!(matches!(&fates[..], [Fate::Refused(why)] if why.contains("not a dead letter")), "{fates:?}");
 }
 
 #[test]

@@ -37,13 +37,13 @@ pub(super) fn opened(mut message: JobEvent, now: UnixMs) -> Result<Opened, RpcFa
     let sequence = sequence.ok_or_else(|| RpcFault::invalid("events.sequence", format!("must be from 0 to {most}")))?;
     let at = match message.timestamp.as_option() {
         Some(said) if is_time(said) => unix_ms(said),
-        Some(_) => return Err(RpcFault::invalid("events.timestamp", "is no time")),
+        Some(_) => return Err(RpcFault::invalid("events.timestamp", "is not a time")),
         None => {
             message.timestamp = timestamp(now).into();
             now
         }
     };
-    let kind = u8::try_from(kind(&message)).map_err(|_| RpcFault::invalid("events.event_type", "is none"))?;
+    let kind = u8::try_from(kind(&message)).map_err(|_| RpcFault::invalid("events.event_type", "is unknown"))?;
     let effect = effect(&message);
     let output = message.event_data.as_mut().map(|data| take_output(data, at)).unwrap_or_default();
     let texts = message.event_data.as_mut().map(texts).unwrap_or_default().into_iter().map(std::mem::take).collect();
