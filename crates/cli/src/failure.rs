@@ -348,17 +348,20 @@ mod tests {
           why: nothing was changed
           next: choose another name
           code CONFLICT · request id r1
+          help: runvoy help error conflict
         ");
         insta::assert_snapshot!(refused(Code::InvalidRequest, "timeout: must be at least 1", "correct timeout and send it again"), @r"
         error: timeout: must be at least 1
           next: correct timeout and send it again
           code INVALID_REQUEST · request id r1
+          help: runvoy help error invalid_request
         ");
         let field = refusal(Code::InvalidRequest, "env.1A: is no name of a variable", "correct env.1A and send it again");
         insta::assert_snapshot!(Failure::from(field).in_options(&[("env", "--env")]).text(false), @r"
         error: --env 1A: is no name of a variable
           next: correct the option and run it again
           code INVALID_REQUEST · request id r1
+          help: runvoy help error invalid_request
         ");
         assert!(refused(Code::Forbidden, "no", "").contains("next: ask an admin; `runvoy whoami` shows your role"));
     }

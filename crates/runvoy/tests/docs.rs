@@ -154,7 +154,7 @@ impl Session {
             .replace("/var/lib/runvoy-new", &format!("{root}/restored"))
             .replace("/var/lib/runvoy", &server.data.display().to_string())
             .replace("/var/backups", &root.to_string());
-        let newest = |list: &str| format!("\"$({list} -o name --limit 1 2>&1)\"");
+        let newest = |list: &str| format!("\"$({list} -o name --limit 1)\"");
         let words = filled.split(' ').map(|word| match word {
             "ID" => newest("runvoy list"),
             "JOB" => newest("runvoy job list"),

@@ -101,7 +101,7 @@ fn a_restore_can_be_repeated_wherever_it_was_cut_off() {
             // Cut off at its last step it is whole, and then it is refused like every other that is there already.
             let again = restore(&copy, &data, None);
             let whole = !again.status.success();
-            assert!(!whole || text(&again.stderr).contains("there already"), "{call} {nth}: {}", text(&again.stderr));
+            assert!(!whole || text(&again.stderr).contains("exists already"), "{call} {nth}: {}", text(&again.stderr));
             let server = Setup::default().start_in(&data);
             let raw = Http::new(&server.url, Some(&key)).get(&format!("/api/v1/executions/{id}/logs?format=raw"));
             assert_eq!(raw.text(), "kept\n", "{call} {nth}");
@@ -140,6 +140,6 @@ fn a_backup_that_was_cut_off_is_none_and_makes_room_for_the_next() {
     std::fs::create_dir(&partial).expect("made");
     std::fs::write(partial.join("novel.txt"), "chapter one").expect("written");
     let output = backup(&server, &copy);
-    assert!(output.status.code() != Some(0) && text(&output.stderr).contains("in the way"), "{}", text(&output.stderr));
+    assert!(output.status.code() != Some(0) && text(&output.stderr).contains("is left from an earlier backup"), "{}", text(&output.stderr));
     assert!(partial.join("novel.txt").exists() && !copy.exists());
 }

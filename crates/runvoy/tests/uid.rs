@@ -106,7 +106,7 @@ fn commands_of_run_as_get_at_each_other_and_doctor_says_so() {
 fn a_range_that_cannot_work_is_refused_at_the_start() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     for (args, expected) in [
-        (&["--run-as-uids", "0-70000"][..], "uid 0 is root's"),
+        (&["--run-as-uids", "0-70000"][..], "uid 0 belongs to root"),
         (&["--run-as-uids", "999-70000"], "begin at 1000"),
         (&["--run-as-uids", "70000"], "expected FIRST-LAST"),
         (&["--run-as-uids", "65000-65600"], "65534 is in /etc/passwd (nobody)"),

@@ -337,11 +337,11 @@ mod tests {
         let text = r#"{"ok":true,"checked":120,"compared":31,"unverifiable":4}"#;
         let answer: AuditVerification = serde_json::from_str(text).expect("the contract's fields");
         insta::assert_snapshot!(verdict(&answer, false), @r"
-        the audit trail is whole, and all kept state that can be compared follows from it
-        events checked   120
-        last checkpoint  none yet
-        unverifiable     4 executions and jobs: written before events held digests of what runs and whose it is
-        states compared  31
+        The audit trail is intact, and all records that can be compared agree with it.
+        events checked    120
+        last checkpoint   none yet
+        unverifiable      4 executions and jobs: written before events held digests of what runs and whose it is
+        records compared  31
         ");
     }
 

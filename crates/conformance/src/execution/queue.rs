@@ -262,7 +262,7 @@ pub async fn what_cannot_run_again_is_said(harness: Executions<'_>) {
     let new: Vec<_> = redrive.letters.iter().map(|letter| Fate::Execution(letter.again)).collect();
     let fates = fates(stage.play(Command::Redrive(redrive)).await);
     assert_eq!((&fates[0], &fates[2], &fates[5]), (&new[0], &new[2], &new[2]));
-    for (fate, says) in [(&fates[1], "lock prod is held"), (&fates[3], "FAILED, and no dead letter"), (&fates[4], "not found")] {
+    for (fate, says) in [(&fates[1], "lock prod is held"), (&fates[3], "FAILED: it is not a dead letter"), (&fates[4], "not found")] {
         assert!(matches!(fate, Fate::Refused(why) if why.contains(says)), "{fate:?}");
     }
     assert_eq!(dead(&stage, |_| ()).await, [two], "its mark stays");

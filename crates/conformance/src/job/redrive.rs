@@ -107,7 +107,7 @@ pub async fn nothing_of_a_cancelled_job_runs_again(harness: Records<'_>) {
     yard.reopen().await;
     assert!(!is_dead(&yard, dead).await && !is_open_incident(&yard, dead).await);
     let fates = redrive(&mut yard, &[dead]).await;
-    assert!(matches!(&fates[..], [Fate::Refused(why)] if why.contains("no dead letter")), "{fates:?}");
+    assert!(matches!(&fates[..], [Fate::Refused(why)] if why.contains("not a dead letter")), "{fates:?}");
     assert_eq!((yard.job(job).await.status, yard.executions_of(job).await.len()), (JobStatus::Cancelled, 1));
 }
 

@@ -82,7 +82,7 @@ async fn a_work_root_that_the_user_cannot_reach_is_told() {
     config.user = User::One(nobody());
     let stage = Stage { runner: ProcessRunner::new(config).await.unwrap(), root, mark: unique() };
     let error = stage.refused(stage.shell("true")).await;
-    assert!(error.message.contains("may not enter work directory") && error.message.contains("chmod o+x"), "{error}");
+    assert!(error.message.contains("cannot enter work directory") && error.message.contains("chmod o+x"), "{error}");
 }
 
 #[tokio::test]

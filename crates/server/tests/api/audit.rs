@@ -141,6 +141,13 @@ async fn case<'a>(app: &'a TestApp, method: &Method, path: &str) -> Option<Ask<'
             app.with_worker().await;
             app.post("/api/v1/workers/accounts/gpu-1/rotate").admin()
         }
+        ("POST", "/api/v1/workers/{name}/drain" | "/api/v1/workers/{name}/resume") => {
+            app.with_present_worker("gpu-host").await;
+            if path.ends_with("resume") {
+                ok(app.post("/api/v1/workers/gpu-host/drain").admin()).await;
+            }
+            app.post(&path.replace("{name}", "gpu-host")).admin()
+        }
         ("POST", "/api/v1/alerts/test") => {
             app.engine.attach_alerter(std::sync::Arc::new(crate::task_health::Taken));
             app.post(path).admin()

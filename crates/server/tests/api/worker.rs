@@ -151,12 +151,7 @@ async fn workers_that_are_there_are_seen_by_everybody_but_workers() {
 #[tokio::test]
 async fn an_admin_drains_a_worker_and_lets_it_go_on() {
     let app = TestApp::new().await;
-    let presence: Presence = serde_json::from_value(json!({
-        "worker": "07070707070707070707070707070707", "name": "gpu-host", "host": "a", "version": "0", "runner": "process",
-        "queues": ["gpu"], "concurrency": 4, "running": 2, "since": NOW, "seen_at": NOW,
-    }))
-    .expect("a presence");
-    app.engine.note_worker(presence).await.expect("noted");
+    app.with_present_worker("gpu-host").await;
     let ask = async |verb: &str, role: Role| app.post(&format!("/api/v1/workers/gpu-host/{verb}")).role(role).send().await;
     for role in ROLES.into_iter().filter(|role| *role != Role::Admin) {
         assert_eq!(ask("drain", role).await.code(), (403, "FORBIDDEN".into()));

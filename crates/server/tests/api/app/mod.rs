@@ -32,7 +32,7 @@ use runvoy_ports::clock::{Clock, IdSource};
 use runvoy_ports::store::ExecutionStore as _;
 use runvoy_server::{App, BackupFault, Connection, Host, Limits, Listener, ServerConfig, ServerParts, serve};
 use runvoy_wire::{Probe, ProbeStatus};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use faulty::FaultyStore;
 pub use faulty::{Faulty, Trouble};
@@ -216,6 +216,15 @@ impl TestApp {
             description: None,
         })))
         .await;
+    }
+
+    /// A worker of this name reports itself: it runs two executions.
+    pub async fn with_present_worker(&self, name: &str) {
+        let presence = serde_json::from_value(json!({
+            "worker": "07070707070707070707070707070707", "name": name, "host": "a", "version": "0", "runner": "process",
+            "queues": ["gpu"], "concurrency": 4, "running": 2, "since": NOW, "seen_at": NOW,
+        }));
+        self.engine.note_worker(presence.expect("a presence")).await.expect("noted");
     }
 
     /// Takes a user's keys away.
