@@ -234,7 +234,7 @@ pub(crate) fn check_env(env: &BTreeMap<String, String>) -> Result<(), EngineErro
     for (key, value) in env {
         let field = format!("env.{}", key.escape_default());
         if !is_env_name(key) {
-            return Err(EngineError::invalid(field, format!("is no name of a variable: it must match {ENV_NAME_PATTERN}")));
+            return Err(EngineError::invalid(field, format!("a variable name must match {ENV_NAME_PATTERN}")));
         }
         if is_reserved_env_name(key) {
             return Err(EngineError::invalid(field, "names that begin with RUNVOY_ are reserved, except RUNVOY_USER_"));

@@ -156,7 +156,7 @@ async fn one_incident_is_told_once_and_its_end_once_over_restarts() {
     assert_eq!(play.heard.titles()[1..], ["Resolved: critical execution"]);
     let told = play.heard.notices.lock()[1].over[0].text.clone();
     assert!(told.ends_with(": over after 3 min"), "{told}");
-    assert_eq!(play.heard.notices.lock()[1].over[0].why.as_deref(), Some("it is as it should be again"));
+    assert_eq!(play.heard.notices.lock()[1].over[0].why.as_deref(), Some("it is healthy again"));
     assert!(play.stage.store.verify().await.expect("a verdict").is_whole());
 }
 

@@ -200,7 +200,7 @@ fn listed(events: &[AuditEvent], times: Times, terminal: Terminal) -> String {
         let command = event.command.as_deref().map_or_else(|| "-".to_owned(), first_line);
         let address = (!is_compact).then(|| event.address.as_deref().unwrap_or("-").into());
         let entity = entities.shorten(&event.entity);
-        let before = [Cell::whole(times.show(event.at)), (&event.user).into(), (&event.action).into(), entity.into(), result];
+        let before = [Cell::whole(times.show(event.at)), (&event.user).into(), Cell::whole(&event.action), entity.into(), result];
         let request = Cell::whole(requests.show(&event.request_id));
         before.into_iter().chain(address).chain([request, command.into()]).collect::<Vec<Cell>>()
     };
@@ -312,8 +312,8 @@ mod tests {
             assert!(pipe.contains(text), "{pipe}");
         }
         insta::assert_snapshot!(listed(Some(80)), @r"
-        TIME    USER           ACTION         ENTITY       RESULT  REQUEST  COMMAND
-        3m ago  ana@example.…  executions.r…  TASK:4f5a6b  ok      4f5a6b   make deploy…
+        TIME    USER          ACTION          ENTITY       RESULT  REQUEST  COMMAND
+        3m ago  ana@example…  executions.run  TASK:4f5a6b  ok      4f5a6b   make deploy…
         ");
     }
 
@@ -337,11 +337,11 @@ mod tests {
         let text = r#"{"ok":true,"checked":120,"compared":31,"unverifiable":4}"#;
         let answer: AuditVerification = serde_json::from_str(text).expect("the contract's fields");
         insta::assert_snapshot!(verdict(&answer, false), @r"
-        the audit trail is whole, and all kept state that can be compared follows from it
-        events checked   120
-        last checkpoint  none yet
-        unverifiable     4 executions and jobs: written before events held digests of what runs and whose it is
-        states compared  31
+        The audit trail is intact, and all records that can be compared agree with it.
+        events checked    120
+        last checkpoint   none yet
+        unverifiable      4 executions and jobs: written before events held digests of what runs and whose it is
+        records compared  31
         ");
     }
 

@@ -75,7 +75,7 @@ async fn tend(reserve: DiskReserve) {
         if reserve.is_given_up() {
             let reserve = reserve.clone();
             if let Err(error) = tokio::task::spawn_blocking(move || reserve.tend()).await {
-                tracing::error!(%error, "the disk reserve cannot be looked after");
+                tracing::error!(%error, "the disk reserve cannot be checked");
             }
         }
     }
