@@ -216,7 +216,7 @@ fn how_it_ended(execution: &Execution) -> Option<String> {
     match execution.status {
         Status::Running | Status::Terminating => None,
         Status::Pending | Status::Starting => Some(format!("it waits for attempt {}", execution.attempt + 1)),
-        ended => Some(format!("it ended {}{}", ended.as_str(), reason())),
+        ended => Some(format!("it finished as {}{}", ended.as_str(), reason())),
     }
 }
 

@@ -176,7 +176,7 @@ async fn an_execution_in_overtime_is_told_and_its_end_is_told_without_a_check() 
     play.stage.clock.pass(MINUTE);
     play.alerts.look().await.expect("looked");
     let over = play.heard.notices.lock()[1].over[0].why.clone().expect("a reason");
-    assert!(over.contains("it ended FAILED: exit code 3"), "{over}");
+    assert!(over.contains("it finished as FAILED: exit code 3"), "{over}");
 }
 
 #[tokio::test]
@@ -362,7 +362,7 @@ async fn a_follow_up_ends_what_has_ended_and_nothing_else() {
     play.alerts.look().await.expect("looked");
     let notices = play.heard.notices.lock();
     let over: Vec<_> = notices[1].over.iter().map(|line| (line.text.contains(&ends.id.to_string()), line.why.as_deref())).collect();
-    assert_eq!(over, [(true, Some("it ended SUCCEEDED: exit code 0"))], "{} goes on", goes_on.id);
+    assert_eq!(over, [(true, Some("it finished as SUCCEEDED: exit code 0"))], "{} goes on", goes_on.id);
 }
 
 #[tokio::test]
