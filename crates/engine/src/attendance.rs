@@ -177,7 +177,7 @@ impl Engine {
     pub async fn may_speak_for(&self, worker: WorkerId, account: Option<&Name>) -> Result<(), EngineError> {
         self.look_at_workers_once().await?;
         if self.attendance.is_others(worker, account) {
-            return Err(EngineError::Denied { rule: None, why: format!("worker {worker} is not of this account") });
+            return Err(EngineError::Denied { rule: None, why: format!("worker {worker} does not belong to this account") });
         }
         Ok(())
     }

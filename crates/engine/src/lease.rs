@@ -309,7 +309,7 @@ pub(crate) fn holds(execution: &Execution, fence: Fence) -> Result<bool, LeaseEr
             Err(LeaseError::Lost("another worker holds it now".into()))
         }
         Some(lease) if lease.attempt == fence.attempt && lease.begun => Ok(true),
-        _ if fence.attempt > execution.attempt => Err(LeaseError::Lost("it was not begun".into())),
+        _ if fence.attempt > execution.attempt => Err(LeaseError::Lost("it has not begun".into())),
         _ => Ok(false),
     }
 }

@@ -51,7 +51,7 @@ impl Reaper {
     pub async fn run(mut self) {
         loop {
             if let Err(error) = self.look().await {
-                tracing::warn!(%error, "the reaper could not look");
+                tracing::warn!(%error, "the reaper could not read the leases");
             }
             tokio::time::sleep(TICK).await;
         }

@@ -158,7 +158,7 @@ impl RunRequest {
     fn checked_terminal(&self, image_id: &str) -> Result<bool, EngineError> {
         let is_others = self.rpc.as_ref().is_some_and(|rpc| rpc.is_for_job_v1());
         if self.terminal && image_id != LOCAL_IMAGE && !is_others {
-            let message = format!("is there in the image {LOCAL_IMAGE} alone, and this would run in {image_id}");
+            let message = format!("is possible only in the image {LOCAL_IMAGE}; this would run in {image_id}");
             return Err(EngineError::invalid("terminal", message));
         }
         Ok(self.terminal)

@@ -298,12 +298,12 @@ impl RemoteLeases {
         let mut closing = self.closing.subscribe();
         let rest = async {
             if self.is_for_good(&fault) {
-                tracing::error!(%fault, "no work can be had");
+                tracing::error!(%fault, "cannot get work");
                 self.denied.send_replace(Some(fault));
                 return std::future::pending().await;
             }
             let wait = self.backoff.lock().next();
-            tracing::warn!(%fault, again_in_ms = wait.as_millis(), "no work could be had");
+            tracing::warn!(%fault, again_in_ms = wait.as_millis(), "could not get work");
             sleep(wait).await;
         };
         tokio::select! {
@@ -327,7 +327,7 @@ impl Leases for RemoteLeases {
                     join_all(offers.into_iter().map(|offer| self.begin(offer))).await.into_iter().flatten().collect();
                 if begun.is_empty() && handed_out > 0 {
                     // It went back to its place, and would be handed out again at once.
-                    self.rest(Fault::Away("nothing of what was handed out could be begun".to_owned())).await;
+                    self.rest(Fault::Away("none of the leases could be started".to_owned())).await;
                 } else {
                     self.backoff.lock().reset();
                 }

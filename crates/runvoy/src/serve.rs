@@ -138,7 +138,7 @@ async fn take(data: &DataDir, ephemeral: bool) -> Result<Option<DirLock>> {
 pub fn not_by_itself(data: &DataDir) -> String {
     let path = data.path().display();
     format!(
-        "the server of {path} is not running, and one that was started with `runvoy serve` is only started that way: runvoy serve --data-dir {path}"
+        "the server of {path} is not running, and commands do not start it, because it was started with `runvoy serve`: runvoy serve --data-dir {path}"
     )
 }
 
