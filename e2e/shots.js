@@ -109,9 +109,11 @@ try {
     await shoot(refused.page, 'refused', name);
     await refused.context.close();
   }
-  await world.server.kill();
   const away = await world.signedIn();
-  await away.page.goto(`${world.host.origin}/`);
+  await away.page.goto(world.at('#/executions'));
+  await away.page.getByRole('table').waitFor();
+  await world.server.kill();
+  await away.page.getByText('Showing the last known state').waitFor();
   await shoot(away.page, 'unreachable', 'light');
 } finally {
   await world.stop();

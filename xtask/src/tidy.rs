@@ -12,6 +12,7 @@ mod link;
 mod mask;
 mod name;
 mod package;
+mod page;
 mod proof;
 mod purity;
 mod sql;
@@ -26,8 +27,8 @@ use self::finding::Finding;
 use crate::tool;
 
 /// The rules that need nothing but the file.
-const FILE_RULES: [fn(&SourceFile) -> Vec<Finding>; 8] =
-    [function::check, header::check, length::check, name::check, purity::check, sql::check, trace::check, word::check];
+const FILE_RULES: [fn(&SourceFile) -> Vec<Finding>; 9] =
+    [function::check, header::check, length::check, name::check, page::check, purity::check, sql::check, trace::check, word::check];
 
 /// What is made from `proto/` and read by no one; a test of its crate says that it is current.
 const GENERATED: &str = "crates/rpc/src/generated/";

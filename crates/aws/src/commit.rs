@@ -154,7 +154,7 @@ impl<'d> Places<'d> {
     fn of(&mut self, job: JobId, task: &Name) -> Result<u32, Fault> {
         let known = self.new.get(&(job, task)).copied();
         let known = known.or_else(|| self.desk.seen_place(job, task));
-        known.ok_or_else(|| Fault::Damaged(format!("task {task} of job {job} is told of, and was not looked at")))
+        known.ok_or_else(|| Fault::Damaged(format!("task {task} of job {job} is named, and was not read")))
     }
 }
 

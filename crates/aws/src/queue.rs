@@ -211,7 +211,7 @@ impl Queues {
         };
         match buried {
             Ok(()) => self.count(Count::Poison, 1),
-            Err(fault) => self.failed(&wake_up.queue, &fault, "the message of an execution that was given up could not be kept").await,
+            Err(fault) => self.failed(&wake_up.queue, &fault, "the message of a dead letter could not be stored").await,
         }
     }
 

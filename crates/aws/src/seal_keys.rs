@@ -89,7 +89,7 @@ impl SsmSealKeys {
     fn ask<T>(&self, patience: Duration, errand: impl FnOnce(Reply<T>) -> Errand) -> Result<T, SealKeysError> {
         let unavailable = |why: &str| SealKeysError::Unavailable(why.to_owned().into());
         let (reply, answer) = sync_channel(1);
-        self.errands.send(errand(reply)).map_err(|_| unavailable("the thread of the sealing keys has ended"))?;
+        self.errands.send(errand(reply)).map_err(|_| unavailable("the thread of the sealing keys has stopped"))?;
         let answered = answer.recv_timeout(patience).map_err(|_| unavailable("SSM does not answer in time"))?;
         answered.map_err(|fault| SealKeysError::Unavailable(Box::new(fault)))
     }

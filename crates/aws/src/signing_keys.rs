@@ -42,7 +42,7 @@ impl SsmSigningKeys {
             }
             crate::dynamo::pause(round).await;
         }
-        Err(Fault::Damaged(format!("the parameter {} was made by somebody else and does not show", self.parameters.path(&name))))
+        Err(Fault::Damaged(format!("the parameter {} was created by another process and cannot be read yet", self.parameters.path(&name))))
     }
 
     fn key(&self, at: UnixMs, found: &Parameter) -> Result<SigningKey, Fault> {

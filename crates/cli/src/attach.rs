@@ -186,7 +186,7 @@ impl<'a> Kill<'a> {
         let Some(request) = &mut self.request else { return std::future::pending().await };
         let answer = request.await;
         self.request = None;
-        let answer = answer.map_err(|error| Failure::other("the request to kill it broke off").why(error.to_string()))??;
+        let answer = answer.map_err(|error| Failure::other("the request to kill it failed").why(error.to_string()))??;
         self.asked = Asked::Acknowledged;
         Ok(answer)
     }

@@ -123,7 +123,7 @@ impl UserFile {
             }
             Some(&"profiles") => None,
             Some(&"confirm") if value.is_boolean() || value.is_null() => None,
-            Some(&"confirm") => Some(format!("`{key}`{place} in {path} is neither true nor false, and taken as true")),
+            Some(&"confirm") => Some(format!("`{key}`{place} in {path} is neither true nor false; treated as true")),
             Some(_) if value.is_string() || value.is_null() => None,
             Some(_) => Some(format!("`{key}`{place} in {path} is ignored: it is not text; put its value into quotes")),
         };

@@ -82,6 +82,7 @@ mod tests {
         titles.sort_unstable();
         assert_eq!(titles, known);
         for section in sections() {
+            assert!(section.text.lines().all(|line| line.chars().count() <= 80), "a terminal has 80 columns: {section:?}");
             assert!(section.text.contains("Next: ") || section.title.ends_with(" 0") || section.text.contains("and next:"), "{section:?}");
         }
     }
@@ -99,7 +100,7 @@ mod tests {
     fn the_list_names_every_code_on_one_line() {
         let list = list();
         assert_eq!(list.lines().count(), sections().count() + 2);
-        assert!(list.lines().all(|line| line.chars().count() <= 100), "{list}");
+        assert!(list.lines().all(|line| line.chars().count() <= 80), "{list}");
     }
 
     #[test]

@@ -257,7 +257,10 @@ impl From<ClientError> for Failure {
 }
 
 /// The words of an error of the system, without its number.
-fn without_errno(mut why: String) -> String {
+pub(crate) fn without_errno(mut why: String) -> String {
+    if let Some(reason) = why.strip_prefix("failed to lookup address information: ") {
+        why = format!("the name cannot be resolved: {reason}");
+    }
     if why.ends_with(')')
         && let Some(at) = why.rfind(" (os error ")
     {
@@ -272,7 +275,7 @@ fn why_and_step(details: &str) -> (Option<&str>, Option<&str>) {
     if let Some(step) = details.strip_prefix(NOTHING_CHANGED).and_then(|rest| rest.strip_prefix("; ")) {
         return (Some(NOTHING_CHANGED), Some(step));
     }
-    let is_step = ["ask an admin", "try again", "correct "].iter().any(|beginning| details.starts_with(beginning))
+    let is_step = ["ask ", "check ", "correct ", "send ", "set ", "try again"].iter().any(|beginning| details.starts_with(beginning))
         || details.contains("`runvoy access explain`");
     if is_step { (None, Some(details)) } else { (Some(details), None) }
 }
@@ -356,9 +359,9 @@ mod tests {
           code INVALID_REQUEST · request id r1
           help: runvoy help error invalid_request
         ");
-        let field = refusal(Code::InvalidRequest, "env.1A: is no name of a variable", "correct env.1A and send it again");
+        let field = refusal(Code::InvalidRequest, "env.1A: a variable name must match X", "correct env.1A and send it again");
         insta::assert_snapshot!(Failure::from(field).in_options(&[("env", "--env")]).text(false), @r"
-        error: --env 1A: is no name of a variable
+        error: --env 1A: a variable name must match X
           next: correct the option and run it again
           code INVALID_REQUEST · request id r1
           help: runvoy help error invalid_request

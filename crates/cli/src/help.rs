@@ -46,7 +46,7 @@ pub(crate) fn options() -> String {
     let mut command = command
         .next_help_heading(None)
         .help_template("Global options\n\nEvery command takes them, before or after its name.\n\n{options}")
-        .max_term_width(100);
+        .term_width(80);
     command.render_help().to_string().replace("Global options:\n", "")
 }
 

@@ -247,7 +247,10 @@ tasks:
             ("tasks:\n  - {taskId: a, command: x, timeout: soon}\n", "job.yaml:2:38: "),
             ("tasks:\n  - {taskId: a, command: x, priority: high}\n", "job.yaml:2:39: "),
             ("tasks:\n  - {taskId: a, command: x}\n  - {taskId: a, command: y}\n", "job.yaml:3:14: task a is defined twice"),
-            ("tasks:\n  - {taskId: a, command: x, dependsOn: [b]}\n", "job.yaml:2:41: task a depends on b, which is no task of this job"),
+            (
+                "tasks:\n  - {taskId: a, command: x, dependsOn: [b]}\n",
+                "job.yaml:2:41: task a depends on b, which is not a task of this job",
+            ),
             (
                 "tasks:\n  - {taskId: r, command: x, dependsOn: [a]}\n  - {taskId: a, command: x, dependsOn: [b]}\n  - {taskId: b, command: x, dependsOn: [a]}\n",
                 "job.yaml:3:14: tasks depend on each other in a cycle: a → b → a",

@@ -16,7 +16,7 @@ pub(crate) struct Jq(Filter<data::JustLut<Val>>);
 impl Jq {
     /// Reads a filter.
     pub(crate) fn new(code: &str) -> Result<Self, Failure> {
-        let wrong = |why: String| Failure::usage("--jq is not a filter of jq").why(why).next("see the language: man jq");
+        let wrong = |why: String| Failure::usage("--jq is not a valid jq filter").why(why).next("see the language: man jq");
         let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
         let funs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
         let arena = Arena::default();
@@ -25,14 +25,14 @@ impl Jq {
         let filter = jaq_core::Compiler::default().with_funs(funs).compile(modules);
         let filter = filter.map_err(|errors| {
             let names = errors.iter().flat_map(|(_, names)| names.iter().map(|(name, _)| (*name).to_owned()));
-            wrong(format!("it names what there is not: {}", names.collect::<Vec<_>>().join(", ")))
+            wrong(format!("unknown name: {}", names.collect::<Vec<_>>().join(", ")))
         })?;
         Ok(Self(filter))
     }
 
     /// What the filter makes of one JSON text.
     pub(crate) fn apply(&self, json: &[u8]) -> Result<String, Failure> {
-        let failed = |why: String| Failure::other("--jq does not fit what was to be written").why(cut(&why, MOST_WHY_CHARS));
+        let failed = |why: String| Failure::other("--jq does not fit the output").why(cut(&why, MOST_WHY_CHARS));
         let input = read::parse_single(json).map_err(|error| failed(error.to_string()))?;
         let context = Ctx::<data::JustLut<Val>>::new(&self.0.lut, Vars::new([]));
         let mut out = String::new();

@@ -95,8 +95,8 @@ impl Pager {
 fn told(shown: usize, rest: Rest) -> Option<String> {
     match rest {
         Rest::Nothing => None,
-        Rest::More => Some(format!("First {shown} shown. See more: --limit N or --all")),
-        Rest::Unknown => Some(format!("First {shown} shown. There may be more: --limit N or --all")),
+        Rest::More => Some(format!("{shown} shown, there are more; next: --limit N or --all")),
+        Rest::Unknown => Some(format!("{shown} shown, there may be more; next: --limit N or --all")),
     }
 }
 
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn the_note_names_the_options_that_show_more() {
         assert_eq!(told(20, Rest::Nothing), None);
-        assert_eq!(told(20, Rest::More).as_deref(), Some("First 20 shown. See more: --limit N or --all"));
+        assert_eq!(told(20, Rest::More).as_deref(), Some("20 shown, there are more; next: --limit N or --all"));
         assert!(told(20, Rest::Unknown).expect("told").contains("may be more"));
     }
 }

@@ -22,7 +22,7 @@ impl PrivateFile {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         match fs::metadata(&path) {
             Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-            Ok(there) if !there.is_file() => return Err(io::Error::other("it is no regular file")),
+            Ok(there) if !there.is_file() => return Err(io::Error::other("it is not a regular file")),
             _ => {}
         }
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -12,7 +12,7 @@ use crate::ambiguity;
 use crate::config_file::{ProjectFile, UserFile, is_exposed};
 use crate::duration::Seconds;
 use crate::environment::Environment;
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, Kind, without_errno};
 use crate::global::{Format, GlobalArgs};
 use crate::jq::Jq;
 use crate::local::LocalServer;
@@ -220,7 +220,7 @@ impl Session {
         (self.global.quiet < 2).then(|| -> OnRetry {
             Arc::new(move |error| {
                 let details = error.refusal().map(|refusal| refusal.details.clone()).filter(|details| !details.is_empty());
-                let why: Vec<String> = error.causes().into_iter().chain(details).collect();
+                let why: Vec<String> = error.causes().into_iter().map(without_errno).chain(details).collect();
                 let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(": ")) };
                 let line = paint(&one_line(&format!("### runvoy: {error}{why}; retrying")), Tone::Warning, stderr_colour);
                 // A spinner may stand in the line. A closed stderr cannot be reported anywhere.

@@ -50,7 +50,7 @@ pub struct AlertStanding {
     pub told_at: Option<UnixMs>,
     /// When one was last not taken, and why; absent after one that was.
     pub failed: Option<(UnixMs, String)>,
-    /// How many incidents wait to be told of.
+    /// How many incidents wait to be reported.
     pub waiting: usize,
 }
 
@@ -146,7 +146,7 @@ impl Alerts {
     pub async fn run(mut self) {
         loop {
             if let Err(error) = self.look().await {
-                tracing::warn!(%error, "incidents could not be looked at");
+                tracing::warn!(%error, "incidents could not be read");
             }
             tokio::select! {
                 () = self.engine.alerts.wake.notified() => {}
@@ -197,7 +197,7 @@ impl Alerts {
             Err(error) => {
                 metrics::counter!("runvoy_alerts_failed_total").increment(1);
                 let wait = self.backoff(error.retry_after);
-                tracing::warn!(%error, place = self.alerter.place(), waiting = told.len(), again_in_s = wait.as_secs(), "people were not told of incidents");
+                tracing::warn!(%error, place = self.alerter.place(), waiting = told.len(), again_in_s = wait.as_secs(), "incidents were not reported");
                 (self.failures, self.not_before) = (self.failures.saturating_add(1), now + wait);
                 // Another server may reach people where this one cannot.
                 self.give_back().await

@@ -177,7 +177,7 @@ impl Engine {
     pub async fn may_speak_for(&self, worker: WorkerId, account: Option<&Name>) -> Result<(), EngineError> {
         self.look_at_workers_once().await?;
         if self.attendance.is_others(worker, account) {
-            return Err(EngineError::Denied { rule: None, why: format!("worker {worker} is not of this account") });
+            return Err(EngineError::Denied { rule: None, why: format!("worker {worker} does not belong to this account") });
         }
         Ok(())
     }
@@ -256,7 +256,7 @@ impl Engine {
             Ok::<_, EngineError>(())
         };
         if let Err(error) = leaving.await {
-            tracing::warn!(%error, %account, "workers of an account whose key has ended are shown until their leases lapse");
+            tracing::warn!(%error, %account, "workers of an account whose key is no longer valid are shown until their leases expire");
         }
     }
 
@@ -308,14 +308,14 @@ impl Engine {
         }
         let (needs, queue) = (spec.needs(), &spec.queue);
         let (code, message) = match (needs, self.takes(needs, spec)?) {
-            (Needs::Image, Taker::Nobody) => (
-                WaitCode::Image,
-                format!("a worker that can run image {}: no worker here can, they run only image {LOCAL_IMAGE}", spec.image),
-            ),
-            (Needs::Process, Taker::Nobody) => (WaitCode::Worker, format!("a worker: no worker serves queue {queue}")),
-            (Needs::Process, Taker::Unfit) => {
-                (WaitCode::Worker, format!("a free worker of queue {queue}{}: no worker of queue {queue} has them", spec.asked_labels()))
+            (Needs::Image, Taker::Nobody) => {
+                (WaitCode::Image, format!("a worker that can run image {}: the connected workers run only image {LOCAL_IMAGE}", spec.image))
             }
+            (Needs::Process, Taker::Nobody) => (WaitCode::Worker, format!("a worker: no worker serves queue {queue}")),
+            (Needs::Process, Taker::Unfit) => (
+                WaitCode::Worker,
+                format!("a free worker of queue {queue}{}: no worker of queue {queue} has these labels", spec.asked_labels()),
+            ),
             (Needs::Image, Taker::Unfit) | (_, Taker::Somebody) => return None,
         };
         Some(WaitingFor { code, message })
@@ -386,7 +386,7 @@ impl RollCall {
         let mut round: u32 = 0;
         loop {
             if let Err(error) = self.call(round.is_multiple_of(FORGET_EVERY)).await {
-                tracing::warn!(%error, "the roster of workers was not looked at");
+                tracing::warn!(%error, "the roster of workers was not read");
             }
             round = round.wrapping_add(1);
             tokio::time::sleep(EVERY).await;

@@ -73,7 +73,7 @@ impl Auditor {
     pub async fn turn(&self) {
         let failed = self.checkpoint().await.err().map(|error| {
             let cause = error.source().map_or(String::new(), |cause| format!(": {cause}"));
-            tracing::error!(%error, cause, "no checkpoint of the audit trail was made, or it was not told");
+            tracing::error!(%error, cause, "no checkpoint of the audit trail was made, or it was not exported");
             format!("checkpoints of the audit trail cannot be exported: {error}{cause}")
         });
         let is_failing = failed.is_some();
@@ -82,7 +82,7 @@ impl Auditor {
         }
         if let Err(error) = self.engine.note_delivery("checkpoints", failed).await {
             self.was_failing.store(UNKNOWN, Ordering::Relaxed);
-            tracing::warn!(%error, "people cannot be told that checkpoints fail, or work again");
+            tracing::warn!(%error, "an incident about checkpoints cannot be recorded");
         }
     }
 

@@ -61,7 +61,7 @@ impl DeliveryWatch {
         }
         if let Err(error) = self.engine.note_delivery(self.part, failed).await {
             self.was_failing.store(UNKNOWN, Ordering::Relaxed);
-            tracing::warn!(%error, part = self.part, "people cannot be told that events are not handed on, or are again");
+            tracing::warn!(%error, part = self.part, "an incident about event delivery cannot be recorded");
         }
     }
 }

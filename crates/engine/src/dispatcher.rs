@@ -30,7 +30,7 @@ impl Dispatcher {
     pub async fn run(self) {
         loop {
             if let Err(error) = self.look().await {
-                tracing::warn!(%error, "the dispatcher could not look");
+                tracing::warn!(%error, "the dispatcher could not read what to do");
             }
             tokio::select! {
                 () = self.engine.dispatcher.notified() => {}
@@ -54,7 +54,7 @@ impl Dispatcher {
                     Ok(true) => {}
                     Ok(false) => drop(seen_to.insert(id)),
                     Err(error) => {
-                        tracing::warn!(job = %id, %error, "a job does not go on");
+                        tracing::warn!(job = %id, %error, "a job does not continue");
                         seen_to.insert(id);
                     }
                 }

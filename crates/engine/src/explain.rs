@@ -109,12 +109,12 @@ impl Engine {
         let reach = reach(role, action);
         let why = match reach {
             Reach::None => return Ok(say(Effect::Deny, format!("role {} does not allow this", role.as_str()))),
-            Reach::Own => format!("role {} may do this with what is their own", role.as_str()),
+            Reach::Own => format!("role {} may do this with their own resources", role.as_str()),
             Reach::All => format!("role {} may do this", role.as_str()),
         };
         if let Some(text) = query.execution.as_deref().filter(|_| is_about_executions(action)) {
             return Ok(match self.owned(person, reach, text).await? {
-                true => say(Effect::Allow, format!("{why}, and the execution is within that")),
+                true => say(Effect::Allow, format!("{why}, and the execution is one of them")),
                 false => say(Effect::Deny, format!("{why}; there is no such execution, or it is not theirs")),
             });
         }

@@ -100,7 +100,7 @@ impl HealthWatch {
                 self.check().await.map(|_| ())
             };
             if let Err(error) = looked {
-                tracing::warn!(%error, "the health of what runs could not be looked at");
+                tracing::warn!(%error, "the health of running executions could not be checked");
             }
         }
     }
@@ -132,7 +132,7 @@ impl HealthWatch {
         let wrong: HashSet<String> = check.tasks.iter().flat_map(wrong).map(|(name, _, _)| name).collect();
         for (name, id) in self.open.iter().filter(|(name, _)| !wrong.contains(*name)) {
             let execution = self.engine.ports.store.get(*id).await?;
-            let why = execution.as_ref().and_then(how_it_ended).unwrap_or_else(|| "it is as it should be again".to_owned());
+            let why = execution.as_ref().and_then(how_it_ended).unwrap_or_else(|| "it is healthy again".to_owned());
             moves.push(Move::End { name: name.clone(), why });
         }
         self.apply(moves).await?;
@@ -200,7 +200,7 @@ impl HealthWatch {
 fn wrong(health: &TaskHealth) -> Vec<(String, IncidentKind, String)> {
     let mut wrong = Vec::new();
     if health.is_silent {
-        let message = format!("nothing was heard of its worker for {}; it may be lost", elapsed(health.silent_ms));
+        let message = format!("its worker has been silent for {}; it may be lost", elapsed(health.silent_ms));
         wrong.push((name_for(IncidentKind::Critical, health.execution), IncidentKind::Critical, message));
     }
     if health.is_overtime {
@@ -216,7 +216,7 @@ fn how_it_ended(execution: &Execution) -> Option<String> {
     match execution.status {
         Status::Running | Status::Terminating => None,
         Status::Pending | Status::Starting => Some(format!("it waits for attempt {}", execution.attempt + 1)),
-        ended => Some(format!("it ended {}{}", ended.as_str(), reason())),
+        ended => Some(format!("it finished as {}{}", ended.as_str(), reason())),
     }
 }
 

@@ -152,7 +152,7 @@ fn not_found(text: &str) -> EngineError {
 
 fn checked(request: &ImageRequest) -> Result<NewImage, EngineError> {
     if request.image == LOCAL_IMAGE {
-        let message = "local is built in; it is the default again once the image that is the default is unregistered";
+        let message = "local is built in; it becomes the default when the present default image is unregistered";
         return Err(EngineError::invalid("image", message));
     }
     let reference = Reference::parse(&request.image).map_err(|error| EngineError::invalid("image", error.to_string()))?;

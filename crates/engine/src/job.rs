@@ -412,6 +412,6 @@ fn digest_of(nodes: &[Node]) -> Option<[u8; 32]> {
 
 /// Tasks that were opened join the graph part by part; until all have, others must wait.
 fn still_opening(id: JobId) -> EngineError {
-    let message = format!("the tasks of job {id} that were added last are still being looked at: try again in a moment");
+    let message = format!("the tasks of job {id} that were added last are still being checked: try again in a moment");
     EngineError::conflict(message, NOTHING_CHANGED)
 }

@@ -26,7 +26,7 @@ impl Keymaker {
         loop {
             if let Err(error) = self.turn().await {
                 let cause = error.source().map_or(String::new(), |cause| format!(": {cause}"));
-                tracing::warn!(%error, cause, "the keys of task tokens were not looked after");
+                tracing::warn!(%error, cause, "the keys of task tokens were not checked");
             }
             tokio::time::sleep(EVERY).await;
         }

@@ -150,7 +150,7 @@ impl Engine {
         let execution = self.ports.store.get(fence.execution).await.map_err(lease_error)?;
         let lease =
             execution.and_then(|execution| execution.lease).filter(|lease| lease.id == fence.lease && lease.attempt == fence.attempt);
-        match lease.ok_or_else(|| LeaseError::Lost("it is another worker's by now".into()))? {
+        match lease.ok_or_else(|| LeaseError::Lost("another worker holds it now".into()))? {
             lease if !lease.begun => self.give_back(holder, fence).await,
             lease if lease.at_once && self.is_untouched(fence).await? => self.unsend(holder, fence).await,
             _ => self.stop(holder, fence).await,
@@ -179,7 +179,7 @@ impl Engine {
             return Ok(false);
         }
         match execution.completed_at {
-            Some(ended) if self.now().ms_since(ended) > LATE_MS => Err(LeaseError::Lost("it ended too long ago".into())),
+            Some(ended) if self.now().ms_since(ended) > LATE_MS => Err(LeaseError::Lost("it finished too long ago".into())),
             _ => Ok(true),
         }
     }
@@ -306,10 +306,10 @@ impl Leases for LocalLeases {
 pub(crate) fn holds(execution: &Execution, fence: Fence) -> Result<bool, LeaseError> {
     match &execution.lease {
         Some(lease) if lease.attempt == fence.attempt && lease.id != fence.lease => {
-            Err(LeaseError::Lost("it is another worker's by now".into()))
+            Err(LeaseError::Lost("another worker holds it now".into()))
         }
         Some(lease) if lease.attempt == fence.attempt && lease.begun => Ok(true),
-        _ if fence.attempt > execution.attempt => Err(LeaseError::Lost("it was not begun".into())),
+        _ if fence.attempt > execution.attempt => Err(LeaseError::Lost("it has not begun".into())),
         _ => Ok(false),
     }
 }

@@ -126,7 +126,7 @@ impl Engine {
         let key = &line.key;
         loop {
             let ready_at = self.ports.store.next_ready(&key.queues, &key.serves).await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "the queue could not be looked at");
+                tracing::warn!(%error, "the queue could not be read");
                 None
             });
             let ready_in_ms = ready_at.map(|at| at.ms_since(self.now()));

@@ -20,7 +20,7 @@ impl Engine {
         let execution = self.held(fence).await?;
         // What is left of a spec says nothing of its secrets, and its command must not run without them.
         if execution.spec.is_lost() {
-            return Err(LeaseError::Unavailable("what it runs cannot be read now".into()));
+            return Err(LeaseError::Unavailable("its command cannot be read now".into()));
         }
         let mut materials = Materials::default();
         for name in &execution.spec.secrets {
@@ -34,7 +34,7 @@ impl Engine {
             Ok(Some((input, reserved))) => (materials.input, materials.reserved) = (Some(input), reserved.map(Arc::new)),
             Err(EngineError::Unavailable(source)) => return Err(LeaseError::Unavailable(source)),
             Err(EngineError::Damaged(what)) => return Err(LeaseError::Unavailable(Box::new(StoreError::Damaged(what)))),
-            Err(error) => return Err(LeaseError::Refused(format!("its input could not be put together: {error}"))),
+            Err(error) => return Err(LeaseError::Refused(format!("its input could not be assembled: {error}"))),
         }
         Ok(materials)
     }
@@ -45,7 +45,7 @@ impl Engine {
         let holds = |execution: &Execution| {
             execution.lease.as_ref().is_some_and(|lease| lease.id == fence.lease && lease.attempt == fence.attempt && lease.begun)
         };
-        execution.filter(holds).ok_or_else(|| LeaseError::Lost("it is another worker's by now".into()))
+        execution.filter(holds).ok_or_else(|| LeaseError::Lost("another worker holds it now".into()))
     }
 
     async fn material(&self, execution: &Execution, name: &Name) -> Result<Material, LeaseError> {
@@ -85,6 +85,6 @@ impl Engine {
         let key = self.with_seal_keys(move |keys| keys.by_id(&id)).await?;
         let value = key.open(secret.name.as_str(), &secret.sealed);
         let value = value.map_err(|error| EngineError::Internal(format!("secret {}: {error}", secret.name)))?;
-        String::from_utf8(value.to_vec()).map_err(|_| EngineError::Internal(format!("secret {} is no text", secret.name)))
+        String::from_utf8(value.to_vec()).map_err(|_| EngineError::Internal(format!("secret {} is not text", secret.name)))
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn compose(waiting: &Waiting, now: UnixMs, web_url: &str) -> Option<C
     }
     let mut lines: Vec<Line> = over.iter().map(|incident| line(incident, web_url)).collect();
     if !more_over.is_empty() {
-        lines.push(Line { text: format!("and {} more are over", more_over.len()), why: None, command: None, link: None });
+        lines.push(Line { text: format!("and {} more are resolved", more_over.len()), why: None, command: None, link: None });
     }
     let notice = Notice {
         title: title(waiting),
@@ -64,14 +64,18 @@ fn title(waiting: &Waiting) -> String {
     match (&waiting.begun[..], &waiting.over[..]) {
         ([one], []) if waiting.more_begun.is_empty() => headline(one.kind).to_owned(),
         ([], [one]) if over == 1 => format!("Resolved: {}", noun(one.kind, 1)),
-        ([], []) => format!("{} incidents could not be reported in time", waiting.forgotten),
-        ([], _) => format!("Resolved: {over} incidents"),
+        ([], []) => format!("{} could not be reported in time", incidents(waiting.forgotten, "")),
+        ([], _) => format!("Resolved: {}", incidents(over, "")),
         (begun, _) => {
             let kinds: Vec<_> = begun.iter().map(|incident| incident.kind).chain(waiting.more_begun.iter().map(|mark| mark.kind)).collect();
             let more = if over == 0 { String::new() } else { format!("; {over} resolved") };
             format!("{}{more}", counts(&kinds).join(", "))
         }
     }
+}
+
+fn incidents(count: usize, which: &str) -> String {
+    format!("{count} {which}{}", if count == 1 { "incident" } else { "incidents" })
 }
 
 fn counts(kinds: &[IncidentKind]) -> Vec<String> {
@@ -87,7 +91,7 @@ fn more(rest: &[IncidentMark], forgotten: usize) -> Vec<String> {
         more.push(format!("and {} more: {}", kinds.len(), counts(&kinds).join(", ")));
     }
     if forgotten > 0 {
-        more.push(format!("{forgotten} older incidents could not be reported in time and are not counted here"));
+        more.push(format!("{} could not be reported in time, and not counted here", incidents(forgotten, "older ")));
     }
     if kinds.contains(&IncidentKind::Dead) || forgotten > 0 {
         more.push("to list dead letters: runvoy queues dead QUEUE".to_owned());
@@ -125,14 +129,14 @@ fn entry(incident: &Incident, now: UnixMs, web_url: &str) -> Entry {
     let mut facts = Vec::new();
     if let Some(subject) = &incident.subject {
         facts.push(("Execution", id.clone()));
-        facts.push(("Who", subject.created_by.clone()));
+        facts.push(("User", subject.created_by.clone()));
         facts.push(("Queue", subject.queue.clone()));
         if let Some((job, task)) = &subject.task {
             facts.push(("Task", format!("{task} of job {job}")));
         }
     }
     facts.push(("Why", incident.message.clone()));
-    facts.push(("Lasts", elapsed(now.ms_since(incident.began_at))));
+    facts.push(("Duration", elapsed(now.ms_since(incident.began_at))));
     Entry {
         tone: if incident.kind == IncidentKind::Overtime { Tone::Warning } else { Tone::Bad },
         headline: headline(incident.kind).to_owned(),
@@ -202,7 +206,7 @@ mod tests {
         assert_eq!(composed.notice.title, "Dead letter: an execution used up its retries");
         assert_eq!((entry.tone, entry.link.as_deref()), (Tone::Bad, Some("https://runvoy.example.com/logs?execution_id=id1")));
         assert_eq!(entry.next[1], "runvoy queues redrive default --task id1");
-        assert!(entry.facts.contains(&("Who", "ada@x".into())) && entry.facts.contains(&("Lasts", "1 min".into())));
+        assert!(entry.facts.contains(&("User", "ada@x".into())) && entry.facts.contains(&("Duration", "1 min".into())));
         assert_eq!(composed.told, [Move::Told { name: "dead:id1".into(), began_at: UnixMs(1), what: Told::Begin }]);
     }
 
@@ -226,13 +230,14 @@ mod tests {
 
     #[test]
     fn what_was_over_before_anybody_was_told_is_one_line() {
-        let waiting = Waiting { over: vec![over(incident(IncidentKind::Critical, 0), false, "it ended SUCCEEDED")], ..Waiting::default() };
+        let waiting =
+            Waiting { over: vec![over(incident(IncidentKind::Critical, 0), false, "it finished as SUCCEEDED")], ..Waiting::default() };
         let composed = compose(&waiting, UnixMs(9), "").expect("a message");
         assert_eq!(composed.notice.title, "Resolved: critical execution");
         assert!(composed.notice.begun.is_empty());
         let line = &composed.notice.over[0];
         assert_eq!(line.text, "critical execution id0: over after 1 min, before it could be reported");
-        assert_eq!(line.why.as_deref(), Some("it ended SUCCEEDED"));
+        assert_eq!(line.why.as_deref(), Some("it finished as SUCCEEDED"));
         assert_eq!(composed.told, [Move::Told { name: "critical:id0".into(), began_at: UnixMs(0), what: Told::Over }]);
     }
 
@@ -246,7 +251,7 @@ mod tests {
         };
         let Composed { notice, told } = compose(&waiting, UnixMs(9), "").expect("a message");
         assert_eq!((notice.over.len(), notice.title.as_str(), told.len()), (MOST_NAMED + 1, "Resolved: 50 incidents", 50));
-        assert_eq!(notice.over[10].text, "and 40 more are over");
+        assert_eq!(notice.over[10].text, "and 40 more are resolved");
         assert!(told.iter().all(|one| matches!(one, Move::Told { what: Told::Over, .. })));
         let why = notice.over[0].why.as_deref().expect("a reason");
         assert!(why.chars().count() <= MOST_WHY + 1 && !why.contains("forged"), "{why}");

@@ -23,7 +23,7 @@ const ASKED_AFTER: Duration = Duration::from_secs(5);
 const ASKED_AT_ONCE: usize = 100;
 
 /// What is told beside such an end.
-const LEFT_RUNNING: &str = "its worker did not end it at its timeout; the command may still run there";
+const LEFT_RUNNING: &str = "its worker did not stop it at its timeout; the command may still run there";
 
 /// Attempts elsewhere, and since when this process has seen them run.
 pub(crate) struct Overruns {

@@ -170,7 +170,8 @@ impl Engine {
             match playbook {
                 Some(playbook) if !playbook.grants(secret) => {
                     let Playbook { name: playbook, .. } = playbook;
-                    let message = format!("secret {name} is not what it was when playbook {playbook} was pushed: an admin pushes it again");
+                    let message =
+                        format!("secret {name} was changed after playbook {playbook} was pushed: ask an admin to push the playbook again");
                     return Err(EngineError::conflict(message, "nothing was started"));
                 }
                 None if !secret.allows(caller.secret_user(), SecretUse::Inject) => return Err(missing()),
@@ -180,11 +181,11 @@ impl Engine {
                 continue;
             }
             if keys.contains(&secret.key_name) || spec.env.contains_key(&secret.key_name) {
-                let message = format!("secret {name} becomes {}, which is set by something else too", secret.key_name);
+                let message = format!("secret {name} sets {}, which is set twice", secret.key_name);
                 return Err(EngineError::invalid("secrets", message));
             }
             if is_limited && is_guarded(&secret.key_name) && secret.allows(caller.secret_user(), SecretUse::Change) {
-                return Err(EngineError::invalid("secrets", format!("secret {name} becomes {}, which {GUARDED}", secret.key_name)));
+                return Err(EngineError::invalid("secrets", format!("secret {name} sets {}, which {GUARDED}", secret.key_name)));
             }
             keys.push(secret.key_name.clone());
         }

@@ -37,7 +37,7 @@ enum Due {
 }
 
 const TICK: Duration = Duration::from_secs(1);
-const KEY_ENDED: &str = "the key of its worker does not work any more; the command may have run in part or in full";
+const KEY_ENDED: &str = "the key of its worker is no longer valid; the command may have run in part or in full";
 
 impl Reaper {
     /// A reaper that has watched nothing yet.
@@ -51,7 +51,7 @@ impl Reaper {
     pub async fn run(mut self) {
         loop {
             if let Err(error) = self.look().await {
-                tracing::warn!(%error, "the reaper could not look");
+                tracing::warn!(%error, "the reaper could not read the leases");
             }
             tokio::time::sleep(TICK).await;
         }
@@ -80,7 +80,7 @@ impl Reaper {
             self.overruns.forget();
         }
         let refused = engine.of_ended_accounts(self.watch.waited_for(monotonic, &leases)).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "whether the workers of lapsed leases may come back could not be looked at");
+            tracing::warn!(%error, "the workers of expired leases could not be checked");
             HashSet::new()
         });
         for open in leases.iter_mut().filter(|open| refused.contains(&open.execution)) {
@@ -159,7 +159,7 @@ impl Engine {
         self.settle_events(reap.execution).await;
         reap.log_end = self.synced_end(reap.execution).await;
         if let Some(execution) = self.ports.store.reap(self.system_step("reaper"), reap).await? {
-            tracing::warn!(execution = %execution.id, status = execution.status.as_str(), "a lease lapsed");
+            tracing::warn!(execution = %execution.id, status = execution.status.as_str(), "a lease expired");
             metrics::counter!("runvoy_leases_reaped_total").increment(1);
             if execution.status.is_terminal() {
                 self.ended(&execution).await;
@@ -281,7 +281,7 @@ impl Watch {
                 execution: open.execution,
                 lease: seen.lease,
                 extensions: seen.extensions,
-                message: "its worker has not been heard of; the command may have run in part or in full".into(),
+                message: "its worker stopped responding; the command may have run in part or in full".into(),
                 log_end: 0,
                 with_server: false,
             }));

@@ -98,7 +98,7 @@ impl Engine {
             if !orphaned {
                 continue;
             }
-            let message = "no process runs it any more".to_owned();
+            let message = "no process runs it".to_owned();
             let reap = Reap {
                 execution: id,
                 lease: lease.id,
@@ -127,7 +127,7 @@ impl Engine {
                 continue;
             }
             self.hub.work();
-            let message = format!("its holder, execution {}, has ended", holder.execution);
+            let message = format!("its holder, execution {}, has finished", holder.execution);
             seen.add(Area::Compute, "lock", name, message, Remedy::Repaired);
         }
         Ok(())
@@ -146,7 +146,7 @@ impl Engine {
                 // It may have been given back since; then there was nothing wrong.
                 if self.ports.store.free_permit(self.system_step("reconcile"), queue.clone(), permit.execution).await? {
                     self.hub.work();
-                    let message = format!("one of its places is taken by execution {}, which is with no worker", permit.execution);
+                    let message = format!("one of its slots is taken by execution {}, which no worker runs", permit.execution);
                     seen.add(Area::Compute, "queue", &queue, message, Remedy::Repaired);
                 }
             }
@@ -180,10 +180,10 @@ impl Engine {
             seen.add(Area::People, "admins", ONLY, message, Remedy::NeedsSomebody);
         }
         for user in users.iter().filter(is_admin).filter(|user| !listed.contains(&user.email)) {
-            seen.add(Area::People, "user", &user.email, "is an admin and not on the list of admins".into(), Remedy::NeedsSomebody);
+            seen.add(Area::People, "user", &user.email, "is an admin, but not on the list of admins".into(), Remedy::NeedsSomebody);
         }
         for email in listed.iter().filter(|email| !users.iter().any(|user| user.email == **email && user.role == Role::Admin)) {
-            seen.add(Area::People, "user", email, "is on the list of admins and is none".into(), Remedy::NeedsSomebody);
+            seen.add(Area::People, "user", email, "is on the list of admins, but is not an admin".into(), Remedy::NeedsSomebody);
         }
         Ok(())
     }
@@ -193,7 +193,7 @@ impl Engine {
             seen.secrets += 1;
             seen.owned += 1;
             if let Err(error) = self.open_secret(secret).await {
-                let message = format!("it cannot be opened ({error}): put its sealing key back, or give it its value again");
+                let message = format!("it cannot be decrypted ({error}): restore its encryption key, or set its value again");
                 seen.add(Area::Secrets, "secret", &secret.name, message, Remedy::NeedsSomebody);
             }
             self.reconcile_owner("secret", secret.name.as_str(), &secret.created_by, seen).await?;
@@ -218,7 +218,7 @@ impl Engine {
 
     async fn reconcile_owner(&self, what: &'static str, id: &str, owner: &str, seen: &mut Reconciliation) -> Result<(), EngineError> {
         if self.standing_of(owner).await?.is_none() {
-            seen.add(Area::Owners, what, id, format!("its owner {owner} is not a user any more"), Remedy::Reported);
+            seen.add(Area::Owners, what, id, format!("its owner {owner} is no longer a user"), Remedy::Reported);
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ impl Engine {
             if !self.is_predecessors(&open.lease) {
                 continue;
             }
-            let message = "the server stopped while the command ran; the command was ended with it".into();
+            let message = "the server stopped while the command ran, and killed it".into();
             let (lease, extensions) = (open.lease.id, open.lease.extensions);
             self.reap(Reap { execution: open.execution, lease, extensions, message, log_end: 0, with_server: true }).await?;
             reaped += 1;

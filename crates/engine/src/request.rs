@@ -158,7 +158,7 @@ impl RunRequest {
     fn checked_terminal(&self, image_id: &str) -> Result<bool, EngineError> {
         let is_others = self.rpc.as_ref().is_some_and(|rpc| rpc.is_for_job_v1());
         if self.terminal && image_id != LOCAL_IMAGE && !is_others {
-            let message = format!("is there in the image {LOCAL_IMAGE} alone, and this would run in {image_id}");
+            let message = format!("is possible only in the image {LOCAL_IMAGE}; this would run in {image_id}");
             return Err(EngineError::invalid("terminal", message));
         }
         Ok(self.terminal)
@@ -234,7 +234,7 @@ pub(crate) fn check_env(env: &BTreeMap<String, String>) -> Result<(), EngineErro
     for (key, value) in env {
         let field = format!("env.{}", key.escape_default());
         if !is_env_name(key) {
-            return Err(EngineError::invalid(field, format!("is no name of a variable: it must match {ENV_NAME_PATTERN}")));
+            return Err(EngineError::invalid(field, format!("a variable name must match {ENV_NAME_PATTERN}")));
         }
         if is_reserved_env_name(key) {
             return Err(EngineError::invalid(field, "names that begin with RUNVOY_ are reserved, except RUNVOY_USER_"));

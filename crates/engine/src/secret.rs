@@ -214,7 +214,7 @@ impl Engine {
         if secret.allows(caller.secret_user(), SecretUse::Change) {
             return Ok(secret);
         }
-        let why = format!("secret {} is yours to use and not to change: ask {}, or an operator", secret.name, secret.created_by);
+        let why = format!("you may use secret {}, but not change it: ask {}, or an operator", secret.name, secret.created_by);
         let subject = Subject { target: Some(secret.name.to_string()), ..Subject::default() };
         self.note_denied(caller, action, &why, &subject).await?;
         Err(EngineError::Denied { rule: None, why })
@@ -262,7 +262,7 @@ fn check_key_name(key_name: &str, role: Role) -> Result<(), EngineError> {
         return wrong(format!("must match {ENV_NAME_PATTERN}, at most {MAX_KEY_NAME_CHARS} characters"));
     }
     if is_reserved_env_name(key_name) {
-        return wrong("names beginning RUNVOY_ are the platform's own".into());
+        return wrong("names that begin with RUNVOY_ are reserved".into());
     }
     if is_guarded(key_name) && role != Role::Admin {
         return wrong(format!("{key_name} changes what programs load; only an admin may set it"));

@@ -81,7 +81,7 @@ impl Engine {
         } else if ring.next_name(self.newest_id_at()).is_none() {
             tracing::warn!(
                 newest = ring.newest().made_at().0,
-                "the newest key of task tokens is from a time to come: until then no other takes its place"
+                "the newest key of task tokens is dated in the future: until then no other replaces it"
             );
         }
         Ok(())
@@ -124,9 +124,8 @@ impl Engine {
     async fn add_key(&self, ring: &SigningRing) -> Result<SigningKey, EngineError> {
         let name = ring.next_name(self.newest_id_at()).ok_or_else(|| {
             let newest = ring.newest().made_at().0;
-            let what = format!("the newest key of task tokens, {newest}, is from a time to come and no other can take its place");
-            let remedy =
-                "set the clock right, or take that key out of the ring and start the server again, which ends the leases it signed";
+            let what = format!("the newest key of task tokens, {newest}, is dated in the future, and no other can replace it");
+            let remedy = "correct the clock; or remove that key and restart the server, which ends the leases that it signed";
             EngineError::conflict(format!("{what}: {remedy}"), NOTHING_CHANGED)
         })?;
         let made = self.ports.signing_keys.make(name).await?;

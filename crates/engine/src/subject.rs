@@ -105,7 +105,7 @@ impl Engine {
             if let Some(secret) = record.as_ref().and_then(Record::secret) {
                 match self.open_secret(secret).await {
                     Ok(value) => values.push(value),
-                    Err(_) => return Ok(Some(format!("(not shown: secret {name} cannot be opened, and so not masked)"))),
+                    Err(_) => return Ok(Some(format!("(not shown: secret {name} cannot be decrypted, so it cannot be masked)"))),
                 }
             }
         }

@@ -81,7 +81,7 @@ impl Engine {
         }
         let guard = self.uid_guard().await;
         if let Err(error) = &guard {
-            tracing::warn!(%error, "what was leased goes back, because it cannot be told whose commands may run as this user");
+            tracing::warn!(%error, "a lease is returned, because it is unknown whose commands may run as this user");
         }
         let mut permitted = Vec::new();
         for execution in leased {
@@ -89,7 +89,7 @@ impl Engine {
                 Ok(guard) if guard.permits(&execution) => permitted.push(execution),
                 guard => {
                     if let Err(error) = self.turn_away(holder, &execution, guard.as_ref().ok()).await {
-                        tracing::warn!(execution = %execution.id, %error, "what may not run as this user is not turned away: its lease lapses");
+                        tracing::warn!(execution = %execution.id, %error, "a command that may not run as this user was not returned: its lease is left to expire");
                     }
                 }
             }
@@ -104,7 +104,7 @@ impl Engine {
             return self.unsend(holder, fence).await;
         }
         let message =
-            format!("{} is no user any more, and their command would run as the server's own user: {REMEDY}", execution.created_by);
+            format!("{} is no longer a user, and their command would run as the server's own user: {REMEDY}", execution.created_by);
         let outcome = Outcome::Refused { message, category: Category::Auth };
         self.finish(holder, EndAttempt::of(fence, outcome)).await.map(drop)
     }

@@ -156,7 +156,7 @@ async fn one_incident_is_told_once_and_its_end_once_over_restarts() {
     assert_eq!(play.heard.titles()[1..], ["Resolved: critical execution"]);
     let told = play.heard.notices.lock()[1].over[0].text.clone();
     assert!(told.ends_with(": over after 3 min"), "{told}");
-    assert_eq!(play.heard.notices.lock()[1].over[0].why.as_deref(), Some("it is as it should be again"));
+    assert_eq!(play.heard.notices.lock()[1].over[0].why.as_deref(), Some("it is healthy again"));
     assert!(play.stage.store.verify().await.expect("a verdict").is_whole());
 }
 
@@ -176,7 +176,7 @@ async fn an_execution_in_overtime_is_told_and_its_end_is_told_without_a_check() 
     play.stage.clock.pass(MINUTE);
     play.alerts.look().await.expect("looked");
     let over = play.heard.notices.lock()[1].over[0].why.clone().expect("a reason");
-    assert!(over.contains("it ended FAILED: exit code 3"), "{over}");
+    assert!(over.contains("it finished as FAILED: exit code 3"), "{over}");
 }
 
 #[tokio::test]
@@ -362,7 +362,7 @@ async fn a_follow_up_ends_what_has_ended_and_nothing_else() {
     play.alerts.look().await.expect("looked");
     let notices = play.heard.notices.lock();
     let over: Vec<_> = notices[1].over.iter().map(|line| (line.text.contains(&ends.id.to_string()), line.why.as_deref())).collect();
-    assert_eq!(over, [(true, Some("it ended SUCCEEDED: exit code 0"))], "{} goes on", goes_on.id);
+    assert_eq!(over, [(true, Some("it finished as SUCCEEDED: exit code 0"))], "{} goes on", goes_on.id);
 }
 
 #[tokio::test]

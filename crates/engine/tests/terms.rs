@@ -86,7 +86,7 @@ async fn whoever_waits_is_told_for_what() {
     let running = stage.lease(&worker(2, false), 30_000).await.expect("a place");
     let waiting = stage.run(command("true")).await;
     assert!(stage.lease(&worker(2, false), 30_000).await.is_none());
-    assert_eq!(told(&stage.engine, &waiting).await, ("limit".into(), "the only place of queue default".into()));
+    assert_eq!(told(&stage.engine, &waiting).await, ("limit".into(), "the only slot of queue default".into()));
     let held = stage.engine.queue_terms(&ada).await.expect("terms").remove(0);
     assert_eq!(held.permits.iter().map(|permit| permit.execution).collect::<Vec<_>>(), [running.id]);
     stage.engine.put_queue(&ada, pause("a new driver"), None).await.expect("taken");
@@ -101,7 +101,7 @@ async fn whoever_waits_is_told_for_what() {
     let labelled = stage.run(request).await;
     assert_eq!(
         told(&stage.engine, &labelled).await,
-        ("worker".into(), "a free worker of queue default with gpu=a100: no worker of queue default has them".into())
+        ("worker".into(), "a free worker of queue default with gpu=a100: no worker of queue default has these labels".into())
     );
     let rpc = RpcParams { working_directory: Some("/srv".into()), ..RpcParams::default() };
     let mut request = RunRequest { rpc: Some(Box::new(rpc)), ..command("true") };

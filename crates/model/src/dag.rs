@@ -10,7 +10,7 @@ pub enum DagError {
     #[error("task {0} is defined twice")]
     Twice(String),
     /// A task waits for one that is not there.
-    #[error("task {task} depends on {parent}, which is no task of this job")]
+    #[error("task {task} depends on {parent}, which is not a task of this job")]
     Unknown {
         /// Who waits.
         task: String,

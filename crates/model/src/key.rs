@@ -18,7 +18,7 @@ const BROUGHT_CHARS: std::ops::RangeInclusive<usize> = 32..=256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidKey {
     /// It begins as ours do, and is none.
-    #[error("begins with {PREFIX} and is no key that a runvoy server made")]
+    #[error("begins with {PREFIX}, but is not a key that a runvoy server created")]
     Damaged,
     /// It is too short, too long, or no plain text.
     #[error("must have {} to {} printable ASCII characters without spaces", BROUGHT_CHARS.start(), BROUGHT_CHARS.end())]

@@ -57,7 +57,7 @@ pub fn whole_regex(pattern: &str) -> Result<regex::Regex, String> {
     check(pattern).map_err(|error| error.to_string())?;
     let build = |text: &str| regex::RegexBuilder::new(text).size_limit(MAX_REGEX_BYTES).build();
     // On its own first: `a)|(b` is none, but would be one inside the group.
-    build(pattern).and_then(|_| build(&format!(r"\A(?:{pattern})\z"))).map_err(|error| format!("is no regular expression: {error}"))
+    build(pattern).and_then(|_| build(&format!(r"\A(?:{pattern})\z"))).map_err(|error| format!("is not a regular expression: {error}"))
 }
 
 /// What a compiled regular expression takes at most.

@@ -111,7 +111,7 @@ impl QueueTerms {
             }
             (Bar::Paused, None) => (WaitCode::Paused, format!("queue {name}, which is paused")),
             (Bar::Full, _) => (WaitCode::Limit, format!("{} of queue {name}", places(self.concurrency))),
-            (Bar::UserFull, _) => (WaitCode::Limit, format!("{} that a user has in queue {name}", places(self.per_user))),
+            (Bar::UserFull, _) => (WaitCode::Limit, format!("{} of the user in queue {name}", places(self.per_user))),
         };
         Some(WaitingFor { code, message })
     }
@@ -119,8 +119,8 @@ impl QueueTerms {
 
 fn places(limit: Option<u32>) -> String {
     match limit.unwrap_or_default() {
-        1 => "the only place".to_owned(),
-        limit => format!("one of the {limit} places"),
+        1 => "the only slot".to_owned(),
+        limit => format!("one of the {limit} slots"),
     }
 }
 
@@ -137,8 +137,8 @@ mod tests {
         let mut terms = QueueTerms { per_user: Some(1), concurrency: Some(2), ..QueueTerms::none(Name::new("gpu").expect("a name")) };
         let words = |terms: &QueueTerms, held: &[&str]| terms.waiting_for(&permits(held), "ann@x").map(|waiting| waiting.message);
         assert_eq!(words(&terms, &[]), None);
-        assert_eq!(words(&terms, &["ann@x"]).as_deref(), Some("the only place that a user has in queue gpu"));
-        assert_eq!(words(&terms, &["bob@x", "eve@x"]).as_deref(), Some("one of the 2 places of queue gpu"));
+        assert_eq!(words(&terms, &["ann@x"]).as_deref(), Some("the only slot of the user in queue gpu"));
+        assert_eq!(words(&terms, &["bob@x", "eve@x"]).as_deref(), Some("one of the 2 slots of queue gpu"));
         terms.paused = Some(Pause { by: "root@x".into(), at: UnixMs(1), reason: Some("a new driver".into()) });
         assert_eq!(words(&terms, &["ann@x"]).as_deref(), Some("queue gpu, which root@x has paused: a new driver"));
     }

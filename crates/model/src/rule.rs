@@ -261,10 +261,9 @@ impl Rule {
             Effect::Deny if listed == 0 && !self.has_subject() => {
                 Err(InvalidRule::new("effect", "would deny everything to every user: name users, groups or roles, or list what is denied"))
             }
-            Effect::Deny if listed > 1 && self.lists(Dimension::Playbooks) => Err(InvalidRule::new(
-                "playbooks",
-                "of a deny stand alone: a run of a playbook is judged by nothing else, so make it two rules",
-            )),
+            Effect::Deny if listed > 1 && self.lists(Dimension::Playbooks) => {
+                Err(InvalidRule::new("playbooks", "of a deny rule cannot be combined with other lists: make two rules"))
+            }
             _ => Ok(()),
         }
     }

@@ -112,7 +112,7 @@ impl ChainCheck {
             // What was missed there stands here: nothing is gone, only out of order.
             if fits && broken.problem != Problem::Reordered {
                 (broken.problem, broken.number, broken.event_id) = (Problem::Reordered, link.count, Some(event.id));
-                broken.message = format!("event {} stands behind one that was written after it", link.count);
+                broken.message = format!("event {} is stored after a later one", link.count);
             }
             return;
         }
@@ -126,7 +126,7 @@ impl ChainCheck {
             let message = format!("event {} is gone: the next one has the number {}", link.count, event.number);
             (link.count, None, Problem::Removed, message)
         } else {
-            let message = "its link does not fit: it was altered, or put there without the audit key".to_owned();
+            let message = "its link does not match: it was altered, or added without the audit key".to_owned();
             (event.number, Some(event.id), Problem::Altered, message)
         };
         self.broken = Some(BadEvent { place, entity: self.label.clone(), number, event_id, problem, message });
@@ -150,15 +150,15 @@ impl ChainCheck {
         let seen = self.head;
         match head {
             Some(head) if head == seen => None,
-            None => bad(0, Problem::Removed, "what these events are about is gone".to_owned()),
+            None => bad(0, Problem::Removed, "the record of these events was removed".to_owned()),
             Some(head) if head.count > seen.count => {
                 bad(seen.count + 1, Problem::Removed, format!("the last {} of {} events are gone", head.count - seen.count, head.count))
             }
             Some(head) if head.count < seen.count => {
-                let message = format!("its record knows of {} events, but there are {}: its head was put back", head.count, seen.count);
+                let message = format!("its record knows of {} events, but there are {}: its head was set back", head.count, seen.count);
                 bad(head.count + 1, Problem::Altered, message)
             }
-            Some(_) => bad(seen.count, Problem::Altered, "the head of the chain that its record keeps was rewritten".to_owned()),
+            Some(_) => bad(seen.count, Problem::Altered, "the head of its chain was rewritten in its record".to_owned()),
         }
     }
 }
@@ -206,7 +206,7 @@ pub fn compare_export(exported: &Witness, stored: &Witness) -> Result<(), Box<Ba
     if exported == stored {
         return Ok(());
     }
-    let message = format!("checkpoint {} was exported with other words: the store was put back to an earlier state", exported.number);
+    let message = format!("checkpoint {} differs from its export: the store was put back to an earlier state", exported.number);
     Err(Box::new(ledger(exported, Problem::Altered, message)))
 }
 

@@ -103,7 +103,7 @@ impl Attendant {
             tokio::select! {
                 ended = self.attend(attended, &mut backoff) => {
                     if let Err(fault) = ended {
-                        tracing::debug!(%fault, "the stream of what to look at has ended");
+                        tracing::debug!(%fault, "the stream of executions to check has ended");
                     }
                     tokio::select! {
                         () = sleep(backoff.next()) => {}

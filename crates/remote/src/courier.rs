@@ -100,7 +100,8 @@ impl<D: Desk> Courier<D> {
                     self.outbox.news.notified().await;
                 }
                 let unsent = self.unsent();
-                let remark = (unsent > 0).then(|| format!("its log lacks the last {unsent} records, which are kept on the worker: {why}"));
+                let remark =
+                    (unsent > 0).then(|| format!("the last {unsent} records of its log are missing; the worker keeps them: {why}"));
                 (self.bring_end(remark).await, unsent > 0)
             }
         };
@@ -294,7 +295,7 @@ impl<D: Desk> Courier<D> {
             Err(fault) => return self.heed(fault).await,
         }
         let (at, now) = (self.at, self.clock.now());
-        let remark = |bytes| format!("### runvoy: the log is full: {bytes} bytes of output that were on their way were not kept");
+        let remark = |bytes| format!("### runvoy: the log is full: {bytes} bytes of output in transit were not kept");
         let dropped = self.outbox.with_wal(move |wal| wal.drop_output(at, now, remark).map(|()| wal.first())).await;
         self.at = dropped.map_err(|error| Stuck::Broken(format!("the write-ahead log cannot be written: {error}")))?;
         self.outbox.progress.send_modify(|progress| progress.full_at = Some(limit_bytes));
@@ -305,7 +306,7 @@ impl<D: Desk> Courier<D> {
     async fn pause(&mut self, why: &str) -> Result<(), Stuck> {
         if self.is_hopeless() {
             let seconds = self.patience.lost_after.as_secs();
-            return Err(Stuck::Broken(format!("the server is there and has not taken it for {seconds} s: {why}")));
+            return Err(Stuck::Broken(format!("the server has refused it for {seconds} s: {why}")));
         }
         let wait = self.backoff.next();
         tracing::debug!(why, again_in_ms = wait.as_millis(), "what an attempt has to tell waits on this worker");

@@ -44,8 +44,8 @@ use crate::wal::{Opening, Wal};
 const WAIT: Duration = Duration::from_secs(25);
 /// What is large may take this long.
 const LARGE_WITHIN: Duration = Duration::from_secs(60);
-const DENIED: &str = "the server did not take the worker's key any more, and the worker ended the command";
-const CUT_OFF: &str = "the worker could not reach the server for too long and ended the command";
+const DENIED: &str = "the server no longer accepts the worker's key, so the worker killed the command";
+const CUT_OFF: &str = "the worker could not reach the server for too long, and killed the command";
 
 /// What a worker elsewhere can be told.
 #[derive(Debug, Clone)]
@@ -256,7 +256,7 @@ impl RemoteLeases {
             None => self.is_key_refused.store(false, Ordering::Relaxed),
             Some(fault @ Fault::Key(_)) => {
                 if !self.is_key_refused.swap(true, Ordering::Relaxed) {
-                    tracing::error!(%fault, "no lease can be extended: what runs is ended before its lease lapses");
+                    tracing::error!(%fault, "no lease can be extended: commands are killed before their leases expire");
                 }
                 self.denied.send_if_modified(|denied| {
                     let is_new = denied.is_none();
@@ -298,12 +298,12 @@ impl RemoteLeases {
         let mut closing = self.closing.subscribe();
         let rest = async {
             if self.is_for_good(&fault) {
-                tracing::error!(%fault, "no work can be had");
+                tracing::error!(%fault, "cannot get work");
                 self.denied.send_replace(Some(fault));
                 return std::future::pending().await;
             }
             let wait = self.backoff.lock().next();
-            tracing::warn!(%fault, again_in_ms = wait.as_millis(), "no work could be had");
+            tracing::warn!(%fault, again_in_ms = wait.as_millis(), "could not get work");
             sleep(wait).await;
         };
         tokio::select! {
@@ -327,7 +327,7 @@ impl Leases for RemoteLeases {
                     join_all(offers.into_iter().map(|offer| self.begin(offer))).await.into_iter().flatten().collect();
                 if begun.is_empty() && handed_out > 0 {
                     // It went back to its place, and would be handed out again at once.
-                    self.rest(Fault::Away("nothing of what was handed out could be begun".to_owned())).await;
+                    self.rest(Fault::Away("none of the leases could be started".to_owned())).await;
                 } else {
                     self.backoff.lock().reset();
                 }
@@ -416,7 +416,7 @@ impl Leases for RemoteLeases {
 /// What became of an attempt whose end nobody told: what the server said of it, or that it could not be asked.
 fn why_left(over: Option<&str>, is_denied: bool) -> String {
     match over {
-        Some(why) => format!("the server said that the lease is over, and the worker ended the command: {why}"),
+        Some(why) => format!("the server ended the lease, so the worker killed the command: {why}"),
         None if is_denied => DENIED.to_owned(),
         None => CUT_OFF.to_owned(),
     }

@@ -11,7 +11,7 @@ use crate::address::Address;
 use crate::outbox::Outbox;
 use crate::wal::{EXTENSION, Opening, UNFINISHED, Wal};
 
-const DIED: &str = "the worker ended unexpectedly, and this command with it";
+const DIED: &str = "the worker died, and the command was killed";
 
 /// The logs in a directory that are for this server. What is for another one is left there.
 pub(crate) fn find(dir: &Path, address: &Address, clock: &dyn Clock) -> std::io::Result<Vec<Arc<Outbox>>> {
@@ -56,7 +56,7 @@ fn named(dir: &Path, ending: &str) -> std::io::Result<Vec<PathBuf>> {
 
 /// Whoever reads the log is told that something may be missing. Where the server has those records all the same, it drops this one.
 fn remark(wal: &mut Wal, cut: u64, clock: &dyn Clock) {
-    let text = format!("### runvoy: the worker died while it wrote this log down; its last {cut} bytes could not be read again");
+    let text = format!("### runvoy: the worker died while it wrote this log; its last {cut} bytes could not be read");
     let mut block = BlockBuilder::default();
     block.push(Record { at: clock.now(), stream: Stream::Platform, cont: false, eol: true, bytes: text.as_bytes() });
     let next = wal.next().seq;

@@ -54,7 +54,7 @@ pub fn key_ended(data: &DataDir, prefix: &str, instead: Option<&str>) -> Option<
     }
     let (done, said) = match instead {
         Some(key) => (write_private(&path, format!("{key}\n").as_bytes()), "has the new key too"),
-        None => (std::fs::remove_file(&path).map_err(Into::into), "is removed: its key has ended"),
+        None => (std::fs::remove_file(&path).map_err(Into::into), "was removed: its key is no longer valid"),
     };
     match done {
         Ok(()) => {
@@ -62,7 +62,7 @@ pub fn key_ended(data: &DataDir, prefix: &str, instead: Option<&str>) -> Option<
             Some(format!("admin.key in the server's data directory {said}"))
         }
         Err(error) => {
-            tracing::warn!(error = format!("{error:#}"), key_file = %path.display(), "the file still has a key that has ended");
+            tracing::warn!(error = format!("{error:#}"), key_file = %path.display(), "the file still has a key that is no longer valid");
             Some("admin.key in the server's data directory could not be written, and still has the old key".to_owned())
         }
     }

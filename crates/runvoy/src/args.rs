@@ -48,7 +48,7 @@ const RECOVER_EXAMPLES: &str = "Examples:
   runvoy admin recover
   runvoy admin recover --email ana@example.com --data-dir /var/lib/runvoy
 
-Run it on the server's machine, as the server's user; the server may be running
+Run it on the server's machine, as the server's user, whether the server runs
 or not. The audit trail records it.";
 
 const SERVE_EXAMPLES: &str = "Examples:

@@ -30,7 +30,7 @@ pub struct OwnBinary;
 impl LocalServer for OwnBinary {
     async fn ensure(&self, data_dir: &Path) -> Result<PathBuf, String> {
         // The server works in another directory.
-        let path = std::path::absolute(data_dir).map_err(|error| format!("{} is no path: {error}", data_dir.display()))?;
+        let path = std::path::absolute(data_dir).map_err(|error| format!("{} is not a path: {error}", data_dir.display()))?;
         let data = DataDir::new(path);
         data.check_length().map_err(|error| error.to_string())?;
         let socket = data.socket();

@@ -107,9 +107,9 @@ fn list(directory: &Path) -> Result<Files> {
             if kind.is_dir() {
                 open.push(name);
             } else if !kind.is_file() {
-                bail!("{} is no plain file", name.display());
+                bail!("{} is not a regular file", name.display());
             } else if name != Path::new(NAME) {
-                let name = name.to_str().with_context(|| format!("{} is no name of a file in a backup", name.display()))?;
+                let name = name.to_str().with_context(|| format!("{} is not the name of a file in a backup", name.display()))?;
                 files.insert(name.to_owned(), digest(&entry.path(), |_| Ok(()))?);
             }
         }

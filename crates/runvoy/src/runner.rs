@@ -83,9 +83,9 @@ pub async fn start(data: &DataDir, settings: &Settings, open_files: OpenFiles) -
         containment: None,
     };
     let runner = ProcessRunner::new(config).await.context("cannot start the process runner")?;
-    let swept = runner.sweep().await.context("cannot end what an earlier start left running")?;
+    let swept = runner.sweep().await.context("cannot kill what an earlier start left running")?;
     if swept > 0 {
-        tracing::warn!(swept, "commands of an earlier start were ended");
+        tracing::warn!(swept, "killed commands of an earlier start");
     }
     if settings.worker {
         check_isolation(settings.isolation, &runner.protections())?;

@@ -104,7 +104,7 @@ async fn serve(args: &ServeArgs, data: DataDir, settings: Settings) -> Result<()
     serving.stop().await;
     stack.close().await?;
     if !all_ended {
-        bail!("not every command could be ended in time; the next start ends what is left and records it");
+        bail!("some commands could not be killed in time; the next start kills and records them");
     }
     Ok(())
 }
@@ -138,7 +138,7 @@ async fn take(data: &DataDir, ephemeral: bool) -> Result<Option<DirLock>> {
 pub fn not_by_itself(data: &DataDir) -> String {
     let path = data.path().display();
     format!(
-        "the server of {path} is not running, and one that was started with `runvoy serve` is only started that way: runvoy serve --data-dir {path}"
+        "the server of {path} is not running, and commands do not start it, because it was started with `runvoy serve`: runvoy serve --data-dir {path}"
     )
 }
 
@@ -154,7 +154,7 @@ impl Drop for Wanted<'_> {
 /// Waits for a server that has told nobody an address: the command line started it, and it leaves as soon as it has no client and nothing to
 /// run; or it is just coming or going. One that has an address then stays.
 async fn succeed(data: &DataDir) -> Result<DirLock> {
-    eprintln!("waiting for the server that an earlier command started to leave: it ends what it runs first");
+    eprintln!("waiting for the server that an earlier command started: it exits when what it runs has finished");
     std::fs::write(data.wanted(), "").with_context(|| format!("cannot write {}", data.wanted().display()))?;
     let _wanted = Wanted(data);
     loop {
@@ -174,7 +174,7 @@ async fn until_the_end(stack: &Stack, data: &DataDir, serving: &mut Serving, sto
                 return Ok(End::Told);
             }
             error = stack.failed() => {
-                tracing::error!(error = format!("{error:#}"), "nothing can be stored any more: leaving, so that the next start can recover");
+                tracing::error!(error = format!("{error:#}"), "the store has failed: exiting, so that the next start can recover");
                 return Ok(End::Failed(error));
             }
             visits = idle::left_alone(&stack.engine, &stack.app, || data.wanted().exists()), if ephemeral => visits,
@@ -183,7 +183,7 @@ async fn until_the_end(stack: &Stack, data: &DataDir, serving: &mut Serving, sto
         // opened again if the room is not empty.
         serving.stop().await;
         if idle::is_deserted(&stack.engine, &stack.app, visits).await {
-            tracing::info!("nobody is left: leaving");
+            tracing::info!("no client is left: exiting");
             return Ok(End::Alone);
         }
         serving.reopen().context("cannot open the socket again")?;
@@ -198,13 +198,13 @@ async fn end_commands(stack: &Stack, stops: &mut Stops) -> bool {
         () = stack.stop_worker(patience) => true,
         () = sleep(patience + grace + COMMANDS_END_WITHIN) => false,
         error = stack.failed() => {
-            tracing::error!(error = format!("{error:#}"), "nothing can be stored any more");
+            tracing::error!(error = format!("{error:#}"), "the store has failed");
             false
         }
         () = stops.next() => timeout(grace + COMMANDS_END_SOON, stack.stop_worker(Duration::ZERO)).await.is_ok(),
     };
     if !all_ended {
-        tracing::warn!("leaving although not every command has ended");
+        tracing::warn!("exiting although some commands still run");
     }
     all_ended
 }

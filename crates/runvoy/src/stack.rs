@@ -208,7 +208,7 @@ pub fn ports(backend: &Backend, clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>) -
 fn several_users(data: &DataDir) -> String {
     let path = data.path().display();
     format!(
-        "{path} has several users, so no command starts its server by the way: runvoy serve --data-dir {path} --run-as-uids FIRST-LAST \
+        "commands do not start the server of {path}, because it has several users: runvoy serve --data-dir {path} --run-as-uids FIRST-LAST \
          (or --run-as USER, or --no-worker)"
     )
 }

@@ -107,14 +107,14 @@ fn overtime_is_told_once_and_so_is_its_end() {
     assert_eq!(server.cli(&["health", "tasks"]).status.code(), Some(1), "somebody should look");
     assert_eq!(server.http().delete(&format!("/api/v1/executions/{id}")).status, 200);
     server.wait(&id);
-    eventually("the end is told", || webhook.count("it ended STOPPED") == 1);
+    eventually("the end is told", || webhook.count("it finished as STOPPED") == 1);
     assert_eq!(server.get(&format!("/api/v1/health/tasks/{id}")).status, 409);
     assert_eq!(server.get("/api/v1/health/tasks/0123456789abcdef0123456789abcdef").status, 404);
     let done = server.run("true");
     server.wait(&done);
     // A few more looks: nothing is told again.
     std::thread::sleep(Duration::from_millis(1_500));
-    assert_eq!((webhook.count("Overtime"), webhook.count("it ended STOPPED")), (1, 1));
+    assert_eq!((webhook.count("Overtime"), webhook.count("it finished as STOPPED")), (1, 1));
     let taken = webhook.taken.lock().expect("messages").clone();
     let shown = taken[0].to_string();
     assert!(!shown.contains("!channel"), "{shown}");

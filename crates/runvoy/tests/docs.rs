@@ -53,7 +53,7 @@ pages! {
 }
 
 /// Pages without a session: what they say about commands is parsed.
-const OTHERS: &[&str] = &["docs/errors.md", "docs/glossary.md", "docs/numbers.md", "docs/prove.md"];
+const OTHERS: &[&str] = &["docs/errors.md", "docs/glossary.md", "docs/numbers.md", "docs/prove.md", "docs/security-tests.md"];
 
 /// What commands of a `no-run` block and of the text go through: `--help` makes the command line check what stands before it.
 const PARSE: &str = r#"

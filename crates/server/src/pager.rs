@@ -29,7 +29,7 @@ impl Pager {
     pub(crate) fn of(query: &Query) -> Result<Self, Fault> {
         let limit = query.number("limit", 1..=MOST_LISTED)?.map(|limit| usize::try_from(limit).expect("at most a thousand"));
         let unreadable =
-            || Fault::invalid("cursor", "is no cursor of this list: use the X-Next-Cursor of its last page, or start without one");
+            || Fault::invalid("cursor", "is not a cursor of this list: use the X-Next-Cursor of its last page, or start without one");
         let after = query.text("cursor")?.map(|cursor| key_in(cursor).ok_or_else(unreadable)).transpose()?;
         Ok(Self { limit, after })
     }

@@ -141,7 +141,7 @@ impl DiskReserve {
             empty(&reserve.path);
             tracing::error!(
                 bytes = reserve.sizes.file_bytes,
-                "the disk is full: the reserve is given up for ends of executions, and no new work is taken"
+                "the disk is full: the reserve is released to record results, and no new work is taken"
             );
         }
     }
@@ -182,7 +182,7 @@ fn empty(path: &Path) {
     if let Err(error) = emptied
         && error.kind() != io::ErrorKind::NotFound
     {
-        tracing::error!(%error, path = %path.display(), "the disk reserve cannot be given up");
+        tracing::error!(%error, path = %path.display(), "the disk reserve cannot be released");
     }
 }
 

@@ -268,7 +268,7 @@ impl<'a> Attempt<'a> {
 
     async fn start(&mut self, start: Start) -> Result<Started, Ended> {
         if self.yield_at().is_some_and(|at| Instant::now() >= at) {
-            tracing::warn!(execution = %self.execution.id, "the lease may have lapsed: the command is not started");
+            tracing::warn!(execution = %self.execution.id, "the lease may have expired: the command is not started");
             return Err((None, None));
         }
         let start = Start { live_for: self.live_for(), ..start };
@@ -320,7 +320,7 @@ impl<'a> Attempt<'a> {
             Some(Exit { status: ExitStatus::Code(code), .. }) => Outcome::Exited { code, after_kill },
             Some(Exit { status: ExitStatus::Signal(signal), .. }) => Outcome::Signalled { signal, after_kill },
             None | Some(Exit { status: ExitStatus::Lost, .. }) => {
-                Outcome::Lost { message: "the process that starts commands died, and this command with it".into() }
+                Outcome::Lost { message: "the process that starts commands died, and the command was killed".into() }
             }
         })
     }
@@ -369,7 +369,7 @@ impl Attempt<'_> {
         let gathered = self.keep_lease_during(Bound::Wanted, leavings.gather(outcome.clone())).await;
         gathered.or_else(|| {
             let kill = self.killed_by.take()?;
-            let message = format!("{} ended it before its output was kept", kill.by);
+            let message = format!("{} killed it before its output was stored", kill.by);
             let is_task = self.execution.spec.task.is_some();
             Some((without_output(outcome, is_task, Outcome::OutputFailed { message }), Gathered::default()))
         })
@@ -383,7 +383,7 @@ impl Attempt<'_> {
             } else {
                 "the server could not be reached for too long"
             };
-            let line = format!("{why}: the command was ended");
+            let line = format!("{why}: the command was killed");
             timeout(LAST_WORD_WITHIN, self.publish_last_lines(&[line])).await.ok();
         }
     }
@@ -433,7 +433,7 @@ fn describe(outcome: &Outcome, kill: Option<&KillRequest>, ran: Duration) -> Str
         | Outcome::GitFailed { message, .. }
         | Outcome::OutputFailed { message }
         | Outcome::Lost { message } => message.clone(),
-        Outcome::WorkerStopped => format!("the worker stopped, and with it the command after {seconds:.3} s"),
+        Outcome::WorkerStopped => format!("the worker stopped, and killed the command after {seconds:.3} s"),
     }
 }
 

@@ -56,7 +56,7 @@ if [ -n "$4" ]; then
 fi
 if [ -f ../.env ]; then
     if [ -e .env ] || [ -L .env ]; then
-        echo 'the repository has a .env of its own, which stays; that of the environment is in the directory above'
+        echo 'the repository has its own .env file, which is kept; the .env file of the execution is in the parent directory'
     else
         cp -p ../.env .env
         mkdir -p .git/info
@@ -105,7 +105,7 @@ impl<'a> Checkout<'a> {
             (Some(token), Some(_)) => {
                 let value = token.value.trim();
                 if value.is_empty() || value.contains(char::is_control) {
-                    return Err(format!("the secret {} is no token: it is empty or has line breaks", token.name));
+                    return Err(format!("the secret {} is not a token: it is empty or has line breaks", token.name));
                 }
                 Some(value.split_once(':').unwrap_or((TOKEN_USER, value)))
             }

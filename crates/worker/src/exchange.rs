@@ -61,7 +61,7 @@ pub(crate) fn value(bytes: &[u8], mask: Option<&Arc<Mask>>) -> Result<Value, Str
 
 /// What a command says about its failure; or what is wrong with what it says.
 pub(crate) fn error_mark(said: &Value) -> Result<ErrorMark, String> {
-    let word = said.get("category").and_then(Value::as_str).ok_or("it has no text `category`")?;
+    let word = said.get("category").and_then(Value::as_str).ok_or("`category` is missing or not text")?;
     let category: Category = serde_json::from_value(word.into()).map_err(|_| {
         let known: Vec<&str> = Category::ALL.iter().map(|known| known.as_str()).collect();
         runvoy_model::phrase::unknown("category", word, &known)
@@ -69,7 +69,7 @@ pub(crate) fn error_mark(said: &Value) -> Result<ErrorMark, String> {
     let message = said.get("message").and_then(Value::as_str).filter(|message| !message.trim().is_empty());
     let retry_after_ms = match said.get("retryAfter") {
         None | Some(Value::Null) => None,
-        Some(seconds) => Some(milliseconds(seconds).ok_or_else(|| format!("`retryAfter` is no number of seconds: {seconds}"))?),
+        Some(seconds) => Some(milliseconds(seconds).ok_or_else(|| format!("`retryAfter` is not a number of seconds: {seconds}"))?),
     };
     Ok(ErrorMark { category, message: shortened(message.unwrap_or(category.as_str())), retry_after_ms })
 }

@@ -51,7 +51,7 @@ pub(crate) async fn fetch(leases: &dyn Leases, fence: Fence, patience: Patience)
         if patience.is_over(leases, began) {
             return Err(NotHad::Unavailable(format!("its secrets and input could not be fetched: {error}")));
         }
-        tracing::warn!(execution = %fence.execution, error, "an attempt waits for what it needs");
+        tracing::warn!(execution = %fence.execution, error, "an attempt waits for its secrets and input");
         sleep(PAUSE).await;
     }
 }

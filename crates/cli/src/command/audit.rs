@@ -200,7 +200,7 @@ fn listed(events: &[AuditEvent], times: Times, terminal: Terminal) -> String {
         let command = event.command.as_deref().map_or_else(|| "-".to_owned(), first_line);
         let address = (!is_compact).then(|| event.address.as_deref().unwrap_or("-").into());
         let entity = entities.shorten(&event.entity);
-        let before = [Cell::whole(times.show(event.at)), (&event.user).into(), (&event.action).into(), entity.into(), result];
+        let before = [Cell::whole(times.show(event.at)), (&event.user).into(), Cell::whole(&event.action), entity.into(), result];
         let request = Cell::whole(requests.show(&event.request_id));
         before.into_iter().chain(address).chain([request, command.into()]).collect::<Vec<Cell>>()
     };
@@ -312,8 +312,8 @@ mod tests {
             assert!(pipe.contains(text), "{pipe}");
         }
         insta::assert_snapshot!(listed(Some(80)), @r"
-        TIME    USER           ACTION         ENTITY       RESULT  REQUEST  COMMAND
-        3m ago  ana@example.…  executions.r…  TASK:4f5a6b  ok      4f5a6b   make deploy…
+        TIME    USER          ACTION          ENTITY       RESULT  REQUEST  COMMAND
+        3m ago  ana@example…  executions.run  TASK:4f5a6b  ok      4f5a6b   make deploy…
         ");
     }
 

@@ -29,7 +29,7 @@ pub struct HealthArgs {
 #[derive(Debug, Clone, Subcommand)]
 enum HealthCommand {
     /// Find inconsistent records, and repair them
-    #[command(before_help = EXAMPLES)]
+    #[command(before_help = "Examples:\n  runvoy health reconcile\n  runvoy health reconcile --json | jq .report.issues")]
     Reconcile,
     /// Check running executions: unresponsive or overtime
     #[command(before_help = "Examples:\n  runvoy health tasks\n  runvoy health tasks 4f2a9c\n  runvoy health tasks --jq .summary")]

@@ -64,6 +64,7 @@ enum KeysCommand {
     /// Replace a key with a new one
     #[command(before_help = "Examples:\n  runvoy keys rotate             # the key in use; saves the new one\n  \
         runvoy keys rotate rv_1a2b3c   # another key; prints the new one once")]
+    #[command(mut_arg("expires", |arg| arg.help("Lifetime, such as 90d [default: that of the old key]")))]
     Rotate {
         /// First characters of the key [default: the key in use]
         #[arg(add = ArgValueCompleter::new(complete::keys))]
@@ -79,7 +80,7 @@ struct NewKeyArgs {
     /// Name of the key
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Lifetime, such as 90d [default: never, or that of the old key]
+    /// Lifetime, such as 90d [default: no limit]
     #[arg(long, value_name = "DURATION")]
     expires: Option<Seconds>,
 }

@@ -60,7 +60,7 @@ pub enum ClientCommand {
     /// List executions, newest first
     #[command(visible_alias = "ls")]
     List(list::ListArgs),
-    /// Stop an execution
+    /// Kill an execution: SIGTERM, then SIGKILL
     Kill(kill::KillArgs),
     /// Wait for an execution, and exit with its exit code
     Wait(wait::WaitArgs),
@@ -241,7 +241,7 @@ impl ClientCommand {
         match self {
             Self::Job(_) => Some("runvoy job list"),
             Self::Queues(_) => Some("runvoy queues list"),
-            Self::Workers(_) => Some("runvoy workers accounts"),
+            Self::Workers(args) => Some(args.listed_by()),
             Self::Locks(_) => Some("runvoy locks list"),
             Self::Playbook(_) => Some("runvoy playbook list"),
             Self::Images(_) => Some("runvoy images list"),

@@ -53,7 +53,7 @@ enum SecretsCommand {
     /// List the secrets, without their values
     #[command(visible_alias = "ls", before_help = "Examples:\n  runvoy secrets list --json")]
     List,
-    /// Change a secret: its value, unless an option says what
+    /// Change a secret: its value, or only what the options name
     #[command(before_help = "Examples:\n  runvoy secrets update github                   # prompts for the value\n  \
         runvoy secrets update github --description CI  # keeps the value\n  \
         runvoy secrets update github --value-file - --use-by role:operator")]
@@ -76,7 +76,7 @@ struct CreateArgs {
     /// Name of the secret
     name: String,
     /// Environment variable that holds it in commands
-    #[arg(value_name = "KEY")]
+    #[arg(value_name = "VARIABLE")]
     key: String,
     /// File with the value; - reads stdin
     #[arg(long, value_name = "FILE")]
@@ -96,7 +96,7 @@ struct UpdateArgs {
     #[arg(add = ArgValueCompleter::new(complete::secrets))]
     name: String,
     /// Environment variable that holds it in commands
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "VARIABLE")]
     key: Option<String>,
     /// File with the new value; - reads stdin
     #[arg(long, value_name = "FILE")]

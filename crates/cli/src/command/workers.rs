@@ -139,6 +139,14 @@ struct QueuesOf {
 }
 
 impl WorkersArgs {
+    /// The command that lists what this one is about.
+    pub(crate) fn listed_by(&self) -> &'static str {
+        match &self.command {
+            WorkersCommand::Drain { .. } | WorkersCommand::Resume { .. } => "runvoy workers list",
+            _ => "runvoy workers accounts",
+        }
+    }
+
     /// Whether it changes something on the server.
     pub(crate) fn changes(&self) -> bool {
         match &self.command {
@@ -175,7 +183,11 @@ impl WorkersArgs {
             }
             WorkersCommand::Drain { worker } => {
                 let answer = session.connect().await?.drain_worker(&worker.name).await?;
-                session.report(&answer, &answer.name, &format!("{}; go on: runvoy workers resume {}", answer.message, answer.name))
+                session.report(
+                    &answer,
+                    &answer.name,
+                    &format!("{}; to let it take work again: runvoy workers resume {}", answer.message, answer.name),
+                )
             }
             WorkersCommand::Resume { worker } => {
                 let answer = session.connect().await?.resume_worker(&worker.name).await?;

@@ -62,7 +62,7 @@ async fn a_list_fits_a_terminal_and_is_whole_in_a_pipe() {
     let shown = on_terminal(&user, "list").await;
     assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
     assert!(shown.contains("\n000003  PENDING") && shown.contains("\n  waiting for lock prod, held by"), "{shown}");
-    assert!(shown.ends_with("First 20 shown. See more: --limit N or --all\n"), "{shown}");
+    assert!(shown.ends_with("20 shown, there are more; next: --limit N or --all\n"), "{shown}");
     let wide = on_terminal(&user, "list -o wide").await;
     let piped = text(&user.run(&["list"]).await.stdout);
     for whole in [wide, piped] {

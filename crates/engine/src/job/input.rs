@@ -37,7 +37,7 @@ impl Document {
         match (data, blob) {
             (Some(Payload::Inline(value)), _) => serde_json::to_writer(&mut self.text, value).expect("a JSON value can be written"),
             (Some(Payload::Blob { key, .. }), Some(bytes)) => {
-                let bad = |error| EngineError::Internal(format!("blob {key} is no JSON: {error}"));
+                let bad = |error| EngineError::Internal(format!("blob {key} is not JSON: {error}"));
                 let raw: &RawValue = serde_json::from_slice(bytes).map_err(bad)?;
                 self.text.extend_from_slice(raw.get().as_bytes());
             }

@@ -67,7 +67,7 @@ impl TaskChange {
     /// The request that runs the task as it will be.
     fn applied(&self, was: &Spec) -> Result<RunRequest, EngineError> {
         if !self.replace && was.is_lost() {
-            let message = format!("what task {} was to run cannot be read any more", self.task_id.escape_default());
+            let message = format!("the command of task {} can no longer be read", self.task_id.escape_default());
             return Err(EngineError::conflict(message, "nothing was changed; give the whole task, from its job file"));
         }
         let base = if self.replace { RunRequest::default() } else { asked_again(was) };

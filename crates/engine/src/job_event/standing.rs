@@ -30,7 +30,7 @@ impl Engine {
             None => None,
         };
         if late && lapsed_by.is_some_and(|at| self.now().ms_since(at) > LATE_FOR_MS) {
-            return Err(LeaseError::Lost("it lapsed more than a day ago".into()));
+            return Err(LeaseError::Lost("it expired more than a day ago".into()));
         }
         Ok(Standing { execution, attempt: fence.attempt, late })
     }

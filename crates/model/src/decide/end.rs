@@ -17,7 +17,7 @@ use crate::step::Step;
 use crate::view::{View, Writes};
 
 /// What is said of something whose spec is lost.
-pub(super) const LOST: &str = "what it was to run cannot be read any more: submit it again";
+pub(super) const LOST: &str = "its command can no longer be read: submit it again";
 
 /// What an outcome means for an execution.
 #[derive(Debug, Clone)]
@@ -129,7 +129,7 @@ pub(super) fn give_up<V: View>(view: &mut V, step: &Step, id: ExecutionId, why: 
     if execution.status != Status::Pending || !execution.spec.is_lost() {
         return Ok((Writes::default(), Answer::Unchanged));
     }
-    let outcome = Outcome::StartFailed { message: format!("what it was to run cannot be read: {why}"), exit_code: None };
+    let outcome = Outcome::StartFailed { message: format!("its command cannot be read: {why}"), exit_code: None };
     let verdict = judge(&outcome, execution.kill.as_ref());
     execution.dead = true;
     finish(view, step, execution, &outcome, verdict, Facts::default())

@@ -43,7 +43,7 @@ pub(super) fn confirm<V: View>(view: &mut V, step: &Step, id: ExecutionId) -> De
     let Some(request) = execution.kill.clone().filter(|_| execution.status == Status::Terminating) else {
         return Ok((Writes::default(), Answer::Unchanged));
     };
-    let verdict = stopped(&request, "its worker did not confirm that the command has ended");
+    let verdict = stopped(&request, "its worker did not confirm the kill");
     let (writes, answer) = finish(view, step, execution, &Outcome::WorkerStopped, verdict, Facts::default())?;
     Ok((writes, as_changed(answer)))
 }

@@ -93,7 +93,7 @@ fn barred<V: View>(view: &mut V, owner: &str) -> Result<Option<String>, V::Error
     };
     Ok(match standing {
         None => Some(format!("its owner {owner} was revoked")),
-        Some((role, Reach::None)) => Some(format!("its owner {owner} is {} and may not run it any more", role.as_str())),
+        Some((role, Reach::None)) => Some(format!("its owner {owner} is {} and may no longer run it", role.as_str())),
         Some(_) => None,
     })
 }

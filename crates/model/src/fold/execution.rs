@@ -189,7 +189,7 @@ impl ExecutionFold {
 /// Whoever says that it holds its lock is the one that the lock names, and has not ended.
 fn compare_claim(about: &Entity, kept: &Execution, lock: Option<&Lock>) -> Result<(), Mismatch> {
     if kept.status.is_terminal() && kept.lock != LockClaim::None {
-        return Err(Mismatch::of(about, "lock", "is claimed, and the events say that it has ended"));
+        return Err(Mismatch::of(about, "lock", "is claimed, and the events say that it has finished"));
     }
     let LockClaim::Held { fence } = kept.lock else { return Ok(()) };
     match lock {
@@ -204,7 +204,7 @@ pub fn compare_lock(lock: &Lock, holder: Option<(&Execution, &ExecutionFold)>) -
     let bad = |message: String| Err(Mismatch { entity: format!("LOCK:{}", lock.name), field: "holder".to_owned(), message });
     let Some((execution, fold)) = holder else { return bad(format!("is execution {}, which is not there", held.execution)) };
     if matches!(fold.state, None | Some(TaskState::Completed | TaskState::Failed)) {
-        return bad(format!("is execution {}, and the events say that it has ended", held.execution));
+        return bad(format!("is execution {}, and the events say that it has finished", held.execution));
     }
     if execution.lock != (LockClaim::Held { fence: lock.fence }) {
         return bad(format!("is execution {} with fence {}, which does not know of it", held.execution, lock.fence));

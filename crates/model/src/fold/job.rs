@@ -86,7 +86,7 @@ impl JobCheck {
     /// The next execution of one of its tasks, and what its events say. Whether the execution's own record says the same is another question.
     pub fn execution(&mut self, execution: &Execution, fold: &ExecutionFold) {
         let Some(task) = execution.spec.task.as_ref().filter(|task| task.job == self.job.id) else {
-            return self.note(Mismatch::of(&Entity::task(execution.id), "task", format!("is no task of job {}", self.job.id)));
+            return self.note(Mismatch::of(&Entity::task(execution.id), "task", format!("is not a task of job {}", self.job.id)));
         };
         if let Err(message) = self.seats.entry(task.task.clone()).or_default().release(execution.id, fold) {
             self.note(Mismatch::of(&self.about, format!("tasks.{}", task.task), message));

@@ -48,7 +48,7 @@ impl RecordCheck {
         }
         let key = digest::key(record);
         let Some(written) = self.written.remove(&key) else {
-            let message = "no event wrote it: it was put there by another hand than the server's".to_owned();
+            let message = "no event wrote it: it was not added by the server".to_owned();
             return Err(Box::new(bad(&key, None, Problem::Altered, message)));
         };
         let has_own_events = record.entity().is_some();

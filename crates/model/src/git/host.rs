@@ -7,7 +7,7 @@ use super::Reach;
 use crate::address::{is_public_v4, is_public_v6};
 
 const PRIVATE: &str = "is on this machine or in a private network (an admin can allow that with git_allow_private)";
-const MALFORMED: &str = "has a host that is no name and no address";
+const MALFORMED: &str = "has a host that is neither a name nor an address";
 
 /// Names that mean this machine, or the secrets of a cloud machine, wherever they are looked up.
 const OWN_NAMES: [&str; 6] =

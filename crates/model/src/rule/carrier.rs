@@ -54,7 +54,7 @@ pub(crate) fn shell_texts(words: &[String]) -> Result<Vec<&str>, Unsure> {
     for (at, _) in words.iter().enumerate().filter(|(_, word)| SHELLS.contains(&stem(word))) {
         let rest = &words[at + 1..];
         if let Shell::Text(text) = Shell::of(rest) {
-            texts.push(rest.get(text).ok_or(Unsure("it has a shell whose text cannot be told"))?.as_str());
+            texts.push(rest.get(text).ok_or(Unsure("it has a shell whose text is unknown"))?.as_str());
         }
     }
     Ok(texts)

@@ -72,7 +72,7 @@ fn a_rule_applies_to_whom_it_lists() {
 fn without_a_rule_nothing_is_narrowed() {
     let verdict = judge(&[], &developer(), &ASKED);
     assert!(verdict.allowed);
-    assert_eq!(verdict.decisions, [Decision { rule: None, effect: Effect::Allow, why: "no rule stands against it".into() }]);
+    assert_eq!(verdict.decisions, [Decision { rule: None, effect: Effect::Allow, why: "no rule denies it".into() }]);
 }
 
 #[test]

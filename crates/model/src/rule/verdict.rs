@@ -79,7 +79,7 @@ pub fn judge<'r>(rules: impl IntoIterator<Item = &'r Rule>, subject: &Subject<'_
     if !allowed {
         decisions.retain(|decision| decision.effect == Effect::Deny);
     } else if decisions.is_empty() {
-        decisions.push(Decision { rule: None, effect: Effect::Allow, why: "no rule stands against it".into() });
+        decisions.push(Decision { rule: None, effect: Effect::Allow, why: "no rule denies it".into() });
     }
     Verdict { allowed, decisions }
 }

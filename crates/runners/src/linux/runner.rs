@@ -85,7 +85,7 @@ impl ProcessRunner {
         if link.is_open() {
             return Ok(link);
         }
-        tracing::warn!(pid = link.spawner_pid, "the spawner ended unexpectedly; starting another");
+        tracing::warn!(pid = link.spawner_pid, "the spawner died; starting another");
         let link = open(&self.config, &self.records, &self.boot_id).await?;
         *lock(&self.link) = Arc::clone(&link);
         Ok(link)
@@ -359,7 +359,7 @@ fn withhold_used(pool: &UidPool) {
 }
 
 fn gone() -> StartError {
-    StartError { message: "the spawner ended before the command was started (the next start tries a new one)".to_owned(), exit_code: None }
+    StartError { message: "the spawner died before the command was started (the next start uses a new one)".to_owned(), exit_code: None }
 }
 
 /// Nobody but us may list it; the user that commands run as must be able to pass.

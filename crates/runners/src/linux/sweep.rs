@@ -92,7 +92,7 @@ impl Records {
             }
             if Instant::now() > deadline {
                 let names: Vec<String> = left.into_iter().collect();
-                return Err(format!("commands of an earlier start cannot be killed: {} (end them by hand)", names.join(", ")));
+                return Err(format!("commands of an earlier start cannot be killed: {} (kill them by hand)", names.join(", ")));
             }
             sleep(Duration::from_millis(2));
         }
@@ -199,7 +199,7 @@ fn end_spawner(handle: &Handle) -> Result<(), String> {
             drop(tree::send(&process, libc::SIGKILL));
         }
         if start.elapsed() > PATIENCE {
-            return Err(format!("the spawner of an earlier start, pid {}, cannot be killed (end it by hand)", process.pid));
+            return Err(format!("the spawner of an earlier start, pid {}, cannot be killed (kill it by hand)", process.pid));
         }
         sleep(Duration::from_millis(2));
     }

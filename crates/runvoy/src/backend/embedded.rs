@@ -75,7 +75,7 @@ async fn tend(reserve: DiskReserve) {
         if reserve.is_given_up() {
             let reserve = reserve.clone();
             if let Err(error) = tokio::task::spawn_blocking(move || reserve.tend()).await {
-                tracing::error!(%error, "the disk reserve cannot be looked after");
+                tracing::error!(%error, "the disk reserve cannot be checked");
             }
         }
     }
@@ -145,7 +145,7 @@ impl Upkeep for Files {
         };
         let disk = match self.reserve.is_low() {
             false => probe("disk", ProbeStatus::Ok, ""),
-            true => probe("disk", ProbeStatus::Fail, "disk full: no new work is taken; what runs can end"),
+            true => probe("disk", ProbeStatus::Fail, "disk full: no new work is taken; running work can finish"),
         };
         let found = vec![one("store", self.store.alive().is_ok()), one("logs", self.logs.alive().is_ok()), disk];
         Box::pin(async move { found })

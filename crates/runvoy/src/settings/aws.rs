@@ -60,7 +60,7 @@ impl AwsSettings {
             bail!("aws.prefix: up to {LONGEST_PREFIX} lower-case letters, digits and dashes, not `{prefix}`");
         }
         if ["aws", "ssm"].iter().any(|taken| prefix.starts_with(taken)) {
-            bail!("aws.prefix: names that begin with aws or ssm are AWS's own");
+            bail!("aws.prefix: names that begin with aws or ssm are reserved by AWS");
         }
         if !(1..=MOST_SHARDS).contains(&self.shards) {
             bail!("aws.shards: from 1 to {MOST_SHARDS}");

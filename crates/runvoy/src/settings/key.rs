@@ -181,12 +181,7 @@ pub const KEYS: &[Key] = &[
         "The maximum size of a log; further output is counted but not kept. Lines of runvoy itself have 1 MiB more.",
         bytes
     ),
-    key!(
-        disk_reserve_bytes,
-        "64MiB",
-        "Disk space to keep for work that has started: with less, new executions are refused. Half of it, 64MiB at most, is a file that is released to record results.",
-        bytes
-    ),
+    key!(disk_reserve_bytes, "64MiB", "Disk space to keep for work that has started; with less, new executions are refused.", bytes),
     key!(limit_memory_bytes, "", "The memory limit of a command and its descendants.", optional_bytes),
     key!(limit_pids, "", "The maximum number of processes and threads of a command.", optional_number),
     key!(limit_cpu_millis, "", "The CPU limit of a command, in thousandths of a core.", optional_number),
@@ -242,12 +237,7 @@ pub const KEYS: &[Key] = &[
     key!(aws.events_ttl_days, "0", "After how many days the copies of events for other readers expire; 0: never.", number),
     key!(aws.log_group, "/runvoy/executions", "The CloudWatch log group to copy logs to; empty: none.", optional),
     key!(aws.log_stream_prefix, "exec/", "The prefix of every log stream name.", text),
-    key!(
-        aws.shards,
-        "4",
-        "Into how many parts to divide each day of an index, from 1 to 64; the same for every server, and cannot change once there is data.",
-        number
-    ),
+    key!(aws.shards, "4", "Parts of each day of an index, 1 to 64; the same for every server, and fixed once there is data.", number),
     key!(
         aws.set_up,
         "true",

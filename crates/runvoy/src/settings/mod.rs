@@ -225,7 +225,7 @@ impl Settings {
             || env.iter().any(|(key, value)| names_users(key.name, value))
             || sources.flags.iter().any(|(name, value)| names_users(name, value));
         for (name, value) in sources.stored.iter().filter(|(name, value)| !(users_given && names_users(name, value))) {
-            settings.set(name, value).context("in what the last start of this data directory was told")?;
+            settings.set(name, value).context("in the stored options of the last start")?;
         }
         // An empty value takes nothing away from what is stored: an unset variable must not change whom commands run as.
         let is_void = |name: &str, value: &str| value.is_empty() && sources.stored.iter().any(|(stored, _)| *stored == name);
@@ -253,7 +253,7 @@ impl Settings {
             // What is no name may be a value in the wrong place, and a secret.
             let is_name = name.len() <= 60 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
             if !is_name {
-                bail!("there is no setting of a name like one of those in it");
+                bail!("it has an unknown setting");
             }
             bail!("there is no setting {name}; {}", instead_of(name));
         };

@@ -23,7 +23,7 @@ pub fn translate(store: &Value) -> Result<Vec<Translated>> {
     only(store, "store", &["type", "aws", "sqs", "dynamodb"])?;
     match store.get("type").and_then(Value::as_str) {
         Some("sqs") => {}
-        Some(_) => bail!("store.type: only sqs may stand here; for the embedded store leave `store` out"),
+        Some(_) => bail!("store.type: only sqs is possible; for the embedded store leave `store` out"),
         None => bail!("store.type is missing: sqs"),
     }
     let mut found = vec![Translated { key: "backend", spelled: "store.type", value: "aws".to_owned() }];
@@ -49,8 +49,8 @@ fn translate_sqs(sqs: &Map<String, Value>, found: &mut Vec<Translated>) -> Resul
         && seconds.as_u64() != Some(VISIBILITY_SECONDS)
     {
         bail!(
-            "store.sqs.default_visibility_timeout_seconds: only {VISIBILITY_SECONDS}; a message is a wake-up here, and how long an \
-             execution is somebody's is said by its lease"
+            "store.sqs.default_visibility_timeout_seconds: only {VISIBILITY_SECONDS}; a message only wakes a server here, and \
+             leases decide how long a worker holds an execution"
         );
     }
     let Some(queues) = sqs.get("queues") else { return Ok(()) };
@@ -98,7 +98,7 @@ fn only(map: &Map<String, Value>, name: &str, known: &[&str]) -> Result<()> {
     // What is no name may be a value in the wrong place, and a secret.
     let is_name = other.len() <= 60 && other.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
     let shown = if is_name { format!("{name}.{other}") } else { format!("of that name in {name}") };
-    bail!("there is no setting {shown}; here may stand {}", known.join(", "))
+    bail!("there is no setting {shown}; expected {}", known.join(", "))
 }
 
 fn text(map: &Map<String, Value>, name: &str, key: &'static str, spelled: &'static str) -> Result<Option<Translated>> {

@@ -35,7 +35,7 @@ const COMMANDS_END_WITHIN: Duration = Duration::from_secs(10);
 const TELL_WITHIN: Duration = Duration::from_secs(10);
 
 /// What a worker says that leaves although something of a command may still be there.
-const UNENDED: &str = "not every command could be ended in time; the next start ends what is left";
+const UNENDED: &str = "some commands could not be killed in time; the next start kills them";
 
 /// Runs a worker until it is told to stop.
 pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> {
@@ -79,7 +79,7 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
     let Some(name) = introduce(&attendant, &mut stops, &url).await? else { return Ok(()) };
     let left = leases.take_up().await.context("cannot look at what an earlier start left")?;
     if left > 0 {
-        tracing::warn!(attempts = left, "what an earlier start left is brought to the server");
+        tracing::warn!(attempts = left, "delivering what an earlier start left");
     }
     let config = runvoy_worker::Config {
         // A short lease is given up late in its life too.
@@ -145,7 +145,7 @@ async fn introduce(attendant: &Attendant, stops: &mut Stops, url: &str) -> Resul
     loop {
         match attendant.introduce().await {
             Ok(name) => return Ok(Some(name)),
-            Err(Fault::Away(why)) => tracing::warn!(server = url, why, "the server cannot be reached: trying again"),
+            Err(Fault::Away(why)) => tracing::warn!(server = url, why, "cannot reach the server: retrying"),
             Err(fault) => return Err(Failure::of(fault)),
         }
         tokio::select! {
@@ -202,7 +202,7 @@ fn verdict(is_stopped: bool, denied: Option<Fault>, untold: usize) -> Result<(),
 /// What is left when a worker leaves before the server has heard everything. Whatever still runs ends with the worker.
 fn unheard(untold: usize) -> String {
     let attempts = counted(untold as u64, "attempt");
-    format!("the server has not heard everything of {attempts}: it is kept in the worker's directory, and the next start there brings it")
+    format!("the server does not have everything of {attempts}: the rest is in the worker's directory, and the next start delivers it")
 }
 
 /// Waits for a reason to stop, and stops: whether every attempt has come to its end, and whether the server refused this worker.
@@ -211,14 +211,14 @@ async fn until_the_end(worker: &Worker, leases: &RemoteLeases, stops: &mut Stops
         () = stops.next() => None,
         fault = leases.denied() => Some(fault),
     };
-    tracing::info!(running = worker.running(), "draining: nothing new is taken");
+    tracing::info!(running = worker.running(), "draining: taking no new work");
     let patience = times.drain.unwrap_or(Duration::MAX);
     let is_drained = tokio::select! {
         drained = timeout(patience, worker.stop(Duration::MAX)) => drained.is_ok(),
         () = stops.next() => false,
     };
     if !is_drained {
-        tracing::info!(running = worker.running(), "told to stop again, or drained for long enough: what runs is ended");
+        tracing::info!(running = worker.running(), "second signal, or drain timeout: killing what runs");
         if timeout(grace + COMMANDS_END_WITHIN, worker.stop(Duration::ZERO)).await.is_err() {
             return (false, denied);
         }
@@ -226,7 +226,7 @@ async fn until_the_end(worker: &Worker, leases: &RemoteLeases, stops: &mut Stops
     // Attempts that were given up, and those that an earlier start left, have nobody else who waits for them.
     // Whoever does not take the key takes nothing of this start.
     if leases.untold() > 0 && !matches!(denied, Some(Fault::Key(_))) {
-        tracing::info!(attempts = leases.untold(), "waiting until the server has heard everything");
+        tracing::info!(attempts = leases.untold(), "waiting until the server has everything");
         tokio::select! {
             told = timeout(TELL_WITHIN, leases.told_all()) => drop(told),
             () = stops.next() => {}

@@ -60,10 +60,9 @@ pub fn named(flag: Option<PathBuf>) -> Option<PathBuf> {
 /// holds what its server does not have yet, so that one is not left in silence for the usual one.
 pub fn leave_work_dir(settings: &mut Settings, named: Option<&Path>) -> Result<()> {
     match settings.work_dir.take() {
-        Some(dir) if named.is_none() && DataDir::new(dir.clone()).wal().is_dir() => bail!(
-            "work_dir is a server's now, and {} is a worker's directory: name it with --worker-dir or RUNVOY_WORKER_DIR",
-            dir.display()
-        ),
+        Some(dir) if named.is_none() && DataDir::new(dir.clone()).wal().is_dir() => {
+            bail!("work_dir is for servers, and {} is a worker's directory: name it with --worker-dir or RUNVOY_WORKER_DIR", dir.display())
+        }
         _ => Ok(()),
     }
 }

@@ -62,7 +62,7 @@ fn worker(engine: &Engine) -> Probe {
     let config = engine.config();
     let queues: Vec<&str> = config.queues.iter().map(|queue| queue.as_str()).collect();
     match config.concurrency {
-        0 => probe("worker", ProbeStatus::Warn, "none lives in this server: commands run only where a worker runs elsewhere".into()),
+        0 => probe("worker", ProbeStatus::Warn, "none in this server: commands run only on workers elsewhere".into()),
         slots => probe("worker", ProbeStatus::Ok, format!("in this server, {slots} at once, from {}", queues.join(", "))),
     }
 }
@@ -73,21 +73,21 @@ async fn draining(engine: &Engine) -> Option<Probe> {
     let told = |(name, drain): &(String, Drain)| format!("{name} (by {} at {})", drain.by, Rfc3339::from(drain.at));
     let workers: Vec<String> = drained.iter().map(told).collect();
     let (name, _) = drained.first()?;
-    let detail = format!("take nothing new: {}; let one go on with `runvoy workers resume {name}`", workers.join(", "));
+    let detail = format!("drained, take no new work: {}; resume one: runvoy workers resume {name}", workers.join(", "));
     Some(probe("drained workers", ProbeStatus::Warn, detail))
 }
 
 fn alerts(engine: &Engine) -> Probe {
     let standing = engine.alert_standing();
     let Some(place) = standing.place else {
-        let detail = "nobody is told of incidents: set alerts.slack_webhook_url (RUNVOY_SLACK_WEBHOOK_URL) to \
+        let detail = "no alerts are sent: set alerts.slack_webhook_url (RUNVOY_SLACK_WEBHOOK_URL) to \
             a Slack-compatible webhook";
         return probe("alerts", ProbeStatus::Ok, detail.into());
     };
     let told = standing.told_at.map_or("no message since the start".to_owned(), |at| format!("last message {}", Rfc3339::from(at)));
     match standing.failed {
         Some((at, why)) => {
-            let detail = format!("{why} (at {}); {} incidents wait to be told; {told}", Rfc3339::from(at), standing.waiting);
+            let detail = format!("{why} (at {}); {} incidents wait to be reported; {told}", Rfc3339::from(at), standing.waiting);
             probe("alerts", ProbeStatus::Warn, detail)
         }
         None => probe("alerts", ProbeStatus::Ok, format!("to {place}; {told}")),

@@ -83,7 +83,7 @@ fn page(call: &Call, id: Option<ExecutionId>) -> Response<Body> {
 fn without_page(id: Option<ExecutionId>) -> Response<Body> {
     let mut html = String::from(
         "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>runvoy</title></head>\n<body>\n<main>\n<h1>runvoy</h1>\n\
-         <p>This server was built without the log viewer: it takes Node at build time. The command line shows the same log:</p>\n",
+         <p>This server was built without the web page, which needs Node at build time. The command line shows the same log:</p>\n",
     );
     let id = id.map_or_else(|| "EXECUTION_ID".to_owned(), |id| id.to_string());
     write!(html, "<pre>runvoy logs {id} --follow\nrunvoy status {id}</pre>\n</main>\n</body>\n</html>\n")

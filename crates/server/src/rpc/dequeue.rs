@@ -130,7 +130,7 @@ impl Dequeue {
         let (Some(presence), engine) = (&self.presence, self.call.engine()) else { return };
         let presence = Presence { seen_at: engine.now(), ..presence.clone() };
         if let Err(error) = engine.note_asker(presence).await {
-            tracing::debug!(%error, "whoever asks for leases was not noted");
+            tracing::debug!(%error, "the presence of a client that asks for leases was not recorded");
         }
     }
 
@@ -352,7 +352,7 @@ impl Hand {
         tokio::spawn(async move {
             for (task, is_begun) in leases {
                 if let Err(error) = take_back(&engine, &task, is_begun).await {
-                    tracing::warn!(%error, execution = %task.fence.execution, is_begun, "a lease that nobody took lapses by itself");
+                    tracing::warn!(%error, execution = %task.fence.execution, is_begun, "a lease that was not sent is left to expire");
                 }
             }
         });

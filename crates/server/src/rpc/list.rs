@@ -31,7 +31,7 @@ pub(super) async fn list(call: Call, request: ListJobsRequest) -> Result<ListJob
     let mut reading = Reading::of(&call, &request)?;
     if !request.cursor.is_empty() {
         let after = request.cursor.parse::<ExecutionId>();
-        reading.filter.after = Some(after.map_err(|_| RpcFault::invalid("cursor", "is no cursor of this server: start without one"))?);
+        reading.filter.after = Some(after.map_err(|_| RpcFault::invalid("cursor", "is not a cursor of this server: start without one"))?);
         let jobs = reading.show(size).await?;
         return Ok(reading.response(jobs, 0));
     }

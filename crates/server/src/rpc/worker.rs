@@ -113,7 +113,7 @@ impl Call {
     /// Tells that the holder of a lease is there, which may tell nothing else of itself. It is a hint: that it is not kept costs nobody their lease.
     pub(super) async fn note_holder(&self, task: &Task) {
         if let Err(error) = self.engine().note_holder(task.worker).await {
-            tracing::debug!(%error, "whoever holds a lease was not noted");
+            tracing::debug!(%error, "the presence of a client that holds a lease was not recorded");
         }
     }
 }

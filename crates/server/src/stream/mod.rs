@@ -211,7 +211,7 @@ async fn guard(state: &State, standing: &Standing, id: &str, pulse: &Pulse) -> E
 async fn close(mut sink: Sink, mut source: SplitStream<Socket>, ending: Ending) {
     let (code, reason) = match ending {
         Ending::Completed => (CloseCode::Normal, ""),
-        Ending::TooLarge => (CloseCode::Size, "clients have little to say here"),
+        Ending::TooLarge => (CloseCode::Size, "the message is too large"),
         Ending::Revoked => (CloseCode::Policy, "the key was revoked or has expired"),
         Ending::Stopping => (CloseCode::Away, "the server is stopping"),
         Ending::Failed => (CloseCode::Error, "the log cannot be read now"),

@@ -45,7 +45,7 @@ async fn it_says_all_that_would_happen() {
         "git_repo": "https://git.example/x.git", "git_ref": "main", "git_path": "deploy",
         "lock": "prod", "lock_wait": 60, "queue": "default", "priority": 1, "retries": 2, "timeout": 90,
         "limits": {"cpu": 512, "memory": 256, "processes": 64, "log_bytes": 1 << 20},
-        "rules": [{"rule": "role:developer", "effect": "allow", "why": "no rule stands against it"}],
+        "rules": [{"rule": "role:developer", "effect": "allow", "why": "no rule denies it"}],
         "cost_usd_per_hour": 0.04,
     });
     assert_eq!(answer.json(), expected);

@@ -126,7 +126,7 @@ async fn an_unknown_image_says_how_to_register_it_and_one_that_nobody_serves_say
         let status = app.get(&format!("/api/v1/executions/{id}/status")).role(Role::Developer).send().await.json();
         assert_eq!((&status["image_id"], &status["status"]), (&json!(image), &json!("PENDING")));
         assert_eq!(status["waiting_for"]["code"], "image");
-        assert!(status["waiting_for"]["message"].as_str().expect("a message").contains("no worker here can"), "{status}");
+        assert!(status["waiting_for"]["message"].as_str().expect("a message").contains("the connected workers run only"), "{status}");
     }
     let id = app.submit_as(Role::Developer, json!({"command": "true", "image": "local"})).await;
     assert_eq!(app.get(&format!("/api/v1/executions/{id}/status")).admin().send().await.json()["waiting_for"]["code"], "worker");

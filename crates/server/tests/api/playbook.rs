@@ -216,7 +216,7 @@ async fn security_09_a_secret_that_took_the_name_of_another_is_not_given_to_a_pl
     assert!(given().await.is_err(), "nobody pushed a playbook that sets OTHER_PASSWORD");
     let refused = run(&app, Role::Developer, "deploy", &json!({})).await;
     assert_eq!(refused.code(), (409, "CONFLICT".into()));
-    assert!(refused.text().contains("pushes it again"), "{}", refused.text());
+    assert!(refused.text().contains("push the playbook again"), "{}", refused.text());
     assert_eq!(put(json!({"key_name": "DB_PASSWORD"})).await, StatusCode::OK);
     assert_eq!(app.delete("/api/v1/secrets/db").admin().send().await.status, StatusCode::OK);
     app.clock.advance(1);

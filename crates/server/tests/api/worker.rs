@@ -211,5 +211,5 @@ async fn a_new_key_for_task_tokens_is_an_admin_s_to_make_and_on_record_first() {
     app.clock.advance(-2 * 3_600_000);
     let refused = app.post(ROTATE).admin().send().await;
     assert_eq!(refused.code(), (409, "CONFLICT".into()));
-    assert!(refused.text().contains("set the clock"), "{}", refused.text());
+    assert!(refused.text().contains("correct the clock"), "{}", refused.text());
 }

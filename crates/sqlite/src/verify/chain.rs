@@ -136,7 +136,7 @@ impl Known {
 
 /// Something that is there without an event that says what it is.
 fn unbound(entity: String) -> BadEvent {
-    let message = "no event wrote it: it was put there by another hand than the server's".to_owned();
+    let message = "no event wrote it: it was not added by the server".to_owned();
     BadEvent { place: u64::MAX, entity, number: 0, event_id: None, problem: Problem::Altered, message }
 }
 

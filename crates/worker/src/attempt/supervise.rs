@@ -145,7 +145,7 @@ impl<'a> Attempt<'a> {
                 // Once: what was ended for another reason keeps that reason, and may take a while to be gone.
                 () = until(self.yield_at()), if alive && !yielded && running.cause() != Some(&Cause::LeaseLost) => {
                     yielded = true;
-                    tracing::warn!(execution = %self.execution.id, "the lease lapses and cannot be extended: the command is ended");
+                    tracing::warn!(execution = %self.execution.id, "the lease expires and cannot be extended: killing the command");
                     self.is_cut_off = true;
                     running.end(Cause::LeaseLost, None);
                 }
@@ -331,7 +331,7 @@ impl<'a> Attempt<'a> {
             Ok(Extended { kill: Some(kill), .. }) => running.obey(kill, self.worker.config.grace),
             Ok(_) => {}
             Err(LeaseError::Lost(why)) => {
-                tracing::warn!(execution = %self.execution.id, why, "the lease is lost: the command is ended");
+                tracing::warn!(execution = %self.execution.id, why, "the lease is lost: killing the command");
                 running.end(Cause::LeaseLost, None);
             }
             // The next extend tries again; the lease outlives two that fail.

@@ -120,7 +120,7 @@ impl<'a> Attempt<'a> {
                     extending = Some(self.send_extend());
                 }
                 () = until(self.give_up_at()) => {
-                    return tracing::warn!(execution = %self.execution.id, "the end of an attempt could not be told in time");
+                    return tracing::warn!(execution = %self.execution.id, "the end of an attempt could not be reported in time");
                 }
                 () = &mut leaving => return tracing::info!(execution = %self.execution.id, "the end of an attempt is on its way"),
             }

@@ -82,7 +82,7 @@ async fn a_kill_is_heard_while_an_output_waits_to_be_kept() {
     (stage.extends_before_put, stage.kill_in_put) = (usize::MAX / 2, true);
     let played = stage.play().await;
     let Outcome::OutputFailed { message } = &played.outcome else { panic!("{:?}\n{}", played.outcome, played.log) };
-    assert_eq!(message, "ana@example.com ended it before its output was kept");
+    assert_eq!(message, "ana@example.com killed it before its output was stored");
 }
 
 #[tokio::test]

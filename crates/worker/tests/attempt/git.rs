@@ -189,7 +189,7 @@ async fn a_repositorys_own_env_file_stays_and_the_log_says_so() {
     let played = play(&server, stage).await;
     played.assert_exit(0);
     assert!(played.log.contains("out: NAME=theirs\nout: NAME=mine\n"), "{}", played.log);
-    assert!(played.log.contains("platform: ### runvoy: git: the repository has a .env of its own"), "{}", played.log);
+    assert!(played.log.contains("platform: ### runvoy: git: the repository has its own .env file"), "{}", played.log);
 }
 
 #[tokio::test]

@@ -175,16 +175,13 @@ impl LogsArgs {
         match read? {
             Followed::Batch(batch) => self.print(session, whose, &batch),
             Followed::Gap { from, to } => {
-                let text = format!(
-                    "### runvoy: {}: lines {from} to {} are missing: the server does not have them any more",
-                    one_line(&whose.0),
-                    to - 1
-                );
+                let text =
+                    format!("### runvoy: {}: lines {from} to {} are missing: the server no longer has them", one_line(&whose.0), to - 1);
                 session.note(Tone::Warning, &text);
                 Ok(())
             }
             Followed::Interrupted(error) => {
-                session.note(Tone::Warning, &format!("### runvoy: connection lost ({error}), trying again"));
+                session.note(Tone::Warning, &format!("### runvoy: connection lost ({error}), reconnecting"));
                 Ok(())
             }
             Followed::Status(_) => Ok(()),

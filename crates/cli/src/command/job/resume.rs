@@ -69,8 +69,7 @@ fn edited(file: &CreateJobRequest, job: &Job) -> Result<Vec<TaskChange>, Failure
     let mut changes = Vec::with_capacity(file.tasks.len());
     for task in &file.tasks {
         let known = known.get(task.task_id.as_str()).ok_or_else(|| {
-            Failure::usage(format!("task {} of the file is no task of job {}", task.task_id, job.job_id))
-                .next("add it: runvoy job add-tasks")
+            Failure::usage(format!("task {} of the file is not in job {}", task.task_id, job.job_id)).next("add it: runvoy job add-tasks")
         })?;
         refuse_other_place(task, known)?;
         // A job file whose task has no command was refused when it was read.
@@ -170,7 +169,7 @@ fn put(change: &mut TaskChange, field: &str, value: &str) -> Result<(), String> 
                 Some(("env", name)) => (&mut change.env, name),
                 Some(("labels", name)) => (&mut change.labels, name),
                 Some(("worker_labels", name)) => (&mut change.worker_labels, name),
-                _ => return Err(format!("`{field}` is no field of a task; these are: {FIELDS}")),
+                _ => return Err(format!("unknown field `{field}`; expected one of: {FIELDS}")),
             };
             map.insert(name.to_owned(), value.to_owned());
         }
@@ -206,7 +205,7 @@ mod tests {
         for (text, says) in [
             ("a", "expected TASK.FIELD=VALUE"),
             ("command=x", "expected TASK.FIELD=VALUE"),
-            ("a.dependsOn=b", "`dependsOn` is no field"),
+            ("a.dependsOn=b", "unknown field `dependsOn`"),
             ("a.timeout=soon", "not a duration"),
             ("a.args=-l", "expected a list"),
             ("a.priority=high", "expected a number"),
@@ -233,7 +232,7 @@ mod tests {
         let all = all.expect("changes");
         assert_eq!((all.len(), all[0].replace, all[1].command.as_deref(), all[1].timeout), (2, true, Some("y"), Some(5)));
         for (text, says) in [
-            ("tasks: [{taskId: c, command: x}]", "no task of job"),
+            ("tasks: [{taskId: c, command: x}]", "is not in job"),
             ("tasks: [{taskId: a, command: x}]", "`input`"),
             ("tasks: [{taskId: a, command: x, input: {n: 1}}, {taskId: b, command: y}]", "`dependsOn`"),
             ("tasks: [{taskId: a, name: other, command: x, input: {n: 1}}]", "`name`"),

@@ -263,7 +263,7 @@ async fn a_log_that_was_forgotten_is_no_lease_that_nothing_was_done_with() {
     stage.outbox.wal.lock().forget().expect("written");
     let (stage, _) = stage.die();
     send(&stage, &store).await.expect("it is done");
-    assert!(store.told().contains("the worker ended unexpectedly"), "{}", store.told());
+    assert!(store.told().contains("the worker died"), "{}", store.told());
 }
 
 #[tokio::test]

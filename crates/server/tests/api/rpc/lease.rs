@@ -192,7 +192,7 @@ async fn the_values_of_secrets_are_for_the_holder_of_the_lease() {
         let leased = lease(&client, two_step()).await;
         assert!(leased.job.job_params.environment.is_empty(), "our own worker asks for them");
         let fetch = || FetchMaterialsRequest { task_token: leased.task_token.clone(), ..FetchMaterialsRequest::default() };
-        assert_eq!(refusal(client.fetch_materials(fetch()).await).0, ErrorCode::FailedPrecondition, "it was not begun");
+        assert_eq!(refusal(client.fetch_materials(fetch()).await).0, ErrorCode::FailedPrecondition, "it has not begun");
         client.begin_job(begin(&leased)).await.expect("it is held");
         let materials = client.fetch_materials(fetch()).await.expect("it is held").into_owned();
         assert_eq!((materials.secrets[0].key_name.as_str(), materials.secrets[0].value.as_str()), ("DB_URL", "pg://secret"));
