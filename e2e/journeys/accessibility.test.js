@@ -56,7 +56,7 @@ for (const [name, options] of Object.entries(LOOKS)) {
     await page.getByRole('button', { name: 'I have an API key' }).click();
     await page.getByLabel('API key').fill(w.server.key);
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'Executions' }).waitFor();
+    await page.getByRole('heading', { name: 'Executions', exact: true }).waitFor();
     const open = async (path, button, what) => {
       await page.goto(path);
       await page.getByRole('button', { name: button }).first().click();

@@ -88,7 +88,7 @@ journey('the content security policy blocks raw HTML', () => w.signedIn(), async
   assert.match(policy, /default-src 'none'/);
   assert.match(policy, /script-src 'self'/);
   assert.doesNotMatch(policy, /unsafe|\*/);
-  await page.getByRole('heading', { name: 'Executions' }).waitFor();
+  await page.getByRole('heading', { name: 'Executions', exact: true }).waitFor();
   const blocked = await page.evaluate(() => {
     try {
       document.createElement('div').innerHTML = '<b>raw</b>';

@@ -25,7 +25,7 @@ for (const [role, offered] of Object.entries(OFFERED)) {
   journey(`${role} sees exactly the actions that the role allows`, () => w.signedIn(keys[role]), async ({ page }) => {
     const has = async (by, name) => (await page.getByRole(by, { name, exact: true }).count()) > 0;
     await page.goto(w.at('#/executions'));
-    await page.getByRole('heading', { name: 'Executions' }).waitFor();
+    await page.getByRole('heading', { name: 'Executions', exact: true }).waitFor();
     assert.equal(await has('link', 'Run a command'), offered.run);
     assert.equal(await has('link', 'Users'), offered.users);
     assert.equal(await has('link', 'Audit'), offered.audit);

@@ -16,7 +16,7 @@ journey('a wrong key is refused, the right one signs in', () => w.stranger(), as
   await page.getByRole('alert').waitFor();
   await page.getByLabel('API key').fill(w.server.key);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('heading', { name: 'Executions' }).waitFor();
+  await page.getByRole('heading', { name: 'Executions', exact: true }).waitFor();
   await page.getByText('No executions yet').waitFor();
 });
 
@@ -26,7 +26,7 @@ journey('the key is stored in local storage only', () => w.stranger(), async ({ 
   await begin(page);
   await page.getByLabel('API key').fill(w.server.key);
   await page.keyboard.press('Enter');
-  await page.getByRole('heading', { name: 'Executions' }).waitFor();
+  await page.getByRole('heading', { name: 'Executions', exact: true }).waitFor();
   for (const place of ['Jobs', 'Locks', 'Settings']) await page.getByRole('link', { name: place, exact: true }).click();
   addresses.push(page.url());
   assert.ok(addresses.length > 5);
@@ -72,7 +72,7 @@ journey('a key revoked while in use leads to sign-in', () => w.signedIn(), async
   const { key, email } = await w.server.user('gone@example.com', 'operator');
   const theirs = await w.signedIn(key);
   await theirs.page.goto(w.at('#/executions'));
-  await theirs.page.getByRole('heading', { name: 'Executions' }).waitFor();
+  await theirs.page.getByRole('heading', { name: 'Executions', exact: true }).waitFor();
   await page.goto(w.at('#/users'));
   await page.getByRole('row', { name: email }).getByRole('button', { name: 'Revoke' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
@@ -85,7 +85,7 @@ journey('the bundle works from a static host', () => w.stranger(), async ({ page
   await page.getByLabel('Server').fill(w.server.endpoint);
   await page.getByLabel('API key').fill(w.server.key);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('heading', { name: 'Executions' }).waitFor();
+  await page.getByRole('heading', { name: 'Executions', exact: true }).waitFor();
   const id = await w.server.run('echo from elsewhere');
   await page.goto(`${w.host.origin}/?execution_id=${id}`);
   await page.getByText('from elsewhere', { exact: true }).waitFor();
