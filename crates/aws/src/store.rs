@@ -203,7 +203,7 @@ fn foreseen(step: &Step, command: &Command) -> Vec<Need> {
         Command::EndAttempt(ended) => needs.push(Need::Execution(ended.fence.execution)),
         Command::Kill(kill) => needs.push(Need::Execution(kill.execution)),
         Command::Reap(reap) => needs.push(Need::Execution(reap.execution)),
-        Command::ConfirmKill(id)
+        Command::ConfirmKill(id, _)
         | Command::ExpireWait(id)
         | Command::GiveUp(id, _)
         | Command::NoteLink(id, ..)

@@ -149,7 +149,7 @@ impl History {
             57..71 => self.end(),
             71..77 => self.execution().map(|execution| Command::Kill(Kill { execution, force: execution.as_bytes()[15] % 2 == 0 })),
             77..82 => self.reap(),
-            82..84 => self.execution().map(Command::ConfirmKill),
+            82..84 => self.execution().map(|id| Command::ConfirmKill(id, 2)),
             84..86 => self.execution().map(Command::ExpireWait),
             86..88 => Some(Command::ReleaseLock(name(&format!("lock-{}", self.chance.below(3))))),
             88..92 => return self.repeat(),
@@ -345,7 +345,7 @@ impl History {
         let fence = self.fence()?;
         let extensions = [0, 1, 1, 2][self.chance.below(4)];
         let message = "its worker was lost".into();
-        Some(Command::Reap(Reap { execution: fence.execution, lease: fence.lease, extensions, message, log_end: 3, with_server: false }))
+        Some(Command::Reap(Reap { execution: fence.execution, lease: fence.lease, extensions, message, log_end: 3, with_server: false, cost_micro_usd: 4 }))
     }
 
     fn repeat(&mut self) -> Next {

@@ -30,7 +30,7 @@ pub async fn no_double_finish(seed: u64, interleavings: usize, harness: Executio
                 0..4 => Command::EndAttempt(ended(fence, exit([0, 1, 69][chance.below(3)]))),
                 4 => Command::Kill(Kill { execution: fence.execution, force: chance.percent(50) }),
                 5 => Command::Reap(reap(fence, 1)),
-                6 => Command::ConfirmKill(fence.execution),
+                6 => Command::ConfirmKill(fence.execution, 0),
                 _ => Command::Extend(extend(fence)),
             };
             let step = stage.step();
@@ -65,7 +65,7 @@ async fn started(stage: &mut Stage<'_>, chance: &mut Chance) -> Fence {
 async fn ends_once(stage: &mut Stage<'_>, fence: Fence) {
     let id = fence.execution;
     stage.kill(id).await;
-    stage.play(Command::ConfirmKill(id)).await;
+    stage.play(Command::ConfirmKill(id, 0)).await;
     let done = stage.get(id).await;
     assert!(done.status.is_terminal(), "{done:?}");
     assert_eq!(refusal(stage.end(fence, exit(0)).await), Refusal::Ended(done.status), "a finish with an old lease");

@@ -258,6 +258,7 @@ pub(crate) fn reap(fence: Fence, extensions: u64) -> Reap {
         message: "its worker was lost".into(),
         log_end: 9,
         with_server: false,
+        cost_micro_usd: 2,
     }
 }
 

@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
-use runvoy_model::cost::Rates;
+use runvoy_model::cost::{Rates, Size};
 use runvoy_model::event::EventScope;
 use runvoy_model::health::Thresholds;
 use runvoy_model::id::WorkerId;
+use runvoy_model::image::ImageSettings;
 use runvoy_model::name::Name;
 use runvoy_model::spec::DEFAULT_QUEUE;
+
+/// The CPU units that an attempt is charged for where its image sets none.
+const ONE_VCPU: u32 = 1024;
 
 /// What the engine can be told.
 #[derive(Debug, Clone, PartialEq)]
@@ -135,10 +139,13 @@ impl Config {
         [&self.web_url, &self.public_url].into_iter().find(|url| !url.is_empty()).unwrap_or(&self.own_url)
     }
 
-    /// What a run of this length costs: it is charged as one vCPU and as the memory that it may take.
-    pub(crate) fn cost_micro_usd(&self, duration_ms: u64) -> u64 {
-        let gb = self.limits.memory_mib.map_or(0.0, |mib| f64::from(mib) / 1024.0);
-        self.rates.cost_micro_usd(1.0, gb, duration_ms)
+    /// The resources that an attempt is charged for: those of its image. Where the image sets none: one vCPU, and the memory that a run may use.
+    pub(crate) fn size(&self, image: Option<&ImageSettings>) -> Size {
+        let (cpu, memory) = image.map_or((None, None), |image| (image.cpu, image.memory));
+        Size {
+            cpu_units: cpu.unwrap_or(ONE_VCPU),
+            memory_mib: memory.or(self.limits.memory_mib).unwrap_or(0),
+        }
     }
 }
 
@@ -180,12 +187,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_charged_for_its_memory_limit() {
-        let rates = Rates { vcpu_hour_usd: 1.0, gb_hour_usd: 0.5 };
+    fn a_run_is_charged_for_its_image_else_for_its_limits() {
+        let size = |cpu_units, memory_mib| Size { cpu_units, memory_mib };
         let limits = RunLimits { memory_mib: Some(2_048), ..RunLimits::default() };
-        let config = Config { rates, limits, ..Config::default() };
-        assert_eq!(config.cost_micro_usd(3_600_000), 2_000_000);
-        let unlimited = Config { rates, ..Config::default() };
-        assert_eq!(unlimited.cost_micro_usd(3_600_000), 1_000_000);
+        let config = Config { limits, ..Config::default() };
+        assert_eq!(config.size(None), size(1_024, 2_048));
+        let image = ImageSettings { cpu: Some(256), memory: Some(512), ..ImageSettings::default() };
+        assert_eq!(config.size(Some(&image)), size(256, 512));
+        assert_eq!(config.size(Some(&ImageSettings::default())), size(1_024, 2_048));
+        assert_eq!(Config::default().size(None), size(1_024, 0));
     }
 }

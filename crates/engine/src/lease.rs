@@ -221,7 +221,7 @@ impl Engine {
             Err(LogError::Damaged { after_line }) => after_line,
             Err(error) => return Err(log_error(error)),
         };
-        ended.cost_micro_usd = self.config.cost_micro_usd(ended.duration_ms);
+        ended.cost_micro_usd = self.attempt_cost(ended.fence.execution, ended.duration_ms).await.map_err(lease_error)?;
         // A lease ends once: its own id and the end name the step, so that a repeat after a lost answer is the same step, and another end is not.
         let step = Step { id: finish_id(ended.fence.lease, &ended.outcome), ..holder.step(self) };
         let execution = self.ports.store.end_attempt(step, ended).await.map_err(lease_error)?;

@@ -10,6 +10,7 @@ mod auditor;
 mod backlog;
 mod claim;
 mod config;
+mod cost;
 mod delivery;
 mod denial;
 mod directory;
@@ -67,6 +68,7 @@ use runvoy_model::step::{Actor, Audit, Authority, Step};
 use runvoy_model::time::UnixMs;
 use runvoy_ports::blob::BlobStore;
 use runvoy_ports::clock::{Clock, IdSource};
+use runvoy_ports::cost::CostStore;
 use runvoy_ports::job::JobStore;
 use runvoy_ports::lease::Slots;
 use runvoy_ports::log::LogStore;
@@ -85,6 +87,7 @@ pub use crate::attention::Ear;
 pub use crate::audit::{AuditFilter, AuditPage};
 pub use crate::auditor::Auditor;
 pub use crate::claim::ClaimedKey;
+pub use crate::cost::{CostBy, CostCounter, CostReport, CostRow};
 pub use crate::config::{Config, HealthConfig, Predecessors, RetentionConfig, RunLimits};
 pub use crate::delivery::{Delivery, DeliveryWatch};
 pub use crate::directory::Seen;
@@ -134,6 +137,8 @@ pub struct Ports {
     pub records: Arc<dyn RecordStore>,
     /// Who works here.
     pub roster: Arc<dyn Roster>,
+    /// The counters of costs.
+    pub costs: Arc<dyn CostStore>,
     /// The trail of events, to be proved.
     pub trail: Arc<dyn AuditTrail>,
     /// The keys of secrets.
@@ -166,6 +171,8 @@ pub struct Engine {
     backlogs: backlog::Backlogs,
     alerts: alerts::AlertDesk,
     desk: job_event::Desk,
+    /// Held while events are added to the counters of costs.
+    counting: tokio::sync::Mutex<()>,
     /// Something moved in a job.
     dispatcher: tokio::sync::Notify,
     /// Held by whoever changes a secret or the keys that secrets are sealed with.
@@ -197,6 +204,7 @@ impl Engine {
             backlogs: backlog::Backlogs::default(),
             alerts: alerts::AlertDesk::default(),
             desk,
+            counting: tokio::sync::Mutex::default(),
             dispatcher: tokio::sync::Notify::new(),
             secret_writes: tokio::sync::Mutex::default(),
             memory: MemoryBudget::default(),

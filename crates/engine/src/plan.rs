@@ -70,7 +70,10 @@ impl Engine {
             Some(image) => RunLimits { cpu_units: image.settings.cpu, memory_mib: image.settings.memory, processes: None, ..own },
         };
         let served = self.worker.serves.contains(&plan.spec.needs());
-        let cost_micro_usd_per_hour = served.then(|| self.config.cost_micro_usd(MS_PER_HOUR));
+        let cost_micro_usd_per_hour = served.then(|| {
+            let size = self.config.size(plan.image.as_ref().map(|image| &image.settings));
+            self.config.rates.cost_micro_usd(size, MS_PER_HOUR)
+        });
         self.look_at_workers_once().await?;
         Ok(DryRun { lock_held, waiting_for: self.unserved(&plan.spec), limits, cost_micro_usd_per_hour })
     }

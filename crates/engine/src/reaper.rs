@@ -158,6 +158,7 @@ impl Engine {
         self.note(reap.execution, &format!("worker lost: {}", reap.message)).await;
         self.settle_events(reap.execution).await;
         reap.log_end = self.synced_end(reap.execution).await;
+        reap.cost_micro_usd = self.cost_until_last_heard(reap.execution).await?;
         if let Some(execution) = self.ports.store.reap(self.system_step("reaper"), reap).await? {
             tracing::warn!(execution = %execution.id, status = execution.status.as_str(), "a lease expired");
             metrics::counter!("runvoy_leases_reaped_total").increment(1);
@@ -185,7 +186,8 @@ impl Engine {
 
     async fn confirm_kill(&self, id: ExecutionId) -> Result<(), EngineError> {
         self.note(id, "the worker did not confirm the kill").await;
-        if let Some(execution) = self.ports.store.confirm_kill(self.system_step("reaper"), id).await? {
+        let cost_micro_usd = self.cost_until_last_heard(id).await?;
+        if let Some(execution) = self.ports.store.confirm_kill(self.system_step("reaper"), id, cost_micro_usd).await? {
             self.ended(&execution).await;
         }
         Ok(())
@@ -284,6 +286,7 @@ impl Watch {
                 message: "its worker stopped responding; the command may have run in part or in full".into(),
                 log_end: 0,
                 with_server: false,
+                cost_micro_usd: 0,
             }));
         }
         let unconfirmed = seen.terminating_since.is_some_and(|since| monotonic.saturating_sub(since) > self.kill_confirm);

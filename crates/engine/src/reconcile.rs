@@ -106,6 +106,7 @@ impl Engine {
                 message: message.clone(),
                 log_end: 0,
                 with_server: false,
+                cost_micro_usd: 0,
             };
             self.reap(reap).await?;
             seen.add(Area::Compute, "execution", id, message, Remedy::Repaired);

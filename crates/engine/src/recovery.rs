@@ -19,7 +19,8 @@ impl Engine {
             }
             let message = "the server stopped while the command ran, and killed it".into();
             let (lease, extensions) = (open.lease.id, open.lease.extensions);
-            self.reap(Reap { execution: open.execution, lease, extensions, message, log_end: 0, with_server: true }).await?;
+            let execution = open.execution;
+            self.reap(Reap { execution, lease, extensions, message, log_end: 0, with_server: true, cost_micro_usd: 0 }).await?;
             reaped += 1;
         }
         Ok(reaped)

@@ -2,6 +2,7 @@
 //! touches a disk, a clock or an index.
 
 mod blob;
+mod cost;
 mod event;
 mod job;
 mod log;

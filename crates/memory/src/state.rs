@@ -7,6 +7,7 @@ use std::convert::Infallible;
 use runvoy_model::chain::AuditKey;
 use runvoy_model::change::Made;
 use runvoy_model::command::{Answer, Command, Receipt};
+use runvoy_model::cost::{Cost, CostKey};
 use runvoy_model::decide::{decide, replay};
 use runvoy_model::event::Event;
 use runvoy_model::execution::{Execution, LockClaim, ReadyKey};
@@ -47,6 +48,10 @@ pub(crate) struct State {
     pub key_uses: BTreeMap<[u8; 32], UnixMs>,
     /// What workers last said of themselves.
     pub workers: BTreeMap<WorkerId, Presence>,
+    /// The counters of costs.
+    pub costs: BTreeMap<CostKey, Cost>,
+    /// The place in the event log up to which they count.
+    pub counted: u64,
 }
 
 /// What a key was used for: what it made and the fingerprint of the request.

@@ -37,8 +37,8 @@ pub enum Command {
     Kill(Kill),
     /// A lease lapsed.
     Reap(Reap),
-    /// A kill was not confirmed in time.
-    ConfirmKill(ExecutionId),
+    /// A kill was not confirmed in time; what the attempt cost until its worker was last heard of, in millionths of a dollar.
+    ConfirmKill(ExecutionId, u64),
     /// The wait for a lock took too long.
     ExpireWait(ExecutionId),
     /// What it was to run cannot be read, however often that was tried; and why.
@@ -395,6 +395,8 @@ pub struct Reap {
     pub log_end: u64,
     /// The attempt ended together with the server that ran it.
     pub with_server: bool,
+    /// What it cost until its worker was last heard of, in millionths of a dollar.
+    pub cost_micro_usd: u64,
 }
 
 impl EndAttempt {

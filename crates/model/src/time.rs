@@ -25,3 +25,15 @@ impl UnixMs {
         self.0.div_euclid(1000)
     }
 }
+
+/// Year, month and day of a day counted from 1970 on. Years are taken to begin in March, which puts the odd day at their end.
+pub const fn civil(day: i64) -> (i64, i64, i64) {
+    let day = day + 719_468;
+    let (era, day) = (day / 146_097, day % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    (era * 400 + year + next, month, day)
+}

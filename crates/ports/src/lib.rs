@@ -3,6 +3,7 @@
 pub mod alert;
 pub mod blob;
 pub mod clock;
+pub mod cost;
 pub mod event;
 pub mod job;
 pub mod lease;

@@ -269,9 +269,9 @@ pub trait ExecutionStore: Send + Sync {
         changed_or_not(self.apply(step, Command::Reap(reap)).await?)
     }
 
-    /// Ends a kill that nobody confirmed.
-    async fn confirm_kill(&self, step: Step, id: ExecutionId) -> Result<Option<Execution>, StoreError> {
-        changed_or_not(self.apply(step, Command::ConfirmKill(id)).await?)
+    /// Ends a kill that nobody confirmed, with what its attempt cost.
+    async fn confirm_kill(&self, step: Step, id: ExecutionId, cost_micro_usd: u64) -> Result<Option<Execution>, StoreError> {
+        changed_or_not(self.apply(step, Command::ConfirmKill(id, cost_micro_usd)).await?)
     }
 
     /// Ends a wait for a lock that took too long.

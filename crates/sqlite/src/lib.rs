@@ -4,6 +4,7 @@
 //! Every decision is the model's: this crate only keeps things, durably, and says so when it cannot.
 
 mod blob;
+mod cost;
 mod count;
 mod desk;
 mod disk;

@@ -10,10 +10,11 @@ const MIGRATIONS: &[M<'_>] = &[
     M::up(include_str!("schema/2.sql")),
     M::up(include_str!("schema/3.sql")),
     M::up(include_str!("schema/4.sql")),
+    M::up(include_str!("schema/5.sql")),
 ];
 
 /// The newest version that this program knows.
-pub const KNOWN_VERSION: u32 = 4;
+pub const KNOWN_VERSION: u32 = 5;
 
 /// Brings a store to the newest version, all the way in one transaction; refuses one that is newer.
 pub(crate) fn migrate(conn: &mut Connection) -> Result<(), OpenError> {

@@ -17,6 +17,7 @@ use runvoy_model::chain::AuditKey;
 use runvoy_model::command::{Answer, Command};
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
+use runvoy_ports::cost::CostFold;
 use runvoy_ports::store::{Retention, StoreError};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, ffi};
@@ -27,7 +28,7 @@ use crate::disk::Disk;
 use crate::fault::{Fault, Meaning, meaning};
 use crate::poison::{Poison, Stopped};
 use crate::stats::Counters;
-use crate::{open, registry, retention, roster};
+use crate::{cost, open, registry, retention, roster};
 
 /// How many steps share a transaction at most.
 const MAX_BATCH: usize = 256;
@@ -44,6 +45,7 @@ pub(crate) enum Work {
     TouchKey { hash: [u8; 32], at: UnixMs },
     Prune(Retention),
     Roster(roster::Call),
+    Cost(Box<CostFold>),
 }
 
 /// What came of it.
@@ -54,6 +56,8 @@ pub(crate) enum Done {
     Pruned(usize),
     /// A change of the roster, by so many rows.
     Listed(usize),
+    /// Costs are counted up to this place.
+    Counted(u64),
 }
 
 /// Something to write, and whoever waits for it.
@@ -256,6 +260,7 @@ impl Writer {
                 Done::Pruned(retention::prune(conn, retention)?)
             }
             Work::Roster(call) => Done::Listed(roster::apply(conn, call)?),
+            Work::Cost(fold) => Done::Counted(cost::count(conn, fold)?),
         })
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
-use runvoy_model::time::UnixMs;
+use runvoy_model::time::{UnixMs, civil};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A time in UTC with milliseconds, such as `2026-01-03T14:22:19.640Z`.
@@ -63,18 +63,6 @@ impl Rfc3339 {
         }
         Some(text)
     }
-}
-
-/// Year, month and day of a day counted from 1970 on. Years are taken to begin in March, which puts the odd day at their end.
-const fn civil(day: i64) -> (i64, i64, i64) {
-    let day = day + 719_468;
-    let (era, day) = (day / 146_097, day % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    (era * 400 + year + next, month, day)
 }
 
 impl fmt::Display for Rfc3339 {

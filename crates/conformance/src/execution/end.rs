@@ -40,7 +40,7 @@ pub async fn a_terminal_status_is_final(harness: Executions<'_>) {
             Command::GiveBack(fence),
             Command::Unsend(fence),
             Command::Reap(reap(fence, 0)),
-            Command::ConfirmKill(fence.execution),
+            Command::ConfirmKill(fence.execution, 0),
             Command::ExpireWait(fence.execution),
         ] {
             stage.play(command).await;

@@ -168,7 +168,7 @@ pub async fn a_place_comes_back_however_an_attempt_ends(harness: Executions<'_>)
             2 | 4 => drop(stage.reap(fence).await),
             3 => {
                 stage.kill(id).await;
-                stage.play(Command::ConfirmKill(id)).await;
+                stage.play(Command::ConfirmKill(id, 0)).await;
             }
             5 => drop(stage.play(Command::GiveBack(fence)).await),
             6 => drop(stage.kill(id).await),

@@ -72,9 +72,9 @@ pub async fn what_is_terminating_never_returns(harness: Executions<'_>) {
 pub async fn an_unconfirmed_kill_ends_and_says_so(harness: Executions<'_>) {
     let mut stage = Stage::new(harness);
     let fence = stage.running(|_| ()).await;
-    assert_eq!(stage.play(Command::ConfirmKill(fence.execution)).await, Answer::Unchanged);
+    assert_eq!(stage.play(Command::ConfirmKill(fence.execution, 0)).await, Answer::Unchanged);
     stage.kill(fence.execution).await;
-    stage.play(Command::ConfirmKill(fence.execution)).await;
+    stage.play(Command::ConfirmKill(fence.execution, 0)).await;
     let done = stage.get(fence.execution).await;
     assert_eq!(done.status, Status::Stopped);
     assert!(done.end_reason.is_some_and(|reason| reason.message.contains("did not confirm")));

@@ -31,7 +31,7 @@ pub async fn the_end_of_its_holder_frees_a_lock(harness: Executions<'_>) {
             2 => drop(stage.reap(fence).await),
             3 => {
                 stage.kill(fence.execution).await;
-                stage.play(Command::ConfirmKill(fence.execution)).await;
+                stage.play(Command::ConfirmKill(fence.execution, 0)).await;
             }
             _ => drop(stage.end(fence, exit(1)).await),
         }

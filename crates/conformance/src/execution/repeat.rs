@@ -119,7 +119,7 @@ pub async fn a_repeated_confirmation_is_one(harness: Executions<'_>) {
     let mut stage = Stage::new(harness);
     let fence = stage.running(|_| ()).await;
     stage.kill(fence.execution).await;
-    repeat(&mut stage, Command::ConfirmKill(fence.execution)).await;
+    repeat(&mut stage, Command::ConfirmKill(fence.execution, 0)).await;
 }
 
 /// The end of a wait.
@@ -152,7 +152,7 @@ pub async fn a_refused_step_writes_nothing(harness: Executions<'_>) {
         Command::GiveBack(fence),
         Command::Unsend(fence),
         Command::Reap(reap(fence, 0)),
-        Command::ConfirmKill(fence.execution),
+        Command::ConfirmKill(fence.execution, 0),
         Command::ReleaseLock(name("nobody-ever-held-this")),
     ] {
         stage.play(command).await;

@@ -41,7 +41,7 @@ pub async fn an_unknown_execution_is_not_there(harness: Executions<'_>) {
     assert_eq!(stage.store().get(id).await.expect("a read"), None);
     assert_eq!(refusal(stage.kill(id).await), Refusal::NotFound);
     assert_eq!(refusal(stage.play(Command::ExpireWait(id)).await), Refusal::NotFound);
-    assert_eq!(refusal(stage.play(Command::ConfirmKill(id)).await), Refusal::NotFound);
+    assert_eq!(refusal(stage.play(Command::ConfirmKill(id, 0)).await), Refusal::NotFound);
 }
 
 /// Another submit with an id that exists is refused, and the first stays.

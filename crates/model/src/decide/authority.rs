@@ -63,7 +63,7 @@ const fn needed(command: &Command) -> Option<Action> {
         | Command::Unsend(_)
         | Command::EndAttempt(_) => Action::Lease,
         Command::Reap(_)
-        | Command::ConfirmKill(_)
+        | Command::ConfirmKill(..)
         | Command::ExpireWait(_)
         | Command::GiveUp(..)
         | Command::AdvanceJob(_)

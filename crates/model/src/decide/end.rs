@@ -118,7 +118,7 @@ pub(super) fn reap<V: View>(view: &mut V, step: &Step, reap: &Reap) -> Decision<
     }
     let outcome = Outcome::Lost { message };
     let verdict = judge(&outcome, execution.kill.as_ref());
-    let facts = Facts { log_end: Some(reap.log_end), ..Facts::default() };
+    let facts = Facts { log_end: Some(reap.log_end), cost_micro_usd: reap.cost_micro_usd, ..Facts::default() };
     conclude(view, step, execution, &outcome, verdict, facts)
 }
 

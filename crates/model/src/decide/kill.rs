@@ -38,13 +38,14 @@ pub(super) fn kill<V: View>(view: &mut V, step: &Step, kill: &Kill) -> Decision<
 }
 
 /// The worker has said nothing since the kill was asked for: the execution ends, and says so.
-pub(super) fn confirm<V: View>(view: &mut V, step: &Step, id: ExecutionId) -> Decision<V::Error> {
+pub(super) fn confirm<V: View>(view: &mut V, step: &Step, id: ExecutionId, cost_micro_usd: u64) -> Decision<V::Error> {
     let Some(execution) = view.execution(id)? else { return refuse(Refusal::NotFound) };
     let Some(request) = execution.kill.clone().filter(|_| execution.status == Status::Terminating) else {
         return Ok((Writes::default(), Answer::Unchanged));
     };
     let verdict = stopped(&request, "its worker did not confirm the kill");
-    let (writes, answer) = finish(view, step, execution, &Outcome::WorkerStopped, verdict, Facts::default())?;
+    let facts = Facts { cost_micro_usd, ..Facts::default() };
+    let (writes, answer) = finish(view, step, execution, &Outcome::WorkerStopped, verdict, facts)?;
     Ok((writes, as_changed(answer)))
 }
 

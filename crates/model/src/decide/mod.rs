@@ -48,7 +48,7 @@ pub fn decide<V: View>(view: &mut V, step: &Step, command: &Command) -> Decision
         Command::EndAttempt(ended) => end::end_attempt(view, step, ended),
         Command::Reap(reap) => end::reap(view, step, reap),
         Command::Kill(kill) => kill::kill(view, step, kill),
-        Command::ConfirmKill(id) => kill::confirm(view, step, *id),
+        Command::ConfirmKill(id, cost_micro_usd) => kill::confirm(view, step, *id, *cost_micro_usd),
         Command::ExpireWait(id) => lock::expire_wait(view, step, *id),
         Command::GiveUp(id, why) => end::give_up(view, step, *id, why),
         Command::ReleaseLock(name) => lock::release_by_force(view, step, name),

@@ -173,13 +173,13 @@ fn terminating_and_reaped_is_stopped_never_pending() {
 fn a_kill_that_nobody_confirms_ends_and_says_so() {
     let mut world = World::new();
     let fence = world.running(|_| ());
-    assert_eq!(world.play(Command::ConfirmKill(fence.execution)), Answer::Unchanged, "nobody asked for its end");
+    assert_eq!(world.play(Command::ConfirmKill(fence.execution, 0)), Answer::Unchanged, "nobody asked for its end");
     world.kill(fence.execution);
-    world.play(Command::ConfirmKill(fence.execution));
+    world.play(Command::ConfirmKill(fence.execution, 0));
     let done = world.get(fence.execution);
     assert_eq!(done.status, Status::Stopped);
     assert!(done.end_reason.as_ref().is_some_and(|reason| reason.message.contains("did not confirm")));
-    assert_eq!(world.play(Command::ConfirmKill(fence.execution)), Answer::Unchanged);
+    assert_eq!(world.play(Command::ConfirmKill(fence.execution, 0)), Answer::Unchanged);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn terminal_and_anything_is_unchanged() {
         Command::Begin(fence),
         Command::GiveBack(fence),
         Command::Unsend(fence),
-        Command::ConfirmKill(fence.execution),
+        Command::ConfirmKill(fence.execution, 0),
         Command::ExpireWait(fence.execution),
     ] {
         world.play(command);

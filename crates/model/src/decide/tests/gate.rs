@@ -104,7 +104,7 @@ fn a_permit_comes_back_however_an_attempt_ends() {
         ("killed before it began", false, |world, fence| drop(world.kill(fence.execution))),
         ("a kill that nobody confirms", true, |world, fence| {
             world.kill(fence.execution);
-            world.play(Command::ConfirmKill(fence.execution));
+            world.play(Command::ConfirmKill(fence.execution, 0));
         }),
     ];
     for (way, begin, end) in ends {

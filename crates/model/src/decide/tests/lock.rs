@@ -119,7 +119,7 @@ fn every_way_to_end_hands_the_lock_on() {
         |world, fence| drop(world.reap(fence)),
         |world, fence| {
             world.kill(fence.execution);
-            world.play(Command::ConfirmKill(fence.execution));
+            world.play(Command::ConfirmKill(fence.execution, 0));
         },
         |world, fence| {
             world.kill(fence.execution);

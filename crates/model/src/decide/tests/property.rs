@@ -141,7 +141,7 @@ impl Play {
                 let extensions = world.get(fence.execution).lease.as_ref().map_or(0, |lease| lease.extensions);
                 Command::Reap(reap_of(fence, extensions + u64::from(*stale)))
             }
-            Move::Confirm(at) => Command::ConfirmKill(execution(*at)?),
+            Move::Confirm(at) => Command::ConfirmKill(execution(*at)?, 3),
             Move::Expire(at) => Command::ExpireWait(execution(*at)?),
             Move::Release(lock) => Command::ReleaseLock(name(&format!("lock-{lock}"))),
             Move::Terms { paused, concurrency, per_user } => Command::Change(

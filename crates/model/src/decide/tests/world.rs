@@ -365,6 +365,7 @@ pub fn reap_of(fence: Fence, extensions: u64) -> Reap {
         message: "its worker was lost".into(),
         log_end: 9,
         with_server: false,
+        cost_micro_usd: 2,
     }
 }
 
