@@ -7,6 +7,7 @@ mod bucket;
 mod clients;
 mod commit;
 mod config;
+mod cost;
 mod count;
 mod day;
 mod dead;

@@ -29,6 +29,8 @@ pub enum Table {
     Logs,
     /// What workers last said of themselves.
     Workers,
+    /// Counters of costs, and how far the log was counted.
+    Costs,
 }
 
 /// An index: its name, and its partition and sort attributes.
@@ -118,7 +120,7 @@ const CONTRACT_INDEXES: [Index; 7] = [
 
 impl Table {
     /// Every table.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Executions,
         Self::Jobs,
         Self::Events,
@@ -132,6 +134,7 @@ impl Table {
         Self::Marks,
         Self::Logs,
         Self::Workers,
+        Self::Costs,
     ];
 
     /// The part of its name after the prefix.
@@ -150,6 +153,7 @@ impl Table {
             Self::Marks => "marks",
             Self::Logs => "logs",
             Self::Workers => "workers",
+            Self::Costs => "costs",
         }
     }
 
@@ -169,6 +173,7 @@ impl Table {
             Self::Marks => ("mark", None),
             Self::Logs => ("execution_id", Some(("line", Number))),
             Self::Workers => ("worker_id", None),
+            Self::Costs => ("sums", Some(("day_name", Text))),
         }
     }
 
@@ -183,7 +188,7 @@ impl Table {
             Self::ApiKeys => vec![index("user_email-index", "user_email", "api_key_hash")],
             Self::WebsocketConnections => vec![index("execution_id-index", "execution_id", "connection_id")],
             Self::Logs => vec![Index { range: Some(("last_at", Number)), ..index("sealed-index", "sealed_shard", "last_at") }],
-            Self::PendingApiKeys | Self::Images | Self::Secrets | Self::Records | Self::Marks | Self::Workers => Vec::new(),
+            Self::PendingApiKeys | Self::Images | Self::Secrets | Self::Records | Self::Marks | Self::Workers | Self::Costs => Vec::new(),
         }
     }
 

@@ -85,6 +85,7 @@ mod ministack {
     runvoy_conformance::execution_store_conformance!(executions(Emulator::ministack()).await);
     runvoy_conformance::record_store_conformance!(records(Emulator::ministack()).await);
     runvoy_conformance::roster_conformance!(records(Emulator::ministack()).await);
+    runvoy_conformance::cost_store_conformance!(records(Emulator::ministack()).await);
     runvoy_conformance::job_store_conformance!(records(Emulator::ministack()).await);
 }
 
@@ -94,6 +95,7 @@ mod moto {
     runvoy_conformance::execution_store_conformance!(executions(Emulator::moto()).await);
     runvoy_conformance::record_store_conformance!(records(Emulator::moto()).await);
     runvoy_conformance::roster_conformance!(records(Emulator::moto()).await);
+    runvoy_conformance::cost_store_conformance!(records(Emulator::moto()).await);
     runvoy_conformance::job_store_conformance!(records(Emulator::moto()).await);
 }
 
@@ -104,6 +106,7 @@ mod repeated {
     runvoy_conformance::execution_store_conformance!(ThroughFaults::new(executions(Emulator::ministack()).await, 0xfa17));
     runvoy_conformance::record_store_conformance!(ThroughFaults::new(records(Emulator::ministack()).await, 0xfa17));
     runvoy_conformance::roster_conformance!(ThroughFaults::new(records(Emulator::ministack()).await, 0xfa17));
+    runvoy_conformance::cost_store_conformance!(ThroughFaults::new(records(Emulator::ministack()).await, 0xfa17));
     runvoy_conformance::job_store_conformance!(ThroughFaults::new(records(Emulator::ministack()).await, 0xfa17));
 }
 
@@ -114,6 +117,7 @@ mod failing {
     runvoy_conformance::execution_store_conformance!(Patient::new(failing_executions(Emulator::ministack(), 0xfa17).await));
     runvoy_conformance::record_store_conformance!(Patient::new(failing(Emulator::ministack(), 0xfa17).await));
     runvoy_conformance::roster_conformance!(Patient::new(failing(Emulator::ministack(), 0xfa17).await));
+    runvoy_conformance::cost_store_conformance!(Patient::new(failing(Emulator::ministack(), 0xfa17).await));
     runvoy_conformance::job_store_conformance!(Patient::new(failing(Emulator::ministack(), 0xfa17).await));
 }
 

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use runvoy_model::change::Made;
 use runvoy_model::command::{Answer, Command};
+use runvoy_model::cost::{Cost, Day};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::{ExecutionId, JobId, WorkerId};
 use runvoy_model::incident::{IncidentKind, Phase};
@@ -20,6 +21,7 @@ use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_model::time::UnixMs;
 use runvoy_model::worker::Presence;
+use runvoy_ports::cost::{CostFold, CostQuery, CostStore};
 use runvoy_ports::job::{JobQuery, JobStore};
 use runvoy_ports::log::{Append, Appended, Extent, Found, LogError, LogStore, Pruned, RawPlace, Search};
 use runvoy_ports::queue::{Backlog, DeadQuery, QueueCounts};
@@ -310,6 +312,21 @@ macro_rules! layer {
 
             async fn forget(&self, before: UnixMs) -> Result<usize, StoreError> {
                 self.single(|| self.inner.forget(before)).await
+            }
+        }
+
+        #[async_trait]
+        impl<S: CostStore + ?Sized> CostStore for $layer<S> {
+            async fn counted(&self) -> Result<u64, StoreError> {
+                self.repeatable(|| self.inner.counted()).await
+            }
+
+            async fn count(&self, fold: CostFold) -> Result<u64, StoreError> {
+                self.repeatable(|| self.inner.count(fold.clone())).await
+            }
+
+            async fn costs(&self, query: CostQuery) -> Result<Vec<(Day, String, Cost)>, StoreError> {
+                self.repeatable(|| self.inner.costs(query.clone())).await
             }
         }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use runvoy_model::chain::AuditKey;
+use runvoy_ports::cost::CostStore;
 use runvoy_ports::job::JobStore;
 use runvoy_ports::log::LogStore;
 use runvoy_ports::record::RecordStore;
@@ -16,10 +17,10 @@ use runvoy_ports::store::ExecutionStore;
 /// The key that stores under test make their chains with.
 pub const AUDIT_KEY: AuditKey = AuditKey::new([0x5a; 32]);
 
-/// Executions, jobs, records and the roster in one store: a step may change several, and one reader sees all.
-pub trait TransactionalStore: ExecutionStore + JobStore + RecordStore + Roster {}
+/// Executions, jobs, records, the roster and costs in one store: a step may change several, and one reader sees all.
+pub trait TransactionalStore: ExecutionStore + JobStore + RecordStore + Roster + CostStore {}
 
-impl<S: ExecutionStore + JobStore + RecordStore + Roster + ?Sized> TransactionalStore for S {}
+impl<S: ExecutionStore + JobStore + RecordStore + Roster + CostStore + ?Sized> TransactionalStore for S {}
 
 /// A store under test.
 #[async_trait]

@@ -4,6 +4,7 @@
 //! `ThroughFaults::new(open().await, seed)`.
 
 pub mod chance;
+pub mod cost;
 pub mod dag;
 pub mod dump;
 pub mod execution;
@@ -287,6 +288,22 @@ macro_rules! roster_conformance {
             a_worker_that_left_is_gone,
             workers_that_were_not_heard_of_are_forgotten,
             a_worker_that_is_noted_leaves_no_trace,
+        });
+    };
+}
+
+/// Makes one test per promise of the counters of costs.
+#[macro_export]
+macro_rules! cost_store_conformance {
+    ($harness:expr) => {
+        $crate::promises!($harness; cost {
+            counters_are_read_back_by_day_and_name,
+            counters_add_up_over_folds,
+            a_fold_counts_once,
+            a_fold_from_another_place_changes_nothing,
+            of_many_folds_of_one_stretch_one_counts,
+            owners_and_dimensions_do_not_mix,
+            the_largest_fold_is_one_step,
         });
     };
 }

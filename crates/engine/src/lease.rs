@@ -221,7 +221,13 @@ impl Engine {
             Err(LogError::Damaged { after_line }) => after_line,
             Err(error) => return Err(log_error(error)),
         };
-        ended.cost_micro_usd = self.attempt_cost(ended.fence.execution, ended.duration_ms).await.map_err(lease_error)?;
+        let execution = ended.fence.execution;
+        let cost = match ended.outcome {
+            // Of an attempt that was lost nobody measured the time.
+            Outcome::Lost { .. } | Outcome::WorkerStopped if ended.duration_ms == 0 => self.cost_until_last_heard(execution).await,
+            _ => self.attempt_cost(execution, ended.duration_ms).await,
+        };
+        ended.cost_micro_usd = cost.map_err(lease_error)?;
         // A lease ends once: its own id and the end name the step, so that a repeat after a lost answer is the same step, and another end is not.
         let step = Step { id: finish_id(ended.fence.lease, &ended.outcome), ..holder.step(self) };
         let execution = self.ports.store.end_attempt(step, ended).await.map_err(lease_error)?;

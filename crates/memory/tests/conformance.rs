@@ -60,6 +60,7 @@ mod plain {
     runvoy_conformance::execution_store_conformance!(super::executions().await);
     runvoy_conformance::record_store_conformance!(super::records().await);
     runvoy_conformance::roster_conformance!(super::records().await);
+    runvoy_conformance::cost_store_conformance!(super::records().await);
     runvoy_conformance::job_store_conformance!(super::records().await);
     runvoy_conformance::log_store_conformance!(super::logs().await);
 }
@@ -67,6 +68,7 @@ mod plain {
 mod small_steps {
     runvoy_conformance::record_store_conformance!(super::in_small_steps().await);
     runvoy_conformance::roster_conformance!(super::in_small_steps().await);
+    runvoy_conformance::cost_store_conformance!(super::in_small_steps().await);
     runvoy_conformance::job_store_conformance!(super::in_small_steps().await);
 }
 
@@ -76,6 +78,7 @@ mod through_faults {
     runvoy_conformance::execution_store_conformance!(ThroughFaults::new(super::executions().await, 0xfa17));
     runvoy_conformance::record_store_conformance!(ThroughFaults::new(super::records().await, 0xfa17));
     runvoy_conformance::roster_conformance!(ThroughFaults::new(super::records().await, 0xfa17));
+    runvoy_conformance::cost_store_conformance!(ThroughFaults::new(super::records().await, 0xfa17));
     runvoy_conformance::job_store_conformance!(ThroughFaults::new(super::records().await, 0xfa17));
     runvoy_conformance::log_store_conformance!(ThroughFaults::new(super::logs().await, 0xfa17));
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use runvoy_engine::{
-    Alerts, Auditor, Config as EngineConfig, DeliveryWatch, DigestKey, Dispatcher, Engine, HealthConfig, HealthWatch, Keymaker,
+    Alerts, Auditor, Config as EngineConfig, CostCounter, DeliveryWatch, DigestKey, Dispatcher, Engine, HealthConfig, HealthWatch, Keymaker,
     LocalLeases, Ports, Predecessors, Pruner, Reaper, RetentionConfig, RollCall, RunLimits,
 };
 use runvoy_model::command::Worker as WorkerIdentity;
@@ -131,6 +131,7 @@ impl Stack {
         self.agents.extend(Alerts::new(Arc::clone(&self.engine)).map(|alerts| tokio::spawn(alerts.run())));
         self.agents.push(tokio::spawn(Keymaker::new(Arc::clone(&self.engine)).run()));
         self.agents.push(tokio::spawn(Pruner::new(Arc::clone(&self.engine)).run()));
+        self.agents.push(tokio::spawn(CostCounter::new(Arc::clone(&self.engine)).run()));
         self.agents.push(tokio::spawn(Arc::clone(&self.auditor).run()));
         let upkeep = Arc::clone(&self.upkeep);
         self.agents.push(tokio::spawn(DeliveryWatch::new(Arc::clone(&self.engine), "eventbridge", move || upkeep.delivery()).run()));
@@ -195,6 +196,7 @@ pub fn ports(backend: &Backend, clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>) -
         blobs: Arc::clone(&backend.blobs),
         records: Arc::clone(&backend.records),
         roster: Arc::clone(&backend.roster),
+        costs: Arc::clone(&backend.costs),
         trail: Arc::clone(&backend.trail),
         seal_keys: Arc::clone(&backend.seal_keys),
         signing_keys: Arc::clone(&backend.signing_keys),

@@ -71,6 +71,7 @@ mod plain {
     runvoy_conformance::execution_store_conformance!(super::executions().await);
     runvoy_conformance::record_store_conformance!(super::records().await);
     runvoy_conformance::roster_conformance!(super::records().await);
+    runvoy_conformance::cost_store_conformance!(super::records().await);
     runvoy_conformance::job_store_conformance!(super::records().await);
     runvoy_conformance::log_store_conformance!(super::logs(Config::default()).await);
 }
@@ -81,6 +82,7 @@ mod through_faults {
     runvoy_conformance::execution_store_conformance!(ThroughFaults::new(super::executions().await, 0xfa17));
     runvoy_conformance::record_store_conformance!(ThroughFaults::new(super::records().await, 0xfa17));
     runvoy_conformance::roster_conformance!(ThroughFaults::new(super::records().await, 0xfa17));
+    runvoy_conformance::cost_store_conformance!(ThroughFaults::new(super::records().await, 0xfa17));
     runvoy_conformance::job_store_conformance!(ThroughFaults::new(super::records().await, 0xfa17));
     runvoy_conformance::log_store_conformance!(ThroughFaults::new(super::logs(tiny_files()).await, 0xfa17));
 }

@@ -100,6 +100,7 @@ impl Stage {
             blobs: Arc::new(MemoryBlobStore::default()),
             records: records(Arc::clone(&store)),
             roster: Arc::clone(&store) as _,
+            costs: Arc::clone(&store) as _,
             trail: Arc::clone(&store) as _,
             seal_keys: Arc::new(MemorySealKeys::new([6; 32])),
             signing_keys: Arc::new(MemorySigningKeys::new([4; 32])),

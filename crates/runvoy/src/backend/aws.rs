@@ -56,6 +56,7 @@ pub async fn open(settings: &Settings, clock: Arc<dyn Clock>, name: String) -> R
         jobs: Arc::clone(&store) as _,
         records: Arc::clone(&store) as _,
         roster: Arc::clone(&store) as _,
+        costs: Arc::clone(&store) as _,
         blobs: Arc::new(S3BlobStore::new(&clients, &config)),
         logs: Arc::new(logs),
         trail: store.trail(witnesses()),

@@ -49,6 +49,7 @@ pub async fn open(data: &DataDir, settings: &Settings, open_files: OpenFiles) ->
         jobs: Arc::clone(&store) as _,
         records: Arc::clone(&store) as _,
         roster: Arc::clone(&store) as _,
+        costs: Arc::clone(&store) as _,
         blobs: Arc::new(blobs.clone()),
         logs: Arc::clone(&logs) as _,
         trail: Arc::new(StoreTrail::new(data, keys.audit.clone())),

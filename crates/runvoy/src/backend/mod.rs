@@ -18,6 +18,7 @@ use runvoy_ports::clock::Clock;
 use runvoy_ports::job::JobStore;
 use runvoy_ports::log::LogStore;
 use runvoy_ports::record::RecordStore;
+use runvoy_ports::cost::CostStore;
 use runvoy_ports::roster::Roster;
 use runvoy_ports::seal::SealKeys;
 use runvoy_ports::signing::SigningKeys;
@@ -38,6 +39,7 @@ pub struct Backend {
     pub jobs: Arc<dyn JobStore>,
     pub records: Arc<dyn RecordStore>,
     pub roster: Arc<dyn Roster>,
+    pub costs: Arc<dyn CostStore>,
     pub blobs: Arc<dyn BlobStore>,
     pub logs: Arc<dyn LogStore>,
     pub trail: Arc<dyn AuditTrail>,

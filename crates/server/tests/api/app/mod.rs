@@ -182,6 +182,7 @@ impl TestApp {
             blobs: Arc::new(MemoryBlobStore::default()),
             records: Arc::clone(&store) as _,
             roster: Arc::new(memory.clone()),
+            costs: Arc::new(memory.clone()),
             trail: Arc::new(memory),
             seal_keys: Arc::new(MemorySealKeys::new([6; 32])),
             signing_keys: Arc::new(MemorySigningKeys::new(server.ticket_key)),
