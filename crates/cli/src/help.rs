@@ -12,7 +12,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Run and watch", &["run", "logs", "status", "list", "wait", "kill", "rerun", "playbook", "events"]),
     ("Jobs and queues", &["job", "queues", "workers", "locks", "images"]),
     ("People and access", &["users", "groups", "rules", "access", "secrets", "keys", "claim", "whoami"]),
-    ("Operate", &["audit", "trace", "health", "alerts", "doctor", "backup", "restore", "admin"]),
+    ("Operate", &["cost", "audit", "trace", "health", "alerts", "doctor", "backup", "restore", "admin"]),
     ("Set up", &["serve", "worker", "configure", "config", "profile", "completion", "version"]),
 ];
 

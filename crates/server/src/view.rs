@@ -172,8 +172,13 @@ fn duration_seconds(execution: &Execution) -> Option<u64> {
 }
 
 fn cost_usd(execution: &Execution) -> Option<f64> {
-    #[expect(clippy::cast_precision_loss, reason = "an amount of dollars has far fewer than 52 bits of millionths")]
-    execution.cost_micro_usd.map(|micro| micro as f64 / 1e6)
+    execution.cost_micro_usd.map(dollars)
+}
+
+/// Millionths of a dollar as dollars.
+#[expect(clippy::cast_precision_loss, reason = "an amount of dollars has far fewer than 52 bits of millionths")]
+pub(crate) fn dollars(micro_usd: u64) -> f64 {
+    micro_usd as f64 / 1e6
 }
 
 /// A retried attempt may have left a reason, too.

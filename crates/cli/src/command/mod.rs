@@ -8,6 +8,7 @@ pub mod claim;
 pub mod completion;
 pub mod config;
 pub mod configure;
+pub mod cost;
 pub mod doctor;
 mod dry_run;
 pub mod events;
@@ -96,6 +97,8 @@ pub enum ClientCommand {
     Rules(rules::RulesArgs),
     /// Explain why a user may do something, or not
     Access(access::AccessArgs),
+    /// Sum up costs by user, image, queue, job or month
+    Cost(cost::CostArgs),
     /// Search, verify and export the audit trail
     Audit(audit::AuditArgs),
     /// Show everything that a request did
@@ -199,6 +202,7 @@ impl ClientCommand {
             | Self::Wait(_)
             | Self::Events(_)
             | Self::Access(_)
+            | Self::Cost(_)
             | Self::Audit(_)
             | Self::Trace(_)
             | Self::Backup(_)
@@ -291,6 +295,7 @@ impl ClientCommand {
             Self::Groups(args) => args.execute(session).await,
             Self::Rules(args) => args.execute(session).await,
             Self::Access(args) => args.execute(session).await,
+            Self::Cost(args) => args.execute(session).await,
             Self::Audit(args) => args.execute(session).await,
             Self::Trace(args) => args.execute(session).await,
             Self::Health(args) => args.execute(session).await,

@@ -4,7 +4,7 @@
 use utoipa::openapi::tag::{Tag, TagBuilder};
 
 /// Every tag with its description, in the order in which documentation shows them.
-pub(super) const TAGS: [(&str, &str); 17] = [
+pub(super) const TAGS: [(&str, &str); 18] = [
     ("executions", "Run commands, list and watch executions, kill them."),
     ("logs", "Read, search, follow and share the logs of executions."),
     ("jobs", "Submit and manage jobs: graphs of tasks."),
@@ -18,6 +18,7 @@ pub(super) const TAGS: [(&str, &str); 17] = [
     ("keys", "Create, rotate and revoke the API keys of a user."),
     ("groups", "Name several users, for rules and secrets."),
     ("rules", "Narrow what a role may do, and explain a decision."),
+    ("cost", "Sum up what executions cost."),
     ("audit", "Read, verify and export the audit trail."),
     ("events", "Query and follow the event log."),
     ("health", "Check the server and what it runs."),

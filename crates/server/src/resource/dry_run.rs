@@ -11,7 +11,7 @@ use runvoy_wire as wire;
 use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::view::reason;
+use crate::view::{dollars, reason};
 
 /// The parameter that asks for it.
 pub(super) const DRY_RUN: (&str, &str) =
@@ -58,7 +58,7 @@ pub(super) async fn respond(call: &Call, plan: &Plan) -> Result<Response<Body>, 
             log_bytes: limits.log_bytes,
         },
         rules: plan.verdict.decisions.iter().map(|decision| verdict(decision, role)).collect(),
-        cost_usd_per_hour: cost_usd(&dry_run),
+        cost_usd_per_hour: dry_run.cost_micro_usd_per_hour.map(dollars),
     };
     Ok(answer::json(StatusCode::OK, &response))
 }
@@ -87,9 +87,4 @@ fn verdict(decision: &Decision, role: &str) -> wire::Verdict {
         },
         why: decision.why.clone(),
     }
-}
-
-fn cost_usd(dry_run: &DryRun) -> Option<f64> {
-    #[expect(clippy::cast_precision_loss, reason = "an amount of dollars has far fewer than 52 bits of millionths")]
-    dry_run.cost_micro_usd_per_hour.map(|micro| micro as f64 / 1e6)
 }

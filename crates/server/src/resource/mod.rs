@@ -5,6 +5,7 @@ mod alert;
 mod audit;
 mod backup;
 mod claim;
+mod cost;
 mod doctor;
 mod document;
 mod dry_run;
@@ -60,6 +61,7 @@ pub(crate) fn all() -> Routes {
     job::add(&mut routes);
     queue::add(&mut routes);
     worker::add(&mut routes);
+    cost::add(&mut routes);
     image::add(&mut routes);
     secret::add(&mut routes);
     sealing_key::add(&mut routes);
