@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_sum_stands_below_the_rows() {
-        insta::assert_snapshot!(table(&cost(), Terminal::default()), @r"
+        insta::assert_snapshot!(table(&cost(), Terminal::none()), @r"
         USER             EXECUTIONS  COST
         ana@example.com  12          $1234.5000
         ben@example.com  3           $0.0678
@@ -116,14 +116,14 @@ mod tests {
     fn the_table_fits_80_columns() {
         let jobs: Vec<CostItem> =
             (0..3).map(|number| CostItem { name: format!("{number:032x}"), executions: u64::MAX, cost_usd: 1e9 }).collect();
-        let table = table(&CostResponse { items: jobs, by: "job".into(), ..cost() }, Terminal { width: Some(80), ..Terminal::default() });
+        let table = table(&CostResponse { items: jobs, by: "job".into(), ..cost() }, Terminal { width: Some(80), ..Terminal::none() });
         assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
     }
 
     #[test]
     fn notes_say_what_the_numbers_do_not() {
         let nothing = CostResponse { executions: 0, items: Vec::new(), more: 0, complete: false, has_rates: false, ..cost() };
-        assert_eq!(table(&nothing, Terminal::default()), "");
+        assert_eq!(table(&nothing, Terminal::none()), "");
         insta::assert_snapshot!(notes(&nothing).join("\n"), @r"
         No executions have ended since 2026-01-01.
         The latest executions are not counted yet; try again in a minute.

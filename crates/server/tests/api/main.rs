@@ -7,6 +7,7 @@ mod audit;
 mod audit_subject;
 mod backlog;
 mod contract;
+mod cost;
 mod description;
 mod dry_run;
 mod escalation;
