@@ -8,7 +8,7 @@ import { World } from './lib/world.js';
 const out = process.argv[2] ?? new URL('./shots', import.meta.url).pathname;
 const only = process.env.ONLY?.split(',');
 mkdirSync(out, { recursive: true });
-const EMPTY = { executions: '#/executions', jobs: '#/jobs', locks: '#/locks', queues: '#/queues', dead: '#/queues/default', health: '#/health', secrets: '#/secrets' };
+const EMPTY = { executions: '#/executions', jobs: '#/jobs', locks: '#/locks', queues: '#/queues', dead: '#/queues/default', health: '#/health', cost: '#/cost', secrets: '#/secrets' };
 const LOOKS = [
   { name: 'light', colorScheme: 'light', viewport: { width: 1280, height: 800 } },
   { name: 'dark', colorScheme: 'dark', viewport: { width: 1280, height: 800 } },
@@ -50,6 +50,7 @@ try {
     workers: '#/workers',
     dead: '#/queues/default',
     health: '#/health',
+    cost: '#/cost',
     images: '#/images',
     secrets: '#/secrets',
     users: '#/users',

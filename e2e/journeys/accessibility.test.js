@@ -27,7 +27,7 @@ for (const [name, options] of Object.entries(LOOKS)) {
   journey(`no violation in ${name}`, () => w.signedIn(undefined, options), async ({ page }) => {
     const places = [
       ...['executions', 'executions?text=terraform', 'executions?lock=none', 'jobs', `jobs/${made.job}`, `jobs/${made.job}?task=test-unit`, 'jobs/new', 'run', 'locks'],
-      ...['queues', 'queues/default', 'workers', 'health', 'images', 'secrets', 'users', 'audit', 'settings', 'nowhere'],
+      ...['queues', 'queues/default', 'workers', 'health', 'cost', 'images', 'secrets', 'users', 'audit', 'settings', 'nowhere'],
     ].map((path) => w.at(`#/${path}`));
     const logs = [made.failed, made.colours, made.running, made.waiting, made.stopped, 'nothing'].map((id) => w.log(id));
     const found = {};

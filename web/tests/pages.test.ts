@@ -118,3 +118,31 @@ test('the Mine filter shows whether it is on', async () => {
   expect(await shown('')).toMatch(/aria-pressed="false"[^>]*>Mine/);
   vi.restoreAllMocks();
 });
+
+const COST = { by: 'user', since: at, executions: 3, cost_usd: 0.5, items: [{ name: 'ana@example.com', executions: 3, cost_usd: 0.5 }], more: 0, complete: true, has_rates: true };
+
+test('costs: loading, refused, empty, full', async () => {
+  const props = { query: new URLSearchParams() };
+  const nothing = { ...COST, executions: 0, cost_usd: 0, items: [] };
+  const shown: string[][] = [];
+  for (const read of [{ loading: true }, { error: new Error('no answer') }, { data: nothing }, { data: COST }]) {
+    const html = await page('Cost', read, props);
+    shown.push(['<h1>Cost</h1>', 'Loading…', 'Try again', 'No runs yet', 'ana@example.com</a>'].filter((word) => html.includes(word)));
+  }
+  expect(shown).toEqual(['Loading…', 'Try again', 'No runs yet', 'ana@example.com</a>'].map((word) => ['<h1>Cost</h1>', word]));
+});
+
+test('costs say what they leave out', async () => {
+  const shown = async (change: object, query = '') => page('Cost', { data: { ...COST, ...change } }, { query: new URLSearchParams(query) });
+  const full = await shown({});
+  expect(full).toContain('<strong>$0.50</strong> for 3 executions since 2026-01-01 (UTC).');
+  expect(full).toMatch(/aria-pressed="true"[^>]*>User</);
+  for (const note of ['not counted yet', 'cost nothing', 'not shown', 'No jobs in this period']) expect(full).not.toContain(note);
+  expect(await shown({ complete: false })).toContain('The latest executions are not counted yet.');
+  expect(await shown({ has_rates: false })).toContain('Executions cost nothing');
+  expect(await shown({ more: 7 })).toContain('7 more rows not shown.');
+  const jobs = await shown({ by: 'job', items: [] }, 'by=job&days=7');
+  expect(jobs).toContain('No jobs in this period');
+  expect(jobs).toMatch(/aria-pressed="true"[^>]*>Job</);
+  expect(jobs).toMatch(/aria-pressed="true"[^>]*>7 days</);
+});

@@ -193,11 +193,11 @@ pub const KEYS: &[Key] = &[
         "How much an execution may write to its work directory and its own `/tmp`; one that writes more is stopped.",
         optional_bytes
     ),
-    key!(cost_vcpu_hour_usd, "0", "The price of a vCPU hour in dollars. An execution is charged for one vCPU.", number),
+    key!(cost_vcpu_hour_usd, "0", "The price of a vCPU hour in dollars. An execution is charged for the CPU of its image, else for one vCPU.", number),
     key!(
         cost_gb_hour_usd,
         "0",
-        "The price of a gigabyte hour of memory in dollars. Needs `limit_memory_bytes`: an execution is charged for its limit.",
+        "The price of a gigabyte hour of memory in dollars. Needs `limit_memory_bytes`: an execution is charged for the memory of its image, else for that limit.",
         number
     ),
     key!(tenant, "default", "The tenant in event keys.", text),
