@@ -38,7 +38,12 @@ async fn of_users(harness: Records<'_>) -> Vec<(u32, String, Cost)> {
 pub async fn counters_are_read_back_by_day_and_name(harness: Records<'_>) {
     assert_eq!(harness.store().counted().await.expect("a place"), 0);
     assert_eq!(of_users(harness).await, []);
-    let added = [(key(20_002, "b"), cost(1, 5)), (key(20_001, "é#/ "), cost(2, 0)), (key(20_002, "a"), cost(3, 1 << 40)), (key(9, "old"), cost(1, 1))];
+    let added = [
+        (key(20_002, "b"), cost(1, 5)),
+        (key(20_001, "é#/ "), cost(2, 0)),
+        (key(20_002, "a"), cost(3, 1 << 40)),
+        (key(9, "old"), cost(1, 1)),
+    ];
     assert_eq!(count(harness, fold(0, 12, &added)).await, 12);
     harness.reopen().await;
     assert_eq!(harness.store().counted().await.expect("a place"), 12);
@@ -111,10 +116,8 @@ pub async fn of_many_folds_of_one_stretch_one_counts(harness: Records<'_>) {
 pub async fn owners_and_dimensions_do_not_mix(harness: Records<'_>) {
     let owners = [None, Some("ana@example.com"), Some("ana")];
     let all = owners.iter().flat_map(|owner| Dimension::ALL.map(|dimension| (owner.map(str::to_owned), dimension)));
-    let added: BTreeMap<CostKey, Cost> = all
-        .zip(1..)
-        .map(|((owner, dimension), number)| (CostKey { owner, dimension, ..key(1, "") }, cost(number, number)))
-        .collect();
+    let added: BTreeMap<CostKey, Cost> =
+        all.zip(1..).map(|((owner, dimension), number)| (CostKey { owner, dimension, ..key(1, "") }, cost(number, number))).collect();
     count(harness, CostFold { after: 0, up_to: 1, added: added.clone() }).await;
     for (key, cost) in added {
         assert_eq!(costs(harness, key.owner.as_deref(), key.dimension, 0).await, [(1, String::new(), cost)], "{key:?}");

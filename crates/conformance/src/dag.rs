@@ -210,7 +210,8 @@ impl<'h> Play<'h> {
             for open in self.yard.store().open_leases().await.expect("leases") {
                 let (lease, extensions) = (open.lease.id, open.lease.extensions);
                 let message = "its worker was lost".into();
-                let reap = Reap { execution: open.execution, lease, extensions, message, log_end: 0, with_server: false, cost_micro_usd: 1 };
+                let reap =
+                    Reap { execution: open.execution, lease, extensions, message, log_end: 0, with_server: false, cost_micro_usd: 1 };
                 self.yard.play(Command::Reap(reap)).await;
             }
         }

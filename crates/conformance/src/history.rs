@@ -345,7 +345,15 @@ impl History {
         let fence = self.fence()?;
         let extensions = [0, 1, 1, 2][self.chance.below(4)];
         let message = "its worker was lost".into();
-        Some(Command::Reap(Reap { execution: fence.execution, lease: fence.lease, extensions, message, log_end: 3, with_server: false, cost_micro_usd: 4 }))
+        Some(Command::Reap(Reap {
+            execution: fence.execution,
+            lease: fence.lease,
+            extensions,
+            message,
+            log_end: 3,
+            with_server: false,
+            cost_micro_usd: 4,
+        }))
     }
 
     fn repeat(&mut self) -> Next {

@@ -142,10 +142,7 @@ impl Config {
     /// The resources that an attempt is charged for: those of its image. Where the image sets none: one vCPU, and the memory that a run may use.
     pub(crate) fn size(&self, image: Option<&ImageSettings>) -> Size {
         let (cpu, memory) = image.map_or((None, None), |image| (image.cpu, image.memory));
-        Size {
-            cpu_units: cpu.unwrap_or(ONE_VCPU),
-            memory_mib: memory.or(self.limits.memory_mib).unwrap_or(0),
-        }
+        Size { cpu_units: cpu.unwrap_or(ONE_VCPU), memory_mib: memory.or(self.limits.memory_mib).unwrap_or(0) }
     }
 }
 

@@ -150,6 +150,9 @@ async fn every_execution_that_has_ended_is_counted_once() {
         }
         let own = costs(&stage.engine, &stage, "ada@example.com", Role::Developer, CostBy::User).await;
         let ada = expected.get("ada@example.com").copied();
-        assert_eq!(rows(&own).into_iter().collect::<Vec<_>>(), ada.map(|cost| ("ada@example.com".to_owned(), cost)).into_iter().collect::<Vec<_>>());
+        assert_eq!(
+            rows(&own).into_iter().collect::<Vec<_>>(),
+            ada.map(|cost| ("ada@example.com".to_owned(), cost)).into_iter().collect::<Vec<_>>()
+        );
     }
 }

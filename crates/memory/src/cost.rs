@@ -27,9 +27,8 @@ impl CostStore for MemoryStore {
 
     async fn costs(&self, query: CostQuery) -> Result<Vec<(Day, String, Cost)>, StoreError> {
         let state = self.state.lock();
-        let fits = state.costs.iter().filter(|(key, _)| {
-            key.owner == query.owner && key.dimension == query.dimension && key.day >= query.since
-        });
+        let fits =
+            state.costs.iter().filter(|(key, _)| key.owner == query.owner && key.dimension == query.dimension && key.day >= query.since);
         Ok(fits.map(|(key, cost)| (key.day, key.name.clone(), *cost)).collect())
     }
 }

@@ -37,8 +37,7 @@ impl Rates {
 
     /// The cost of `size` for a while, rounded to the nearest millionth of a dollar. Rates count in billionths; from there on the arithmetic is exact.
     pub fn cost_micro_usd(&self, size: Size, duration_ms: u64) -> u64 {
-        let per_hour =
-            u128::from(size.cpu_units) * nanos(self.vcpu_hour_usd) + u128::from(size.memory_mib) * nanos(self.gb_hour_usd);
+        let per_hour = u128::from(size.cpu_units) * nanos(self.vcpu_hour_usd) + u128::from(size.memory_mib) * nanos(self.gb_hour_usd);
         let divisor = UNITS * MS_PER_HOUR * NANOS_PER_MICRO;
         let micros = per_hour.saturating_mul(u128::from(duration_ms)).saturating_add(divisor / 2) / divisor;
         u64::try_from(micros).unwrap_or(u64::MAX)
@@ -46,11 +45,7 @@ impl Rates {
 }
 
 /// A rate in billionths of a dollar.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "float to int saturates; a negative rate costs nothing"
-)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float to int saturates; a negative rate costs nothing")]
 fn nanos(usd: f64) -> u128 {
     u128::from((usd * NANOS).round() as u64)
 }
@@ -144,10 +139,7 @@ impl Cost {
     /// Both together.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
-        Self {
-            executions: self.executions.saturating_add(other.executions),
-            micro_usd: self.micro_usd.saturating_add(other.micro_usd),
-        }
+        Self { executions: self.executions.saturating_add(other.executions), micro_usd: self.micro_usd.saturating_add(other.micro_usd) }
     }
 }
 

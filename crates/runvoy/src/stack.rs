@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use runvoy_engine::{
-    Alerts, Auditor, Config as EngineConfig, CostCounter, DeliveryWatch, DigestKey, Dispatcher, Engine, HealthConfig, HealthWatch, Keymaker,
-    LocalLeases, Ports, Predecessors, Pruner, Reaper, RetentionConfig, RollCall, RunLimits,
+    Alerts, Auditor, Config as EngineConfig, CostCounter, DeliveryWatch, DigestKey, Dispatcher, Engine, HealthConfig, HealthWatch,
+    Keymaker, LocalLeases, Ports, Predecessors, Pruner, Reaper, RetentionConfig, RollCall, RunLimits,
 };
 use runvoy_model::command::Worker as WorkerIdentity;
 use runvoy_model::cost::Rates;

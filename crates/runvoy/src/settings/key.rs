@@ -193,7 +193,12 @@ pub const KEYS: &[Key] = &[
         "How much an execution may write to its work directory and its own `/tmp`; one that writes more is stopped.",
         optional_bytes
     ),
-    key!(cost_vcpu_hour_usd, "0", "The price of a vCPU hour in dollars. An execution is charged for the CPU of its image, else for one vCPU.", number),
+    key!(
+        cost_vcpu_hour_usd,
+        "0",
+        "The price of a vCPU hour in dollars. An execution is charged for the CPU of its image, else for one vCPU.",
+        number
+    ),
     key!(
         cost_gb_hour_usd,
         "0",
