@@ -185,6 +185,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/cost": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sum up costs
+         * @description Sums up what the executions cost that ended in a period. Days and months are those of UTC, and a period begins with a whole day. An execution is counted when it ends, with all of its attempts. Permission: `read` (admin, operator, viewer; developer: their own only).
+         */
+        get: operations["getCost"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/doctor": {
         parameters: {
             query?: never;
@@ -1845,6 +1865,52 @@ export interface components {
              * @default 0
              */
             verified_count: number;
+        };
+        /** @description One user, image, queue, job or month. */
+        CostItem: {
+            /**
+             * Format: double
+             * @description What they cost, in dollars.
+             */
+            cost_usd: number;
+            /**
+             * Format: int64
+             * @description How many of its executions ended in the period.
+             */
+            executions: number;
+            /** @description The user, image, queue, job or month. */
+            name: string;
+        };
+        /** @description The cost of the executions that ended in a period. */
+        CostResponse: {
+            /** @description What each item is: a user, image, queue, job or month. */
+            by: string;
+            /** @description Whether every execution that has ended is counted. The rest follows within minutes. */
+            complete: boolean;
+            /**
+             * Format: double
+             * @description What all of them cost, in dollars.
+             */
+            cost_usd: number;
+            /**
+             * Format: int64
+             * @description How many executions ended in the period.
+             */
+            executions: number;
+            /** @description Whether the server has rates. Without rates every execution costs nothing. */
+            has_rates: boolean;
+            /**
+             * @description The most expensive first; months: the latest first. Executions without a job are in no item
+             *     of `by=job`.
+             */
+            items: components["schemas"]["CostItem"][];
+            /**
+             * Format: int64
+             * @description How many items there are beyond `limit`.
+             */
+            more: number;
+            /** @description When the period begins: at midnight UTC. It ends now. */
+            since: components["schemas"]["Rfc3339"];
         };
         /**
          * @description A job to submit.
@@ -4414,6 +4480,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ClaimResponse"];
+                };
+            };
+        };
+    };
+    getCost: {
+        parameters: {
+            query?: {
+                /** @description What to sum up by; default: user */
+                by?: "user" | "image" | "queue" | "job" | "month";
+                /** @description The maximum number of items; default: 100 */
+                limit?: number;
+                /** @description Count from the day of this time on, by month from the first day of its month on; default: 30 days ago, by month 365 days ago */
+                since?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The costs */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CostResponse"];
                 };
             };
         };
