@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use runvoy_conformance::chance::Chance;
 use runvoy_conformance::fault::Faulty;
-use runvoy_engine::{Config, CostBy, CostReport, Engine, Reaper, RunRequest};
+use runvoy_engine::{Config, CostBy, CostReport, Engine, Holder, LeaseAsk, Reaper, RunRequest};
 use runvoy_model::change::{Change, NewImage};
 use runvoy_model::command::{EndAttempt, Extend, Outcome};
 use runvoy_model::cost::Rates;
 use runvoy_model::id::StepId;
 use runvoy_model::image::{ImageSettings, Reference};
+use runvoy_model::name::Name;
 use runvoy_model::role::Role;
+use runvoy_model::spec::Needs;
 use runvoy_model::step::Step;
 use runvoy_ports::clock::{Clock as _, IdSource as _};
 use runvoy_ports::cost::CostStore;
@@ -27,7 +29,7 @@ const DAY_MS: u64 = 24 * 3600 * 1000;
 /// A second of a vCPU costs a thousandth of a dollar.
 fn config() -> Config {
     let rates = Rates { vcpu_hour_usd: 3.6, gb_hour_usd: 0.0 };
-    Config { reap_margin_ms: 1_000, rates, ..Config::default() }
+    Config { reap_margin_ms: 1_000, rates, allow_shared_uid: true, ..Config::default() }
 }
 
 async fn costs(engine: &Engine, stage: &Stage, email: &str, role: Role, by: CostBy) -> CostReport {
@@ -79,11 +81,11 @@ async fn an_attempt_is_charged_for_the_resources_of_its_image() {
     for (image, micro_usd) in [(image.as_str(), 45_000), ("local", 10_000)] {
         let id = stage.run(RunRequest { image: Some(image.to_owned()), ..command("true") }).await.id;
         let mut by = worker(2, false);
-        by.serves.push(runvoy_model::spec::Needs::Image);
-        let holder = runvoy_engine::Holder::trusted(by.id);
-        let request = runvoy_engine::LeaseAsk {
+        by.serves.push(Needs::Image);
+        let holder = Holder::trusted(by.id);
+        let request = LeaseAsk {
             worker: by.clone(),
-            queues: vec![runvoy_model::name::Name::new("default").expect("a name")],
+            queues: vec![Name::new("default").expect("a name")],
             max: 1,
             ttl_ms: TTL_MS,
             begin: true,
@@ -109,8 +111,7 @@ async fn every_execution_that_has_ended_is_counted_once() {
         for round in 0..60 {
             let user = *chance.pick(&["ada@example.com", "bob@example.com", "eve@example.com"]).expect("a user");
             let caller = stage.admitted(user, Role::Developer).await;
-            let queue = chance.pick(&["default", "gpu"]).map(|queue| (*queue).to_owned());
-            let request = RunRequest { retries: Some(1), queue: queue.filter(|queue| queue != "gpu"), ..command("true") };
+            let request = RunRequest { retries: Some(1), ..command("true") };
             stage.engine.run(&caller, &request).await.expect("it is taken");
             let by = worker(3, false);
             if let Some(leased) = stage.lease(&by, TTL_MS).await {

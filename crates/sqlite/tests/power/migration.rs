@@ -4,6 +4,9 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use runvoy_model::change::Change;
+use runvoy_model::name::Name;
+use runvoy_model::queue::QueueUpdate;
 use runvoy_model::record::Kind;
 use runvoy_model::status::Status;
 use runvoy_ports::record::RecordStore;
@@ -12,7 +15,7 @@ use runvoy_sqlite::KNOWN_VERSION;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
-use crate::fixture::{count, cycle, open, options};
+use crate::fixture::{count, cycle, open, options, step};
 use crate::image::{self, Disk};
 use crate::{invariant, recorder};
 
@@ -42,10 +45,11 @@ fn version_of(path: &Path) -> u32 {
             assert_eq!(number("SELECT count(*) FROM pragma_table_info('submit_keys') WHERE name = 'made'"), 1);
             assert_eq!((tables(OF_JOBS), number("SELECT count(*) FROM pragma_table_info('executions') WHERE name = 'job'")), (0, 0));
         }
-        3 | 4 => {
+        3..=5 => {
             assert_eq!((tables("'users', 'keys'"), tables("'records', 'key_uses'")), (0, 2));
             assert_eq!((tables(OF_JOBS), number("SELECT count(*) FROM pragma_table_info('executions') WHERE name = 'job'")), (4, 1));
-            assert_eq!(number("SELECT count(*) FROM sqlite_schema WHERE name = 'executions_queue'"), u32::from(version == 4));
+            assert_eq!(number("SELECT count(*) FROM sqlite_schema WHERE name = 'executions_queue'"), u32::from(version >= 4));
+            assert_eq!(tables("'costs', 'costs_counted'"), if version == 5 { 2 } else { 0 });
         }
         other => panic!("version {other}"),
     }
@@ -62,6 +66,10 @@ async fn check(path: &Path) {
     assert_eq!(record.user().expect("a user").keys[0].hash, [5; 32]);
     let running = ListQuery { statuses: vec![Status::Running], limit: 10, ..ListQuery::default() };
     assert_eq!(store.list(running).await.expect("a list").len(), 1);
+    // The queue is paused in the store of version 4.
+    let resumed =
+        QueueUpdate { name: Name::new("default").expect("a name"), paused: Some(false), reason: None, concurrency: None, per_user: None };
+    store.change(step(), Change::PutQueue(resumed), None).await.expect("taken");
     cycle(&store, "true").await.expect("it goes on");
 }
 
