@@ -204,7 +204,7 @@ impl RemoteLeases {
         let outbox = match created {
             Ok(wal) => Outbox::new(wal),
             Err(error) => {
-                tracing::error!(execution = %fence.execution, %error, "a write-ahead log cannot be made: the lease is handed back");
+                tracing::error!(execution = %fence.execution, %error, "a write-ahead log cannot be created: the lease is returned");
                 self.link.release(&offer.token).await.ok();
                 return None;
             }
