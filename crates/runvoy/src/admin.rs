@@ -90,7 +90,7 @@ mod tests {
         assert!(key_ended(&data, &key_prefix(&old), Some(&new)).is_some_and(|said| said.contains("has the new key")));
         let mode = std::fs::metadata(data.admin_key()).expect("a file").permissions().mode();
         assert_eq!((kept(), mode & 0o777), (format!("{new}\n"), 0o600));
-        assert!(key_ended(&data, &key_prefix(&new), None).is_some_and(|said| said.contains("is removed")));
+        assert!(key_ended(&data, &key_prefix(&new), None).is_some_and(|said| said.contains("was removed")));
         assert!(!data.admin_key().exists());
     }
 

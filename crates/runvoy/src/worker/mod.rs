@@ -245,7 +245,7 @@ mod tests {
         for (is_stopped, untold, words) in [(false, 0, [true, false]), (true, 1, [false, true]), (false, 2, [true, true])] {
             let failure = verdict(is_stopped, None, untold).expect_err("something is left");
             let said = failure.error.to_string();
-            assert_eq!((failure.code, [said.contains(UNENDED), said.contains("has not heard")]), (1, words), "{said}");
+            assert_eq!((failure.code, [said.contains(UNENDED), said.contains("does not have everything")]), (1, words), "{said}");
             let denied = verdict(is_stopped, Some(Fault::Key("it is revoked".into())), untold);
             assert_eq!(denied.expect_err("the key is refused").code, 4);
         }
