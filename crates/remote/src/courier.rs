@@ -14,6 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use runvoy_model::command::{EndAttempt, Outcome};
 use runvoy_model::id::ExecutionId;
+use runvoy_model::phrase::counted;
 use runvoy_ports::clock::Clock;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -101,7 +102,7 @@ impl<D: Desk> Courier<D> {
                 }
                 let unsent = self.unsent();
                 let remark =
-                    (unsent > 0).then(|| format!("the last {unsent} records of its log are missing; the worker keeps them: {why}"));
+                    (unsent > 0).then(|| format!("its log lacks the last {}, which the worker keeps: {why}", counted(unsent, "record")));
                 (self.bring_end(remark).await, unsent > 0)
             }
         };
