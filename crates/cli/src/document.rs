@@ -84,10 +84,13 @@ fn in_plain_words(message: String) -> String {
     if let Some((_, words)) = WORDS.iter().find(|(said, _)| *said == message) {
         return (*words).to_owned();
     }
-    let parts = message.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, expected "));
-    let Some((given, known)) = parts else { return message };
-    let known: Vec<&str> = known.trim_start_matches("one of ").split(", ").map(|name| name.trim_matches('`')).collect();
-    unknown("field", given, &known)
+    for (beginning, what) in [("unknown field `", "field"), ("unknown variant `", "value")] {
+        if let Some((given, known)) = message.strip_prefix(beginning).and_then(|rest| rest.split_once("`, expected ")) {
+            let known: Vec<&str> = known.trim_start_matches("one of ").split(", ").map(|name| name.trim_matches('`')).collect();
+            return unknown(what, given, &known);
+        }
+    }
+    message
 }
 
 #[cfg(test)]
@@ -132,6 +135,12 @@ mod tests {
         assert_eq!(document(r#"[{"name":"a","count":1}]"#).parse_list::<Thing>().expect("JSON"), [thing("a", 1)]);
         let told = document("- name: a\n- nmae: b\n").parse_list::<Thing>().expect_err("a slip").text(false);
         assert!(told.contains("thing.yaml:2:3: "), "{told}");
+    }
+
+    #[test]
+    fn unknown_value_is_told_with_the_one_that_was_meant() {
+        let told = document("name: a\neffect: alow\n").parse_list::<runvoy_wire::Rule>().expect_err("a slip").text(false);
+        assert!(told.contains("thing.yaml:2:9: unknown value alow; did you mean allow?"), "{told}");
     }
 
     #[test]

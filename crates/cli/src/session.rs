@@ -113,7 +113,7 @@ impl Session {
             let file = &self.user_file.path;
             if file.as_os_str().is_empty() {
                 return Err(Failure::usage(format!("no profile `{name}`: HOME is not set, so there is no configuration file"))
-                    .next("set HOME, or name the server with --endpoint URL"));
+                    .next("set HOME, or choose the server with --endpoint URL"));
             }
             return Err(Failure::usage(format!("no profile `{name}` in {}", file.display()))
                 .why(format!("the profile was chosen by: {}", self.settings.profile.origin))

@@ -150,14 +150,14 @@ impl DiskReserve {
 impl Reserve {
     fn fill(&self) {
         match allocate(&self.path, self.sizes.file_bytes) {
-            Ok(()) => tracing::debug!(bytes = self.sizes.file_bytes, "disk space is set aside for ends of executions"),
+            Ok(()) => tracing::debug!(bytes = self.sizes.file_bytes, "disk space is reserved to record results"),
             Err(error) if [Errno::NOSPC, Errno::DQUOT].iter().any(|full| error.raw_os_error() == Some(full.raw_os_error())) => {
                 empty(&self.path);
-                return tracing::warn!(%error, "no disk space could be set aside");
+                return tracing::warn!(%error, "no disk space could be reserved");
             }
             Err(error) => {
                 empty(&self.path);
-                tracing::warn!(%error, "this file system cannot set space aside: on a full disk ends of executions wait for space");
+                tracing::warn!(%error, "this file system cannot reserve space: on a full disk, results wait for space");
             }
         }
         self.is_given_up.store(false, Ordering::Release);

@@ -269,7 +269,7 @@ fn verdict(answer: &AuditVerification, colour: bool) -> String {
             (
                 "unverifiable",
                 (answer.unverifiable > 0).then(|| {
-                    format!("{} executions and jobs: written before events held digests of what runs and whose it is", answer.unverifiable)
+                    format!("{} executions and jobs: recorded before events had digests of commands and owners", answer.unverifiable)
                 }),
             ),
             ("first bad event", bad.map(|bad| format!("{} number {}", bad.entity, bad.number))),
@@ -340,21 +340,21 @@ mod tests {
         The audit trail is intact, and all records that can be compared agree with it.
         events checked    120
         last checkpoint   none yet
-        unverifiable      4 executions and jobs: written before events held digests of what runs and whose it is
+        unverifiable      4 executions and jobs: recorded before events had digests of commands and owners
         records compared  31
         ");
     }
 
     #[test]
     fn the_first_mismatch_is_named_and_a_whole_trail_is_told_from_it() {
-        let text = r#"{"ok":false,"checked":120,"compared":31,"first_mismatch":{"entity":"TASK:0192ab","field":"status","message":"is SUCCEEDED, and the events say FAILED"}}"#;
+        let text = r#"{"ok":false,"checked":120,"compared":31,"first_mismatch":{"entity":"TASK:0192ab","field":"status","message":"is SUCCEEDED, but the events say FAILED"}}"#;
         let answer: AuditVerification = serde_json::from_str(text).expect("the contract's fields");
         insta::assert_snapshot!(verdict(&answer, false), @r"
         The audit trail is intact, but the records do not agree with it.
         events checked    120
         last checkpoint   none yet
         records compared  31
-        first mismatch    TASK:0192ab: status is SUCCEEDED, and the events say FAILED
+        first mismatch    TASK:0192ab: status is SUCCEEDED, but the events say FAILED
         ");
         let answer = AuditVerification { ok: true, first_mismatch: None, ..answer };
         let told = verdict(&answer, false);

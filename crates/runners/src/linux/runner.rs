@@ -57,7 +57,7 @@ impl ProcessRunner {
         range.map_or(Ok(()), check_range)?;
         config.work_root = make_work_root(&config).map_err(|error| StartError {
             message: format!(
-                "work root {} could not be made: {error} (the worker must be able to write there)",
+                "work root {} could not be created: {error} (the worker must be able to write there)",
                 config.work_root.display()
             ),
             exit_code: None,

@@ -77,7 +77,7 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
     let leases = Arc::new(RemoteLeases::new(config, Arc::clone(&clock)));
     let attendant = leases.attendant();
     let Some(name) = introduce(&attendant, &mut stops, &url).await? else { return Ok(()) };
-    let left = leases.take_up().await.context("cannot look at what an earlier start left")?;
+    let left = leases.take_up().await.context("cannot read what an earlier start left")?;
     if left > 0 {
         tracing::warn!(attempts = left, "delivering what an earlier start left");
     }

@@ -1471,7 +1471,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Have a worker finish what it runs and take nothing new
+         * Drain a worker
          * @description Permission: `manage_workers` (admin).
          */
         post: operations["drainWorker"];
@@ -1491,7 +1491,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Have a drained worker take work again
+         * Resume a drained worker
          * @description Permission: `manage_workers` (admin).
          */
         post: operations["resumeWorker"];
@@ -1910,7 +1910,7 @@ export interface components {
             api_key: components["schemas"]["Sensitive"];
             /** @description What is stored about it. */
             key: components["schemas"]["Key"];
-            /** @description What became of the file in which the server keeps a key for its first admin, where it held the key that ended. */
+            /** @description What happened to the server's file admin.key; absent if it did not have the revoked key. */
             key_file?: string;
             /** @description The result as a sentence. */
             message: string;
@@ -3241,7 +3241,7 @@ export interface components {
         };
         /** @description The result of revoking an API key. */
         RevokeKeyResponse: {
-            /** @description What became of the file in which the server keeps a key for its first admin, where it held the key that ended. */
+            /** @description What happened to the server's file admin.key; absent if it did not have the revoked key. */
             key_file?: string;
             /** @description The result as a sentence. */
             message: string;
@@ -6475,7 +6475,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is given nothing new, also after a restart, until it is resumed */
+            /** @description The worker finishes what it runs and gets no new work, also after a restart, until it is resumed */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6501,7 +6501,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It takes work */
+            /** @description The worker takes work again */
             200: {
                 headers: {
                     [name: string]: unknown;
