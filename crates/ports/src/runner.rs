@@ -240,7 +240,7 @@ pub trait Runner: Send + Sync {
     async fn disk_space(&self) -> Option<DiskSpace>;
 
     /// What the files in the work directory of an attempt, and in its own `/tmp`, take on the disk, with those that its processes
-    /// deleted and keep open. Walks through them.
+    /// deleted and keep open; `u64::MAX` where that cannot be measured. Walks through them.
     async fn disk_usage(&self, execution: ExecutionId, attempt: u32) -> u64;
 
     /// Removes the work directory of an attempt that has ended.

@@ -228,7 +228,7 @@ impl Runner for ProcessRunner {
         let place = work_dir.clone();
         let cgroup = lock(&self.link).home.as_ref().map(|home| home.join(attempt_name(execution, attempt)));
         let deleted = tokio::task::spawn_blocking(move || cgroup.map_or(0, |cgroup| deleted::bytes(&members(&cgroup), &place)));
-        deleted.await.unwrap_or(0) + usage::usage(vec![private_tmp(&work_dir), work_dir]).await
+        usage::usage(vec![private_tmp(&work_dir), work_dir]).await.saturating_add(deleted.await.unwrap_or(0))
     }
 
     async fn clean_up(&self, execution: ExecutionId, attempt: u32) {
