@@ -6,7 +6,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use runvoy_wire::unknown;
-use serde::de::DeserializeOwned;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde_json::Value;
 use serde_saphyr::{DefaultMessageFormatter, MessageFormatter as _};
 
@@ -15,7 +15,8 @@ use crate::failure::Failure;
 /// What the parser says of a number that does not fit.
 const INTEGERS: [&str; 4] = ["invalid u8", "invalid u32", "invalid u64", "invalid i64"];
 /// What the parser says, and what an author of YAML calls it.
-const WORDS: [(&str, &str); 7] = [
+const WORDS: [(&str, &str); 8] = [
+    ("cannot deserialize null into string; use Option<String>", "it is empty: is a variable unset? Give it a value, or omit the key"),
     ("expected sequence start", "expected a list: [a, b], or one `- item` a line"),
     ("expected mapping start", "expected `key: value` pairs"),
     ("expected string scalar", "expected a text"),
@@ -77,6 +78,11 @@ impl Document {
             None => format!("{}: {message}", self.name),
         }
     }
+}
+
+/// A value of a key that is there. `lock: $NAME` with an unset variable leaves `lock:`, and must not run without the lock.
+pub(crate) fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 /// What the parser says, in words of the file.
