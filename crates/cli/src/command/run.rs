@@ -151,10 +151,12 @@ impl StayArgs {
             web_page::open(session, page.as_deref()).await?;
         }
         if self.detach {
-            match session.format() {
-                Format::Json | Format::Yaml => session.show(&response, Vec::new, String::new)?,
-                Format::Table | Format::Name => session.print(&format!("{id}\n"))?,
-            }
+            let written = match session.format() {
+                Format::Json | Format::Yaml => session.show(&response, Vec::new, String::new),
+                Format::Table | Format::Name => session.print(&format!("{id}\n")),
+            };
+            // It was submitted, and nothing else told its id.
+            written.map_err(|failure| failure.next(format!("The execution keeps running. Follow it: runvoy logs -f {id}")))?;
             if response.status == Status::Pending && session.global.quiet == 0 {
                 note_wait(session, client, &id).await;
             }
