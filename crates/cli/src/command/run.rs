@@ -177,7 +177,9 @@ fn missing_here(request: &RunRequest, directory: &Path) -> Option<String> {
         Some(args) => args.iter().map(String::as_str).collect(),
         None => request.command.split([' ', '\t', '\n', '\'', '"', '<', ';']).collect(),
     };
-    let is_file_here = |word: &&str| !word.is_empty() && Path::new(word).is_relative() && directory.join(word).exists();
+    // The work directory has `.` and `..` as well.
+    let is_named = |path: &Path| path.is_relative() && path.file_name().is_some();
+    let is_file_here = |word: &&str| is_named(Path::new(word)) && directory.join(word).exists();
     words.into_iter().find(is_file_here).map(str::to_owned)
 }
 
@@ -303,6 +305,9 @@ mod tests {
             (&["wc<notes"], Some("notes")),
             (&["cat", &absolute], None),
             (&["cat", "other"], None),
+            (&["grep -r x ."], None),
+            (&["ls", "./", ".."], None),
+            (&["cat", "./notes"], Some("./notes")),
             (&["--git-repo", "https://x/y.git", "cat", "notes"], None),
         ] {
             let request = request(words).expect("parses");
