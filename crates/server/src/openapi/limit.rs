@@ -159,7 +159,7 @@ fn jobs() -> Vec<(&'static str, Limits)> {
         ("concurrency", range(1, u32::MAX.into())),
         ("tasks", tasks.clone()),
     ];
-    let changes = vec![("tasks", json!({"maxItems": MOST_TASKS}))];
+    let changes = [vec![("tasks", json!({"maxItems": MOST_TASKS}))], null_is_empty(&["tasks"])].concat();
     vec![("CreateJobRequest", create), ("AddTasksRequest", vec![("tasks", tasks)]), ("ResumeJobRequest", changes)]
 }
 

@@ -1731,7 +1731,7 @@ export interface components {
              * @description How many executions and jobs an older version wrote, whose events hold no digest of them:
              *     their events are proved, but what they run and whose they are cannot be compared with these.
              */
-            unverifiable: number;
+            unverifiable?: number;
         };
         /** @description The check of users and ownerships. */
         AuthorizerStatus: {
@@ -3237,7 +3237,7 @@ export interface components {
         /** @description Changes of tasks for a job that is resumed. */
         ResumeJobRequest: {
             /** @description Tasks that run something else from now on: failed ones, and those that wait for them. */
-            tasks?: components["schemas"]["TaskChange"][];
+            tasks?: components["schemas"]["TaskChange"][] | null;
         };
         /** @description The result of revoking an API key. */
         RevokeKeyResponse: {
@@ -3696,7 +3696,7 @@ export interface components {
             /** @description Environment variables; added to those of the defaults. */
             env?: {
                 [key: string]: string;
-            };
+            } | null;
             /** @description The directory in the repository in which the command starts. */
             git_path?: string | null;
             /** @description The branch, tag or commit; default: the repository's default branch. */
@@ -3710,7 +3710,7 @@ export interface components {
             /** @description Labels to find it by; added to those of the defaults. */
             labels?: {
                 [key: string]: string;
-            };
+            } | null;
             /** @description A lock to hold while the command runs. A task always waits for its lock. */
             lock?: string | null;
             /**
@@ -3750,7 +3750,7 @@ export interface components {
             /** @description The labels that a worker must have to run it; added to those of the defaults. */
             worker_labels?: {
                 [key: string]: string;
-            };
+            } | null;
         };
         /** @description How many tasks of a job are in each state. The sum is the number of tasks. */
         TaskCounts: {
