@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::reserve::DiskReserve;
+use crate::reserve::{DiskReserve, directory, is_short_of_files};
 
 const ASK_EVERY: Duration = Duration::from_secs(1);
 
@@ -19,8 +19,7 @@ pub(crate) struct Disk {
 impl Disk {
     /// The disk that holds this file.
     pub(crate) fn under(path: &Path, reserve_bytes: u64, reserve: DiskReserve) -> Self {
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Self { directory: directory.to_owned(), reserve_bytes, reserve, asked: None }
+        Self { directory: directory(path).to_owned(), reserve_bytes, reserve, asked: None }
     }
 
     /// Only the reserve is left, or not even that.
@@ -35,7 +34,8 @@ impl Disk {
             Some((at, low)) if at.elapsed() < ASK_EVERY => low,
             _ => {
                 let stat = rustix::fs::statvfs(&self.directory);
-                let low = stat.is_ok_and(|stat| stat.f_bavail.saturating_mul(stat.f_frsize) < self.reserve_bytes);
+                let low = stat.is_ok_and(|stat| stat.f_bavail.saturating_mul(stat.f_frsize) < self.reserve_bytes)
+                    || is_short_of_files(&self.directory);
                 self.asked = Some((Instant::now(), low));
                 low
             }

@@ -13,6 +13,7 @@ use runvoy_ports::store::{EventQuery, ListQuery, LockLine, StoreError, StoredEve
 
 use super::{Trail, record};
 use crate::dynamo::pause;
+use crate::fault::Fault;
 
 /// A page of executions, jobs or tasks.
 const PAGE: usize = 200;
@@ -41,7 +42,7 @@ async fn digests_since(trail: &Trail) -> Result<DigestsSince, StoreError> {
     let (mut after, mut limit) = (None, 1);
     loop {
         let page = match trail.log.events(EventQuery { after, limit, ..EventQuery::default() }).await {
-            Err(StoreError::Damaged(_)) => return Ok(DigestsSince::new(Some(after.unwrap_or_default()))),
+            Err(Fault::Damaged(_)) => return Ok(DigestsSince::new(Some(after.unwrap_or_default()))),
             page => page?,
         };
         limit = PAGE.min(limit * 2);
