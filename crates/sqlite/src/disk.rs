@@ -1,4 +1,4 @@
-//! How much room the disk has left, asked at most once a second.
+//! How much room the disk has left, asked at most once a second while there is enough.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -31,7 +31,8 @@ impl Disk {
             return false;
         }
         match self.asked {
-            Some((at, low)) if at.elapsed() < ASK_EVERY => low,
+            // A disk that was low is asked each time: what is ready again must not refuse.
+            Some((at, false)) if at.elapsed() < ASK_EVERY => false,
             _ => {
                 let stat = rustix::fs::statvfs(&self.directory);
                 let low = stat.is_ok_and(|stat| stat.f_bavail.saturating_mul(stat.f_frsize) < self.reserve_bytes)

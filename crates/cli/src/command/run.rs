@@ -286,7 +286,7 @@ mod tests {
             ["--lock", "--image", "--queue", "--secret", "--git-repo", "--git-ref", "--git-path", "--git-token", "--idempotency-key"]
         {
             let told = request(&[flag, "", "true"]).expect_err(flag);
-            assert!(told.contains(&format!("{flag} is empty: is a variable unset?")) && told.contains("Usage: runvoy run "), "{told}");
+            assert!(told.contains(&format!("{flag} is empty: is a variable unset?")) && told.contains("Usage: runvoy-cli run "), "{told}");
             assert!(request(&[&format!("{flag}="), "true"]).is_err(), "{flag}=");
         }
         assert!(request(&["-l", "", "true"]).expect_err("no label").contains("--label is empty"));
