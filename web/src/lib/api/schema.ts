@@ -1491,7 +1491,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Have a worker finish what it runs and take nothing new
+         * Drain a worker
          * @description Permission: `manage_workers` (admin).
          */
         post: operations["drainWorker"];
@@ -1511,7 +1511,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Have a drained worker take work again
+         * Resume a drained worker
          * @description Permission: `manage_workers` (admin).
          */
         post: operations["resumeWorker"];
@@ -1751,7 +1751,7 @@ export interface components {
              * @description How many executions and jobs an older version wrote, whose events hold no digest of them:
              *     their events are proved, but what they run and whose they are cannot be compared with these.
              */
-            unverifiable: number;
+            unverifiable?: number;
         };
         /** @description The check of users and ownerships. */
         AuthorizerStatus: {
@@ -1976,7 +1976,7 @@ export interface components {
             api_key: components["schemas"]["Sensitive"];
             /** @description What is stored about it. */
             key: components["schemas"]["Key"];
-            /** @description What became of the file in which the server keeps a key for its first admin, where it held the key that ended. */
+            /** @description What happened to the server's file admin.key; absent if it did not have the revoked key. */
             key_file?: string;
             /** @description The result as a sentence. */
             message: string;
@@ -3303,11 +3303,11 @@ export interface components {
         /** @description Changes of tasks for a job that is resumed. */
         ResumeJobRequest: {
             /** @description Tasks that run something else from now on: failed ones, and those that wait for them. */
-            tasks?: components["schemas"]["TaskChange"][];
+            tasks?: components["schemas"]["TaskChange"][] | null;
         };
         /** @description The result of revoking an API key. */
         RevokeKeyResponse: {
-            /** @description What became of the file in which the server keeps a key for its first admin, where it held the key that ended. */
+            /** @description What happened to the server's file admin.key; absent if it did not have the revoked key. */
             key_file?: string;
             /** @description The result as a sentence. */
             message: string;
@@ -3762,7 +3762,7 @@ export interface components {
             /** @description Environment variables; added to those of the defaults. */
             env?: {
                 [key: string]: string;
-            };
+            } | null;
             /** @description The directory in the repository in which the command starts. */
             git_path?: string | null;
             /** @description The branch, tag or commit; default: the repository's default branch. */
@@ -3776,7 +3776,7 @@ export interface components {
             /** @description Labels to find it by; added to those of the defaults. */
             labels?: {
                 [key: string]: string;
-            };
+            } | null;
             /** @description A lock to hold while the command runs. A task always waits for its lock. */
             lock?: string | null;
             /**
@@ -3816,7 +3816,7 @@ export interface components {
             /** @description The labels that a worker must have to run it; added to those of the defaults. */
             worker_labels?: {
                 [key: string]: string;
-            };
+            } | null;
         };
         /** @description How many tasks of a job are in each state. The sum is the number of tasks. */
         TaskCounts: {
@@ -6568,7 +6568,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is given nothing new, also after a restart, until it is resumed */
+            /** @description The worker finishes what it runs and gets no new work, also after a restart, until it is resumed */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6594,7 +6594,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It takes work */
+            /** @description The worker takes work again */
             200: {
                 headers: {
                     [name: string]: unknown;
