@@ -317,6 +317,7 @@ mod tests {
                 permit: false,
                 account: None,
                 lost_after_ms: None,
+                preparing: None,
             },
         }
     }

@@ -130,7 +130,7 @@ impl Play {
                 process_id: None,
                 rss_bytes: Some(1),
                 last_output_at: None,
-                activity: None,
+                activity: None, preparing: None,
             }),
             Move::GiveBack(at) => Command::GiveBack(fence(*at)?),
             Move::Unsend(at) => Command::Unsend(fence(*at)?),
