@@ -67,6 +67,10 @@ pub struct Settings {
     pub default_limits: bool,
     /// Commands may run as the server's own user although there are several users.
     pub allow_shared_uid: bool,
+    /// What runs commands; without it whatever works here.
+    pub runners: Option<Runners>,
+    /// The network of containers.
+    pub container_network: Network,
     /// Repositories may come from literal addresses of this machine and of private networks.
     pub git_allow_private: bool,
     /// Certificates that git trusts instead of the system's.

@@ -1,0 +1,171 @@
+//! The guard: a small process beside a worker that removes the worker's containers when the worker is gone, however it died, or is frozen for
+//! longer than its leases last. The daemon would let them run on.
+//!
+//! The worker tells it on its standard input which container may live for how long; the end of that input is the end of the worker.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::blueprint::{INSTANCE, WORKER};
+use crate::daemon::Daemon;
+
+/// A start that was on its way when the worker died may still become a container.
+const LOOK_AGAIN_AFTER: [Duration; 4] = [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(15)];
+/// A daemon that is away is asked again this often, for as long as `GIVE_UP_AFTER`.
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// A daemon that does not answer by then is away.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
+const GIVE_UP_AFTER: Duration = Duration::from_secs(600);
+
+/// How the guard is started, and the one that runs.
+pub(crate) struct Guard {
+    program: PathBuf,
+    args: Vec<String>,
+    child: Mutex<Child>,
+}
+
+impl Guard {
+    /// Starts a guard.
+    pub(crate) fn start(program: PathBuf, args: Vec<String>) -> io::Result<Self> {
+        let child = Mutex::new(spawn(&program, &args)?);
+        Ok(Self { program, args, child })
+    }
+
+    /// Starts another one where this one has ended.
+    pub(crate) fn renew(&self) -> io::Result<()> {
+        let mut child = self.child.lock();
+        if child.try_wait()?.is_some() {
+            tracing::warn!("the guard of the containers died; starting another");
+            *child = spawn(&self.program, &self.args)?;
+        }
+        Ok(())
+    }
+
+    /// The container may live for this long from now, unless something else is said before.
+    pub(crate) fn live(&self, name: &str, time: Duration) {
+        self.tell(&format!("live {name} {}\n", time.as_millis()));
+    }
+
+    /// The container has ended.
+    pub(crate) fn over(&self, name: &str) {
+        self.tell(&format!("over {name}\n"));
+    }
+
+    /// A line is shorter than what a pipe takes at once. A guard that has died is replaced with the next start.
+    fn tell(&self, line: &str) {
+        if let Some(stdin) = self.child.lock().stdin.as_mut() {
+            stdin.write_all(line.as_bytes()).ok();
+        }
+    }
+}
+
+fn spawn(program: &Path, args: &[String]) -> io::Result<Child> {
+    // A group of its own: what ends the worker from its terminal must not end the guard. And it must not keep open what the worker writes to.
+    Command::new(program).args(args).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn()
+}
+
+/// The guard's whole life: `args` are the socket of the daemon, and the data directory and the start of the worker, as labels have them.
+pub fn run(args: &[String]) -> ExitCode {
+    let [socket, instance, worker] = args else { return ExitCode::FAILURE };
+    let labels = vec![format!("{INSTANCE}={instance}"), format!("{WORKER}={worker}")];
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return ExitCode::FAILURE };
+    runtime.block_on(async {
+        let socket = Path::new(socket);
+        watch(socket).await;
+        for pause in LOOK_AGAIN_AFTER {
+            sleep(pause).await;
+            clear(socket, &labels).await;
+        }
+    });
+    // Its own reader of standard input does not end by itself.
+    runtime.shutdown_background();
+    ExitCode::SUCCESS
+}
+
+/// Comes back when the worker is gone; until then ends what lives too long.
+async fn watch(socket: &Path) {
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    let mut until: HashMap<String, Instant> = HashMap::new();
+    loop {
+        let next = until.iter().min_by_key(|(_, at)| **at).map(|(name, at)| (name.clone(), *at));
+        let due = async {
+            match &next {
+                Some((_, at)) => sleep_until(*at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            line = lines.next_line() => match line {
+                Ok(Some(line)) => note(&line, &mut until),
+                Ok(None) | Err(_) => return,
+            },
+            () = due => {
+                let Some((name, _)) = next else { continue };
+                until.remove(&name);
+                if let Ok(daemon) = Daemon::find(socket, ANSWERS_WITHIN).await {
+                    daemon.remove(&name).await.ok();
+                }
+            }
+        }
+    }
+}
+
+fn note(line: &str, until: &mut HashMap<String, Instant>) {
+    let words: Vec<&str> = line.split(' ').collect();
+    match words[..] {
+        ["live", name, ms] => {
+            if let Ok(ms) = ms.parse() {
+                until.insert(name.to_owned(), Instant::now() + Duration::from_millis(ms));
+            }
+        }
+        ["over", name] => drop(until.remove(name)),
+        _ => {}
+    }
+}
+
+/// Removes every container of the worker, as soon as the daemon can be asked.
+async fn clear(socket: &Path, labels: &[String]) {
+    let began = Instant::now();
+    while began.elapsed() < GIVE_UP_AFTER {
+        if let Ok(daemon) = Daemon::find(socket, ANSWERS_WITHIN).await
+            && sweep(&daemon, labels).await.is_ok()
+        {
+            return;
+        }
+        sleep(ASK_AGAIN_AFTER).await;
+    }
+}
+
+/// Removes every container with these labels; how many there were.
+pub(crate) async fn sweep(daemon: &Daemon, labels: &[String]) -> Result<usize, bollard::errors::Error> {
+    let found = daemon.labelled(labels).await?;
+    for id in found.iter().filter_map(|container| container.id.as_deref()) {
+        daemon.remove(id).await?;
+    }
+    Ok(found.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_word_about_a_container_counts() {
+        let mut until = HashMap::new();
+        note("live a 1000", &mut until);
+        note("live b 1000", &mut until);
+        note("live a 5000", &mut until);
+        note("over b", &mut until);
+        note("what", &mut until);
+        assert_eq!(until.into_iter().collect::<Vec<_>>(), [("a".to_owned(), Instant::now() + Duration::from_secs(5))]);
+    }
+}
