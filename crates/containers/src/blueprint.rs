@@ -104,14 +104,16 @@ pub(crate) fn blueprint(ground: &Ground, start: &Start, container: &Container, w
         // A check of the image would run beside the command, and be no part of it.
         healthcheck: Some(HealthConfig { test: Some(vec!["NONE".to_owned()]), ..HealthConfig::default() }),
         labels: Some(labels.map(|(name, value)| (name.to_owned(), value)).into()),
-        host_config: Some(host_config(ground, start, container, work_dir)),
+        host_config: Some(host_config(ground, start, container, work_dir, owner)),
         ..ContainerCreateBody::default()
     }
 }
 
-fn host_config(ground: &Ground, start: &Start, container: &Container, work_dir: &Path) -> HostConfig {
+fn host_config(ground: &Ground, start: &Start, container: &Container, work_dir: &Path, owner: Owner) -> HostConfig {
     let memory = container.spec.memory.map(|mib| u64::from(mib) << 20).or(start.limits.memory_bytes);
     let tmp_bytes = memory.unwrap_or(DEFAULT_TMP_BYTES);
+    // The mode alone does not do: a directory of the image in the same place goes before it.
+    let tmp = format!("rw,exec,nosuid,nodev,mode=1777,uid={},gid={},size={tmp_bytes}", owner.uid, owner.gid);
     let work = Mount {
         target: Some(CONTAINER_WORK_DIR.to_owned()),
         source: Some(work_dir.to_string_lossy().into_owned()),
@@ -121,7 +123,7 @@ fn host_config(ground: &Ground, start: &Start, container: &Container, work_dir: 
     };
     HostConfig {
         mounts: Some(vec![work]),
-        tmpfs: Some(HashMap::from([("/tmp".to_owned(), format!("rw,exec,nosuid,nodev,mode=1777,size={tmp_bytes}"))])),
+        tmpfs: Some(HashMap::from([("/tmp".to_owned(), tmp)])),
         readonly_rootfs: Some(true),
         network_mode: Some(ground.network.mode().to_owned()),
         cap_drop: Some(vec!["ALL".to_owned()]),

@@ -21,6 +21,7 @@ use self::aws::AwsSettings;
 #[cfg(feature = "aws")]
 pub use self::aws::EventLayout;
 use self::key::{KEYS, Key};
+use self::value::Runners;
 pub use self::source::gather;
 
 /// What a build without AWS says to whoever wants it.
@@ -70,7 +71,7 @@ pub struct Settings {
     /// What runs commands; without it whatever works here.
     pub runners: Option<Runners>,
     /// The network of containers.
-    pub container_network: Network,
+    pub container_network: runvoy_containers::Network,
     /// Repositories may come from literal addresses of this machine and of private networks.
     pub git_allow_private: bool,
     /// Certificates that git trusts instead of the system's.
