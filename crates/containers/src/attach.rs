@@ -71,7 +71,7 @@ pub(crate) fn taps() -> (Taps, Output, Output) {
 
 impl Attached {
     /// Hands the output on until its end. `is_alive` says whether the command may still write.
-    pub(crate) async fn forward(self, mut taps: Taps, terminal: bool, is_alive: impl Fn() -> bool + Send) -> io::Result<()> {
+    pub(crate) async fn forward(self, mut taps: Taps, terminal: bool, is_alive: impl Fn() -> bool + Send + Sync) -> io::Result<()> {
         let mut source = Source { early: self.early, stream: Box::new(self.stream) };
         let mut buffer = vec![0; BUFFER_BYTES];
         loop {
@@ -141,7 +141,7 @@ impl Source {
 }
 
 /// Writes all of it; `false` if nobody takes it any more. While that waits, the command may end.
-async fn give(tap: &mut DuplexStream, mut bytes: &[u8], source: &mut Source, is_alive: &(impl Fn() -> bool + Send)) -> io::Result<bool> {
+async fn give(tap: &mut DuplexStream, mut bytes: &[u8], source: &mut Source, is_alive: &(impl Fn() -> bool + Send + Sync)) -> io::Result<bool> {
     let mut is_drained = false;
     while !bytes.is_empty() {
         tokio::select! {

@@ -17,8 +17,8 @@ use crate::daemon::{Daemon, is_answer};
 use crate::guard::Guard;
 use crate::usage::Gauges;
 
-/// A daemon that was lost is waited for this long before the command counts as lost.
-const DAEMON_BACK_WITHIN: Duration = Duration::from_secs(20);
+/// A signal that the daemon does not take is sent again for this long.
+const SIGNAL_WITHIN: Duration = Duration::from_secs(20);
 /// A container that could not be removed is tried again for this long.
 const REMOVE_WITHIN: Duration = Duration::from_secs(600);
 /// The end does not wait longer than this for a removal.
@@ -116,23 +116,14 @@ impl Stopped {
     }
 }
 
-/// The exit code of a container; `None` if the daemon lost it, or was away for too long.
+/// The exit code of a container; `None` if it, or the daemon, is gone. A daemon that comes back has ended it, and the rest of its output is lost.
 async fn wait(daemon: Daemon, name: String) -> Option<i64> {
-    let mut away_since: Option<Instant> = None;
-    loop {
-        let options = WaitContainerOptions { condition: "not-running".to_owned() };
-        let mut waiting = Box::pin(daemon.docker.wait_container(&name, Some(options)));
-        match waiting.next().await {
-            Some(Ok(ended)) => return Some(ended.status_code),
-            Some(Err(Error::DockerContainerWaitError { code, .. })) => return Some(code),
-            // It is gone, by another hand.
-            Some(Err(error)) if is_answer(&error) => return None,
-            Some(Err(_)) | None => {}
-        }
-        if away_since.get_or_insert_with(Instant::now).elapsed() > DAEMON_BACK_WITHIN {
-            return None;
-        }
-        sleep(ASK_AGAIN_AFTER).await;
+    let options = WaitContainerOptions { condition: "not-running".to_owned() };
+    let mut waiting = Box::pin(daemon.docker.wait_container(&name, Some(options)));
+    match waiting.next().await {
+        Some(Ok(ended)) => Some(ended.status_code),
+        Some(Err(Error::DockerContainerWaitError { code, .. })) => Some(code),
+        Some(Err(_)) | None => None,
     }
 }
 
@@ -173,7 +164,7 @@ impl Stop {
             let began = Instant::now();
             while let Err(error) = daemon.signal(&name, signal).await {
                 // An answer says that it does not run any more, which is as good.
-                if is_answer(&error) || began.elapsed() > DAEMON_BACK_WITHIN {
+                if is_answer(&error) || began.elapsed() > SIGNAL_WITHIN {
                     return;
                 }
                 sleep(ASK_AGAIN_AFTER).await;

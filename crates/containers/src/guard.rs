@@ -11,6 +11,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use rustix::fs::{OFlags, fcntl_setfl};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -69,7 +70,12 @@ impl Guard {
 
 fn spawn(program: &Path, args: &[String]) -> io::Result<Child> {
     // A group of its own: what ends the worker from its terminal must not end the guard. And it must not keep open what the worker writes to.
-    Command::new(program).args(args).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn()
+    let child = Command::new(program).args(args).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn()?;
+    if let Some(stdin) = &child.stdin {
+        // A guard that does not read must not keep the worker waiting.
+        fcntl_setfl(stdin, OFlags::NONBLOCK)?;
+    }
+    Ok(child)
 }
 
 /// The guard's whole life: `args` are the socket of the daemon, and the data directory and the start of the worker, as labels have them.

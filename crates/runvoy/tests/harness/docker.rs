@@ -154,7 +154,7 @@ fn impossible() -> Option<String> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let is_there = |program: &&str| std::env::split_paths(&paths).any(|path| path.join(program).exists());
     let missing: Vec<&str> = ["dockerd", "docker", "containerd", "runc", "busybox", "docker-registry", "docker-init"].into_iter().filter(|program| !is_there(program)).collect();
-    (!missing.is_empty()).then(|| format!("missing: {}; `cargo xtask need` installs them on Debian", missing.join(", ")))
+    (!missing.is_empty()).then(|| format!("missing: {}; `cargo xtask check` installs them on Debian", missing.join(", ")))
 }
 
 /// A daemon that ends with the test, also where the test is killed.
