@@ -141,7 +141,12 @@ impl Source {
 }
 
 /// Writes all of it; `false` if nobody takes it any more. While that waits, the command may end.
-async fn give(tap: &mut DuplexStream, mut bytes: &[u8], source: &mut Source, is_alive: &(impl Fn() -> bool + Send + Sync)) -> io::Result<bool> {
+async fn give(
+    tap: &mut DuplexStream,
+    mut bytes: &[u8],
+    source: &mut Source,
+    is_alive: &(impl Fn() -> bool + Send + Sync),
+) -> io::Result<bool> {
     let mut is_drained = false;
     while !bytes.is_empty() {
         tokio::select! {

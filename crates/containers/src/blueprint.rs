@@ -7,9 +7,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::str::FromStr;
 
-use bollard::models::{
-    ContainerCreateBody, HealthConfig, HostConfig, HostConfigLogConfig, Mount, MountType, ResourcesUlimits,
-};
+use bollard::models::{ContainerCreateBody, HealthConfig, HostConfig, HostConfigLogConfig, Mount, MountType, ResourcesUlimits};
 use runvoy_ports::runner::{CONTAINER_WORK_DIR, Container, Limits, Start};
 
 use crate::owner::Owner;

@@ -70,7 +70,8 @@ impl Guard {
 
 fn spawn(program: &Path, args: &[String]) -> io::Result<Child> {
     // A group of its own: what ends the worker from its terminal must not end the guard. And it must not keep open what the worker writes to.
-    let child = Command::new(program).args(args).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn()?;
+    let child =
+        Command::new(program).args(args).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn()?;
     if let Some(stdin) = &child.stdin {
         // A guard that does not read must not keep the worker waiting.
         fcntl_setfl(stdin, OFlags::NONBLOCK)?;

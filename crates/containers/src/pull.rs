@@ -163,9 +163,7 @@ impl Layers {
     /// How much of what is known is there. It never goes back, although layers become known one by one.
     fn percent(&mut self) -> Option<u64> {
         let (current, total) = self.known.values().fold((0, 0), |sum: (u64, u64), layer| (sum.0 + layer.0, sum.1 + layer.1));
-        if total > 0 {
-            self.shown = self.shown.max(Some(current * 100 / total));
-        }
+        self.shown = self.shown.max((current * 100).checked_div(total));
         self.shown
     }
 }

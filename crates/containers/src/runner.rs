@@ -112,7 +112,7 @@ impl ContainerRunner {
         });
         let (sender, exit) = oneshot::channel();
         tokio::spawn(Follow { daemon, guard, name: name.clone(), gauges, stopped, output }.run(sender));
-        Ok(Started { handle: name, pid, work_dir, stdout, stderr, exit, control })
+        Ok(Started { handle: name.clone(), pid, work_dir, stdout, stderr, exit, control })
     }
 }
 

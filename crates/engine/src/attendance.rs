@@ -432,4 +432,3 @@ fn has_runner(worker: &Presence, needs: Needs) -> bool {
         Needs::Image => runners.into_iter().any(|runner| runner != "process"),
     }
 }
-

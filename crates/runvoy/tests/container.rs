@@ -105,7 +105,10 @@ fn both_streams_of_a_container_are_told_apart_and_a_terminal_is_one() {
     let log = log(&server, &id);
     let of = |stream: &str| {
         let events = log["events"].as_array().expect("events").iter();
-        events.filter(|event| event["stream"] == stream).map(|event| event["message"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        events
+            .filter(|event| event["stream"] == stream)
+            .map(|event| event["message"].as_str().unwrap_or_default().to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(of("stdout"), ["out 1", "out 2", "out 3", "no newline"], "{log}");
     assert_eq!(of("stderr"), ["err 1", "err 2", "err 3"], "{log}");
@@ -124,7 +127,10 @@ fn security_30_a_container_is_closed_and_its_kill_leaves_nothing() {
     let lines: Vec<&str> = seen.lines().collect();
     assert_ne!(lines[0], "0", "{seen}");
     assert!(seen.contains("Read-only file system") && seen.contains("tmp\nwork\n"), "{seen}");
-    assert!(seen.contains("NoNewPrivs:\t1") && seen.contains("CapEff:\t0000000000000000") && seen.contains("CapBnd:\t0000000000000000"), "{seen}");
+    assert!(
+        seen.contains("NoNewPrivs:\t1") && seen.contains("CapEff:\t0000000000000000") && seen.contains("CapBnd:\t0000000000000000"),
+        "{seen}"
+    );
     assert!(seen.contains("docker.sock: No such file"), "{seen}");
     let hostile = "trap '' TERM HUP INT; (setsid sh -c 'trap \"\" TERM; sleep 1000' &); sleep 1000 & while :; do sleep 1; done";
     let id = run(&server, hostile);
@@ -158,9 +164,19 @@ fn registered_limits_hold_and_too_much_memory_is_told_as_such() {
     let id = run(&server, "sleep 30");
     eventually("it runs", || !docker.containers().is_empty());
     let name = docker.containers().remove(0);
-    let held = docker.done(&["inspect", "--format", "{{.HostConfig.Memory}} {{.HostConfig.MemorySwap}} {{.HostConfig.NanoCpus}} {{.HostConfig.PidsLimit}}", &name]);
+    let held = docker.done(&[
+        "inspect",
+        "--format",
+        "{{.HostConfig.Memory}} {{.HostConfig.MemorySwap}} {{.HostConfig.NanoCpus}} {{.HostConfig.PidsLimit}}",
+        &name,
+    ]);
     assert_eq!(held, "33554432 33554432 500000000 4096");
-    let labels = docker.done(&["inspect", "--format", "{{index .Config.Labels \"runvoy.execution\"}} {{index .Config.Labels \"runvoy.attempt\"}}", &name]);
+    let labels = docker.done(&[
+        "inspect",
+        "--format",
+        "{{index .Config.Labels \"runvoy.execution\"}} {{index .Config.Labels \"runvoy.attempt\"}}",
+        &name,
+    ]);
     assert_eq!(labels, format!("{id} 1"));
     kill(&server, &id);
     server.wait(&id);

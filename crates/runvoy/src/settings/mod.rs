@@ -21,8 +21,8 @@ use self::aws::AwsSettings;
 #[cfg(feature = "aws")]
 pub use self::aws::EventLayout;
 use self::key::{KEYS, Key};
-use self::value::Runners;
 pub use self::source::gather;
+use self::value::Runners;
 
 /// What a build without AWS says to whoever wants it.
 pub const NO_AWS: &str = "this program was built without AWS: build it with `cargo build --release --features aws` (docs/aws.md)";

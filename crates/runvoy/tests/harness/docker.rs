@@ -99,10 +99,12 @@ impl Docker {
         let directory = tempfile::tempdir().expect("a directory");
         let config = directory.path().join("config.yml");
         let storage = directory.path().join("storage");
-        let text = format!("version: 0.1\nstorage:\n  filesystem:\n    rootdirectory: {}\nhttp:\n  addr: 127.0.0.1:{port}\n", storage.display());
+        let text =
+            format!("version: 0.1\nstorage:\n  filesystem:\n    rootdirectory: {}\nhttp:\n  addr: 127.0.0.1:{port}\n", storage.display());
         fs::write(&config, text).expect("a file");
         let child = Command::new("docker-registry").arg("serve").arg(&config).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        let registry = Registry { child: child.expect("docker-registry runs"), reference: format!("127.0.0.1:{port}/{name}"), _own: directory };
+        let registry =
+            Registry { child: child.expect("docker-registry runs"), reference: format!("127.0.0.1:{port}/{name}"), _own: directory };
         self.done(&["tag", IMAGE, &registry.reference]);
         eventually_within(Duration::from_secs(30), "the registry has the image", || {
             self.docker(&["push", &registry.reference]).status.success()
@@ -153,7 +155,10 @@ fn impossible() -> Option<String> {
     }
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let is_there = |program: &&str| std::env::split_paths(&paths).any(|path| path.join(program).exists());
-    let missing: Vec<&str> = ["dockerd", "docker", "containerd", "runc", "busybox", "docker-registry", "docker-init"].into_iter().filter(|program| !is_there(program)).collect();
+    let missing: Vec<&str> = ["dockerd", "docker", "containerd", "runc", "busybox", "docker-registry", "docker-init"]
+        .into_iter()
+        .filter(|program| !is_there(program))
+        .collect();
     (!missing.is_empty()).then(|| format!("missing: {}; `cargo xtask check` installs them on Debian", missing.join(", ")))
 }
 
@@ -166,7 +171,12 @@ fn daemon(directory: &Path) -> Child {
     let option = |name: &str, value: PathBuf| format!("--{name}={}", value.display());
     Command::new("setpriv")
         .args(["--pdeathsig", "TERM", "dockerd", "--bridge=none", "--iptables=false", "--ip6tables=false"])
-        .args([option("config-file", config), option("data-root", path("data")), option("exec-root", path("exec")), option("pidfile", path("docker.pid"))])
+        .args([
+            option("config-file", config),
+            option("data-root", path("data")),
+            option("exec-root", path("exec")),
+            option("pidfile", path("docker.pid")),
+        ])
         .arg(format!("--host=unix://{}", path("docker.sock").display()))
         .stdin(Stdio::null())
         .stdout(log.try_clone().expect("a file"))

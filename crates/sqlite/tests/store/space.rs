@@ -161,7 +161,8 @@ async fn promise_07_ends_and_kills_are_recorded_on_a_disk_with_nothing_left() {
             let ballast = disk.fill();
             // Heartbeats use up what the last block had left.
             let fence = Fence { execution: running.id, attempt: 1, lease: running.lease.as_ref().expect("a lease").id };
-            let extend = Extend { fence, ttl_ms: 30_000, process_id: None, rss_bytes: None, last_output_at: None, activity: None, preparing: None };
+            let extend =
+                Extend { fence, ttl_ms: 30_000, process_id: None, rss_bytes: None, last_output_at: None, activity: None, preparing: None };
             while !reserve.is_given_up() {
                 store.extend(step(), extend.clone()).await.expect("a heartbeat");
             }
