@@ -1,7 +1,7 @@
 //! What a command gets and what comes back.
 
-use std::os::unix::fs::{PermissionsExt, symlink};
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use runvoy_ports::runner::{ExitStatus, Runner};
 

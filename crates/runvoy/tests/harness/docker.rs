@@ -117,6 +117,11 @@ impl Docker {
 
 impl Drop for Docker {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            let log = fs::read_to_string(self.directory.path().join("log")).unwrap_or_default();
+            let last = log.lines().rev().take(20).collect::<Vec<_>>();
+            eprintln!("the daemon's last words, the last first:\n{}", last.join("\n"));
+        }
         if matches!(self.child.try_wait(), Ok(None)) {
             for container in self.containers() {
                 self.docker(&["rm", "--force", "--volumes", &container]);
