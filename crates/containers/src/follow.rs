@@ -22,7 +22,7 @@ const SIGNAL_WITHIN: Duration = Duration::from_secs(20);
 /// A container that could not be removed is tried again for this long.
 const REMOVE_WITHIN: Duration = Duration::from_secs(600);
 /// The end does not wait longer than this for a removal.
-const REMOVED_WITHIN: Duration = Duration::from_secs(30);
+pub(crate) const REMOVED_WITHIN: Duration = Duration::from_secs(30);
 /// How often the daemon is asked again.
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// What a killed command wrote and nobody takes is let go of.

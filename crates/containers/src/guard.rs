@@ -26,6 +26,9 @@ const ASK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 const GIVE_UP_AFTER: Duration = Duration::from_secs(600);
 
+/// The last word of a worker that leaves no container.
+const BYE: &str = "bye";
+
 /// How the guard is started, and the one that runs.
 pub(crate) struct Guard {
     program: PathBuf,
@@ -68,6 +71,12 @@ impl Guard {
     }
 }
 
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.tell(&format!("{BYE}\n"));
+    }
+}
+
 fn spawn(program: &Path, args: &[String]) -> io::Result<Child> {
     // A group of its own: what ends the worker from its terminal must not end the guard. And it must not keep open what the worker writes to.
     let child =
@@ -86,7 +95,9 @@ pub fn run(args: &[String]) -> ExitCode {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return ExitCode::FAILURE };
     runtime.block_on(async {
         let socket = Path::new(socket);
-        watch(socket).await;
+        if watch(socket).await == End::Orderly {
+            return;
+        }
         for pause in LOOK_AGAIN_AFTER {
             sleep(pause).await;
             clear(socket, &labels).await;
@@ -97,8 +108,16 @@ pub fn run(args: &[String]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// How a worker ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// It said so, and leaves no container.
+    Orderly,
+    Died,
+}
+
 /// Comes back when the worker is gone; until then ends what lives too long.
-async fn watch(socket: &Path) {
+async fn watch(socket: &Path) -> End {
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let mut until: HashMap<String, Instant> = HashMap::new();
     loop {
@@ -112,8 +131,9 @@ async fn watch(socket: &Path) {
         tokio::select! {
             biased;
             line = lines.next_line() => match line {
+                Ok(Some(line)) if line == BYE && until.is_empty() => return End::Orderly,
                 Ok(Some(line)) => note(&line, &mut until),
-                Ok(None) | Err(_) => return,
+                Ok(None) | Err(_) => return End::Died,
             },
             () = due => {
                 let Some((name, _)) = next else { continue };
@@ -142,7 +162,8 @@ fn note(line: &str, until: &mut HashMap<String, Instant>) {
 /// Removes every container of the worker, as soon as the daemon can be asked.
 async fn clear(socket: &Path, labels: &[String]) {
     let began = Instant::now();
-    while began.elapsed() < GIVE_UP_AFTER {
+    // Without a socket there is no daemon that could come back before the worker does.
+    while began.elapsed() < GIVE_UP_AFTER && socket.exists() {
         if let Ok(daemon) = Daemon::find(socket, ANSWERS_WITHIN).await
             && sweep(&daemon, labels).await.is_ok()
         {

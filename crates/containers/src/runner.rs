@@ -1,5 +1,6 @@
 //! The runner of a worker that has containers: commands of images go to the daemon, everything else to the process runner.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bollard::errors::Error;
 use bollard::query_parameters::{CreateContainerOptions, StartContainerOptions};
+use parking_lot::Mutex;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::spec::ContainerSpec;
 use runvoy_ports::runner::{
@@ -14,12 +16,12 @@ use runvoy_ports::runner::{
 };
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::attach::{attach, taps};
 use crate::blueprint::{Ground, Network, blueprint};
 use crate::daemon::Daemon;
-use crate::follow::{Follow, Stop, Stopped, remove};
+use crate::follow::{Follow, REMOVED_WITHIN, Stop, Stopped, remove};
 use crate::guard::{Guard, sweep};
 use crate::owner;
 use crate::pull::Pulls;
@@ -51,7 +53,11 @@ pub struct ContainerRunner {
     ground: Ground,
     guard: Arc<Guard>,
     pulls: Pulls,
+    given_up: GivenUp,
 }
+
+/// Starts that were given up, by the name of their container, until that is removed.
+type GivenUp = Arc<Mutex<HashMap<String, watch::Receiver<bool>>>>;
 
 impl ContainerRunner {
     /// Starts the guard. Nothing of an earlier start is touched before [`Runner::sweep`].
@@ -60,7 +66,7 @@ impl ContainerRunner {
         let args = vec![config.guard_command, socket, config.instance.clone(), config.worker.clone()];
         let guard = Guard::start(config.guard_program, args).map_err(guardless)?;
         let ground = Ground { instance: config.instance, worker: config.worker, network: config.network, cores: daemon.cores };
-        Ok(Self { process, pulls: Pulls::new(daemon.clone()), daemon, ground, guard: Arc::new(guard) })
+        Ok(Self { process, pulls: Pulls::new(daemon.clone()), daemon, ground, guard: Arc::new(guard), given_up: GivenUp::default() })
     }
 
     /// The process runner alone knows how a work directory is made and whose it is: a command that does nothing makes one.
@@ -85,9 +91,9 @@ impl ContainerRunner {
             exit_code: None,
         })?;
         self.guard.renew().map_err(guardless)?;
-        let name = format!("runvoy-{}-{}", start.execution, start.attempt);
+        let name = container_name(start.execution, start.attempt);
         let body = blueprint(&self.ground, &start, container, &work_dir, owner);
-        let mut making = Making { daemon: &self.daemon, guard: &self.guard, name: &name, is_done: false };
+        let mut making = Making { daemon: &self.daemon, guard: &self.guard, name: &name, given_up: &self.given_up, is_done: false };
         if let Some(time) = start.live_for {
             self.guard.live(&name, time);
         }
@@ -123,6 +129,10 @@ fn is_alive(pid: u32) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
+fn container_name(execution: ExecutionId, attempt: u32) -> String {
+    format!("runvoy-{execution}-{attempt}")
+}
+
 fn explain(error: Error) -> StartError {
     start_error(&said(&error))
 }
@@ -136,6 +146,7 @@ struct Making<'a> {
     daemon: &'a Daemon,
     guard: &'a Arc<Guard>,
     name: &'a str,
+    given_up: &'a GivenUp,
     is_done: bool,
 }
 
@@ -145,10 +156,15 @@ impl Drop for Making<'_> {
             return;
         }
         let (daemon, guard, name) = (self.daemon.clone(), Arc::clone(self.guard), self.name.to_owned());
+        let (removed, is_removed) = watch::channel(false);
+        self.given_up.lock().insert(name.clone(), is_removed);
+        let given_up = Arc::clone(self.given_up);
         tokio::spawn(async move {
             remove(daemon.clone(), Arc::clone(&guard), name.clone()).await;
+            removed.send_replace(true);
             sleep(REMOVE_AGAIN_AFTER).await;
-            remove(daemon, guard, name).await;
+            remove(daemon, guard, name.clone()).await;
+            given_up.lock().remove(&name);
         });
     }
 }
@@ -175,6 +191,13 @@ impl Runner for ContainerRunner {
         match start.container.clone() {
             None => self.process.start(start).await,
             Some(container) => self.start_container(start, &container).await,
+        }
+    }
+
+    async fn given_up(&self, execution: ExecutionId, attempt: u32) {
+        let waiting = self.given_up.lock().get(&container_name(execution, attempt)).cloned();
+        if let Some(mut is_removed) = waiting {
+            timeout(REMOVED_WITHIN, is_removed.wait_for(|is_removed| *is_removed)).await.ok();
         }
     }
 

@@ -265,6 +265,9 @@ pub trait Runner: Send + Sync {
     /// Starts a command. Nothing is left behind when this fails.
     async fn start(&self, start: Start) -> Result<Started, StartError>;
 
+    /// Comes back when nothing is left of a start that nobody waits for any more. A runner whose starts take no time has nothing to wait for.
+    async fn given_up(&self, _execution: ExecutionId, _attempt: u32) {}
+
     /// The work directory of an attempt, as its command sees it.
     fn work_dir(&self, execution: ExecutionId, attempt: u32) -> PathBuf;
 

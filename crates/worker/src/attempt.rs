@@ -297,6 +297,10 @@ impl<'a> Attempt<'a> {
         let started = self.wait_for(timeout(within, self.worker.runner.start(start))).await;
         // The input is in its file by now, or of no use any more.
         self.materials.reserved = None;
+        if !matches!(started, Ok(Ok(Ok(_)))) {
+            let (runner, Fence { execution, attempt, .. }) = (Arc::clone(&self.worker.runner), self.fence);
+            self.keep_lease_during(Bound::Own, runner.given_up(execution, attempt)).await;
+        }
         let (message, exit_code) = match started? {
             Ok(Ok(started)) => return Ok(started),
             Ok(Err(error)) => (self.recorder.masked(&error.message), error.exit_code),
