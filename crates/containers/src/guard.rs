@@ -53,6 +53,11 @@ impl Guard {
         Ok(())
     }
 
+    /// The container is there, or will be.
+    pub(crate) fn here(&self, name: &str) {
+        self.tell(&format!("here {name}\n"));
+    }
+
     /// The container may live for this long from now, unless something else is said before.
     pub(crate) fn live(&self, name: &str, time: Duration) {
         self.tell(&format!("live {name} {}\n", time.as_millis()));
@@ -119,9 +124,9 @@ enum End {
 /// Comes back when the worker is gone; until then ends what lives too long.
 async fn watch(socket: &Path) -> End {
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
-    let mut until: HashMap<String, Instant> = HashMap::new();
+    let mut known = Known::new();
     loop {
-        let next = until.iter().min_by_key(|(_, at)| **at).map(|(name, at)| (name.clone(), *at));
+        let next = known.iter().filter_map(|(name, until)| Some((name.clone(), (*until)?))).min_by_key(|(_, at)| *at);
         let due = async {
             match &next {
                 Some((_, at)) => sleep_until(*at).await,
@@ -131,13 +136,13 @@ async fn watch(socket: &Path) -> End {
         tokio::select! {
             biased;
             line = lines.next_line() => match line {
-                Ok(Some(line)) if line == BYE && until.is_empty() => return End::Orderly,
-                Ok(Some(line)) => note(&line, &mut until),
+                Ok(Some(line)) if line == BYE && known.is_empty() => return End::Orderly,
+                Ok(Some(line)) => note(&line, &mut known),
                 Ok(None) | Err(_) => return End::Died,
             },
             () = due => {
                 let Some((name, _)) = next else { continue };
-                until.remove(&name);
+                known.insert(name.clone(), None);
                 if let Ok(daemon) = Daemon::find(socket, ANSWERS_WITHIN).await {
                     daemon.remove(&name).await.ok();
                 }
@@ -146,15 +151,19 @@ async fn watch(socket: &Path) -> End {
     }
 }
 
-fn note(line: &str, until: &mut HashMap<String, Instant>) {
+/// The containers that are there, and until when each may live.
+type Known = HashMap<String, Option<Instant>>;
+
+fn note(line: &str, known: &mut Known) {
     let words: Vec<&str> = line.split(' ').collect();
     match words[..] {
+        ["here", name] => drop(known.entry(name.to_owned()).or_default()),
         ["live", name, ms] => {
             if let Ok(ms) = ms.parse() {
-                until.insert(name.to_owned(), Instant::now() + Duration::from_millis(ms));
+                known.insert(name.to_owned(), Some(Instant::now() + Duration::from_millis(ms)));
             }
         }
-        ["over", name] => drop(until.remove(name)),
+        ["over", name] => drop(known.remove(name)),
         _ => {}
     }
 }
@@ -188,12 +197,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_last_word_about_a_container_counts() {
-        let mut until = HashMap::new();
-        note("live a 1000", &mut until);
-        note("live b 1000", &mut until);
-        note("live a 5000", &mut until);
-        note("over b", &mut until);
-        note("what", &mut until);
-        assert_eq!(until.into_iter().collect::<Vec<_>>(), [("a".to_owned(), Instant::now() + Duration::from_secs(5))]);
+        let mut known = Known::new();
+        for line in ["here a", "live a 1000", "live b 1000", "here c", "live a 5000", "here a", "over b", "what"] {
+            note(line, &mut known);
+        }
+        let in_5_s = Instant::now() + Duration::from_secs(5);
+        assert_eq!(known, Known::from([("a".to_owned(), Some(in_5_s)), ("c".to_owned(), None)]));
     }
 }

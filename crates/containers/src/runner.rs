@@ -94,6 +94,7 @@ impl ContainerRunner {
         let name = container_name(start.execution, start.attempt);
         let body = blueprint(&self.ground, &start, container, &work_dir, owner);
         let mut making = Making { daemon: &self.daemon, guard: &self.guard, name: &name, given_up: &self.given_up, is_done: false };
+        self.guard.here(&name);
         if let Some(time) = start.live_for {
             self.guard.live(&name, time);
         }
