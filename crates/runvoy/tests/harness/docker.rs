@@ -129,6 +129,12 @@ impl Drop for Docker {
             process::signal(self.child.id(), libc::SIGTERM);
             self.child.wait().ok();
         }
+        // A daemon that was killed leaves its mounts, which would keep the directory.
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        let own = self.directory.path().display().to_string();
+        for place in mounts.lines().filter_map(|line| line.split(' ').nth(1)).filter(|place| place.starts_with(&own)) {
+            Command::new("umount").arg("--lazy").arg(place).status().ok();
+        }
     }
 }
 
