@@ -15,7 +15,7 @@ import { World } from './lib/world.js';
 const out = new URL('../docs/img/', import.meta.url).pathname;
 const NOW = Date.parse('2026-01-15T09:30:00Z');
 const DURATION = '12ms';
-const COLUMNS = 92;
+const COLUMNS = 96;
 const MOST_BYTES = 150_000;
 
 /** The session: each command with the exit code that it must have, and what is typed into it. */
@@ -48,15 +48,15 @@ const JOB = {
   ],
 };
 
-/** Host, ids, times and durations in a text, replaced by fixed ones of the same kind. */
+/** Host, ids, times and durations in a text, replaced by fixed ones of the same kind; short ids too, if the whole id was seen before. */
 function fixer() {
   const ids = new Map();
   const fixed = (id) => ids.get(id) ?? ids.set(id, `019bc0f14a3b7c5d8e2f${(0x4f2a9c1d7e30 + ids.size * 0x1f3b5d79).toString(16)}`).get(id);
+  const short = (text) => [...ids].reduce((rest, [id, made]) => rest.replaceAll(new RegExp(`(?<![0-9a-f])${id.slice(-6)}(?![0-9a-f])`, 'g'), made.slice(-6)), text);
   // In a table, the next column stays where it is.
   const duration = (text, spaces) => DURATION + ' '.repeat(spaces && Math.max(1, text.length - DURATION.length));
   return (text) =>
-    text
-      .replaceAll(/(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])/g, fixed)
+    short(text.replaceAll(/(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])/g, fixed))
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, new Date(NOW).toISOString())
       .replaceAll(/\d+\.\d{3} s\b/g, '0.012 s')
       .replaceAll(/\b\d+(?:\.\d+)?m?s\b( *)/g, (all, spaces) => duration(all, spaces.length))
@@ -82,11 +82,16 @@ async function record(server) {
       const assigned = /^(\w+)=\$\((.*)\)$/.exec(command);
       const { output, status } = atTerminal(assigned?.[2] ?? command, env, home);
       if (status !== exit) throw new Error(`${command} exited with ${status} instead of ${exit}:\n${output}`);
-      if (assigned) env[assigned[1]] = output.trim();
+      const shown = screen(fix(output.replaceAll(server.endpoint, 'http://127.0.0.1:56212')));
+      // The last line is on standard output, which the shell keeps for the variable.
+      if (assigned) {
+        env[assigned[1]] = output.trim().split('\n').at(-1);
+        shown.pop();
+      }
       // The list at the end shows final statuses.
       if (command.includes(' kill ')) await server.ended(env.id);
       lines.push({ at, spans: [{ text: '$', column: 0, style: { prompt: true } }, { text: command, column: 2, style: { bold: true } }] });
-      for (const spans of assigned ? [] : screen(fix(output))) lines.push({ at: (at += 0.3), spans });
+      for (const spans of shown) lines.push({ at: (at += 0.3), spans });
       at += 1.6;
     }
   } finally {

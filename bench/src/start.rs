@@ -29,7 +29,7 @@ pub fn measure(binary: &Path, stored: usize) -> Result<Vec<Row>> {
     let filled_start = filled.start_time;
     filled.stop()?;
 
-    let size = fs::metadata(binary).with_context(|| format!("cannot look at {}", binary.display()))?.len();
+    let size = fs::metadata(binary).with_context(|| format!("cannot read {}", binary.display()))?.len();
     let row = |name: String, value: f64, unit: &'static str, most: f64| Row {
         name,
         ours: Quantity { value, unit },

@@ -44,6 +44,15 @@ def job(body):
             task["command"] = "true"
 
 
+def resume(body):
+    """A task is changed once, and one that is replaced says what it runs."""
+    for number, change in enumerate(body.get("tasks") or []):
+        command(change)
+        change["taskId"] = f"task-{number}"
+        if change.get("replace") and change.get("command") is None:
+            change["command"] = "true"
+
+
 def whole(value):
     """Integers are written without a fraction; JSON Schema takes 5.0 for one, too."""
     if isinstance(value, dict):
@@ -117,6 +126,7 @@ BODIES = {
     "dryRunCommand": command,
     "createJob": job,
     "addTasks": job,
+    "resumeJob": resume,
     "putPlaybook": playbook,
     "runPlaybook": run_playbook,
     "dryRunPlaybook": run_playbook,

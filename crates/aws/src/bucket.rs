@@ -68,12 +68,12 @@ fn another(marked: &str, asked: &str) -> Fault {
 }
 
 fn ambiguous(older: &str, newer: &str) -> Fault {
-    let message = format!("there are {older} and {newer}, and this installation does not say which is its own: name it in aws.bucket");
+    let message = format!("there are {older} and {newer}, and this installation does not record which is its own: set it in aws.bucket");
     Fault::Refused { service: SERVICE, code: "TwoBuckets".to_owned(), message }
 }
 
 fn unusable(bucket: &str) -> Fault {
-    let message = format!("there is no bucket {bucket} of this account that this server may look at (s3:ListBucket)");
+    let message = format!("bucket {bucket} does not exist in this account, or this server may not read it (s3:ListBucket)");
     Fault::Refused { service: SERVICE, code: "NoSuchBucket".to_owned(), message }
 }
 

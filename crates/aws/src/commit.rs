@@ -171,7 +171,7 @@ fn was_execution(desk: &Desk, written: &Execution) -> Result<Was, Fault> {
     match desk.seen_execution(written.id) {
         Some(seen) => Ok(Was::At("version", seen.execution.version)),
         None if written.version == 1 => Ok(Was::Absent),
-        None => Err(Fault::Damaged(format!("execution {} was changed without a look at it", written.id))),
+        None => Err(Fault::Damaged(format!("execution {} was changed without being read first", written.id))),
     }
 }
 
@@ -179,7 +179,7 @@ fn was_job(desk: &Desk, id: JobId) -> Result<Was, Fault> {
     match desk.seen_job(id) {
         Some(Some(seen)) => Ok(Was::At("guard", seen.guard)),
         Some(None) => Ok(Was::Absent),
-        None => Err(Fault::Damaged(format!("job {id} was changed without a look at it"))),
+        None => Err(Fault::Damaged(format!("job {id} was changed without being read first"))),
     }
 }
 
@@ -241,7 +241,7 @@ fn was_lock(desk: &Desk, name: &Name) -> Result<Was, Fault> {
     match desk.seen_lock(name) {
         Some(Some(seen)) => Ok(Was::At("guard", seen.guard)),
         Some(None) => Ok(Was::Absent),
-        None => Err(Fault::Damaged(format!("lock {name} was changed without a look at it"))),
+        None => Err(Fault::Damaged(format!("lock {name} was changed without being read first"))),
     }
 }
 
@@ -251,7 +251,7 @@ fn write_record(transaction: &mut Transaction<'_>, desk: &Desk, written: &Record
         Some(Some(seen)) => Was::At("version", seen.record.version),
         Some(None) => Was::Absent,
         None if written.version == 1 => Was::Absent,
-        None => return Err(Fault::Damaged(format!("{} {} was changed without a look at it", written.kind.as_str(), written.name))),
+        None => return Err(Fault::Damaged(format!("{} {} was changed without being read first", written.kind.as_str(), written.name))),
     };
     let table = record::table(written.kind);
     if written.body.is_some() || written.kind.leaves_tombstone() {

@@ -164,7 +164,7 @@ async fn key(clients: &Clients, config: &Config, parameters: &Parameters, name: 
     }
     let path = parameters.path(name);
     Err(Fault::Damaged(format!(
-        "the tables {}-… hold data that was made with the key {path}, which is not in the Parameter Store of SSM: put it back",
+        "the tables {}-… hold data that was written with the key {path}, which is not in the Parameter Store of SSM: put it back",
         config.prefix
     )))
 }

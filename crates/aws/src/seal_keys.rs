@@ -76,20 +76,20 @@ impl SsmSealKeys {
         }
         // What a rotation that was cut off would have done last. A key too many harms nobody.
         if let Err(error) = retire(&parameters, &ring.current, used).await {
-            tracing::warn!(%error, "sealing keys that seal nothing were not removed");
+            tracing::warn!(%error, "encryption keys that no secret needs were not removed");
         }
         let ring = Arc::new(Mutex::new(ring));
         let (errands, inbox) = unbounded_channel();
         let keeper = Keeper { parameters, ring: Arc::clone(&ring), is_failing: false };
         let started = std::thread::Builder::new().name("seal-keys".to_owned()).spawn(move || keeper.run(inbox));
-        started.map_err(|error| Fault::Damaged(format!("no thread for the sealing keys: {error}")))?;
+        started.map_err(|error| Fault::Damaged(format!("no thread for the encryption keys: {error}")))?;
         Ok(Self { ring, errands })
     }
 
     fn ask<T>(&self, patience: Duration, errand: impl FnOnce(Reply<T>) -> Errand) -> Result<T, SealKeysError> {
         let unavailable = |why: &str| SealKeysError::Unavailable(why.to_owned().into());
         let (reply, answer) = sync_channel(1);
-        self.errands.send(errand(reply)).map_err(|_| unavailable("the thread of the sealing keys has stopped"))?;
+        self.errands.send(errand(reply)).map_err(|_| unavailable("the thread of the encryption keys has stopped"))?;
         let answered = answer.recv_timeout(patience).map_err(|_| unavailable("SSM does not answer in time"))?;
         answered.map_err(|fault| SealKeysError::Unavailable(Box::new(fault)))
     }
@@ -99,7 +99,7 @@ impl SealKeys for SsmSealKeys {
     fn current(&self) -> Result<SealKey, SealKeysError> {
         let ring = self.ring.lock();
         if ring.confirmed.elapsed() > UNCONFIRMED_FOR {
-            let why = "SSM was not heard of for a minute: another server may have made another key the current one";
+            let why = "no contact to SSM for a minute: another server may have changed the current key";
             return Err(SealKeysError::Unavailable(why.into()));
         }
         ring.keys.get(&ring.current).cloned().ok_or_else(|| SealKeysError::Missing(ring.current.clone()))
@@ -136,7 +136,9 @@ impl Keeper {
     /// Does errands, and looks in between, until the ring is dropped.
     fn run(mut self, mut inbox: UnboundedReceiver<Errand>) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let Ok(runtime) = runtime.inspect_err(|error| tracing::error!(%error, "sealing keys are not kept up to date")) else { return };
+        let Ok(runtime) = runtime.inspect_err(|error| tracing::error!(%error, "the encryption keys are not kept up to date")) else {
+            return;
+        };
         runtime.block_on(async {
             loop {
                 match tokio::time::timeout(LOOK_EVERY, inbox.recv()).await {
@@ -165,8 +167,8 @@ impl Keeper {
         if looked.is_err() != self.is_failing {
             self.is_failing = !self.is_failing;
             match looked {
-                Ok(()) => tracing::info!("the sealing keys can be read again"),
-                Err(error) => tracing::warn!(%error, "the sealing keys cannot be read: nothing is sealed after a minute of this"),
+                Ok(()) => tracing::info!("the encryption keys can be read again"),
+                Err(error) => tracing::warn!(%error, "the encryption keys cannot be read: after a minute of this, no secret is encrypted"),
             }
         }
     }

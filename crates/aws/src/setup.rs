@@ -130,7 +130,7 @@ async fn bucket(clients: &Clients, config: &Config) -> Result<(), Fault> {
         Err(error) if error.code() == Some("BucketAlreadyOwnedByYou") => Ok(()),
         // Names of buckets are the whole world's: this one is somebody else's, and nothing of ours may go there.
         Err(error) if error.code() == Some("BucketAlreadyExists") => {
-            let message = format!("bucket {} belongs to another account: name one of your own (aws.bucket)", config.bucket);
+            let message = format!("bucket {} belongs to another account: set one of your own (aws.bucket)", config.bucket);
             Err(Fault::Refused { service: "S3", code: "BucketAlreadyExists".to_owned(), message })
         }
         Err(error) => Err(Fault::of("S3", error)),

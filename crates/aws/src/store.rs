@@ -91,7 +91,7 @@ impl DynamoStore {
         // It may have been done in a round whose answer was lost, and what is remembered is only looked at.
         tried.iter().for_each(|writes| self.remember(writes));
         if let Err(Fault::Conflict) = taken {
-            let source = std::io::Error::other("other writers were faster again and again");
+            let source = std::io::Error::other("other writers changed the same items in every attempt");
             return Err(Fault::Unavailable { service: "DynamoDB", code: "TransactionConflict".to_owned(), source: Box::new(source) }.into());
         }
         Ok(taken?)

@@ -6,7 +6,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use runvoy_wire::unknown;
-use serde::de::DeserializeOwned;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde_json::Value;
 use serde_saphyr::{DefaultMessageFormatter, MessageFormatter as _};
 
@@ -15,7 +15,8 @@ use crate::failure::Failure;
 /// What the parser says of a number that does not fit.
 const INTEGERS: [&str; 4] = ["invalid u8", "invalid u32", "invalid u64", "invalid i64"];
 /// What the parser says, and what an author of YAML calls it.
-const WORDS: [(&str, &str); 7] = [
+const WORDS: [(&str, &str); 8] = [
+    ("cannot deserialize null into string; use Option<String>", "it is empty: is a variable unset? Give it a value, or omit the key"),
     ("expected sequence start", "expected a list: [a, b], or one `- item` a line"),
     ("expected mapping start", "expected `key: value` pairs"),
     ("expected string scalar", "expected a text"),
@@ -79,15 +80,23 @@ impl Document {
     }
 }
 
+/// A value of a key that is there. `lock: $NAME` with an unset variable leaves `lock:`, and must not run without the lock.
+pub(crate) fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
 /// What the parser says, in words of the file.
 fn in_plain_words(message: String) -> String {
     if let Some((_, words)) = WORDS.iter().find(|(said, _)| *said == message) {
         return (*words).to_owned();
     }
-    let parts = message.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, expected "));
-    let Some((given, known)) = parts else { return message };
-    let known: Vec<&str> = known.trim_start_matches("one of ").split(", ").map(|name| name.trim_matches('`')).collect();
-    unknown("field", given, &known)
+    for (beginning, what) in [("unknown field `", "field"), ("unknown variant `", "value")] {
+        if let Some((given, known)) = message.strip_prefix(beginning).and_then(|rest| rest.split_once("`, expected ")) {
+            let known: Vec<&str> = known.trim_start_matches("one of ").split(", ").map(|name| name.trim_matches('`')).collect();
+            return unknown(what, given, &known);
+        }
+    }
+    message
 }
 
 #[cfg(test)]
@@ -132,6 +141,12 @@ mod tests {
         assert_eq!(document(r#"[{"name":"a","count":1}]"#).parse_list::<Thing>().expect("JSON"), [thing("a", 1)]);
         let told = document("- name: a\n- nmae: b\n").parse_list::<Thing>().expect_err("a slip").text(false);
         assert!(told.contains("thing.yaml:2:3: "), "{told}");
+    }
+
+    #[test]
+    fn unknown_value_is_told_with_the_one_that_was_meant() {
+        let told = document("name: a\neffect: alow\n").parse_list::<runvoy_wire::Rule>().expect_err("a slip").text(false);
+        assert!(told.contains("thing.yaml:2:9: unknown value alow; did you mean allow?"), "{told}");
     }
 
     #[test]

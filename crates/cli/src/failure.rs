@@ -218,7 +218,7 @@ impl From<ClientError> for Failure {
                 .next("check that the server runs (`runvoy serve`) and that the address is right; `runvoy doctor` tests each step"),
             ClientError::Tls { advice, .. } => Self::other(error.to_string()).next(*advice),
             ClientError::ForeignServer { peer, .. } => Self::other(error.to_string())
-                .next(format!("run this as the server's user (sudo -u '#{peer}' runvoy …), or name another server with --endpoint URL")),
+                .next(format!("run this as the server's user (sudo -u '#{peer}' runvoy …), or choose another server with --endpoint URL")),
             ClientError::Unauthorized(_) => {
                 Self::new(Kind::Authentication, error.to_string()).next("store a valid key with `runvoy configure`, or set RUNVOY_API_KEY")
             }

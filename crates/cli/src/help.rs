@@ -20,7 +20,7 @@ const EXAMPLES: &str = "\
 Examples:
   runvoy run 'make deploy'                       run a command, follow it
   runvoy run --lock prod --wait 10m 'make apply' one at a time
-  runvoy logs -f 4f2a9c                          the last six digits of an id do
+  runvoy logs -f 4f2a9c                          six digits of an id are enough
   runvoy job submit build.yaml --follow          run a graph of commands";
 
 const TOPICS: &str = "\

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_saphyr::{Location, Spanned};
 
-use crate::document::Document;
+use crate::document::{Document, given};
 use crate::duration::Seconds;
 use crate::failure::Failure;
 
@@ -36,16 +36,23 @@ struct TaskFile {
     input: Option<Spanned<Value>>,
     command: Option<String>,
     args: Option<Vec<String>>,
+    #[serde(deserialize_with = "given")]
     image: Option<String>,
     env: BTreeMap<String, String>,
     timeout: Option<Seconds>,
     secrets: Option<Vec<String>>,
+    #[serde(deserialize_with = "given")]
     git_repo: Option<String>,
+    #[serde(deserialize_with = "given")]
     git_ref: Option<String>,
+    #[serde(deserialize_with = "given")]
     git_path: Option<String>,
+    #[serde(deserialize_with = "given")]
     git_token: Option<String>,
+    #[serde(deserialize_with = "given")]
     lock: Option<String>,
     lock_wait: Option<Seconds>,
+    #[serde(deserialize_with = "given")]
     queue: Option<String>,
     priority: Option<u8>,
     labels: BTreeMap<String, String>,
@@ -260,6 +267,8 @@ tasks:
             ("defaults:\n  command: x\n  dependsOn: [a]\ntasks: [{taskId: a}]\n", "job.yaml:3:15: `dependsOn` is for one task"),
             ("concurrency: 0\ntasks: [{taskId: a, command: x}]\n", "job.yaml:1:14: concurrency must be at least 1"),
             ("tasks: []\n", "job.yaml: there are no tasks"),
+            ("tasks:\n  - taskId: a\n    command: x\n    lock:\n", "it is empty: is a variable unset?"),
+            ("defaults:\n  image: ~\n  command: x\ntasks: [{taskId: a}]\n", "job.yaml:2:10: it is empty"),
             ("{\"tasks\": [\n  {\"taskId\": \"a\", \"comand\": \"x\"}]}\n", "job.yaml:2:19: unknown field comand; did you mean command?"),
         ] {
             let told = read(text).expect_err(text);

@@ -113,7 +113,7 @@ impl Session {
             let file = &self.user_file.path;
             if file.as_os_str().is_empty() {
                 return Err(Failure::usage(format!("no profile `{name}`: HOME is not set, so there is no configuration file"))
-                    .next("set HOME, or name the server with --endpoint URL"));
+                    .next("set HOME, or choose the server with --endpoint URL"));
             }
             return Err(Failure::usage(format!("no profile `{name}` in {}", file.display()))
                 .why(format!("the profile was chosen by: {}", self.settings.profile.origin))
@@ -155,7 +155,14 @@ impl Session {
     /// A client without a key, for the calls that need none. It starts no server.
     pub(crate) fn keyless_client(&self, endpoint: Endpoint) -> Result<Client, Failure> {
         let (ca_file, trace, on_retry) = (self.settings.ca_file.value.clone(), self.trace(), self.on_retry());
-        Ok(Client::new(Options { ca_file, trace, on_retry, ..Options::new(endpoint) })?)
+        let client = Client::new(Options { ca_file, trace, on_retry, ..Options::new(endpoint) })?;
+        self.remember(&client);
+        Ok(client)
+    }
+
+    /// Keeps the client that is asked, which learns the version of its server.
+    pub(crate) fn remember(&self, client: &Client) {
+        *self.asked.lock().expect("no panic holds it") = Some(client.clone());
     }
 
     /// This moment, by the clock of this machine.
@@ -200,7 +207,7 @@ impl Session {
         let (ca_file, on_retry) = (self.settings.ca_file.value.clone(), self.on_retry());
         let (trace, revive) = (self.trace(), self.revive());
         let client = Client::new(Options { api_key, ca_file, retry, on_retry, trace, revive, ..Options::new(endpoint) })?;
-        *self.asked.lock().expect("no panic holds it") = Some(client.clone());
+        self.remember(&client);
         Ok(client)
     }
 

@@ -19,7 +19,12 @@ pub fn parse<P: Parser>(words: Vec<OsString>) -> Result<P, clap::Error> {
     let words = with_help_of_codes(words);
     let strict = command::<P>().try_get_matches_from(&words).map_err(in_plain_words)?;
     let matches = if has_options_after_text(&words, &strict) { loose::<P>(&words)? } else { strict };
-    refuse_empty(&command::<P>(), &matches)?;
+    if refuse_empty(&command::<P>(), &matches).is_err() {
+        // Only a built command says in its usage line which command it is a part of.
+        let mut built = command::<P>();
+        built.build();
+        refuse_empty(&built, &matches)?;
+    }
     P::from_arg_matches(&matches).map_err(|error| error.format(&mut command::<P>()))
 }
 

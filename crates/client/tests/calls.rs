@@ -233,7 +233,7 @@ async fn tls_is_trusted_only_with_its_certificate() {
     let error = Client::new(options(&endpoint)).expect("plain options").health().await.expect_err("not trusted");
     assert!(matches!(error, ClientError::Tls { .. }), "{error:?}");
     assert!(error.causes().iter().all(|cause| cause.contains("signed by an unknown CA")), "{:?}", error.causes());
-    let by_address = Client::new(Options { ca_file: trusting_file, ..options(&format!("https://127.0.0.1:{port}")) });
+    let by_address = Client::new(Options { ca_file: trusting_file, ..options(format!("https://127.0.0.1:{port}")) });
     let error = by_address.expect("a readable CA file").health().await.expect_err("another name");
     assert!(error.causes().iter().all(|cause| cause.contains("is for localhost, not for 127.0.0.1")), "{:?}", error.causes());
     let missing = Client::new(Options { ca_file: Some(dir.path().join("none.pem")), ..options(&endpoint) });
@@ -256,12 +256,8 @@ async fn http_and_tls_mixed_up_are_told_in_words() {
         }
     });
     let asked = |endpoint: String| async move {
-        let error = Client::new(Options { retry: Retry::NONE, ..options(&endpoint) })
-            .expect("plain options")
-            .health()
-            .await
-            .expect_err("no server");
-        error
+        let client = Client::new(Options { retry: Retry::NONE, ..options(&endpoint) }).expect("plain options");
+        client.health().await.expect_err("no server")
     };
     let plain = asked(format!("https://127.0.0.1:{port}")).await;
     assert_eq!(plain.causes(), ["the server does not speak TLS on this port"]);

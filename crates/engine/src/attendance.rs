@@ -40,6 +40,8 @@ const MOST_OF_ACCOUNT: usize = 1_000;
 enum Taker {
     /// No worker serves its queue.
     Nobody,
+    /// An admin drains those that serve its queue.
+    Drained,
     /// Those that serve its queue lack a label.
     Unfit,
     Somebody,
@@ -311,6 +313,10 @@ impl Engine {
             (Needs::Image, Taker::Nobody) => {
                 (WaitCode::Image, format!("a worker that can run image {}: the connected workers run only image {LOCAL_IMAGE}", spec.image))
             }
+            (Needs::Image, Taker::Drained) => {
+                (WaitCode::Image, format!("a worker that can run image {}: all that can are drained", spec.image))
+            }
+            (Needs::Process, Taker::Drained) => (WaitCode::Worker, format!("a worker: all workers of queue {queue} are drained")),
             (Needs::Process, Taker::Nobody) => (WaitCode::Worker, format!("a worker: no worker serves queue {queue}")),
             (Needs::Process, Taker::Unfit) => (
                 WaitCode::Worker,
@@ -326,9 +332,8 @@ impl Engine {
         let is_drained = |worker: &str| self.drain_of(worker).is_some();
         let is_able = self.config.concurrency > 0 && self.config.queues.contains(&spec.queue) && self.worker.serves.contains(&needs);
         let is_own = is_able && !self.worker_name(self.worker.id).is_some_and(|name| is_drained(&name));
-        let serves = |worker: &Presence| {
-            worker.worker != self.worker.id && worker.serves(&spec.queue) && has_runner(worker, needs) && !is_drained(&worker.name)
-        };
+        let could = |worker: &Presence| worker.worker != self.worker.id && worker.serves(&spec.queue) && has_runner(worker, needs);
+        let serves = |worker: &Presence| could(worker) && !is_drained(&worker.name);
         let now = self.now();
         let other = self.attendance.any(now, serves);
         let fits = self.attendance.any(now, |worker| serves(worker) && spec.fits(&worker.labels));
@@ -339,7 +344,13 @@ impl Engine {
         if other.is_none() && self.config.shares_store() {
             return None;
         }
-        Some(if is_own || other == Some(true) { Taker::Unfit } else { Taker::Nobody })
+        Some(if is_own || other == Some(true) {
+            Taker::Unfit
+        } else if is_able || self.attendance.any(now, could) == Some(true) {
+            Taker::Drained
+        } else {
+            Taker::Nobody
+        })
     }
 
     /// What the worker of this server says of itself; `None` without one.

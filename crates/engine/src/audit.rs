@@ -120,7 +120,7 @@ impl Engine {
         caller.may(Action::ReadAudit)?;
         let verdict = self.ports.trail.verify().await?;
         if let Some(bad) = &verdict.first_bad {
-            tracing::error!(entity = bad.entity, number = bad.number, problem = bad.problem.as_str(), "the audit trail is not whole");
+            tracing::error!(entity = bad.entity, number = bad.number, problem = bad.problem.as_str(), "the audit trail is not intact");
         }
         Ok(verdict)
     }
@@ -130,7 +130,7 @@ impl Engine {
         caller.may(Action::ReadAudit)?;
         let compared = self.ports.trail.compare_state().await?;
         if let Some(Mismatch { entity, field, message }) = &compared.first {
-            tracing::error!(entity, field, message, "kept state does not follow from the events");
+            tracing::error!(entity, field, message, "stored state does not follow from the events");
         }
         Ok(compared)
     }

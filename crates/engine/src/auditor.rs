@@ -73,7 +73,7 @@ impl Auditor {
     pub async fn turn(&self) {
         let failed = self.checkpoint().await.err().map(|error| {
             let cause = error.source().map_or(String::new(), |cause| format!(": {cause}"));
-            tracing::error!(%error, cause, "no checkpoint of the audit trail was made, or it was not exported");
+            tracing::error!(%error, cause, "no checkpoint of the audit trail was created, or it was not exported");
             format!("checkpoints of the audit trail cannot be exported: {error}{cause}")
         });
         let is_failing = failed.is_some();

@@ -11,6 +11,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use runvoy_model::job::Node;
 use runvoy_model::name::Name;
+use runvoy_model::phrase::counted;
 
 use crate::Engine;
 use crate::access::Caller;
@@ -50,11 +51,11 @@ impl Known {
     fn take(&mut self, limits: Limits, user: &str, queues: &[(Name, u64)]) -> Result<(), EngineError> {
         let is_full = |waiting: u64, limit: u64| limit > 0 && waiting >= limit;
         if is_full(self.of_anyone + self.of_users.get(user).copied().unwrap_or(0), limits.of_user) {
-            return Err(full(format!("{user} has {} executions waiting, which is the limit for one user", limits.of_user)));
+            return Err(full(format!("{user} has {} waiting, which is the limit for one user", counted(limits.of_user, "execution"))));
         }
         let in_queue = |queue: &Name| self.of_queues.get(queue).copied().unwrap_or(0);
         if let Some((queue, _)) = queues.iter().find(|(queue, _)| is_full(in_queue(queue), limits.of_queue)) {
-            return Err(full(format!("queue {queue} has {} executions waiting, which is its limit", limits.of_queue)));
+            return Err(full(format!("queue {queue} has {} waiting, which is its limit", counted(limits.of_queue, "execution"))));
         }
         for (queue, count) in queues {
             add(&mut self.of_users, user, *count, str::to_owned);

@@ -64,9 +64,12 @@ impl Engine {
         subject: &Subject,
     ) -> Result<(), EngineError> {
         self.denials.count(&caller.email, self.ports.clock.monotonic())?;
-        // Other actions have targets that are no executions.
-        let named = action.starts_with("executions.");
-        let resolved = if named { Some(self.with_whole_id(subject).await?) } else { None };
+        // Other actions have targets that are neither executions nor playbooks.
+        let resolved = match action {
+            "playbooks.run" => Some(self.with_command_of_playbook(subject).await?),
+            _ if action.starts_with("executions.") => Some(self.with_whole_id(subject).await?),
+            _ => None,
+        };
         let subject = resolved.as_ref().unwrap_or(subject);
         let (command, target) = (self.masked_command(subject).await?, subject.target.clone());
         let denied = Denied { email: caller.email.clone(), code: code.to_owned(), why: why.to_owned(), command, target };

@@ -98,7 +98,7 @@ impl Engine {
         if text == LOCAL_IMAGE {
             return Err(EngineError::conflict(
                 "image local is built in and cannot be unregistered",
-                "nothing was changed; make another image the default first",
+                "nothing was changed; to use another image by default, register it with --set-default",
             ));
         }
         let mut gone = Vec::new();

@@ -178,7 +178,7 @@ impl Engine {
             let value = match self.open_secret(&secret).await {
                 Ok(value) => Zeroizing::new(value),
                 Err(error) => {
-                    tracing::error!(secret = %secret.name, %error, "a secret was not sealed anew");
+                    tracing::error!(secret = %secret.name, %error, "a secret was not encrypted again");
                     return Ok(Resealed::Unopened(secret.name));
                 }
             };

@@ -97,6 +97,18 @@ impl Engine {
         Ok(subject)
     }
 
+    /// The same with the command of the playbook that was asked for. Parameters are not filled in: a refused run's were not checked.
+    pub(crate) async fn with_command_of_playbook(&self, subject: &Subject) -> Result<Subject, EngineError> {
+        let mut subject = subject.clone();
+        let Some(name) = subject.target.as_deref().and_then(|name| Name::new(name).ok()) else { return Ok(subject) };
+        let record = self.ports.records.record(Kind::Playbook, name.as_str()).await?;
+        if let Some(playbook) = record.as_ref().and_then(Record::playbook) {
+            subject.command = Some(command_line(&playbook.steps.command, playbook.steps.args.as_deref()));
+            subject.secrets = playbook.steps.secrets_used().cloned().collect();
+        }
+        Ok(subject)
+    }
+
     async fn masked(&self, subject: &Subject) -> Result<Option<String>, EngineError> {
         let Some(command) = &subject.command else { return Ok(None) };
         let mut values = Vec::new();

@@ -80,7 +80,7 @@ async fn the_own_worker_is_drained_across_a_restart_until_it_is_resumed() {
     stage.restart(2);
     let leases = LocalLeases::new(Arc::clone(&stage.engine));
     assert!(leases.lease(1).await.expect("an answer").is_empty(), "the wish is kept");
-    assert_eq!(stage.engine.waiting_for(&waiting).expect("it waits").message, "a worker: no worker serves queue default");
+    assert_eq!(stage.engine.waiting_for(&waiting).expect("it waits").message, "a worker: all workers of queue default are drained");
     let waits = async {
         leases.wait_for_work().await;
         leases.lease(1).await.expect("an answer")

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::execution::Execution;
 use crate::id::ExecutionId;
+use crate::phrase::counted;
 use crate::time::UnixMs;
 
 /// What is wrong, the worst first.
@@ -179,7 +180,8 @@ impl Incident {
     /// An execution that used up its retries, as it stands after its last attempt.
     pub fn dead(execution: &Execution, at: UnixMs) -> Self {
         let why = execution.end_reason.as_ref().map_or("it failed", |reason| reason.message.as_str());
-        Self::of(execution, IncidentKind::Dead, format!("gave up after {} attempts: {}", execution.attempt, one_line(why, MOST_WHY)), at)
+        let attempts = counted(u64::from(execution.attempt), "attempt");
+        Self::of(execution, IncidentKind::Dead, format!("failed after {attempts}: {}", one_line(why, MOST_WHY)), at)
     }
 
     /// The name of its record.

@@ -22,7 +22,7 @@ pub struct SealKey {
 
 /// A sealed value that does not open: another key, another name, or changed bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the sealed value does not open: it was changed, moved, or sealed with another key")]
+#[error("the value cannot be decrypted: it was changed, moved, or encrypted with another key")]
 pub struct Unopened;
 
 impl SealKey {

@@ -281,7 +281,8 @@ pub trait Runner: Send + Sync {
     /// The disk under the work directories; `None` where nobody can tell.
     async fn disk_space(&self) -> Option<DiskSpace>;
 
-    /// What the files in the work directory of an attempt, and in its own `/tmp`, take on the disk. Walks through them.
+    /// What the files in the work directory of an attempt, and in its own `/tmp`, take on the disk, with those that its processes
+    /// deleted and keep open; `u64::MAX` where that cannot be measured. Walks through them.
     async fn disk_usage(&self, execution: ExecutionId, attempt: u32) -> u64;
 
     /// Removes the work directory of an attempt that has ended.

@@ -6,10 +6,10 @@ use runvoy_model::seal::SealKey;
 #[derive(Debug, thiserror::Error)]
 pub enum SealKeysError {
     /// It is not there.
-    #[error("sealing key {0} is missing: put its file back, or restore a backup")]
+    #[error("encryption key {0} is missing: put its file back, or restore a backup")]
     Missing(String),
     /// Where keys are kept cannot be used.
-    #[error("the sealing keys cannot be kept")]
+    #[error("the encryption keys cannot be stored")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 

@@ -64,12 +64,12 @@ impl Attendant {
                 Ok(answer) => {
                     answer.job_ids.iter().filter_map(|id| id.parse().ok()).for_each(|id| attended.slots.nudge(id));
                     match (std::mem::replace(&mut is_drained, answer.drained), answer.drained) {
-                        (false, true) => tracing::info!("an admin drains this worker: the server gives it nothing new"),
+                        (false, true) => tracing::info!("an admin drained this worker: the server gives it no new work"),
                         (true, false) => tracing::info!("this worker takes work again"),
                         _ => {}
                     }
                     if trouble.is_over() {
-                        tracing::info!("the server takes the reports of this worker again");
+                        tracing::info!("the server accepts the reports of this worker again");
                         self.is_back.notify_one();
                     }
                 }
@@ -120,7 +120,8 @@ impl Attendant {
         let request = AttendWorkerRequest { worker_id: self.info.id.clone(), ..Default::default() };
         let mut stream = self.link.call(self.link.within(), |server| async move { server.attend_worker(request).await }).await?;
         loop {
-            let message = timeout(SILENCE, stream.message()).await.map_err(|_| Fault::Away("nothing was heard for too long".to_owned()))?;
+            let message =
+                timeout(SILENCE, stream.message()).await.map_err(|_| Fault::Away("the server was silent for too long".to_owned()))?;
             let Some(message) = message.map_err(|error| Fault::of(&error))? else { return Ok(()) };
             backoff.reset();
             let ids = message.to_owned_message().job_ids;
@@ -137,9 +138,9 @@ impl Trouble {
     /// What to tell of a failure, where that was not told last: a refusal is an answer, and who looks for it looks elsewhere.
     fn news(&mut self, fault: &Fault) -> Option<&'static str> {
         let what = match fault {
-            Fault::Away(_) => "the server does not answer, or cannot now",
+            Fault::Away(_) => "the server does not answer, or is not available now",
             Fault::Key(_) | Fault::Refused(_) | Fault::Lost(_) | Fault::Damaged(_) => {
-                "the server answers, and does not take the reports of this worker"
+                "the server answers, but refuses the reports of this worker"
             }
         };
         (self.0.replace(what) != Some(what)).then_some(what)

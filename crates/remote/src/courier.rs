@@ -14,6 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use runvoy_model::command::{EndAttempt, Outcome};
 use runvoy_model::id::ExecutionId;
+use runvoy_model::phrase::counted;
 use runvoy_ports::clock::Clock;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -93,7 +94,7 @@ impl<D: Desk> Courier<D> {
             Ok(()) => (self.bring_end(None).await, false),
             Err(Stuck::Lost(why)) => (Err(Stuck::Lost(why)), false),
             Err(Stuck::Broken(why)) => {
-                tracing::error!(why, "the output of an attempt cannot be brought to the server");
+                tracing::error!(why, "the output of an attempt cannot be delivered to the server");
                 self.outbox.progress.send_modify(|progress| progress.broken = Some(why.clone()));
                 self.unheeded_since = None;
                 while !self.is_over() {
@@ -101,7 +102,7 @@ impl<D: Desk> Courier<D> {
                 }
                 let unsent = self.unsent();
                 let remark =
-                    (unsent > 0).then(|| format!("the last {unsent} records of its log are missing; the worker keeps them: {why}"));
+                    (unsent > 0).then(|| format!("its log lacks the last {}, which the worker keeps: {why}", counted(unsent, "record")));
                 (self.bring_end(remark).await, unsent > 0)
             }
         };
@@ -131,14 +132,14 @@ impl<D: Desk> Courier<D> {
 
     fn tell_lost(&self, why: &str) {
         let (execution, unsent) = (self.execution(), self.unsent());
-        tracing::warn!(%execution, unsent_records = unsent, why, "the server does not take what an attempt has to tell");
+        tracing::warn!(%execution, unsent_records = unsent, why, "the server refused output or result of an attempt");
     }
 
     /// Tells people once that what waits here waits for them.
     fn tell_refused(&mut self, fault: &Fault) {
         if matches!(fault, Fault::Refused(_) | Fault::Key(_)) && !std::mem::replace(&mut self.is_refused, true) {
             let execution = self.execution();
-            tracing::warn!(%execution, %fault, "what an attempt has to tell is refused: it is kept on this worker and tried again");
+            tracing::warn!(%execution, %fault, "output or result of an attempt was refused: it is kept on this worker and sent again");
         }
     }
 
@@ -208,7 +209,7 @@ impl<D: Desk> Courier<D> {
             Ok(Appended::Full { limit_bytes }) if is_output => self.drop_output(limit_bytes).await,
             Ok(Appended::Full { limit_bytes }) => {
                 let execution = self.execution();
-                tracing::warn!(%execution, limit_bytes, "the log is full: not even what this worker says of the attempt is kept");
+                tracing::warn!(%execution, limit_bytes, "the log is full: not even the worker's own lines are kept");
                 self.outbox.progress.send_modify(|progress| (progress.full_at, progress.takes_nothing) = (Some(limit_bytes), true));
                 Ok(())
             }
@@ -309,7 +310,7 @@ impl<D: Desk> Courier<D> {
             return Err(Stuck::Broken(format!("the server has refused it for {seconds} s: {why}")));
         }
         let wait = self.backoff.next();
-        tracing::debug!(why, again_in_ms = wait.as_millis(), "what an attempt has to tell waits on this worker");
+        tracing::debug!(why, again_in_ms = wait.as_millis(), "output or result of an attempt waits on this worker");
         self.note_progress(true);
         sleep(wait).await;
         Ok(())

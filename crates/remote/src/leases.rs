@@ -204,7 +204,7 @@ impl RemoteLeases {
         let outbox = match created {
             Ok(wal) => Outbox::new(wal),
             Err(error) => {
-                tracing::error!(execution = %fence.execution, %error, "a write-ahead log cannot be made: the lease is handed back");
+                tracing::error!(execution = %fence.execution, %error, "a write-ahead log cannot be created: the lease is returned");
                 self.link.release(&offer.token).await.ok();
                 return None;
             }
@@ -238,11 +238,11 @@ impl RemoteLeases {
                     }
                 },
                 Err(Fault::Lost(why) | Fault::Refused(why)) => {
-                    tracing::info!(execution = %offer.execution.id, why, "a lease was not begun");
+                    tracing::info!(execution = %offer.execution.id, why, "a lease was not started");
                     return None;
                 }
                 Err(fault) => {
-                    tracing::warn!(execution = %offer.execution.id, %fault, "a lease waits to be begun");
+                    tracing::warn!(execution = %offer.execution.id, %fault, "a lease could not be started yet: trying again");
                     sleep(backoff.next()).await;
                 }
             }
@@ -391,7 +391,7 @@ impl Leases for RemoteLeases {
         match held.outbox.finish(serde_json::to_vec(&ended).expect("plain data")).await {
             Verdict::Lost(why) => Err(LeaseError::Lost(why)),
             Verdict::Told(execution) => serde_json::from_slice(&execution)
-                .map_err(|error| LeaseError::Lost(format!("it was heard, but the answer is not known: {error}"))),
+                .map_err(|error| LeaseError::Lost(format!("the request arrived, but its answer is unknown: {error}"))),
         }
     }
 

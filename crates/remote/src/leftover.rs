@@ -25,7 +25,7 @@ pub(crate) fn find(dir: &Path, address: &Address, clock: &dyn Clock) -> std::io:
             Err(error) => tracing::warn!(path = %path.display(), %error, "a write-ahead log cannot be read, and is left"),
             Ok(None) => {
                 // Its worker died before it was begun.
-                tracing::warn!(path = %path.display(), "a write-ahead log says nothing, and is removed");
+                tracing::warn!(path = %path.display(), "an empty write-ahead log is removed");
                 std::fs::remove_file(&path)?;
             }
             Ok(Some((wal, _))) if !is_for(wal.opening(), address) => {
@@ -61,6 +61,6 @@ fn remark(wal: &mut Wal, cut: u64, clock: &dyn Clock) {
     block.push(Record { at: clock.now(), stream: Stream::Platform, cont: false, eol: true, bytes: text.as_bytes() });
     let next = wal.next().seq;
     if let Err(error) = wal.append(next, &block.take()) {
-        tracing::warn!(%error, cut, "a write-ahead log was cut, and does not say so");
+        tracing::warn!(%error, cut, "a write-ahead log was truncated, which could not be recorded in it");
     }
 }

@@ -131,7 +131,7 @@ impl Outbox {
             written
         });
         if let Err(error) = writing.await {
-            tracing::warn!(%error, "the end of an attempt is known to this process alone: it cannot be written down");
+            tracing::warn!(%error, "the result of an attempt could not be written to disk: only this process knows it");
         }
         let mut progress = self.progress.subscribe();
         let settled = progress.wait_for(|progress| progress.verdict.is_some()).await.expect("the sender is here");
@@ -161,7 +161,7 @@ impl Outbox {
     /// Keeps the file for people: it holds what the server does not have, and nobody can bring it there.
     pub(crate) async fn set_aside(&self) {
         match self.with_wal(|wal| wal.set_aside()).await {
-            Ok(path) => tracing::error!(path = %path.display(), "output that could not be brought to the server is kept in a file"),
+            Ok(path) => tracing::error!(path = %path.display(), "output that could not be delivered to the server is kept in a file"),
             Err(error) => tracing::warn!(%error, "a write-ahead log could not be put aside"),
         }
     }

@@ -144,15 +144,15 @@ impl Wal {
         }
         let unknown = |what| io::Error::new(io::ErrorKind::InvalidData, what);
         if !reader.bytes(0, at)?.starts_with(MAGIC) {
-            return Err(unknown("it is of another version, or none"));
+            return Err(unknown("it is not a write-ahead log of this version"));
         }
         let Some(frame) = reader.frame(at)?.filter(|frame| frame.kind == Kind::Opening) else {
             let is_short = length <= LONGEST_OPENING;
             let text = reader.bytes(at + frame::HEADER as u64, LONGEST_OPENING)?;
             let is_cut = is_short && serde_json::from_slice::<Opening>(text).is_err_and(|error| error.is_eof());
-            return if is_cut { Ok(None) } else { Err(unknown("what it is for is damaged")) };
+            return if is_cut { Ok(None) } else { Err(unknown("its header is damaged")) };
         };
-        let opening = serde_json::from_slice(frame.payload).map_err(|_| unknown("what it is for is written in another way"))?;
+        let opening = serde_json::from_slice(frame.payload).map_err(|_| unknown("its header has another format"))?;
         let head = at + frame.len();
         let mut wal = Self::at_head(path.to_owned(), file, opening, head);
         while wal.end.is_none() && wal.take_over(&mut reader)? {}

@@ -36,11 +36,10 @@ impl ProcessRunner {
             return Err(StartError { message: "this machine can contain commands only by process groups".to_owned(), exit_code: None });
         }
         let root = &config.work_root;
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(root)
-            .map_err(|error| StartError { message: format!("work root {} could not be made: {error}", root.display()), exit_code: None })?;
+        DirBuilder::new().recursive(true).mode(0o700).create(root).map_err(|error| StartError {
+            message: format!("work root {} could not be created: {error}", root.display()),
+            exit_code: None,
+        })?;
         Ok(Self { config })
     }
 }
@@ -98,7 +97,7 @@ impl Runner for ProcessRunner {
         let work_dir = self.config.work_root.join(attempt_name(start.execution, start.attempt));
         let new = match &start.work_dir {
             WorkDir::New(files) => make_work_dir(&work_dir, files).map(|()| true).map_err(|error| StartError {
-                message: format!("work directory {} could not be made: {error}", work_dir.display()),
+                message: format!("work directory {} could not be created: {error}", work_dir.display()),
                 exit_code: None,
             })?,
             WorkDir::Kept => false,

@@ -21,10 +21,11 @@ pub(crate) fn space(directory: &Path, set_aside: Option<&Path>) -> Option<DiskSp
 }
 
 /// What the files in these directories take, each once. Links are not followed and other file systems not entered; what goes away meanwhile does not count.
+/// `u64::MAX` where a directory is so deep that no path leads to it: whatever is there must not escape a limit.
 pub(crate) async fn usage(directories: Vec<PathBuf>) -> u64 {
     let walk = move || {
         let mut linked = HashSet::new();
-        directories.iter().map(|directory| walk(directory, &mut linked)).sum()
+        directories.iter().fold(0, |bytes: u64, directory| bytes.saturating_add(walk(directory, &mut linked)))
     };
     tokio::task::spawn_blocking(walk).await.unwrap_or(0)
 }
@@ -33,7 +34,11 @@ fn walk(top: &Path, linked: &mut HashSet<u64>) -> u64 {
     let Ok(device) = fs::symlink_metadata(top).map(|top| top.dev()) else { return 0 };
     let (mut bytes, mut files, mut waiting) = (0, 0, vec![top.to_owned()]);
     while let Some(directory) = waiting.pop() {
-        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+        let entries = fs::read_dir(&directory);
+        if entries.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ENAMETOOLONG)) {
+            return u64::MAX;
+        }
+        for entry in entries.into_iter().flatten().flatten() {
             let Ok(found) = entry.metadata() else { continue };
             files += 1;
             if files > MAX_FILES {
@@ -53,7 +58,21 @@ fn walk(top: &Path, linked: &mut HashSet<u64>) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
+
     use super::*;
+
+    #[tokio::test]
+    async fn what_no_path_leads_to_is_more_than_any_limit() {
+        let dir = tempfile::tempdir().unwrap();
+        let (name, flags) = ("d".repeat(250), OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC);
+        let mut above = open(dir.path(), flags, Mode::empty()).unwrap();
+        for _ in 0..20 {
+            mkdirat(&above, name.as_str(), Mode::RWXU).unwrap();
+            above = openat(&above, name.as_str(), flags, Mode::empty()).unwrap();
+        }
+        assert_eq!(usage(vec![dir.path().to_owned(), dir.path().to_owned()]).await, u64::MAX);
+    }
 
     #[tokio::test]
     async fn files_count_once_and_what_links_lead_to_does_not() {

@@ -10,7 +10,7 @@ use crate::config::RunAs;
 #[derive(Debug, thiserror::Error)]
 pub enum UnknownUser {
     /// The user database has no such name.
-    #[error("no such user: {0} (create it, or name another with --run-as)")]
+    #[error("no such user: {0} (create it, or choose another with --run-as)")]
     Missing(String),
     /// The user database could not be read.
     #[error("the user database could not be read")]

@@ -31,16 +31,16 @@ pub async fn ensure_admin(data: &DataDir, email: &str, backend: &Backend, clock:
     let step = Step::system(StepId(ids.next_id()), clock.now(), "setup");
     match backend.store.change(step, change, None).await {
         Ok(_) => {
-            tracing::info!(email, key_file = %data.admin_key().display(), "the first admin was made");
+            tracing::info!(email, key_file = %data.admin_key().display(), "the first admin was created");
             Ok(Some(email))
         }
         Err(StoreError::Refused(Refusal::Taken(..))) => {
             // A key that opens nothing must not lie about.
             std::fs::remove_file(data.admin_key()).with_context(|| format!("cannot remove {}", data.admin_key().display()))?;
-            tracing::info!("another server made the first admin: the key is in its data directory");
+            tracing::info!("another server created the first admin: the key is in its data directory");
             Ok(None)
         }
-        Err(error) => Err(error).context("cannot make the first admin"),
+        Err(error) => Err(error).context("cannot create the first admin"),
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
         assert!(key_ended(&data, &key_prefix(&old), Some(&new)).is_some_and(|said| said.contains("has the new key")));
         let mode = std::fs::metadata(data.admin_key()).expect("a file").permissions().mode();
         assert_eq!((kept(), mode & 0o777), (format!("{new}\n"), 0o600));
-        assert!(key_ended(&data, &key_prefix(&new), None).is_some_and(|said| said.contains("is removed")));
+        assert!(key_ended(&data, &key_prefix(&new), None).is_some_and(|said| said.contains("was removed")));
         assert!(!data.admin_key().exists());
     }
 

@@ -154,8 +154,8 @@ pub struct ServeArgs {
     /// Address and port [default: 127.0.0.1:56212]
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<String>,
-    /// First admin [default: admin@localhost]
-    #[arg(long, value_name = "EMAIL")]
+    /// Who gets the first key; the help text is apart because rustdoc takes its `@` for a link
+    #[arg(long, value_name = "EMAIL", help = "First admin [default: admin@localhost]")]
     pub admin_email: Option<String>,
     /// URL of the web page, for links
     #[arg(long, value_name = "URL")]

@@ -76,7 +76,7 @@ pub fn is_about_files(global: &GlobalArgs) -> bool {
 /// Proves the trail of a directory that no server has, and on demand that all kept state follows from it.
 pub fn verify(data: &DataDir, with_state: bool) -> Result<AuditVerification> {
     if !data.store().exists() {
-        bail!("{} has no store: name a server's data directory with --data-dir", data.path().display());
+        bail!("{} has no store: choose a server's data directory with --data-dir", data.path().display());
     }
     check_all(data)?;
     // No server may begin to write while its files are read.

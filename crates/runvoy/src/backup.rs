@@ -35,12 +35,13 @@ pub async fn copy(source: Source<'_>, destination: &Path) -> Result<()> {
         bail!("the destination must be an absolute path");
     }
     if destination.symlink_metadata().is_ok() {
-        bail!("{} exists already: name a directory that does not", destination.display());
+        bail!("{} exists already: choose a directory that does not", destination.display());
     }
     let (parent, partial) = beside(destination)?;
     clear(&partial)?;
     let copied = fill(source, &partial).await;
-    let copied = copied.and_then(|()| fs::rename(&partial, destination).with_context(|| format!("cannot make {}", destination.display())));
+    let copied =
+        copied.and_then(|()| fs::rename(&partial, destination).with_context(|| format!("cannot create {}", destination.display())));
     if copied.is_err() {
         // What cannot be removed now is removed by the next copy to this place.
         fs::remove_dir_all(&partial).ok();
@@ -51,7 +52,7 @@ pub async fn copy(source: Source<'_>, destination: &Path) -> Result<()> {
 
 /// The store first, then the logs, so that the logs are never shorter than the store says; and the blobs, which are there before the store says so.
 async fn fill(Source { data, store, logs, seal_keys }: Source<'_>, directory: &Path) -> Result<()> {
-    fs::DirBuilder::new().mode(0o700).create(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    fs::DirBuilder::new().mode(0o700).create(directory).with_context(|| format!("cannot create {}", directory.display()))?;
     let copy = DataDir::new(directory);
     // Before and after the store: whichever sealing key it was copied with is among these, also where one was made meanwhile.
     let _kept = seal_keys.hold();
@@ -78,7 +79,7 @@ async fn fill(Source { data, store, logs, seal_keys }: Source<'_>, directory: &P
 /// The directory that a copy is made in, and where it is made there.
 fn beside(destination: &Path) -> Result<(&Path, PathBuf)> {
     let (Some(parent), Some(name)) = (destination.parent(), destination.file_name()) else {
-        bail!("{} cannot be created: name a new directory", destination.display());
+        bail!("{} cannot be created: choose a new directory", destination.display());
     };
     let mut name = name.to_owned();
     name.push(PARTIAL);

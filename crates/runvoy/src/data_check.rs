@@ -22,13 +22,13 @@ const MOST_SHOWN: usize = 10;
 pub fn check_owner(data: &DataDir) -> Result<()> {
     let (path, own) = (data.path(), own_uid());
     let place = path.ancestors().find(|place| place.exists()).unwrap_or(path);
-    let owner = fs::metadata(place).with_context(|| format!("cannot look at the data directory {}", path.display()))?.uid();
+    let owner = fs::metadata(place).with_context(|| format!("cannot read the data directory {}", path.display()))?.uid();
     let is_foreign = if place == path { owner != own } else { own == 0 && owner != 0 };
     if is_foreign {
-        let missing = if place == path { String::new() } else { format!("would be made in {}, which ", place.display()) };
+        let missing = if place == path { String::new() } else { format!("would be created in {}, which ", place.display()) };
         bail!(
-            "the data directory {} {missing}belongs to the user with id {owner}, and this one has {own}: \
-             run this as that user (sudo -u '#{owner}' runvoy …), or name another directory with --data-dir",
+            "the data directory {} {missing}belongs to the user with id {owner}, but this command runs as {own}: \
+             run this as that user (sudo -u '#{owner}' runvoy …), or choose another directory with --data-dir",
             path.display()
         );
     }
@@ -41,7 +41,7 @@ pub fn check_owner(data: &DataDir) -> Result<()> {
 /// made them. What others could have changed is refused, all of it at once.
 pub fn check_all(data: &DataDir) -> Result<()> {
     check_owner(data)?;
-    let mode = fs::metadata(data.path()).with_context(|| format!("cannot look at {}", data.path().display()))?.permissions().mode();
+    let mode = fs::metadata(data.path()).with_context(|| format!("cannot read {}", data.path().display()))?.permissions().mode();
     let mut check = Check { repairs: true, found: Vec::new() };
     let reach = Reach { is_open: mode & OTHERS != 0, is_told: false };
     for name in OWN_FILES {
@@ -58,7 +58,7 @@ pub fn check_all(data: &DataDir) -> Result<()> {
 
 /// Checks a directory and everything below it, and repairs nothing.
 pub fn check_tree(directory: &Path, readable: bool) -> Result<()> {
-    let metadata = fs::metadata(directory).with_context(|| format!("cannot look at {}", directory.display()))?;
+    let metadata = fs::metadata(directory).with_context(|| format!("cannot read {}", directory.display()))?;
     let mut check = Check { repairs: false, found: Vec::new() };
     let below = check.one(directory, &metadata, readable, Reach { is_open: true, is_told: false })?;
     check.below(directory, readable, below)?;
@@ -94,11 +94,11 @@ impl Check {
     /// Checks every file and directory below a directory. Where that is closed to others, modes
     /// below it may let others read: nobody gets there.
     fn below(&mut self, directory: &Path, readable: bool, reach: Reach) -> Result<()> {
-        for entry in fs::read_dir(directory).with_context(|| format!("cannot look into {}", directory.display()))? {
+        for entry in fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))? {
             let path = entry?.path();
             let metadata = match fs::symlink_metadata(&path) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                metadata => metadata.with_context(|| format!("cannot look at {}", path.display()))?,
+                metadata => metadata.with_context(|| format!("cannot read {}", path.display()))?,
             };
             let below = self.one(&path, &metadata, readable, reach)?;
             if metadata.is_dir() {

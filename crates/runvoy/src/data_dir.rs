@@ -154,7 +154,7 @@ impl DataDir {
         if length > LONGEST_PATH {
             bail!(
                 "the path of the data directory has {length} bytes, but no more than {LONGEST_PATH} leave room for its socket: \
-                 name a shorter one, or a symbolic link to it, with --data-dir or RUNVOY_DATA_DIR (it is {})",
+                 choose a shorter one, or a symbolic link to it, with --data-dir or RUNVOY_DATA_DIR (it is {})",
                 self.0.display()
             );
         }
@@ -164,13 +164,13 @@ impl DataDir {
     /// Makes the directory, for its owner only. One that exists is left as it is. Those above it that are missing let others pass, who still
     /// cannot list them: a command with a user of its own has to reach its work directory.
     pub fn create(&self) -> Result<()> {
-        create_private(&self.0).with_context(|| format!("cannot make the data directory {}", self.0.display()))
+        create_private(&self.0).with_context(|| format!("cannot create the data directory {}", self.0.display()))
     }
 
     /// Closes an existing directory to others if it holds nothing but a server's own. Else it may be a home or a shared place, whose access
     /// is not ours to take: then it is only told. The files in it are closed to others in any case.
     pub fn close_to_others(&self) -> Result<()> {
-        let unreadable = || format!("cannot look at the data directory {}", self.0.display());
+        let unreadable = || format!("cannot read the data directory {}", self.0.display());
         let mode = fs::metadata(&self.0).with_context(unreadable)?.permissions().mode();
         if mode & 0o077 == 0 {
             return Ok(());
@@ -180,10 +180,10 @@ impl DataDir {
         let (path, mode) = (self.0.display(), format!("{:o}", mode & 0o7777));
         if let Some(other) = foreign {
             if mode != "711" {
-                tracing::warn!(%path, mode, ?other, "others can look into the data directory, which holds more than the server's files");
+                tracing::warn!(%path, mode, ?other, "others can read the data directory, which holds more than the server's files");
             }
         } else if let Err(error) = fs::set_permissions(&self.0, fs::Permissions::from_mode(0o700)) {
-            tracing::warn!(%path, mode, %error, "others can look into the data directory, and it cannot be closed to them");
+            tracing::warn!(%path, mode, %error, "others can read the data directory, and it cannot be closed to them");
         }
         Ok(())
     }
@@ -219,7 +219,7 @@ impl DataDir {
         file.read_to_string(&mut holder).ok();
         let holder = holder.trim();
         let who = if holder.is_empty() { "another server".to_owned() } else { format!("another server (pid {holder})") };
-        anyhow::anyhow!("{who} uses the data directory {}; stop it first, or name another with --data-dir", self.0.display())
+        anyhow::anyhow!("{who} uses the data directory {}; stop it first, or choose another with --data-dir", self.0.display())
     }
 
     /// Whether some process holds the directory. Those who ask do not get in each other's way.
@@ -298,7 +298,7 @@ pub fn write_private_for(path: &Path, content: &[u8], owner: Option<(u32, u32)>)
 /// Refuses a file that others than its owner may read or write. Commands of other users pass through the data directory: what is private in it is
 /// private by its own mode.
 pub fn check_private(path: &Path) -> Result<()> {
-    let mode = fs::metadata(path).with_context(|| format!("cannot look at {}", path.display()))?.permissions().mode();
+    let mode = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?.permissions().mode();
     if mode & 0o077 != 0 {
         bail!("others than its owner have access to {} (its mode is {:o}): chmod 600 {0}", path.display(), mode & 0o7777);
     }

@@ -26,7 +26,7 @@ impl Keys {
     pub fn load_or_make(data: &DataDir) -> Result<Self> {
         if !data.store().exists() {
             refuse_lost_store(data)?;
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(data.keys()).context("cannot make the key directory")?;
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(data.keys()).context("cannot create the key directory")?;
             write_private(&unused(data), b"")?;
             for name in NAMES {
                 if !data.keys().join(name).exists() {
@@ -42,7 +42,7 @@ impl Keys {
     /// Notes that there is a store that needs these keys: from now on they are not made, and the store is not made again.
     pub fn note_store(data: &DataDir) -> Result<()> {
         match fs::remove_file(unused(data)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).context("cannot note that the store was made"),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).context("cannot record that the store was created"),
             Ok(()) => sync(&data.keys()),
             Err(_) => Ok(()),
         }

@@ -58,6 +58,11 @@ impl Machine {
         };
         let detail = format!("{} free in {}", mib(free), self.data.path().display());
         let needed = self.reserve.min_free_bytes();
+        if self.reserve.is_short_of_files() {
+            let detail =
+                format!("disk full: {detail}, but hardly any inodes for further files, so no new work is taken: remove some files");
+            return probe("disk", ProbeStatus::Fail, &detail);
+        }
         // The same question that a submit is answered by.
         if self.reserve.is_low() {
             let detail = format!("disk full: {detail}, and below {} no new work is taken: free some space", mib(needed));

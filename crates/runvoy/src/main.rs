@@ -161,7 +161,7 @@ fn data_dir(flag: Option<PathBuf>) -> Result<DataDir> {
     let named = flag.or_else(|| std::env::var_os("RUNVOY_DATA_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from));
     let path = match named {
         Some(path) => path,
-        None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set: name the data directory with --data-dir")?)
+        None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set: choose the data directory with --data-dir")?)
             .join(".runvoy/data"),
     };
     Ok(DataDir::new(std::path::absolute(path)?))

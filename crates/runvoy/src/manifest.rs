@@ -80,7 +80,7 @@ pub fn verify<'d>(directory: &'d Path, key: &AuditKey) -> Result<Verified<'d>> {
     for (name, entry) in &manifest.files {
         match found.get(name) {
             None => bail!("{name} is missing"),
-            Some(there) if there != entry => bail!("{name} is not as it was when the backup was made"),
+            Some(there) if there != entry => bail!("{name} was changed after the backup was made"),
             Some(_) => {}
         }
     }

@@ -33,7 +33,7 @@ pub async fn recover(data: &DataDir, email: Option<&str>, format: Format) -> Res
     // A server whose store is elsewhere is asked through its socket; without one there is nothing here to recover.
     if !data.is_locked() && !data.store().exists() {
         bail!(
-            "there is no store in {}: `runvoy serve` makes one, with its first admin; where its store is elsewhere, start it first",
+            "there is no store in {}: `runvoy serve` creates one, with its first admin; a server that keeps its store elsewhere must run",
             data.path().display()
         );
     }

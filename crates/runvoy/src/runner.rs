@@ -70,7 +70,7 @@ pub async fn start(data: &DataDir, settings: &Settings, open_files: OpenFiles, a
     }
     refuse_impossible(data, settings)?;
     if let Some(dir) = &settings.work_dir {
-        create_private(dir).with_context(|| format!("cannot make the work directory {}", dir.display()))?;
+        create_private(dir).with_context(|| format!("cannot create the work directory {}", dir.display()))?;
     }
     let work_root = settings.work_dir.clone().unwrap_or_else(|| data.work());
     let config = runvoy_runners::Config {
@@ -125,7 +125,7 @@ fn refuse_closed(place: &Path) -> Result<()> {
         let (place, closed) = (place.display(), closed.display());
         bail!(
             "run_as_uids: commands cannot reach {place}, for {closed} lets no other user pass: \
-             name a place elsewhere, such as --data-dir /var/lib/runvoy for a server or --worker-dir /var/lib/runvoy-worker for a worker, or let them pass (chmod o+x {closed})"
+             choose a directory elsewhere, such as --data-dir /var/lib/runvoy for a server or --worker-dir /var/lib/runvoy-worker for a worker, or let them pass (chmod o+x {closed})"
         );
     }
     Ok(())

@@ -33,20 +33,20 @@ impl FileSealKeys {
                 .recursive(true)
                 .mode(0o700)
                 .create(&ring.directory)
-                .context("cannot make the directory of the sealing keys")?;
-            ring.make().context("cannot make the first sealing key")?;
+                .context("cannot create the directory of the encryption keys")?;
+            ring.make().context("cannot create the first encryption key")?;
         }
         let missing = used.iter().find(|id| ring.by_id(id).is_err());
         if missing.is_some() || ring.current().is_err() {
             bail!(
-                "the store in {} needs its sealing keys in {}, and {} is missing: put it back, or restore a backup",
+                "the store in {} needs its encryption keys in {}, and {} is missing: put it back, or restore a backup",
                 data.path().display(),
                 ring.directory.display(),
                 missing.map_or_else(|| "the current one".to_owned(), |id| format!("{id}.key"))
             );
         }
         // What a rotation that was cut off would have done last.
-        ring.retire_all_but(used).context("cannot remove sealing keys that seal nothing")?;
+        ring.retire_all_but(used).context("cannot remove encryption keys that no secret needs")?;
         Ok(ring)
     }
 
@@ -95,7 +95,7 @@ impl SealKeys for FileSealKeys {
         let failed = |error: std::io::Error| SealKeysError::Unavailable(Box::new(error));
         let current = self.current()?;
         if Arc::strong_count(&self.copies) > 1 {
-            tracing::warn!("a backup is being made: sealing keys that seal nothing stay until the next rotation or start");
+            tracing::warn!("a backup is being made: encryption keys that no secret needs stay until the next rotation or start");
             return Ok(());
         }
         for entry in fs::read_dir(&self.directory).map_err(failed)? {

@@ -60,7 +60,7 @@ async fn serve(args: &ServeArgs, data: DataDir, settings: Settings) -> Result<()
     if args.ephemeral && settings.backend != BackendName::Embedded {
         bail!(
             "a server that the command line starts keeps everything in files, and {} is set up for another backend: start it with \
-             `runvoy serve`, or name another directory with --data-dir",
+             `runvoy serve`, or choose another directory with --data-dir",
             data.path().display()
         );
     }
@@ -88,7 +88,7 @@ async fn serve(args: &ServeArgs, data: DataDir, settings: Settings) -> Result<()
     stack.start();
     let mut serving = listeners.serve(&stack.app, REQUESTS_END_WITHIN)?;
     if let Some(email) = stack.first_admin.as_ref().filter(|_| !args.ephemeral) {
-        eprintln!("made the first admin, {email}; their API key is in {}", data.admin_key().display());
+        eprintln!("created the first admin, {email}; their API key is in {}", data.admin_key().display());
     }
     announce(&data, serving.url())?;
     let end = until_the_end(&stack, &data, &mut serving, &mut stops, args.ephemeral).await?;

@@ -53,7 +53,7 @@ fn all(data: &DataDir) -> Result<Vec<SigningKey>> {
     let directory = directory(data);
     let entries = match fs::read_dir(&directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.with_context(|| format!("cannot look into {}", directory.display()))?,
+        entries => entries.with_context(|| format!("cannot read {}", directory.display()))?,
     };
     let mut keys = Vec::new();
     for entry in entries {
@@ -80,7 +80,7 @@ fn read(path: &Path) -> Result<[u8; 32]> {
 fn make(data: &DataDir, at: UnixMs) -> Result<SigningKey> {
     let directory = directory(data);
     if !directory.exists() {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory).context("cannot make the directory of the signing keys")?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory).context("cannot create the directory of the signing keys")?;
         sync(&data.keys())?;
     }
     let path = directory.join(format!("{}.key", at.0));

@@ -182,8 +182,8 @@ impl Stack {
         match tokio::time::timeout(CHECKPOINT_WITHIN, self.auditor.checkpoint()).await {
             Ok(Ok(_)) => {}
             // The next start covers what this one could not.
-            Ok(Err(error)) => tracing::error!(error = format!("{:#}", anyhow::Error::new(error)), "no last checkpoint was made"),
-            Err(_) => tracing::error!("no last checkpoint was made in time"),
+            Ok(Err(error)) => tracing::error!(error = format!("{:#}", anyhow::Error::new(error)), "no last checkpoint was written"),
+            Err(_) => tracing::error!("no last checkpoint was written in time"),
         }
         self.upkeep.close().await
     }

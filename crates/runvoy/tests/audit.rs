@@ -192,7 +192,7 @@ fn state_that_does_not_follow_from_the_events_is_named() {
     assert_eq!((said.status.code(), &found["ok"]), (Some(1), &json!(false)), "{found}");
     assert_eq!(
         found["first_mismatch"],
-        json!({"entity": format!("TASK:{id}"), "field": "status", "message": "is SUCCEEDED, and the events say FAILED"})
+        json!({"entity": format!("TASK:{id}"), "field": "status", "message": "is SUCCEEDED, but the events say FAILED"})
     );
     assert!(has_compared(&found), "{found}");
 }

@@ -193,6 +193,28 @@ fn promise_07_on_a_disk_with_nothing_left_everything_can_end() {
 }
 
 #[test]
+fn promise_07_a_disk_without_inodes_takes_no_new_work() {
+    let Some(disk) = SmallDisk::mount_with(&["-t", "tmpfs", "-o", "size=256m,nr_inodes=3000", "tmpfs"]) else { return };
+    let server = careful().start_in(&disk.path().join("data"));
+    let left = server.run("exec sleep 1000");
+    server.wait_until(&left, "RUNNING");
+    let files: Vec<PathBuf> = (0..2_200).map(|number| disk.path().join(number.to_string())).collect();
+    for file in &files {
+        std::fs::File::create(file).expect("an inode is left");
+    }
+    eventually("the server is not ready", || server.get("/readyz").status == 503);
+    eventually("new work is refused", || server.http().post("/api/v1/run", &json!({"command": "echo full"})).status == 503);
+    let doctor = server.get("/api/v1/doctor");
+    assert!(doctor.text().contains("inodes"), "{}", doctor.text());
+    let killed = server.http().post(&format!("/api/v1/executions/{left}/kill"), &json!({}));
+    assert_eq!(killed.status, 200, "{}", killed.text());
+    assert_eq!(server.wait(&left)["status"], "STOPPED");
+    files.iter().for_each(|file| std::fs::remove_file(file).expect("removed"));
+    assert_healed(&server);
+    promise(7, "a disk without inodes takes no new work", "tmpfs", "everything can end, ready again by itself");
+}
+
+#[test]
 fn promise_07_the_command_that_fills_the_disk_is_stopped() {
     let disks = SmallDisk::each(96);
     if disks.is_empty() {

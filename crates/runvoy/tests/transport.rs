@@ -89,7 +89,7 @@ fn the_first_start_says_where_the_key_of_its_admin_is() {
         let told = child.wait_with_output().expect("it ends");
         String::from_utf8_lossy(&told.stderr).into_owned()
     };
-    let place = format!("made the first admin, admin@localhost; their API key is in {}", dir.path().join("admin.key").display());
+    let place = format!("created the first admin, admin@localhost; their API key is in {}", dir.path().join("admin.key").display());
     let (first, second) = (said(), said());
     assert!(first.contains(&place), "{first}");
     assert!(!second.contains("the first admin"), "{second}");

@@ -294,7 +294,7 @@ fn what_the_server_has_not_heard_is_said_and_kept() {
     let mut said = String::new();
     child.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
     assert_eq!(status.code(), Some(1), "{said}");
-    assert!(said.lines().last().is_some_and(|line| line.contains("has not heard everything of 1 attempt")), "{said}");
+    assert!(said.lines().last().is_some_and(|line| line.contains("does not have everything of 1 attempt")), "{said}");
     std::fs::write(&go_on, "").expect("written");
     let server = again(&server);
     let next = setup.start_in(&place);

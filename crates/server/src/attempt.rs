@@ -49,7 +49,7 @@ pub(crate) fn action_of(operation: &str) -> Option<&'static str> {
 
 /// The action of a refused request.
 pub(crate) fn action(route: &Route) -> String {
-    action_of(route.operation.id).map_or_else(|| format!("{} {}", route.method, route.path), str::to_owned)
+    action_of(route.operation.id).map_or_else(|| format!("{} {}", route.method, route.path.replace("{*", "{")), str::to_owned)
 }
 
 /// What a refused request is about.

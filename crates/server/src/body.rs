@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use http_body_util::BodyExt as _;
 use memchr::memchr2;
 use tokio::time::timeout;
@@ -13,6 +14,8 @@ use crate::room::{Full, Load};
 
 /// A body that takes longer than this to come in is given up.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+/// What a request takes beside its bytes while its body does not come: 15,200 of them took 23 KiB each.
+const WAITING_BYTES: usize = 24 << 10;
 /// What the text of one request may take once it is opened.
 pub(crate) const MOST_OPENED_BYTES: usize = 128 << 20;
 /// About what an object takes in memory, however little is in it.
@@ -46,8 +49,17 @@ pub(crate) async fn read(body: &mut Body, most: usize, load: &Load) -> Result<By
 
 async fn collect(body: &mut Body, most: usize, load: &Load) -> Result<Bytes, Unread> {
     // Copied together, for a body may come in pieces of one byte each.
-    let mut whole = Vec::new();
-    while let Some(frame) = body.frame().await {
+    let (mut whole, mut has_waited) = (Vec::new(), false);
+    loop {
+        let frame = match body.frame().now_or_never() {
+            Some(frame) => frame,
+            None => {
+                has_waited = true;
+                load.set(WAITING_BYTES + whole.capacity())?;
+                body.frame().await
+            }
+        };
+        let Some(frame) = frame else { break };
         let Ok(piece) = frame.map_err(|_| Unread::BrokeOff)?.into_data() else { continue };
         let needed = whole.len() + piece.len();
         if needed > most {
@@ -63,6 +75,9 @@ async fn collect(body: &mut Body, most: usize, load: &Load) -> Result<Bytes, Unr
             whole.reserve_exact(capacity - whole.len());
         }
         whole.extend_from_slice(&piece);
+    }
+    if has_waited {
+        load.set(whole.capacity())?;
     }
     Ok(whole.into())
 }
@@ -110,6 +125,17 @@ mod tests {
             assert_eq!(more(text), 0, "{text}");
         }
         assert_eq!(more(r#""\\"{}"#), OBJECT_BYTES, "the quote after an escaped backslash closes");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn security_29_a_request_whose_body_does_not_come_counts() {
+        let room = Room::new(4 * WAITING_BYTES);
+        let loads = [(); 5].map(|()| room.load(Vec::new(), 0).expect("nothing always fits"));
+        for (number, load) in loads.iter().enumerate() {
+            let mut body = Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
+            let reading = timeout(Duration::from_secs(1), read(&mut body, 7, load)).await;
+            assert_eq!(reading.ok(), (number == 4).then_some(Err(Unread::NoRoom(Full::Server))), "{number}");
+        }
     }
 
     #[tokio::test]

@@ -86,7 +86,7 @@ impl Fault {
     /// Nothing leads to this server that a link could name.
     pub(crate) fn no_address() -> Self {
         let details = "it listens only on its Unix socket: start one with a port, `runvoy serve`";
-        Self::refused(Code::Conflict, "cannot make a link: this server has no HTTP port", details)
+        Self::refused(Code::Conflict, "cannot create a link: this server has no HTTP port", details)
     }
 
     /// The body is larger than the route takes.

@@ -142,7 +142,7 @@ impl<'w> Desk<'w> {
             return Ok(());
         }
         if execution.version != 1 {
-            return Err(Fault::Damaged(format!("execution {} was changed without a look at it", execution.id)));
+            return Err(Fault::Damaged(format!("execution {} was changed without being read first", execution.id)));
         }
         let job = execution.spec.task.as_ref().map(|task| self.jobs.seq(self.conn, task.job)).transpose()?;
         let seq = record::insert(self.conn, execution, job)?;

@@ -1,9 +1,9 @@
-//! How much room the disk has left, asked at most once a second.
+//! How much room the disk has left, asked at most once a second while there is enough.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::reserve::DiskReserve;
+use crate::reserve::{DiskReserve, directory, is_short_of_files};
 
 const ASK_EVERY: Duration = Duration::from_secs(1);
 
@@ -19,8 +19,7 @@ pub(crate) struct Disk {
 impl Disk {
     /// The disk that holds this file.
     pub(crate) fn under(path: &Path, reserve_bytes: u64, reserve: DiskReserve) -> Self {
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Self { directory: directory.to_owned(), reserve_bytes, reserve, asked: None }
+        Self { directory: directory(path).to_owned(), reserve_bytes, reserve, asked: None }
     }
 
     /// Only the reserve is left, or not even that.
@@ -32,10 +31,12 @@ impl Disk {
             return false;
         }
         match self.asked {
-            Some((at, low)) if at.elapsed() < ASK_EVERY => low,
+            // A disk that was low is asked each time: what is ready again must not refuse.
+            Some((at, false)) if at.elapsed() < ASK_EVERY => false,
             _ => {
                 let stat = rustix::fs::statvfs(&self.directory);
-                let low = stat.is_ok_and(|stat| stat.f_bavail.saturating_mul(stat.f_frsize) < self.reserve_bytes);
+                let low = stat.is_ok_and(|stat| stat.f_bavail.saturating_mul(stat.f_frsize) < self.reserve_bytes)
+                    || is_short_of_files(&self.directory);
                 self.asked = Some((Instant::now(), low));
                 low
             }

@@ -62,7 +62,7 @@ pub(crate) fn put(conn: &Connection, record: &Record) -> Result<i64, Fault> {
         incident::standing(record).map_or((None, None, None), |(phase, kind, since)| (Some(phase), Some(kind), Some(since)));
     let values = params![kind_code(record.kind), record.name, version, count, record.chain.mac, body, phase, severity, since];
     let seq = statement.query_row(values, |row| row.get(0)).optional()?;
-    seq.ok_or_else(|| Fault::Damaged(format!("{} {} was changed without a look at it", record.kind.as_str(), record.name)))
+    seq.ok_or_else(|| Fault::Damaged(format!("{} {} was changed without being read first", record.kind.as_str(), record.name)))
 }
 
 /// Remembers when a key was used, to the minute.

@@ -17,6 +17,8 @@ use rustix::io::Errno;
 const MAX_FILE_BYTES: u64 = 64 << 20;
 /// A start writes a few small files; with less than this free the reserve is given up for them.
 const MIN_FREE_AT_START: u64 = 1 << 20;
+/// With room for fewer files than this no new work is taken: what runs needs a few for each execution.
+const MIN_FREE_FILES: u64 = 1_000;
 
 /// The reserve of one data directory. The default one sets nothing aside.
 #[derive(Debug, Clone, Default)]
@@ -97,7 +99,12 @@ impl DiskReserve {
 
     /// No new work is taken: the file was given up, or less is free than is kept beside it.
     pub fn is_low(&self) -> bool {
-        self.is_given_up() || self.free_bytes().is_some_and(|free| free < self.min_free_bytes())
+        self.is_given_up() || self.free_bytes().is_some_and(|free| free < self.min_free_bytes()) || self.is_short_of_files()
+    }
+
+    /// The file system has space, and hardly any inodes for further files.
+    pub fn is_short_of_files(&self) -> bool {
+        self.0.as_ref().is_some_and(|reserve| is_short_of_files(directory(&reserve.path)))
     }
 
     /// With less than this free no new work is taken.
@@ -150,14 +157,14 @@ impl DiskReserve {
 impl Reserve {
     fn fill(&self) {
         match allocate(&self.path, self.sizes.file_bytes) {
-            Ok(()) => tracing::debug!(bytes = self.sizes.file_bytes, "disk space is set aside for ends of executions"),
+            Ok(()) => tracing::debug!(bytes = self.sizes.file_bytes, "disk space is reserved to record results"),
             Err(error) if [Errno::NOSPC, Errno::DQUOT].iter().any(|full| error.raw_os_error() == Some(full.raw_os_error())) => {
                 empty(&self.path);
-                return tracing::warn!(%error, "no disk space could be set aside");
+                return tracing::warn!(%error, "no disk space could be reserved");
             }
             Err(error) => {
                 empty(&self.path);
-                tracing::warn!(%error, "this file system cannot set space aside: on a full disk ends of executions wait for space");
+                tracing::warn!(%error, "this file system cannot reserve space: on a full disk, results wait for space");
             }
         }
         self.is_given_up.store(false, Ordering::Release);
@@ -166,8 +173,17 @@ impl Reserve {
 
 /// How much unprivileged writers have on the disk of this file, which need not exist.
 fn free_bytes(path: &Path) -> Option<u64> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    rustix::fs::statvfs(directory).ok().map(|fs| fs.f_bavail.saturating_mul(fs.f_frsize))
+    rustix::fs::statvfs(directory(path)).ok().map(|fs| fs.f_bavail.saturating_mul(fs.f_frsize))
+}
+
+/// Whether fewer files can be made here than new work needs. File systems that do not count inodes have none in all.
+pub(crate) fn is_short_of_files(directory: &Path) -> bool {
+    rustix::fs::statvfs(directory).is_ok_and(|fs| fs.f_files > 0 && fs.f_favail < MIN_FREE_FILES)
+}
+
+/// The directory that a file is in.
+pub(crate) fn directory(file: &Path) -> &Path {
+    file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn allocate(path: &Path, bytes: u64) -> io::Result<()> {

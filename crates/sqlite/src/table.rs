@@ -146,7 +146,7 @@ impl Table {
                 *seq
             }
             None if job.version == 1 => job::insert(conn, job)?,
-            _ => return Err(Fault::Damaged(format!("job {} was changed without a look at it", job.id))),
+            _ => return Err(Fault::Damaged(format!("job {} was changed without being read first", job.id))),
         };
         self.saw_job(job.id, seq, Columns::of(job));
         Ok(())

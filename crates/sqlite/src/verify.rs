@@ -39,7 +39,7 @@ pub fn verify(path: &Path, key: &AuditKey, exported: Option<&Path>) -> Result<Ve
     if verdict.is_whole()
         && let Some(number) = page::first_bad(path).map_err(|source| file(path, source))?
     {
-        let message = format!("page {number} was written by another hand than the server's, though every event is whole");
+        let message = format!("page {number} was not written by the server, although every event is intact");
         verdict.note(store(Problem::Altered, message));
     }
     Ok(verdict)
@@ -91,7 +91,7 @@ fn look(path: &Path, key: &AuditKey, exported: Option<tree::Exported<'_>>, verdi
         verdict.first_bad = of_tree.first_bad;
     }
     if verdict.is_whole() && linked != leaves {
-        verdict.note(unreadable(&format!("the index knows of {linked} events, and the table of {leaves}")));
+        verdict.note(unreadable(&format!("the index has {linked} events, but the table has {leaves}")));
     }
     // Only where the events are whole do they tell what a record should be.
     if verdict.is_whole() {

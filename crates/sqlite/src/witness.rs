@@ -52,7 +52,7 @@ impl WitnessFile {
         let last = tail.strip_suffix(b"\n").and_then(|lines| lines.rsplit(|byte| *byte == b'\n').next());
         let Some(line) = last else { return Ok(None) };
         let witness = Witness::from_line(line, &self.key);
-        witness.map(Some).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its last line is not as it was signed"))
+        witness.map(Some).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its last line does not match its signature"))
     }
 
     /// Adds those that are not there yet: whoever tells again does not always know what was heard.

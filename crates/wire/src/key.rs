@@ -62,7 +62,7 @@ pub struct CreateKeyResponse {
     /// The result as a sentence.
     #[serde(default)]
     pub message: String,
-    /// What became of the file in which the server keeps a key for its first admin, where it held the key that ended.
+    /// What happened to the server's file admin.key; absent if it did not have the revoked key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_file: Option<String>,
 }
@@ -75,7 +75,7 @@ pub struct RevokeKeyResponse {
     pub prefix: String,
     /// The result as a sentence.
     pub message: String,
-    /// What became of the file in which the server keeps a key for its first admin, where it held the key that ended.
+    /// What happened to the server's file admin.key; absent if it did not have the revoked key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_file: Option<String>,
 }

@@ -455,7 +455,10 @@ fn describe(outcome: &Outcome, kill: Option<&KillRequest>, ran: Duration) -> Str
     match outcome {
         Outcome::Exited { code, .. } => format!("{by}exit code {code} after {seconds:.3} s"),
         Outcome::Signalled { signal, .. } => format!("{by}ended by signal {signal} after {seconds:.3} s"),
-        Outcome::TimedOut { timeout_ms, .. } => format!("timed out: stopped after {seconds:.3} s (timeout {timeout_ms} ms)"),
+        Outcome::TimedOut { timeout_ms, .. } => {
+            let timeout = Duration::from_millis(*timeout_ms).as_secs_f64();
+            format!("timed out: stopped after {seconds:.3} s (timeout {timeout} s)")
+        }
         Outcome::OutOfMemory => format!("out of memory after {seconds:.3} s"),
         Outcome::StartFailed { message, .. } | Outcome::Refused { message, .. } | Outcome::ImageFailed { message, .. } => {
             format!("could not start: {message}")

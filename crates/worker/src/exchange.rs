@@ -119,10 +119,10 @@ mod tests {
         assert_eq!(long.message.chars().count(), MESSAGE_CHARS + 1);
         for (value, says) in [
             (json!({"category": "weather"}), "unknown category weather; expected timeout, network"),
-            (json!({"message": "x"}), "no text `category`"),
-            (json!([1]), "no text `category`"),
-            (json!({"category": "auth", "retryAfter": -1}), "no number of seconds"),
-            (json!({"category": "auth", "retryAfter": "soon"}), "no number of seconds"),
+            (json!({"message": "x"}), "`category` is missing"),
+            (json!([1]), "`category` is missing"),
+            (json!({"category": "auth", "retryAfter": -1}), "not a number of seconds"),
+            (json!({"category": "auth", "retryAfter": "soon"}), "not a number of seconds"),
         ] {
             let told = mark(value).expect_err(says);
             assert!(told.contains(says), "{told}");

@@ -1,5 +1,6 @@
 //! Tells the bus of every event, from the front of the log, at least once. A mark says how far: it moves behind what the bus has taken, so that a crash
-//! repeats a little and loses nothing. Several servers may run it; a lease lets one work at a time and spares the bus most repeats.
+//! repeats a little and loses nothing. Several servers may run it; a lease lets one work at a time and spares the bus most repeats. The start of an attempt
+//! waits a moment for the process that it names, and what is behind it too.
 
 pub(in crate::event) mod bus;
 
@@ -10,10 +11,11 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::clock::Clock;
-use runvoy_ports::store::StoredEvent;
+use runvoy_ports::process;
+use runvoy_ports::store::{EventQuery, StoredEvent};
 
 use self::bus::{Bus, EventBridge, Letter};
-use super::{EventLog, contract, mark, overflow};
+use super::{EventLog, contract, mark, overflow, row};
 use crate::clients::Clients;
 use crate::config::{Config, EventLayout};
 use crate::dynamo::{Dynamo, pause};
@@ -27,6 +29,8 @@ const TURN_MS: i64 = 10_000;
 const AT_ONCE: usize = 100;
 /// So many items are put at the same time.
 const PUTS: usize = 8;
+/// So many starts are looked after at the same time.
+const LOOKS: usize = 8;
 /// So many calls to the bus are under way at the same time; it keeps no order among events anyway.
 const CALLS: usize = 4;
 /// What the bus did not take is given to it again so often, before the next go.
@@ -106,10 +110,11 @@ impl Publisher {
     /// Publishes some of what was not published yet, under its turn.
     async fn publish(&self) -> Result<usize, Fault> {
         let published = mark::published(&self.log.dynamo).await?;
-        let (events, reached) = self.log.further(published, AT_ONCE).await?;
+        let (mut events, reached) = self.log.further(published, AT_ONCE).await?;
         if reached == published {
             return Ok(0);
         }
+        let reached = self.name_processes(&mut events).await?.unwrap_or(reached);
         let letters = self.prepare(&events).await?;
         let (taken, failed) = self.send(&letters).await;
         // Whatever is before the first that was not taken is done.
@@ -118,6 +123,22 @@ impl Publisher {
             mark::publish(&self.log.dynamo, done).await?;
         }
         failed.map_or(Ok(letters.len()), Err)
+    }
+
+    /// Names the processes of starts. A start whose process may be told soon is left for a later turn, with everything behind it; then the place before it.
+    async fn name_processes(&self, events: &mut Vec<StoredEvent>) -> Result<Option<u64>, Fault> {
+        let open = process::name_within(events);
+        let looks: Vec<_> = open.iter().map(|index| self.log.later(process::question(&events[*index]))).collect();
+        let (mut answers, now) = (stream::iter(looks).buffered(LOOKS), self.clock.now());
+        for index in open {
+            let Some(later) = answers.try_next().await? else { break };
+            if process::answer(&mut events[index], &later, now) {
+                let place = events[index].place;
+                events.truncate(index);
+                return Ok(Some(place.saturating_sub(1)));
+            }
+        }
+        Ok(None)
     }
 
     /// Puts what readers of the table find before they hear of it, and gives back what the bus is told.
@@ -176,7 +197,7 @@ impl Publisher {
 impl EventLog {
     /// Events after a place, in order, and up to where there are no others.
     async fn further(&self, after: u64, max: usize) -> Result<(Vec<StoredEvent>, u64), Fault> {
-        let query = runvoy_ports::store::EventQuery { after: Some(after), limit: max, ..Default::default() };
+        let query = EventQuery { after: Some(after), limit: max, ..EventQuery::default() };
         let mut walk = self.walk(query).await?;
         let mut found = Vec::new();
         while let Some(events) = walk.next(max - found.len()).await? {
@@ -189,5 +210,13 @@ impl EventLog {
         }
         let end = walk.end.max(after);
         Ok((found, end))
+    }
+
+    /// Events of an entity after a place. Those that have no place yet are not looked for: a later turn finds them.
+    async fn later(&self, query: EventQuery) -> Result<Vec<StoredEvent>, Fault> {
+        let Some(entity) = &query.entity else { return Ok(Vec::new()) };
+        let places = (query.after.unwrap_or(0).saturating_add(1), u64::MAX);
+        let rows = self.rows_of(entity, places, false, query.limit).await?;
+        rows.iter().map(row::decode).collect()
     }
 }

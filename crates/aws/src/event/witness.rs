@@ -100,7 +100,7 @@ impl Witnesses for BucketWitnesses {
             return Ok(None);
         }
         let told = self.told(number).await.map_err(|fault| failed("read", fault))?;
-        let changed = || failed("read", Fault::Damaged(format!("{} is not as it was signed", object(number))));
+        let changed = || failed("read", Fault::Damaged(format!("{} does not match its signature", object(number))));
         told.witness.map(Some).ok_or_else(changed)
     }
 

@@ -50,7 +50,7 @@ async fn an_execution_whose_spec_is_gone_is_given_up_once_by_two_servers() {
     let found = other.get(lost).await;
     let reason = found.end_reason.clone().expect("a reason");
     assert_eq!((found.status, reason.code, found.exit_code), (Status::Failed, EndCode::StartFailed, Some(125)));
-    assert!(reason.message.contains("can no longer be read"), "{reason:?}");
+    assert!(reason.message.contains("its command cannot be read"), "{reason:?}");
     assert_eq!(one.kinds(lost).await.iter().filter(|kind| **kind == EventType::TaskFailed).count(), 1);
     let query = IncidentQuery { phase: IncidentPhase::Begun, kind: Some(IncidentKind::Dead), limit: 10 };
     assert_eq!(one.store.incidents(query).await.expect("incidents").len(), 1);

@@ -3,6 +3,7 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use runvoy_model::chain::ChainHead;
 use runvoy_model::command::{Kill, OpenJob};
+use runvoy_model::digest;
 use runvoy_model::id::{ExecutionId, JobId};
 use runvoy_model::job::{Counts, Job, JobStatus, Node, Payload, Phase};
 use runvoy_model::redrive::{Fate, Letter, Redrive};
@@ -65,11 +66,12 @@ fn task(job: JobId, spec: Spec) -> Node {
 /// A job of one large task, and its execution.
 async fn open(server: &Server) -> (JobId, ExecutionId) {
     let job = JobId::from_bytes(fresh());
+    let node = task(job, large());
     let open = OpenJob {
         job: new_job(job),
-        nodes: vec![task(job, large())],
+        digest: Some(digest::of_tasks(vec![digest::of_task(&node)])),
+        nodes: vec![node],
         told: Payload::Inline(serde_json::json!([])),
-        digest: None,
         key: None,
     };
     server.store.open_job(step(), open).await.expect("opened");

@@ -191,7 +191,7 @@ fn listed(events: &[AuditEvent], times: Times, terminal: Terminal) -> String {
         return String::new();
     }
     let is_compact = times.is_compact;
-    let entity_id = |event: &'_ AuditEvent| event.entity.rsplit(':').next().unwrap_or_default().to_owned();
+    let entity_id = |event: &'_ AuditEvent| about(event).rsplit(':').next().unwrap_or_default().to_owned();
     let of_entities: Vec<String> = events.iter().map(entity_id).collect();
     let entities = ShortIds::of(is_compact, of_entities.iter().map(String::as_str));
     let requests = ShortIds::of(is_compact, events.iter().map(|event| event.request_id.as_str()));
@@ -199,7 +199,7 @@ fn listed(events: &[AuditEvent], times: Times, terminal: Terminal) -> String {
         let result = Cell::new(&event.result, if event.result == "ok" { Tone::Good } else { Tone::Bad });
         let command = event.command.as_deref().map_or_else(|| "-".to_owned(), first_line);
         let address = (!is_compact).then(|| event.address.as_deref().unwrap_or("-").into());
-        let entity = entities.shorten(&event.entity);
+        let entity = entities.shorten(about(event));
         let before = [Cell::whole(times.show(event.at)), (&event.user).into(), Cell::whole(&event.action), entity.into(), result];
         let request = Cell::whole(requests.show(&event.request_id));
         before.into_iter().chain(address).chain([request, command.into()]).collect::<Vec<Cell>>()
@@ -208,6 +208,11 @@ fn listed(events: &[AuditEvent], times: Times, terminal: Terminal) -> String {
     let head = ["TIME", "USER", "ACTION", "ENTITY", "RESULT", "FROM", "REQUEST", "COMMAND"];
     let head: Vec<&str> = head.into_iter().filter(|name| !is_compact || *name != "FROM").collect();
     render(&head, &rows, terminal.width, terminal.stdout_colour)
+}
+
+/// What an event is about: a refusal is kept with its user, and says what was asked for.
+fn about(event: &AuditEvent) -> &str {
+    event.target.as_deref().filter(|_| event.result != "ok").unwrap_or(&event.entity)
 }
 
 /// The beginning of a command; `--json` has all of it.
@@ -269,7 +274,7 @@ fn verdict(answer: &AuditVerification, colour: bool) -> String {
             (
                 "unverifiable",
                 (answer.unverifiable > 0).then(|| {
-                    format!("{} executions and jobs: written before events held digests of what runs and whose it is", answer.unverifiable)
+                    format!("{} executions and jobs: recorded before events had digests of commands and owners", answer.unverifiable)
                 }),
             ),
             ("first bad event", bad.map(|bad| format!("{} number {}", bad.entity, bad.number))),
@@ -340,21 +345,21 @@ mod tests {
         The audit trail is intact, and all records that can be compared agree with it.
         events checked    120
         last checkpoint   none yet
-        unverifiable      4 executions and jobs: written before events held digests of what runs and whose it is
+        unverifiable      4 executions and jobs: recorded before events had digests of commands and owners
         records compared  31
         ");
     }
 
     #[test]
     fn the_first_mismatch_is_named_and_a_whole_trail_is_told_from_it() {
-        let text = r#"{"ok":false,"checked":120,"compared":31,"first_mismatch":{"entity":"TASK:0192ab","field":"status","message":"is SUCCEEDED, and the events say FAILED"}}"#;
+        let text = r#"{"ok":false,"checked":120,"compared":31,"first_mismatch":{"entity":"TASK:0192ab","field":"status","message":"is SUCCEEDED, but the events say FAILED"}}"#;
         let answer: AuditVerification = serde_json::from_str(text).expect("the contract's fields");
         insta::assert_snapshot!(verdict(&answer, false), @r"
         The audit trail is intact, but the records do not agree with it.
         events checked    120
         last checkpoint   none yet
         records compared  31
-        first mismatch    TASK:0192ab: status is SUCCEEDED, and the events say FAILED
+        first mismatch    TASK:0192ab: status is SUCCEEDED, but the events say FAILED
         ");
         let answer = AuditVerification { ok: true, first_mismatch: None, ..answer };
         let told = verdict(&answer, false);

@@ -139,7 +139,10 @@ fn ask(question: &str) -> Result<String, Failure> {
 async fn check(session: &Session, endpoint: Endpoint, api_key: Option<String>) {
     let options = Options { api_key, ca_file: session.settings.ca_file.value.clone(), retry: Retry::NONE, ..Options::new(endpoint) };
     let answer = match Client::new(options) {
-        Ok(client) => client.whoami().await,
+        Ok(client) => {
+            session.remember(&client);
+            client.whoami().await
+        }
         Err(error) => Err(error),
     };
     match answer {

@@ -96,10 +96,13 @@ const HEALTH: [&str; 6] = ["EXECUTION", "HEALTH", "DURATION", "LAST SEEN", "LAST
 
 fn told(answer: &TaskHealthResponse, colour: bool) -> String {
     let summary = answer.summary;
-    let counts = format!(
-        "{}: {} healthy · {} warning · {} critical · {} overtime",
-        summary.total_processing, summary.healthy, summary.warning, summary.critical, summary.overtime
-    );
+    let counts = match summary.total_processing {
+        0 => "nothing".to_owned(),
+        total => format!(
+            "{total}: {} healthy · {} warning · {} critical · {} overtime",
+            summary.healthy, summary.warning, summary.critical, summary.overtime
+        ),
+    };
     facts([("running", Some(counts)), ("checked at", answer.checked_at.map(|at| at.to_string()))], colour)
 }
 

@@ -151,10 +151,12 @@ impl StayArgs {
             web_page::open(session, page.as_deref()).await?;
         }
         if self.detach {
-            match session.format() {
-                Format::Json | Format::Yaml => session.show(&response, Vec::new, String::new)?,
-                Format::Table | Format::Name => session.print(&format!("{id}\n"))?,
-            }
+            let written = match session.format() {
+                Format::Json | Format::Yaml => session.show(&response, Vec::new, String::new),
+                Format::Table | Format::Name => session.print(&format!("{id}\n")),
+            };
+            // It was submitted, and nothing else told its id.
+            written.map_err(|failure| failure.next(format!("The execution keeps running. Follow it: runvoy logs -f {id}")))?;
             if response.status == Status::Pending && session.global.quiet == 0 {
                 note_wait(session, client, &id).await;
             }
@@ -175,7 +177,9 @@ fn missing_here(request: &RunRequest, directory: &Path) -> Option<String> {
         Some(args) => args.iter().map(String::as_str).collect(),
         None => request.command.split([' ', '\t', '\n', '\'', '"', '<', ';']).collect(),
     };
-    let is_file_here = |word: &&str| !word.is_empty() && Path::new(word).is_relative() && directory.join(word).exists();
+    // The work directory has `.` and `..` as well.
+    let is_named = |path: &Path| path.is_relative() && path.file_name().is_some();
+    let is_file_here = |word: &&str| is_named(Path::new(word)) && directory.join(word).exists();
     words.into_iter().find(is_file_here).map(str::to_owned)
 }
 
@@ -282,7 +286,7 @@ mod tests {
             ["--lock", "--image", "--queue", "--secret", "--git-repo", "--git-ref", "--git-path", "--git-token", "--idempotency-key"]
         {
             let told = request(&[flag, "", "true"]).expect_err(flag);
-            assert!(told.contains(&format!("{flag} is empty: is a variable unset?")), "{told}");
+            assert!(told.contains(&format!("{flag} is empty: is a variable unset?")) && told.contains("Usage: runvoy-cli run "), "{told}");
             assert!(request(&[&format!("{flag}="), "true"]).is_err(), "{flag}=");
         }
         assert!(request(&["-l", "", "true"]).expect_err("no label").contains("--label is empty"));
@@ -301,6 +305,9 @@ mod tests {
             (&["wc<notes"], Some("notes")),
             (&["cat", &absolute], None),
             (&["cat", "other"], None),
+            (&["grep -r x ."], None),
+            (&["ls", "./", ".."], None),
+            (&["cat", "./notes"], Some("./notes")),
             (&["--git-repo", "https://x/y.git", "cat", "notes"], None),
         ] {
             let request = request(words).expect("parses");

@@ -65,7 +65,7 @@ pub struct TermsArgs {
     /// Give it a terminal: colors, progress bars
     #[arg(long)]
     tty: bool,
-    /// Place in the queue, 1 (first) to 5 (last)
+    /// Priority, 1 (first) to 5 (last)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=5))]
     priority: Option<u8>,
     /// Registered image to run in

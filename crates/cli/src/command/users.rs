@@ -150,7 +150,7 @@ fn hand_over(session: &Session, client: &Client, made: &CreateUserResponse) -> R
     session.show(made, || vec![token.to_owned()], || format!("{token}\n"))?;
     // Where stdout goes elsewhere the token is not written a second time: stderr may be kept by others.
     let shown = if session.terminal.stdout_tty { token } else { "TOKEN" };
-    let until = made.user.claim_expires_at.map(|at| format!(" until {at}")).unwrap_or_default();
+    let until = made.user.claim_expires_at.map(|at| format!(", until {at}")).unwrap_or_default();
     let text = format!("Invited {} ({}). The token works once{until}.", made.user.email, made.user.role);
     session.note(Tone::Plain, &format!("{}\n  the user runs: runvoy claim {shown} --endpoint {}", one_line(&text), client.endpoint()));
     Ok(())

@@ -7,7 +7,7 @@ use runvoy_wire::{Parameter, ParameterAllowance, ParameterType, PlaybookTerms, R
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::document::Document;
+use crate::document::{Document, given};
 use crate::duration::Seconds;
 use crate::failure::Failure;
 
@@ -19,10 +19,15 @@ const SCRIPT_BEGIN: &str = "set -eu";
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PlaybookFile {
     pub(crate) description: Option<String>,
+    #[serde(deserialize_with = "given")]
     image: Option<String>,
+    #[serde(deserialize_with = "given")]
     git_repo: Option<String>,
+    #[serde(deserialize_with = "given")]
     git_ref: Option<String>,
+    #[serde(deserialize_with = "given")]
     git_path: Option<String>,
+    #[serde(deserialize_with = "given")]
     git_token: Option<String>,
     secrets: Vec<String>,
     env: BTreeMap<String, String>,
@@ -30,8 +35,10 @@ pub(crate) struct PlaybookFile {
     command: Option<String>,
     args: Option<Vec<String>>,
     timeout: Option<Seconds>,
+    #[serde(deserialize_with = "given")]
     lock: Option<String>,
     lock_wait: Option<Seconds>,
+    #[serde(deserialize_with = "given")]
     queue: Option<String>,
     priority: Option<u8>,
     retries: Option<u32>,
@@ -174,6 +181,8 @@ mod tests {
             ("commands: [ls]\nparameters:\n  region:\n    tpye: string\n", "deploy.yaml:4:5: unknown field tpye; did you mean type?"),
             ("commands: [ls]\npriority: 1000\n", "deploy.yaml:2:11: "),
             ("description: nothing\n", "deploy.yaml: `commands` is missing"),
+            ("commands: [ls]\ngit_repo: # unset\n", "it is empty: is a variable unset?"),
+            ("commands: [ls]\nlock: null\n", "deploy.yaml:2:7: it is empty"),
             ("command: ls\ncommands: [ls]\n", "exclude each other"),
             ("commands: [ls]\nargs: [a]\n", "`args` belong to `command`"),
         ] {

@@ -1,7 +1,7 @@
 //! Hints: what a user is told beside the data, so that they need not guess.
 
 use crate::fake::{Fake, Reply};
-use crate::user::{ID, User, answer, finish, server, status, text};
+use crate::user::{ID, User, answer, finish, server, status, text, with_stdin};
 use runvoy_cli::command::topic;
 use serde_json::{Value, json};
 
@@ -136,6 +136,25 @@ async fn a_server_of_another_release_is_remarked_on_once_a_day() {
     let told: i64 = std::fs::read_to_string(stamp.path()).expect("a file").trim().parse().expect("a time");
     std::fs::write(stamp.path(), (told - 24 * 60 * 60 * 1_000).to_string()).expect("written");
     assert_eq!(remarks(&["whoami"], "").await, 1, "the next day");
+}
+
+#[tokio::test]
+async fn claim_and_configure_remark_on_another_release() {
+    let fake = Fake::new(|seen| {
+        let reply = match seen.path() {
+            "/api/v1/claim/good" => Reply::json(200, json!({"api_key": "rv_new", "user_email": "bo@example.com", "message": "claimed"})),
+            _ => answer(seen, 0),
+        };
+        let Reply::Answer(status, mut headers, body) = reply else { panic!("neither command follows anything") };
+        headers.push(("x-runvoy-version", "99.1.0".to_owned()));
+        Reply::Answer(status, headers, body)
+    });
+    for words in [&["claim", "good"][..], &["configure", "--api-key-stdin"]] {
+        let user = User::of(&fake).await;
+        let output = with_stdin(user.command(&[words, &["--endpoint", user.endpoint.as_str()]].concat()), "rv_new\n").await;
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), said.matches("use the same release").count()), (Some(0), 1), "{words:?}: {said}");
+    }
 }
 
 #[tokio::test]

@@ -118,6 +118,20 @@ async fn a_job_file_is_submitted_and_its_id_is_all_that_is_data() {
     assert_eq!(serde_json::from_slice::<Value>(&piped.stdout).expect("JSON")["rootTasks"], 1);
 }
 
+/// Nothing can be written there: the disk is full.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn full_disk_names_the_job() {
+    let user = user(&ending("COMPLETED")).await;
+    let mut command = user.command(&["job", "submit", "job.yaml", "--detach"]);
+    command.stdout(std::fs::File::create("/dev/full").expect("a device"));
+    let output = tokio::task::spawn_blocking(move || command.stderr(std::process::Stdio::piped()).spawn()?.wait_with_output());
+    let output = output.await.expect("it ends").expect("the example is built");
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("cannot write the output") && stderr.contains(&format!("runvoy job graph --follow {JOB}")), "{stderr}");
+}
+
 #[tokio::test]
 async fn a_wrong_file_is_told_with_its_place_and_nothing_is_sent() {
     let fake = ending("COMPLETED");

@@ -63,7 +63,13 @@ fn people(seen: &Seen) -> Reply {
             let headers = vec![("x-next-cursor", "two".to_owned())];
             Reply::Answer(200, headers, serde_json::to_vec(&json!([event("e2")])).expect("plain data"))
         }
-        ("GET", "audit") => Reply::json(200, json!([event("e1")])),
+        ("GET", "audit") => {
+            let mut refused = event("e1");
+            refused["entity"] = "USER:ana@example.com".into();
+            refused["target"] = "ship".into();
+            refused["result"] = "denied: FORBIDDEN".into();
+            Reply::json(200, json!([refused]))
+        }
         ("GET", "audit/export") => Reply::Answer(200, Vec::new(), b"{\"event_id\":\"e1\"}\n{\"event_id\":\"e2\"}\n".to_vec()),
         // As a server answers that does not know of this.
         ("GET", "audit/verify") if seen.parameter("state").is_some() => Reply::json(200, json!({"ok": true, "checked": 9})),
@@ -362,6 +368,8 @@ async fn the_audit_record_is_listed_exported_and_judged() {
     assert_eq!(unheard.status.code(), Some(1), "what was not compared is not proved");
     assert!(text(&unheard.stderr).contains("older"), "{}", text(&unheard.stderr));
     assert_eq!(text(&user.run(&["audit", "list", "-o", "name", "-n", "1"]).await.stdout), "e2\n");
+    let shown = text(&user.run(&["audit", "list"]).await.stdout);
+    assert!(shown.contains("  ship ") && !shown.contains("USER:ana@example.com"), "a refusal is about what was asked for: {shown}");
 }
 
 #[tokio::test]

@@ -48,7 +48,7 @@ async fn a_file_has_no_reader_that_could_leave() {
 #[tokio::test]
 async fn a_full_disk_names_the_execution() {
     let user = User::of(&Fake::new(endless)).await;
-    for words in [&["run", "x"][..], &["run", "--json", "x"]] {
+    for words in [&["run", "x"][..], &["run", "--json", "x"], &["run", "-d", "x"], &["run", "-d", "--json", "x"]] {
         let mut command = user.command(words);
         command.stdout(std::fs::File::create("/dev/full").expect("a device"));
         let output = tokio::task::spawn_blocking(move || command.stderr(std::process::Stdio::piped()).spawn()?.wait_with_output());

@@ -68,7 +68,7 @@ impl Engine {
         let (first_seq, block) = (kept.mark.first_line_seq, builder.take());
         let end = first_seq + u64::from(block.count);
         if end > ledger.next_line_seq {
-            tracing::info!(execution = %standing.execution.id, "lines of published output were missing and are made");
+            tracing::info!(execution = %standing.execution.id, "lines of published output were missing and are written again");
             self.append_lines(standing, ledger, first_seq, block).await?;
         }
         Ok(())

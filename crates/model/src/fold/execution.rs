@@ -129,7 +129,7 @@ impl ExecutionFold {
     pub fn compare(&self, kept: &Execution, lock: Option<&Lock>, digests: DigestsSince) -> Result<(), Mismatch> {
         let about = Entity::task(kept.id);
         let Some(state) = self.state else {
-            return Err(Mismatch::of(&about, "events", "are none, though there is a record"));
+            return Err(Mismatch::of(&about, "events", "are missing, although there is a record"));
         };
         self.compare_status(&about, kept, state)?;
         let ms = |at: Option<UnixMs>| at.map(|at| at.0);
@@ -152,7 +152,7 @@ impl ExecutionFold {
         match &self.body {
             None if self.released.is_some_and(|place| digests.binds(place)) => Err(Mismatch::of(about, "spec", NO_DIGEST)),
             Some(body) if !kept.spec.is_lost() && *body != digest::of_execution(kept) => {
-                Err(Mismatch::of(about, "spec", "or its owner is not what the event that wrote it says"))
+                Err(Mismatch::of(about, "spec", "or its owner differs from the event that recorded it"))
             }
             _ => Ok(()),
         }
@@ -164,7 +164,7 @@ impl ExecutionFold {
             None => (state.as_str(), state == expected(kept.status)),
         };
         if !fits {
-            return Err(Mismatch::of(about, "status", format!("is {}, and the events say {folded}", kept.status.as_str())));
+            return Err(Mismatch::of(about, "status", format!("is {}, but the events say {folded}", kept.status.as_str())));
         }
         let end = self.end.as_ref();
         same(about, "exit_code", kept.exit_code.map(i64::from), end.and_then(|end| end.exit_code))?;
@@ -173,7 +173,7 @@ impl ExecutionFold {
         }
         // The mark goes when its work goes on elsewhere, and never comes later.
         if kept.dead && end.and_then(|end| end.dead) == Some(false) {
-            return Err(Mismatch::of(about, "dead", "is set, and the events do not say that its retries were used up"));
+            return Err(Mismatch::of(about, "dead", "is set, but the events do not say that its retries were used up"));
         }
         Ok(())
     }
@@ -189,12 +189,12 @@ impl ExecutionFold {
 /// Whoever says that it holds its lock is the one that the lock names, and has not ended.
 fn compare_claim(about: &Entity, kept: &Execution, lock: Option<&Lock>) -> Result<(), Mismatch> {
     if kept.status.is_terminal() && kept.lock != LockClaim::None {
-        return Err(Mismatch::of(about, "lock", "is claimed, and the events say that it has finished"));
+        return Err(Mismatch::of(about, "lock", "is claimed, but the events say that the execution has finished"));
     }
     let LockClaim::Held { fence } = kept.lock else { return Ok(()) };
     match lock {
         Some(lock) if lock.is_held_by(kept.id) && lock.fence == fence => Ok(()),
-        _ => Err(Mismatch::of(about, "lock", format!("is said to be held with fence {fence}, and the lock itself does not say so"))),
+        _ => Err(Mismatch::of(about, "lock", format!("is held with fence {fence} according to the execution, but not to the lock"))),
     }
 }
 
@@ -202,12 +202,12 @@ fn compare_claim(about: &Entity, kept: &Execution, lock: Option<&Lock>) -> Resul
 pub fn compare_lock(lock: &Lock, holder: Option<(&Execution, &ExecutionFold)>) -> Result<(), Mismatch> {
     let Some(held) = &lock.holder else { return Ok(()) };
     let bad = |message: String| Err(Mismatch { entity: format!("LOCK:{}", lock.name), field: "holder".to_owned(), message });
-    let Some((execution, fold)) = holder else { return bad(format!("is execution {}, which is not there", held.execution)) };
+    let Some((execution, fold)) = holder else { return bad(format!("is execution {}, which does not exist", held.execution)) };
     if matches!(fold.state, None | Some(TaskState::Completed | TaskState::Failed)) {
-        return bad(format!("is execution {}, and the events say that it has finished", held.execution));
+        return bad(format!("is execution {}, but the events say that it has finished", held.execution));
     }
     if execution.lock != (LockClaim::Held { fence: lock.fence }) {
-        return bad(format!("is execution {} with fence {}, which does not know of it", held.execution, lock.fence));
+        return bad(format!("is execution {} with fence {}, which does not hold it", held.execution, lock.fence));
     }
     Ok(())
 }

@@ -126,7 +126,7 @@ impl JobCheck {
         let kept = digest::of_revision(node).map(|(_, digest)| digest);
         let is_lost = node.revision.is_some() && kept.is_none();
         if !is_lost && told != kept.as_ref() {
-            let message = "is not what the resume wrote that changed the task";
+            let message = "differs from what the resume that changed the task recorded";
             self.note(Mismatch::of(&self.about, format!("tasks.{}.revision", node.task), message));
         }
     }
@@ -146,7 +146,7 @@ impl JobCheck {
         }
         let looked = usize::try_from(node.looked).unwrap_or(usize::MAX).min(node.depends_on.len());
         if node.phase != Phase::Staged && looked < node.depends_on.len() {
-            return Err(("looked", format!("is {looked} of {} parents, and it is part of the graph", node.depends_on.len())));
+            return Err(("looked", format!("is {looked} of {} dependencies, although the task is in the graph", node.depends_on.len())));
         }
         let (mut not_done, mut may_tell) = (0, 0);
         let own = self.seats.get(&node.task);
@@ -157,18 +157,18 @@ impl JobCheck {
             not_done += u32::from(!is_done);
             may_tell += u32::from(is_done && is_marked);
             if was_released && !parent.zip(own).is_some_and(|(parent, own)| parent.went_before(own)) {
-                return Err(("execution", format!("was released before its parent {name} was done")));
+                return Err(("execution", format!("was released before its dependency {name} had completed")));
             }
         }
         if !(not_done..=not_done + may_tell).contains(&node.open_parents) {
-            return Err(("open_parents", format!("is {}, and the events say {not_done}", node.open_parents)));
+            return Err(("open_parents", format!("is {}, but the events say {not_done}", node.open_parents)));
         }
         match node.phase {
             Phase::Waiting if node.open_parents == 0 => {
-                Err(("phase", "is waiting, and the events say that all parents are done".to_owned()))
+                Err(("phase", "is waiting, but the events say that all dependencies have completed".to_owned()))
             }
             Phase::Ready if node.open_parents > 0 => {
-                Err(("phase", "is ready, and the events say that not all parents are done".to_owned()))
+                Err(("phase", "is ready, but the events say that not all dependencies have completed".to_owned()))
             }
             _ => Ok(()),
         }
@@ -195,7 +195,7 @@ impl JobCheck {
         match &said.body {
             None if self.must_have_digests() => return Err(Mismatch::of(about, "job", NO_DIGEST)),
             Some(body) if *body != digest::of_job(job) => {
-                return Err(Mismatch::of(about, "job", "or its owner is not what the event that wrote it says"));
+                return Err(Mismatch::of(about, "job", "or its owner differs from the event that recorded it"));
             }
             _ => {}
         }
@@ -230,12 +230,12 @@ impl JobCheck {
                 None => !self.must_have_digests(),
             };
             if !fits {
-                let message = "are not what the event says that wrote them: a command, an input or a name was altered";
+                let message = "differ from the event that recorded them: a command, an input or a name was altered";
                 return Err(Mismatch::of(&self.about, "tasks", message));
             }
         }
         match told.first_key_value() {
-            Some(_) => Err(Mismatch::of(&self.about, "tasks", "of a batch are gone, and the events tell of them")),
+            Some(_) => Err(Mismatch::of(&self.about, "tasks", "of a batch are gone, although the events list them")),
             None => Ok(()),
         }
     }
@@ -246,7 +246,7 @@ impl JobCheck {
         let has_room = job.concurrency.is_none_or(|most| counts.active < most);
         let is_unfinished = job.opening.is_some() || job.resuming || self.marked || counts.ready > 0 && has_room;
         if job.status.is_open() && is_unfinished && !job.attention {
-            return Err(Mismatch::of(&self.about, "attention", "is not set, and there is something to do"));
+            return Err(Mismatch::of(&self.about, "attention", "is not set, although there is work to do"));
         }
         Ok(())
     }
@@ -286,7 +286,7 @@ impl JobCheck {
         let is_settled = self.job.opening.is_none();
         let untold = self.said.tasks.keys().next().filter(|_| is_settled).map(String::as_str);
         match gone.or(untold) {
-            Some(task) => Err(Mismatch::of(&self.about, format!("tasks.{task}"), "is not there, and the events tell of it")),
+            Some(task) => Err(Mismatch::of(&self.about, format!("tasks.{task}"), "is missing, although the events list it")),
             None => Ok(()),
         }
     }
@@ -302,10 +302,10 @@ impl Said {
         let number = |name: &str| told(name).and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok());
         if event.kind != EventType::Audit {
             if self.end.is_some() {
-                return Err("stands after the end of the job");
+                return Err("comes after the end of the job");
             }
             if self.is_created == (event.kind == EventType::JobCreated) {
-                return Err("does not stand where a job is created");
+                return Err("comes before the job was created, or creates it again");
             }
         }
         for (key, digest) in digest::bodies(&event.properties) {
@@ -318,15 +318,15 @@ impl Said {
             EventType::JobCreated => {
                 self.body = told(digest::BODY).and_then(Value::as_str).map(str::to_owned);
                 (self.is_created, self.generation, self.created_at) = (true, 1, Some(place));
-                self.total = number("totalTasks").ok_or("tells no number of tasks")?;
+                self.total = number("totalTasks").ok_or("has no number of tasks")?;
                 self.request_key = told("requestId").and_then(Value::as_str).map(str::to_owned);
                 self.tell(told("tasks"));
             }
             EventType::JobTasksAdded => {
                 if number("previousTotalTasks") != Some(self.total) {
-                    return Err("tells another number of tasks than the events before it");
+                    return Err("contradicts the number of tasks in earlier events");
                 }
-                self.total = number("totalTasksNow").ok_or("tells no number of tasks")?;
+                self.total = number("totalTasksNow").ok_or("has no number of tasks")?;
                 self.tell(told("newTasks"));
             }
             EventType::JobFailureDetected => {
@@ -338,11 +338,11 @@ impl Said {
             EventType::JobCompleted => {
                 self.end = Some((JobStatus::Completed, event.at.0));
                 if number("totalTasks") != Some(self.total) {
-                    return Err("tells another number of tasks than the events before it");
+                    return Err("contradicts the number of tasks in earlier events");
                 }
             }
             EventType::Audit => return self.turn(place, event),
-            _ => return Err("is about no job"),
+            _ => return Err("is not an event of a job"),
         }
         Ok(())
     }
@@ -353,11 +353,11 @@ impl Said {
         let generation = change.get("generation").and_then(Value::as_u64);
         let is_cancel = change.get("cancelled").and_then(Value::as_bool) == Some(true);
         if (generation.is_some() || is_cancel) && (self.end.is_some() || !self.is_created) {
-            return Err("turns a job that is not open");
+            return Err("resumes or cancels a job that is not open");
         }
         if let Some(generation) = generation {
             if generation != u64::from(self.generation) + 1 {
-                return Err("begins another generation than the next");
+                return Err("skips or repeats a generation");
             }
             (self.generation, self.failure) = (self.generation + 1, None);
             match change.get("redriven").and_then(Value::as_array) {

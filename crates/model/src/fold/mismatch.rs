@@ -6,7 +6,7 @@ use crate::event::Entity;
 use crate::verify::label;
 
 /// An event that creates something, after events of the same store that hold digests.
-pub(super) const NO_DIGEST: &str = "has no digest in the event that wrote it, and events before that have theirs: it was taken out";
+pub(super) const NO_DIGEST: &str = "has no digest in the event that recorded it, although earlier events have one: it was removed";
 
 /// Something that is kept and does not follow from the events.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +73,6 @@ pub(super) fn same<T: PartialEq + Display>(
         return Ok(());
     }
     let shown = |value: Option<T>| value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
-    let message = format!("is {}, and the events say {}", shown(kept), shown(folded));
+    let message = format!("is {}, but the events say {}", shown(kept), shown(folded));
     Err(Mismatch::of(entity, field.to_string(), message))
 }

@@ -52,7 +52,7 @@ impl Seat {
     /// The next execution of this task, in the order of their release.
     pub(super) fn release(&mut self, execution: ExecutionId, fold: &ExecutionFold) -> Result<(), String> {
         let (Some(state), Some(generation)) = (fold.state(), fold.generation) else {
-            return Err(format!("has execution {execution}, whose events do not say so"));
+            return Err(format!("has execution {execution}, but the events of that execution do not say so"));
         };
         if let Some(newest) = &self.newest {
             if newest.generation >= generation {
@@ -77,7 +77,7 @@ impl Seat {
         let possible = newest.map_or(&[Phase::Staged, Phase::Waiting, Phase::Ready][..], |newest| newest.phases(course));
         if !possible.contains(&node.phase) {
             let words: Vec<_> = possible.iter().map(|phase| word(*phase)).collect();
-            let message = format!("is {}, and the events say {}", word(node.phase), words.join(" or "));
+            let message = format!("is {}, but the events say {}", word(node.phase), words.join(" or "));
             return Err(Mismatch::of(about, field("phase"), message));
         }
         if let Some(newest) = newest.filter(|_| node.phase != Phase::Ready) {
@@ -89,7 +89,7 @@ impl Seat {
             return Err(Mismatch::of(about, field("output"), "is not what the events say"));
         }
         if node.marked && node.phase != Phase::Completed {
-            return Err(Mismatch::of(about, field("marked"), "is set, and the events do not say that it is done"));
+            return Err(Mismatch::of(about, field("marked"), "is set, but the events do not say that it is done"));
         }
         Ok(())
     }

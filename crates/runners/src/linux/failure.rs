@@ -24,14 +24,14 @@ pub(crate) fn explain(failure: &Failure, context: &Context<'_>) -> StartError {
     let directory = context.work_dir.display();
     let message = match (failure.step, failure.errno) {
         (_, libc::ENOSPC | libc::EDQUOT) => {
-            format!("the disk is full: work directory {directory} could not be made (free space on the worker's machine)")
+            format!("the disk is full: work directory {directory} could not be created (free space on the worker's machine)")
         }
         (Step::MakeDirectory, libc::EEXIST) => {
             format!("work directory {directory} exists already: this attempt was started before (a restart of the worker removes it)")
         }
         (Step::MakeDirectory, _) => {
             let root = context.work_dir.parent().unwrap_or(context.work_dir).display();
-            format!("work directory {directory} could not be made: {why} (the worker must be able to write to {root})")
+            format!("work directory {directory} could not be created: {why} (the worker must be able to write to {root})")
         }
         (Step::EnterDirectory, _) if !context.start.directory.is_empty() => {
             format!("directory {} of the work directory could not be entered: {why}", context.start.directory)

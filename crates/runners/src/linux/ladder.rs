@@ -127,7 +127,7 @@ impl Ladder {
     fn set(&mut self, group: &mut Group, name: &str, controller: Controller, limit: u64) -> Result<(), Failure> {
         let fail = |error: &io::Error, why: &str| Failure::new(Step::SetLimit, error, format!("{}: {why}", controller.name()));
         let base = self.base(controller).map_err(|why| fail(&io::Error::from_raw_os_error(libc::ENOTSUP), &why))?;
-        let path = make_in(group, &base.path, name, base.v2).map_err(|error| fail(&error, "its cgroup could not be made"))?;
+        let path = make_in(group, &base.path, name, base.v2).map_err(|error| fail(&error, "its cgroup could not be created"))?;
         for setting in limit::settings(controller, limit, base.v2) {
             if let Err(error) = cgroup::write(&path.join(setting.file), &setting.value)
                 && setting.required
@@ -196,12 +196,12 @@ impl Ladder {
     fn find_base(&self, controller: Controller) -> Result<Base, String> {
         if let Some(own) = self.hierarchies.v1(controller.name()) {
             let path = self.root(own);
-            make_all(&path).map_err(|error| format!("{} cannot be made: {error}", path.display()))?;
+            make_all(&path).map_err(|error| format!("{} cannot be created: {error}", path.display()))?;
             return Ok(Base { path, v2: false });
         }
         let own = self.hierarchies.v2.as_deref().ok_or("this machine has no cgroups that runvoy can use")?;
         let path = self.root(own);
-        make_all(&path).map_err(|error| format!("{} cannot be made: {error}", path.display()))?;
+        make_all(&path).map_err(|error| format!("{} cannot be created: {error}", path.display()))?;
         self.enable(own, controller)?;
         Ok(Base { path, v2: true })
     }

@@ -1,10 +1,11 @@
-//! The process runner on Linux: the worker's half (`runner`, `link`, `outlet`, `terminal`, `pool`, `sweep`, `failure`), the spawner's half
+//! The process runner on Linux: the worker's half (`runner`, `link`, `outlet`, `terminal`, `pool`, `sweep`, `deleted`, `failure`), the spawner's half
 //! (`spawner`, `running`, `report`, `ladder`, `capability`, `child`, `init`), and what both use.
 
 mod capability;
 mod cgroup;
 mod child;
 mod clone;
+mod deleted;
 mod directory;
 mod failure;
 mod handle;

@@ -14,6 +14,8 @@ use async_trait::async_trait;
 use runvoy_model::id::ExecutionId;
 use runvoy_ports::runner::{Containment, DiskSpace, Exit, ExitStatus, Protection, Runner, Start, StartError, Started, Unread, WorkDir};
 
+use super::cgroup::members;
+use super::deleted;
 use super::failure::{self, Context};
 use super::handle::{Handle, boot_id};
 use super::kernel;
@@ -57,7 +59,7 @@ impl ProcessRunner {
         range.map_or(Ok(()), check_range)?;
         config.work_root = make_work_root(&config).map_err(|error| StartError {
             message: format!(
-                "work root {} could not be made: {error} (the worker must be able to write there)",
+                "work root {} could not be created: {error} (the worker must be able to write there)",
                 config.work_root.display()
             ),
             exit_code: None,
@@ -224,7 +226,10 @@ impl Runner for ProcessRunner {
 
     async fn disk_usage(&self, execution: ExecutionId, attempt: u32) -> u64 {
         let work_dir = self.work_dir(execution, attempt);
-        usage::usage(vec![private_tmp(&work_dir), work_dir]).await
+        let place = work_dir.clone();
+        let cgroup = lock(&self.link).home.as_ref().map(|home| home.join(attempt_name(execution, attempt)));
+        let deleted = tokio::task::spawn_blocking(move || cgroup.map_or(0, |cgroup| deleted::bytes(&members(&cgroup), &place)));
+        usage::usage(vec![private_tmp(&work_dir), work_dir]).await.saturating_add(deleted.await.unwrap_or(0))
     }
 
     async fn clean_up(&self, execution: ExecutionId, attempt: u32) {

@@ -1,8 +1,8 @@
 //! Limits hold, and one that cannot hold is refused.
 
-use runvoy_ports::runner::{Containment, ExitStatus, Limits};
+use runvoy_ports::runner::{Containment, ExitStatus, Limits, Runner as _};
 
-use crate::stage::{ALL, Stage};
+use crate::stage::{ALL, Stage, until};
 
 #[tokio::test]
 async fn going_over_the_memory_limit_is_told_as_such() {
@@ -70,4 +70,21 @@ async fn a_limit_of_zero_is_refused() {
     let mut start = stage.shell("true");
     start.limits.memory_bytes = Some(0);
     assert!(stage.refused(start).await.message.contains("memory limit of zero"));
+}
+
+#[tokio::test]
+async fn deleted_files_that_are_open_count_as_written() {
+    for containment in [Containment::CgroupV2, Containment::CgroupV1] {
+        let stage = Stage::of(containment).await;
+        let start = stage.shell("exec 3> file; head -c 3000000 /dev/zero >&3; sync file; rm file; touch ready; exec sleep 1000");
+        let (execution, attempt) = (start.execution, start.attempt);
+        let started = stage.runner.start(start).await.expect("it starts");
+        let work_dir = started.work_dir.clone();
+        until("the file is deleted", || work_dir.join("ready").exists()).await;
+        let used = stage.runner.disk_usage(execution, attempt).await;
+        assert!((3_000_000..6_000_000).contains(&used), "{containment:?}: {used}");
+        started.control.kill();
+        started.exit.await.expect("it ends");
+        assert!(stage.runner.disk_usage(execution, attempt).await < 3_000_000, "{containment:?}: it is gone");
+    }
 }

@@ -59,7 +59,7 @@ async fn what_is_no_program_is_told() {
 async fn a_work_root_that_vanished_is_told() {
     let stage = Stage::new().await;
     fs::remove_dir_all(stage.work_root()).unwrap();
-    assert_refused(&stage, stage.shell("true"), "could not be made: no such file or directory").await;
+    assert_refused(&stage, stage.shell("true"), "could not be created: no such file or directory").await;
 }
 
 #[tokio::test]

@@ -35,7 +35,7 @@ pub async fn open(settings: &Settings, clock: Arc<dyn Clock>, name: String) -> R
     let bucket = choose_bucket(&clients, &config(settings, String::new()), asked).await.context("cannot choose the bucket (aws.bucket)")?;
     let config = Arc::new(config(settings, bucket));
     if settings.aws.set_up {
-        set_up(&clients, &config).await.with_context(|| format!("cannot make what {}-… needs (aws.set_up)", config.prefix))?;
+        set_up(&clients, &config).await.with_context(|| format!("cannot create what {}-… needs (aws.set_up)", config.prefix))?;
     }
     claim_bucket(&clients, &config).await.context("cannot use the bucket (aws.bucket)")?;
     for (queue, url) in &settings.aws.queue_urls {
@@ -45,7 +45,7 @@ pub async fn open(settings: &Settings, clock: Arc<dyn Clock>, name: String) -> R
     let queues = Queues::new(&clients, Arc::clone(&config));
     let store = open_store(&clients, &config, &audit, Hints { queues: queues.clone(), clock: Arc::clone(&clock) }).await?;
     let used = used_seal_keys(&*store).await?;
-    let seal_keys = SsmSealKeys::open(&clients, &config, &used).await.context("cannot load the sealing keys")?;
+    let seal_keys = SsmSealKeys::open(&clients, &config, &used).await.context("cannot load the encryption keys")?;
     let mirror = Mirror::start(&clients, &config, MirrorConfig::default());
     let log_config = LogConfig { max_log_bytes: settings.log_max_bytes, ..LogConfig::default() };
     let logs = DynamoLogStore::open(&clients, &config, log_config, mirror.clone()).context("cannot open the logs")?;

@@ -106,7 +106,7 @@ fn open_stores(
         open_logs: open_files.logs(),
         ..runvoy_sqlite::logs::Config::default()
     };
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data.logs()).context("cannot make the log directory")?;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data.logs()).context("cannot create the log directory")?;
     let logs = FileLogStore::open(&data.logs(), config).with_context(|| format!("cannot open the logs in {}", data.path().display()))?;
     Ok((Arc::new(store), Arc::new(logs)))
 }

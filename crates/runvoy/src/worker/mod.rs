@@ -80,7 +80,7 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
     let leases = Arc::new(RemoteLeases::new(config, Arc::clone(&clock)));
     let attendant = leases.attendant();
     let Some(name) = introduce(&attendant, &mut stops, &url).await? else { return Ok(()) };
-    let left = leases.take_up().await.context("cannot look at what an earlier start left")?;
+    let left = leases.take_up().await.context("cannot read what an earlier start left")?;
     if left > 0 {
         tracing::warn!(attempts = left, "delivering what an earlier start left");
     }
@@ -255,7 +255,7 @@ mod tests {
         for (is_stopped, untold, words) in [(false, 0, [true, false]), (true, 1, [false, true]), (false, 2, [true, true])] {
             let failure = verdict(is_stopped, None, untold).expect_err("something is left");
             let said = failure.error.to_string();
-            assert_eq!((failure.code, [said.contains(UNENDED), said.contains("has not heard")]), (1, words), "{said}");
+            assert_eq!((failure.code, [said.contains(UNENDED), said.contains("does not have everything")]), (1, words), "{said}");
             let denied = verdict(is_stopped, Some(Fault::Key("it is revoked".into())), untold);
             assert_eq!(denied.expect_err("the key is refused").code, 4);
         }

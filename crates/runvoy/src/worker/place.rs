@@ -30,17 +30,21 @@ impl Place {
     pub fn take(named: Option<PathBuf>) -> Result<Self> {
         let path = match named {
             Some(path) => path,
-            None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set: name the worker's directory with --worker-dir")?)
+            None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set: choose the worker's directory with --worker-dir")?)
                 .join(".runvoy/worker"),
         };
         let dir = DataDir::new(std::path::absolute(path)?);
         dir.create()?;
         if dir.store().exists() {
-            bail!("{} is the data directory of a server: name another with --worker-dir", dir.path().display());
+            bail!("{} is the data directory of a server: choose another with --worker-dir", dir.path().display());
         }
         let lock = dir.lock().context("the worker's directory (--worker-dir) is in use")?;
         dir.close_to_others()?;
-        DirBuilder::new().recursive(true).mode(0o700).create(dir.wal()).with_context(|| format!("cannot make {}", dir.wal().display()))?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir.wal())
+            .with_context(|| format!("cannot create {}", dir.wal().display()))?;
         Ok(Self { dir, _lock: lock })
     }
 
@@ -61,7 +65,7 @@ pub fn named(flag: Option<PathBuf>) -> Option<PathBuf> {
 pub fn leave_work_dir(settings: &mut Settings, named: Option<&Path>) -> Result<()> {
     match settings.work_dir.take() {
         Some(dir) if named.is_none() && DataDir::new(dir.clone()).wal().is_dir() => {
-            bail!("work_dir is for servers, and {} is a worker's directory: name it with --worker-dir or RUNVOY_WORKER_DIR", dir.display())
+            bail!("work_dir is for servers, and {} is a worker's directory: set it with --worker-dir or RUNVOY_WORKER_DIR", dir.display())
         }
         _ => Ok(()),
     }
@@ -70,7 +74,8 @@ pub fn leave_work_dir(settings: &mut Settings, named: Option<&Path>) -> Result<(
 /// Where the server is, and the key for it. A key is never an argument, and never a person's own from their configuration.
 pub fn endpoint(global: &GlobalArgs) -> Result<Endpoint, Failure> {
     let url = global.endpoint.clone().or_else(|| variable("RUNVOY_API_ENDPOINT"));
-    let url = url.ok_or_else(|| Failure::usage(anyhow!("no server is named: give --endpoint URL, or the variable RUNVOY_API_ENDPOINT")))?;
+    let url =
+        url.ok_or_else(|| Failure::usage(anyhow!("no server is configured: give --endpoint URL, or the variable RUNVOY_API_ENDPOINT")))?;
     let address: Address = url.parse().map_err(|error: InvalidAddress| Failure::usage(error.into()))?;
     let key_file = global.api_key_file.clone();
     let key = match (key_file, variable("RUNVOY_API_KEY"), variable("RUNVOY_API_KEY_FILE")) {

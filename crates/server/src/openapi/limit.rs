@@ -65,6 +65,7 @@ fn all() -> Vec<(&'static str, Limits)> {
         ("RunRequest", [terms(), null_is_empty(&["env", "secrets", "labels", "worker_labels", "terminal"])].concat()),
         ("PutPlaybookRequest", playbook()),
         ("TaskRequest", [terms(), null_is_empty(&["env", "labels", "worker_labels", "dependsOn"]), task()].concat()),
+        ("TaskChange", [terms(), null_is_empty(&["env", "labels", "worker_labels"]), vec![("taskId", name())]].concat()),
         ("TaskDefaults", [terms(), null_is_empty(&["env", "labels", "worker_labels"])].concat()),
     ];
     all.extend(jobs());
@@ -158,7 +159,8 @@ fn jobs() -> Vec<(&'static str, Limits)> {
         ("concurrency", range(1, u32::MAX.into())),
         ("tasks", tasks.clone()),
     ];
-    vec![("CreateJobRequest", create), ("AddTasksRequest", vec![("tasks", tasks)])]
+    let changes = [vec![("tasks", json!({"maxItems": MOST_TASKS}))], null_is_empty(&["tasks"])].concat();
+    vec![("CreateJobRequest", create), ("AddTasksRequest", vec![("tasks", tasks)]), ("ResumeJobRequest", changes)]
 }
 
 fn people() -> Vec<(&'static str, Limits)> {

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-/// Fields of responses that can be left out without being null otherwise: flags that are false, any
-/// JSON value that is not there, and the tasks of a job in a list.
-const LEFT_OUT: [(&str, &[&str]); 6] = [
+/// Fields of responses that can be left out without being null otherwise: flags that are false,
+/// counts of zero, any JSON value that is not there, and the tasks of a job in a list.
+const LEFT_OUT: [(&str, &[&str]); 7] = [
     ("AuditEvent", &["details"]),
+    ("AuditVerification", &["unverifiable"]),
     ("Execution", &["terminal", "worker_unreachable", "dead"]),
     ("StatusResponse", &["worker_unreachable"]),
     ("Job", &["tasks"]),

@@ -13,7 +13,7 @@ use crate::answer;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::link::expires_at;
-use crate::operation::{Operation, text, time};
+use crate::operation::{Operation, text_or_empty, time};
 use crate::route::{Routes, Rule};
 use crate::view;
 
@@ -41,7 +41,7 @@ pub(super) fn add(routes: &mut Routes) {
             )
             .execution_id()
             .query("since", time(), "Only lines after this time; default: from the beginning")
-            .query("token", text(), "The token of a signed link, where no header can be sent")
+            .query("token", text_or_empty(), "The token of a signed link, where no header can be sent")
             .gives::<LinkedLog>(200, "The lines, a few megabytes at most");
         routes.get(path, Rule::KeyOrLink(Action::Read), operation, read);
     }

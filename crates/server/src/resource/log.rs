@@ -13,7 +13,7 @@ use crate::answer::{self, Pieces};
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::log::{Form, Pages, Range, Selection, Writer, etag, is_same_log};
-use crate::operation::{Operation, number, text, words};
+use crate::operation::{Operation, number, text, text_or_empty, words};
 use crate::route::{Routes, Rule};
 use crate::view;
 use crate::vigil::Vigil;
@@ -32,7 +32,7 @@ pub(super) fn add(routes: &mut Routes) {
         .query("tail", number(0, None), "Only the last lines, this many; not together with `from_line`")
         .query("search", text(), "Only lines that contain this text")
         .query("stream", words(&["stdout", "stderr", "platform"]), "Only lines of this stream")
-        .query("token", text(), "The token of a signed link, where no header can be sent")
+        .query("token", text_or_empty(), "The token of a signed link, where no header can be sent")
         .query("format", words(&["json", "text", "raw", "ndjson"]), "The form of the response; default: json")
         .gives::<LogsResponse>(200, "The lines")
         .gives_type(200, "text/plain; charset=utf-8", "The lines as text")

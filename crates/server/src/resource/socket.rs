@@ -8,7 +8,7 @@ use runvoy_wire::{Code, line_of_event_id};
 use crate::call::Call;
 use crate::credential::Standing;
 use crate::fault::Fault;
-use crate::operation::{Operation, flag, text, text_or_empty, words};
+use crate::operation::{Operation, flag, text_or_empty, words};
 use crate::resource::log::extent_of_kept;
 use crate::route::{Routes, Rule};
 use crate::stream::{LogStream, Options, Upgrade};
@@ -21,7 +21,7 @@ pub(super) fn add(routes: &mut Routes) {
              an API key.",
         )
         .execution_id()
-        .query("token", text(), "The ticket in a `websocket_url`")
+        .query("token", text_or_empty(), "The ticket in a `websocket_url`")
         .query("last_event_id", text_or_empty(), "Resume after this `event_id`, or after this line number; empty: from the first line")
         .query("batch", flag(), "Send binary frames of many lines, for runvoy's own clients")
         .query("events", words(&["status"]), "Also send a message when the status changes")

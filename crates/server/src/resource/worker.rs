@@ -70,10 +70,12 @@ fn add_drain(routes: &mut Routes) {
         Operation::new(id, summary).path("name", text(), "The worker: its name or its id").idempotent().refuses(&[Code::NotFound])
     };
     let rule = Rule::Key(Action::ManageWorkers);
-    let drained = operation("drainWorker", "Have a worker finish what it runs and take nothing new")
-        .gives::<DrainWorkerResponse>(200, "It is given nothing new, also after a restart, until it is resumed");
+    let drained = operation("drainWorker", "Drain a worker").gives::<DrainWorkerResponse>(
+        200,
+        "The worker finishes what it runs and gets no new work, also after a restart, until it is resumed",
+    );
     routes.post("/api/v1/workers/{name}/drain", rule, drained, drain);
-    let resumed = operation("resumeWorker", "Have a drained worker take work again").gives::<DrainWorkerResponse>(200, "It takes work");
+    let resumed = operation("resumeWorker", "Resume a drained worker").gives::<DrainWorkerResponse>(200, "The worker takes work again");
     routes.post("/api/v1/workers/{name}/resume", rule, resumed, resume);
 }
 

@@ -98,7 +98,7 @@ impl Known {
 /// An end as the protocol says it: well only with exit code 0. A failure after somebody wanted it to end is that end.
 fn judged(call: &Call, task: &Task, result: &JobResult, known: &Known) -> Result<EndAttempt, RpcFault> {
     if !result.job_id.is_empty() && result.job_id != task.fence.execution.to_string() {
-        return Err(RpcFault::invalid("job_result.job_id", "is another job than that of the token"));
+        return Err(RpcFault::invalid("job_result.job_id", "differs from the job of the token"));
     }
     let message = result.error_message.trim();
     let outcome = match (result.success, result.exit_code) {

@@ -196,8 +196,8 @@ async fn read(body: &mut Body, most: usize, load: &Load) -> Result<Bytes, RpcFau
         Ok(whole) => return Ok(whole),
         Err(Unread::NoRoom(full)) => return Err(Fault::NoRoom(full).into()),
         Err(Unread::TooLarge) => ConnectError::resource_exhausted(format!("the message is too large: at most {most} bytes")),
-        Err(Unread::BrokeOff) => ConnectError::invalid_argument("the message broke off before its end"),
-        Err(Unread::Late) => ConnectError::deadline_exceeded(format!("the message did not come in within {} s", BODY_TIMEOUT.as_secs())),
+        Err(Unread::BrokeOff) => ConnectError::invalid_argument("the message ended before it was complete"),
+        Err(Unread::Late) => ConnectError::deadline_exceeded(format!("the message did not arrive within {} s", BODY_TIMEOUT.as_secs())),
     };
     Err(RpcFault::Received(status))
 }

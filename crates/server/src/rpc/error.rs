@@ -100,7 +100,7 @@ impl RpcFault {
             Self::OtherQueue(queue) => ConnectError::permission_denied(other_queue(&queue)),
             Self::OtherWorker(why) => ConnectError::permission_denied(why),
             Self::Received(error) => error,
-            Self::Stopping => later(ConnectError::unavailable("the server stops; try again"), Duration::ZERO),
+            Self::Stopping => later(ConnectError::unavailable("the server is stopping; try again"), Duration::ZERO),
         }
     }
 }
@@ -216,7 +216,7 @@ fn engine_status(error: &EngineError, request_id: &str) -> ConnectError {
 fn unavailable(source: &(dyn std::error::Error + 'static)) -> ConnectError {
     match Trouble::of(source) {
         Some(Trouble::Throttled) => later(ConnectError::resource_exhausted(format!("{THROTTLED}; try again")), Duration::ZERO),
-        Some(Trouble::Faulty) => ConnectError::internal("the store failed inside; try again"),
+        Some(Trouble::Faulty) => ConnectError::internal("the store had an internal error; try again"),
         None => ConnectError::unavailable("the store is not available; try again"),
     }
 }

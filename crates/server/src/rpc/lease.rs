@@ -45,7 +45,7 @@ pub(super) async fn begin(call: Call, request: BeginJobRequest) -> Result<BeginJ
 pub(super) async fn update(call: Call, request: UpdateJobRequest) -> Result<UpdateJobResponse, RpcFault> {
     let task = call.task(&request.task_token).await?;
     if !request.queue.is_empty() && request.queue != task.queue.as_str() {
-        return Err(RpcFault::invalid("queue", "is another queue than that of the token"));
+        return Err(RpcFault::invalid("queue", "differs from the queue of the token"));
     }
     if opened_bytes(request.activity_json.as_bytes()) > MAX_OPENED_ACTIVITY_BYTES {
         return Err(RpcFault::invalid("activity_json", format!("would take more than {MAX_OPENED_ACTIVITY_BYTES} bytes of memory")));

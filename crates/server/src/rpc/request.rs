@@ -89,8 +89,8 @@ fn refuse(params: &JobParams) -> Result<(), RpcFault> {
     let wrong = [
         (params.process_type.is_unknown(), "process_type", "is unknown to this server"),
         (container.enabled && container.image.is_empty(), "container.image", "must name an image"),
-        (container.enabled && container.image == LOCAL_IMAGE, "container.image", "is the worker's own environment, and no container"),
-        (git.enabled && params.repository.is_empty(), "repository", "must be there to be cloned"),
+        (container.enabled && container.image == LOCAL_IMAGE, "container.image", "is the worker's own environment, not a container"),
+        (git.enabled && params.repository.is_empty(), "repository", "is required by git_clone"),
         (git.depth < 0, "git_clone.depth", "must not be negative"),
     ];
     match wrong.into_iter().find(|(is_wrong, ..)| *is_wrong) {

@@ -1,6 +1,6 @@
 //! The trail says what was run, above all what was refused: the command, what it was asked of, and one name of the action.
 
-use http::StatusCode;
+use http::{Method, StatusCode};
 use runvoy_model::role::Role;
 use serde_json::{Value, json};
 
@@ -67,6 +67,24 @@ async fn security_17_refused_runs_reruns_and_kills_say_what_was_wanted() {
     assert_eq!(found(&app, "text=RF%20/SRV").await, [about("executions.run", forbidden, Value::Null, "rm -rf /srv")]);
     assert_eq!(found(&app, "text=nowhere").await, []);
     assert_eq!(found(&app, "text=srv&until=2001-01-01T00:00:00Z").await, []);
+}
+
+#[tokio::test]
+async fn security_17_a_refused_playbook_shows_its_command_masked() {
+    let app = TestApp::new().await;
+    let secret = json!({"name": "db", "key_name": "DB", "value": SECRET});
+    assert!(app.post("/api/v1/secrets").admin().json(&secret).send().await.status.is_success());
+    let body =
+        json!({"command": "psql", "args": ["-p", SECRET, "{{table}}"], "secrets": ["db"], "parameters": {"table": {"type": "string"}}});
+    let put = app.ask(Method::PUT, "/api/v1/playbooks/ship").admin().json(&body).send().await;
+    assert_eq!(put.status, StatusCode::OK, "{}", put.text());
+    let answer = app.post("/api/v1/playbooks/ship/run").role(Role::Viewer).json(&json!({"parameters": {"table": "users"}})).send().await;
+    assert_eq!(answer.status, StatusCode::FORBIDDEN, "{}", answer.text());
+    let found = found(&app, &format!("user={}", email_of(Role::Viewer))).await;
+    let [(action, result, target, command)] = &found[..] else { panic!("one event: {found:?}") };
+    assert_eq!((action.as_str(), result.as_str(), target), ("playbooks.run", "denied: FORBIDDEN", &json!("ship")));
+    let command = command.as_str().expect("a command");
+    assert!(command.starts_with("psql -p ") && command.ends_with(" {{table}}"), "{command}");
 }
 
 #[tokio::test]

@@ -108,6 +108,6 @@ async fn a_full_queue_is_refused_over_rpc() {
         client.enqueue_job(job("true")).await.expect("room for one");
         let (code, message) = refusal(client.enqueue_job(job("true")).await);
         assert_eq!(code, ErrorCode::ResourceExhausted);
-        assert!(message.contains("queue default has 1 executions waiting"), "{message}");
+        assert!(message.contains("queue default has 1 execution waiting"), "{message}");
     }
 }

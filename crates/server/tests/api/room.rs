@@ -62,8 +62,9 @@ async fn an_unfinished_body_holds_its_memory() {
         let piece = coming.recv().await?;
         Some((Ok::<_, Infallible>(piece), coming))
     });
-    let whole = run_of(ROOM - 10_000);
-    let (begin, end) = whole.split_at(ROOM - 20_000);
+    // A request that waits takes something itself.
+    let whole = run_of(ROOM - 30_000);
+    let (begin, end) = whole.split_at(ROOM - 40_000);
     let slow = send(&app, RUN, Body::from_stream(body));
     let meanwhile = async {
         pieces.send(Bytes::copy_from_slice(begin.as_bytes())).await.expect("somebody reads");

@@ -152,9 +152,9 @@ async fn security_17_what_was_refused_is_on_record_with_its_code() {
     let (admin, operator, developer) = (email_of(Role::Admin), email_of(Role::Operator), email_of(Role::Developer));
     let expected = [
         (developer.as_str(), "executions.kill", "denied: NOT_FOUND"),
-        (&developer, "DELETE /api/v1/secrets/{*name}", "denied: SECRET_NOT_FOUND"),
+        (&developer, "DELETE /api/v1/secrets/{name}", "denied: SECRET_NOT_FOUND"),
         (&admin, "POST /api/v1/users/revoke", "denied: CONFLICT"),
-        (&operator, "DELETE /api/v1/locks/{*name}", "denied: FORBIDDEN"),
+        (&operator, "DELETE /api/v1/locks/{name}", "denied: FORBIDDEN"),
     ];
     let found = audited(&app).await.split_off(before);
     let found: Vec<_> = found.iter().map(|(user, action, result)| (user.as_str(), action.as_str(), result.as_str())).collect();

@@ -255,6 +255,17 @@ async fn security_22_a_user_may_follow_only_so_many_logs_at_once() {
 }
 
 #[tokio::test]
+async fn security_22_a_wait_counts_as_a_stream_of_its_user() {
+    let app = TestApp::with(|_| {}, |config| config.max_streams_per_user = 1).await;
+    let (id, path) = submit(&app, Role::Developer).await;
+    let served = app.listen().await;
+    let _stream = open(&served.address, &path).await;
+    let wait = format!("/api/v1/executions/{id}/wait?timeout=0");
+    assert_eq!(app.get(&wait).role(Role::Developer).send().await.code(), (429, "RATE_LIMITED".into()));
+    assert_eq!(app.get(&wait).admin().send().await.status.as_u16(), 200, "others have their own");
+}
+
+#[tokio::test]
 async fn security_22_a_client_that_says_too_much_is_told_so() {
     let app = TestApp::new().await;
     let (_, path) = submit(&app, Role::Developer).await;

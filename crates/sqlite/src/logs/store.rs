@@ -135,7 +135,7 @@ impl FileLogStore {
             return Err(Trouble::Io {
                 action: "back up into",
                 path: target.to_owned(),
-                source: std::io::Error::new(std::io::ErrorKind::AlreadyExists, "the directory is not empty: name a new one"),
+                source: std::io::Error::new(std::io::ErrorKind::AlreadyExists, "the directory is not empty: choose a new one"),
             }
             .into());
         }

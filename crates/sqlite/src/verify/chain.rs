@@ -121,11 +121,11 @@ impl Known {
         let bad = match &self.wrote {
             Some((_, body)) if body == kept => None,
             Some((wrote, _)) => {
-                let message = format!("what it runs, or whose it is, is not what event {} wrote: it was altered", wrote.number);
+                let message = format!("its command or owner differs from what event {} recorded: it was altered", wrote.number);
                 Some(altered(*wrote, message))
             }
             None if digests.binds(first.place) => {
-                Some(altered(first, "it holds no digest of what it wrote, and events before it do".to_owned()))
+                Some(altered(first, "it has no digest of what it recorded, although earlier events have one".to_owned()))
             }
             None => None,
         };
@@ -166,11 +166,11 @@ impl Walk<'_> {
     fn begin(&mut self, snapshot: &Connection, at: (i64, i64), row: &Row<'_>) -> Result<Group, Fault> {
         let found = match head(snapshot, at) {
             Err(fault) if fault.meaning() == Meaning::Damaged => {
-                self.found(row, &raw_label(at), Problem::Unreadable, format!("what it is about cannot be read: {fault}"));
+                self.found(row, &raw_label(at), Problem::Unreadable, format!("its record cannot be read: {fault}"));
                 None
             }
             Ok(None) => {
-                self.found(row, &raw_label(at), Problem::Removed, "what it is about is gone, and maybe other events of that".to_owned());
+                self.found(row, &raw_label(at), Problem::Removed, "its record is gone, and perhaps other events of that record".to_owned());
                 None
             }
             found => found?,
@@ -258,7 +258,7 @@ struct Kept {
 
 /// What the events at this place are about.
 fn head(conn: &Connection, (kind, seq): (i64, i64)) -> Result<Option<Kept>, Fault> {
-    let kind = entity_kind(kind).ok_or_else(|| Fault::Damaged("it is about nothing that there can be".into()))?;
+    let kind = entity_kind(kind).ok_or_else(|| Fault::Damaged("the kind of its record is unknown".into()))?;
     if kind == EntityType::Task {
         let Some(record) = record::by_seq(conn, seq)? else { return Ok(None) };
         let execution = record.execution;

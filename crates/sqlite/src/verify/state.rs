@@ -121,7 +121,7 @@ fn execution(snapshot: &Connection, row: &Row<'_>, digests: DigestsSince) -> Res
         None => None,
     };
     if let Some(column) = record::differing_column(snapshot, &record, job)? {
-        return Ok(Err(Mismatch::of(&about, column, "is in its row another than the execution itself says")));
+        return Ok(Err(Mismatch::of(&about, column, "differs between the row and the execution in it")));
     }
     let kept = record.execution;
     let fold = match folded(snapshot, row.get(0)?, &about)? {
@@ -160,7 +160,7 @@ fn next_job(snapshot: &Connection, after: i64, digests: DigestsSince, found: &mu
     match readable(decoded, &Entity::job(id))? {
         Ok(placed) => {
             if let Some(column) = job::differing_column(snapshot, &placed)? {
-                found.add(Err(Mismatch::of(&Entity::job(id), column, "is in its row another than the job itself says")));
+                found.add(Err(Mismatch::of(&Entity::job(id), column, "differs between the row and the job in it")));
             }
             let compared = readable(compare_job(snapshot, placed, digests, found), &Entity::job(id))?;
             compared.unwrap_or_else(|mismatch| found.add(Err(mismatch)));

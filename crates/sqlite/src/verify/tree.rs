@@ -120,7 +120,7 @@ impl Marks<'_> {
                 number: stored.event.number,
                 event_id: Some(stored.event.id),
                 problem: Problem::Unreadable,
-                message: "what the checkpoint says cannot be read".to_owned(),
+                message: "the checkpoint cannot be read".to_owned(),
             }),
         }
         Ok(())
@@ -231,7 +231,7 @@ impl<'a> Export<'a> {
 
 fn not_signed(line: &Line) -> BadEvent {
     let nothing = Witness { number: 0, time: runvoy_model::time::UnixMs(0), up_to: u64::MAX, leaves: 0, root: [0; 32] };
-    let message = format!("line {} of the exported checkpoints is not as it was signed", line.number);
+    let message = format!("line {} of the exported checkpoints does not match its signature", line.number);
     BadEvent { problem: Problem::Altered, message, ..missing_export(&nothing) }
 }
 

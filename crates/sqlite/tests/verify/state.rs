@@ -96,7 +96,7 @@ async fn executions_of_nobodys_job_and_the_people_beside_them_follow_too() {
     used.tamper("UPDATE executions SET status = 6, state = json_set(state, '$.status', 'STOPPED') WHERE seq = 3");
     let first = compare_state(&used.path()).expect("it can be read").first.expect("found");
     assert!(first.entity.starts_with("TASK:") && first.field == "status", "{first:?}");
-    assert_eq!(first.message, "is STOPPED, and the events say SUCCEEDED");
+    assert_eq!(first.message, "is STOPPED, but the events say SUCCEEDED");
 }
 
 #[tokio::test]

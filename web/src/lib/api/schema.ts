@@ -1,23 +1,6 @@
 // The types of the HTTP API, made from its OpenAPI document by `npm run types`. Not to be edited.
 
 export interface paths {
-    "/": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The web page; with an execution's id it leads to that log's page */
-        get: operations["home"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/logs/{id}": {
         parameters: {
             query?: never;
@@ -25,8 +8,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A log as one text, for whoever has a link to it */
-        get: operations["getLinkedLogOfPage"];
+        /**
+         * Poll a log as text
+         * @description Returns the lines after `since` as one text. Repeat it with `last_timestamp` as `since` until `completed` is true. Permission: `read` (admin, operator, viewer; developer: their own only). A signed link to this execution's log works instead of an API key.
+         */
+        get: operations["getLinkedLogByShortPath"];
         put?: never;
         post?: never;
         delete?: never;
@@ -42,7 +28,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Why somebody may or may not do something, and which rule decides */
+        /**
+         * Explain an access decision
+         * @description Says whether an action would be allowed, which rule or role decides, and why. Nothing is changed or recorded. Asking about another user needs the role admin; a resource that you may not see is explained as if it did not exist. Permission: `explain_access` (admin; operator, developer, viewer: their own only).
+         */
         get: operations["explainAccess"];
         put?: never;
         post?: never;
@@ -61,7 +50,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make somebody an admin with one more key, as the owner of the machine */
+        /**
+         * Recover admin access
+         * @description Makes a user an admin and creates a further API key for them, for the case that every admin key is lost. Permission: `manage_users` (admin). Works only over the server's local socket, as the user that runs the server.
+         */
         post: operations["recoverAdmin"];
         delete?: never;
         options?: never;
@@ -78,8 +70,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Send people a message that says nothing is wrong */
-        post: operations["testAlert"];
+        /**
+         * Send a test alert
+         * @description Sends a message to the configured webhook, so that you can see whether alerts arrive. Fails with `CONFLICT` if no webhook is configured or the webhook refuses the message. Permission: `diagnose` (admin).
+         */
+        post: operations["sendTestAlert"];
         delete?: never;
         options?: never;
         head?: never;
@@ -93,8 +88,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What was done and by whom, newest first */
-        get: operations["listAudit"];
+        /**
+         * List audit events
+         * @description Lists who did what and when, newest first: every call that changed something or was refused. Permission: `read_audit` (admin).
+         */
+        get: operations["listAuditEvents"];
         put?: never;
         post?: never;
         delete?: never;
@@ -110,8 +108,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All that was done, oldest first, an event a line */
-        get: operations["exportAudit"];
+        /**
+         * Export the audit trail
+         * @description Streams all matching events, oldest first, as one JSON object per line. Permission: `read_audit` (admin).
+         */
+        get: operations["exportAuditTrail"];
         put?: never;
         post?: never;
         delete?: never;
@@ -127,8 +128,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Look at every event and name the first that was altered, removed or reordered */
-        get: operations["verifyAudit"];
+        /**
+         * Verify the audit trail
+         * @description Checks the hash chain of all events and reports the first event that was altered, removed or reordered. Permission: `read_audit` (admin).
+         */
+        get: operations["verifyAuditTrail"];
         put?: never;
         post?: never;
         delete?: never;
@@ -146,8 +150,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Copy the store, the logs and the keys; only over the local socket */
-        post: operations["backup"];
+        /**
+         * Create a backup
+         * @description Copies the store, the logs and the keys of the running server to a new directory on its machine. Permission: `backup` (admin). Works only over the server's local socket, as the user that runs the server.
+         */
+        post: operations["createBackup"];
         delete?: never;
         options?: never;
         head?: never;
@@ -161,11 +168,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Turn a one-time token into a key */
-        get: operations["claimByGet"];
+        /**
+         * Exchange an invitation for an API key
+         * @description The same with GET, for clients that cannot send POST. Prefer POST: a link preview sends GET, too, and would use the invitation up. Needs no API key.
+         */
+        get: operations["claimInvitationByGet"];
         put?: never;
-        /** Turn a one-time token into a key */
-        post: operations["claim"];
+        /**
+         * Exchange an invitation for an API key
+         * @description Works once, until the invitation expires. `NOT_FOUND`: the token is unknown or expired. `CONFLICT`: it was used before. Needs no API key.
+         */
+        post: operations["claimInvitation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -179,8 +192,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What the server finds about itself */
-        get: operations["doctor"];
+        /**
+         * Diagnose the server
+         * @description Runs the server's own checks, such as disk, store, worker and alerts, and says what to do where one fails. Permission: `diagnose` (admin).
+         */
+        get: operations["diagnoseServer"];
         put?: never;
         post?: never;
         delete?: never;
@@ -196,7 +212,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The event log, newest first, or as it is written */
+        /**
+         * Query or follow the event log
+         * @description Lists events, newest first. With `follow=1` the response is a stream of JSON lines that stays open: every line has a `cursor` to resume after, and a line with nothing else is a heartbeat. `tenant` with `app` or `entity` needs a `type`; a combination that no index serves fails with `INVALID_REQUEST`. Permission: `read` (admin, operator, viewer; developer: their own only).
+         */
         get: operations["queryEvents"];
         put?: never;
         post?: never;
@@ -213,10 +232,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Executions that the caller may see, newest first */
+        /**
+         * List executions
+         * @description Lists the executions that you may see, newest first. Permission: `read` (admin, operator, viewer; developer: their own only).
+         */
         get: operations["listExecutions"];
         put?: never;
-        /** Run a command */
+        /**
+         * Run a command
+         * @description Submits a command. The response is sent when the execution is recorded durably; it runs when a worker is free. `lock_wait` needs `lock`; `git_ref`, `git_path` and `git_token` need `git_repo`. Unknown fields are ignored, except those that look like a misspelled one. `?dry_run=1` is an older way to call `dryRunCommand`. Permission: `run` (admin, operator, developer).
+         */
         post: operations["createExecution"];
         delete?: never;
         options?: never;
@@ -231,12 +256,18 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The whole record */
+        /**
+         * Get an execution
+         * @description Returns the whole record: command, status, times, exit code and cost. Permission: `read` (admin, operator, viewer; developer: their own only).
+         */
         get: operations["getExecution"];
         put?: never;
         post?: never;
-        /** End an execution */
-        delete: operations["deleteExecution"];
+        /**
+         * Kill an execution
+         * @description Sends SIGTERM to the command, and SIGKILL if it has not exited after the grace period. An execution that has not started is stopped at once. Succeeds with 204 if it had already finished. Permission: `kill` (admin, operator; developer: their own only).
+         */
+        delete: operations["killExecution"];
         options?: never;
         head?: never;
         patch?: never;
@@ -249,8 +280,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Its events, in order */
-        get: operations["listEvents"];
+        /**
+         * List the events of an execution
+         * @description Lists them in the order in which they happened. Permission: `read` (admin, operator, viewer; developer: their own only).
+         */
+        get: operations["listExecutionEvents"];
         put?: never;
         post?: never;
         delete?: never;
@@ -268,8 +302,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End an execution; one that has ended is an error */
-        post: operations["kill"];
+        /**
+         * Kill an execution that has not finished
+         * @description Like `killExecution`, but fails with `INVALID_REQUEST` if the execution has already finished. Permission: `kill` (admin, operator; developer: their own only).
+         */
+        post: operations["killUnfinishedExecution"];
         delete?: never;
         options?: never;
         head?: never;
@@ -285,8 +322,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** An address that opens this one log for 48 hours without a key */
-        post: operations["createLink"];
+        /**
+         * Create a signed link to a log
+         * @description Creates an address that opens this one log without an API key for 48 hours. It stops working earlier if the key or the user that created it is revoked. Permission: `share_log` (admin, operator, viewer; developer: their own only).
+         */
+        post: operations["createLogLink"];
         delete?: never;
         options?: never;
         head?: never;
@@ -300,7 +340,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Its log; as raw output it answers ranges too */
+        /**
+         * Get the log of an execution
+         * @description Returns all lines, or those that the parameters select. While the execution runs and no lines are selected, `events` is null in the JSON form: follow the log at `websocket_url` instead. `format=raw` returns the command's exact bytes and supports HTTP ranges. Combine `from_line` with `limit`, or use `tail`, not both. Permission: `read` (admin, operator, viewer; developer: their own only). A signed link to this execution's log works instead of an API key.
+         */
         get: operations["getLogs"];
         put?: never;
         post?: never;
@@ -317,7 +360,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lines that match, counted to the log's end. A search that takes longer than 20 s answers with what it has found, and `complete` is false */
+        /**
+         * Search the log of an execution
+         * @description Returns the first matching lines and counts all matches. A search that takes longer than 20 seconds returns what it has found, with `complete: false`; continue at `next_line`. Permission: `read` (admin, operator, viewer; developer: their own only).
+         */
         get: operations["searchLogs"];
         put?: never;
         post?: never;
@@ -336,8 +382,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Run the same command again, as a new execution of the caller */
-        post: operations["rerun"];
+        /**
+         * Run an execution again
+         * @description Submits the same command as a new execution of yours. Rules are evaluated for you, now. Permission: `run` (admin, operator, developer).
+         */
+        post: operations["rerunExecution"];
         delete?: never;
         options?: never;
         head?: never;
@@ -351,8 +400,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Where it is */
-        get: operations["getStatus"];
+        /**
+         * Get the status of an execution
+         * @description Returns the status, with the reason why it waits or finished. Permission: `read` (admin, operator, viewer; developer: their own only).
+         */
+        get: operations["getExecutionStatus"];
         put?: never;
         post?: never;
         delete?: never;
@@ -368,8 +420,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Its log as a WebSocket: what is there, then what comes, then the end */
-        get: operations["stream"];
+        /**
+         * Follow the log of an execution
+         * @description Opens a WebSocket that sends the lines written so far, then new lines as they arrive, then a `disconnect` message. Use the `websocket_url` of other responses, or an API key. Permission: `read` (admin, operator, viewer; developer: their own only). A ticket of this execution's `websocket_url` works instead of an API key.
+         */
+        get: operations["streamLogs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -385,8 +440,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Answers when it has ended, or when the wait is over */
-        get: operations["wait"];
+        /**
+         * Wait until an execution finishes
+         * @description Responds as soon as the execution has finished, or when `timeout` is over: then `status` is still an open one. Permission: `read` (admin, operator, viewer; developer: their own only).
+         */
+        get: operations["waitForExecution"];
         put?: never;
         post?: never;
         delete?: never;
@@ -402,10 +460,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Every group */
+        /**
+         * List all groups
+         * @description Permission: `manage_users` (admin).
+         */
         get: operations["listGroups"];
         put?: never;
-        /** Make a group what it is to be, new or instead of what it was */
+        /**
+         * Create or replace a group
+         * @description Sets all members of the group: an e-mail address that the body does not list is no member afterwards. Members need not be users yet. Permission: `manage_users` (admin).
+         */
         post: operations["putGroup"];
         delete?: never;
         options?: never;
@@ -423,8 +487,11 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Remove a group */
-        delete: operations["removeGroup"];
+        /**
+         * Delete a group
+         * @description Rules and secrets that name the group apply to none of its former members afterwards. Permission: `manage_users` (admin).
+         */
+        delete: operations["deleteGroup"];
         options?: never;
         head?: never;
         patch?: never;
@@ -437,8 +504,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the server is there, and which one */
-        get: operations["health"];
+        /**
+         * Get the server's health and version
+         * @description Needs no API key.
+         */
+        get: operations["getHealth"];
         put?: never;
         post?: never;
         delete?: never;
@@ -456,8 +526,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Look for what should not be, and repair what can be */
-        post: operations["reconcile"];
+        /**
+         * Find and repair inconsistent records
+         * @description Compares executions, locks, secrets, users and ownerships with each other, repairs what can be repaired and reports the rest. Permission: `reconcile` (admin).
+         */
+        post: operations["reconcileRecords"];
         delete?: never;
         options?: never;
         head?: never;
@@ -471,8 +544,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How what runs is, looked at now; the worst first */
-        get: operations["taskHealth"];
+        /**
+         * Check the health of all running executions
+         * @description Classifies each running execution that you may see by how long ago it was last heard from: healthy, warning, critical or overtime. Permission: `read` (admin, operator, viewer; developer: their own only).
+         */
+        get: operations["checkExecutions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -488,8 +564,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How one execution is, looked at now */
-        get: operations["taskHealthOf"];
+        /**
+         * Check the health of a running execution
+         * @description Permission: `read` (admin, operator, viewer; developer: their own only).
+         */
+        get: operations["checkExecution"];
         put?: never;
         post?: never;
         delete?: never;
@@ -505,7 +584,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Every image, the built-in one first */
+        /**
+         * List all images
+         * @description Permission: `read_images` (every role).
+         */
         get: operations["listImages"];
         put?: never;
         post?: never;
@@ -522,11 +604,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One image */
+        /**
+         * Get an image
+         * @description Permission: `read_images` (every role).
+         */
         get: operations["getImage"];
         put?: never;
         post?: never;
-        /** Unregister an image, or all that have one reference; the built-in one stays */
+        /**
+         * Unregister an image
+         * @description Unregisters the image with this id, or all images with this reference. The built-in image `local` cannot be unregistered. Permission: `manage_images` (admin, operator).
+         */
         delete: operations["unregisterImage"];
         options?: never;
         head?: never;
@@ -542,7 +630,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Register an image that commands may run in */
+        /**
+         * Register an image
+         * @description Makes an image available to commands. Registering the same reference with other settings creates a second image with an id of its own. Permission: `manage_images` (admin, operator).
+         */
         post: operations["registerImage"];
         delete?: never;
         options?: never;
@@ -557,10 +648,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Jobs without their tasks, newest first */
+        /**
+         * List jobs
+         * @description Lists the jobs that you may see, newest first, without their tasks. Permission: `read` (admin, operator, viewer; developer: their own only).
+         */
         get: operations["listJobs"];
         put?: never;
-        /** Submit a DAG of tasks */
+        /**
+         * Submit a job
+         * @description Submits a graph of tasks. The response is sent when all of it is recorded durably; tasks without dependencies are queued at once. Permission: `run` (admin, operator, developer).
+         */
         post: operations["createJob"];
         delete?: never;
         options?: never;
@@ -575,7 +672,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A job with the state of every task */
+        /**
+         * Get a job
+         * @description Returns the job with the status of every task. Permission: `read` (admin, operator, viewer; developer: their own only).
+         */
         get: operations["getJob"];
         put?: never;
         post?: never;
@@ -594,7 +694,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Nothing more of it runs; what runs is killed */
+        /**
+         * Cancel a job
+         * @description Kills its running tasks and starts no more. A cancelled job cannot be resumed. Permission: `kill` (admin, operator; developer: their own only).
+         */
         post: operations["cancelJob"];
         delete?: never;
         options?: never;
@@ -611,7 +714,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Failed and blocked tasks again, some of them changed */
+        /**
+         * Resume a failed job
+         * @description Runs its failed tasks again, and the tasks that waited for them. Tasks that completed are not run again. The body can change failed and waiting tasks. Permission: `run` (admin, operator, developer).
+         */
         post: operations["resumeJob"];
         delete?: never;
         options?: never;
@@ -628,7 +734,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** More tasks of a job that is open */
+        /**
+         * Add tasks to a job
+         * @description The job must not have finished. The new tasks may depend on each other and on tasks that the job already has. Permission: `run` (admin, operator, developer).
+         */
         post: operations["addTasks"];
         delete?: never;
         options?: never;
@@ -643,7 +752,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The events of every execution that a task has been, in order */
+        /**
+         * List the events of a task
+         * @description Lists the events of every execution of the task, in order. The list is empty while the task waits for its dependencies. Permission: `read` (admin, operator, viewer; developer: their own only).
+         */
         get: operations["listTaskEvents"];
         put?: never;
         post?: never;
@@ -660,7 +772,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Every lock that is held */
+        /**
+         * List the locks that are held
+         * @description Permission: `read_locks` (every role).
+         */
         get: operations["listLocks"];
         put?: never;
         post?: never;
@@ -680,7 +795,10 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Take a lock from its holder, who goes on without it */
+        /**
+         * Release a lock
+         * @description Takes the lock from the execution that holds it. That execution goes on without the lock, so make sure that this is safe. The next waiting execution gets the lock. Permission: `release_lock` (admin).
+         */
         delete: operations["releaseLock"];
         options?: never;
         head?: never;
@@ -694,7 +812,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A log as one text, for whoever has a link to it */
+        /**
+         * Poll a log as text
+         * @description Returns the lines after `since` as one text. Repeat it with `last_timestamp` as `since` until `completed` is true. Permission: `read` (admin, operator, viewer; developer: their own only). A signed link to this execution's log works instead of an API key.
+         */
         get: operations["getLinkedLog"];
         put?: never;
         post?: never;
@@ -711,8 +832,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The metrics as Prometheus text */
-        get: operations["apiMetrics"];
+        /**
+         * Get the metrics
+         * @description Returns the metrics in the Prometheus text format. Permission: `metrics` (admin, operator, viewer). Needs no API key where the setting `metrics_public` is on.
+         */
+        get: operations["getApiMetrics"];
         put?: never;
         post?: never;
         delete?: never;
@@ -728,8 +852,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** This description */
-        get: operations["openapi"];
+        /**
+         * Get the OpenAPI document
+         * @description Returns this description of the API. Needs no API key.
+         */
+        get: operations["getOpenApiDocument"];
         put?: never;
         post?: never;
         delete?: never;
@@ -745,7 +872,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The playbooks that the caller may run, newest versions */
+        /**
+         * List playbooks
+         * @description Lists the newest version of each playbook that you may run or manage. Permission: `read_playbooks` (every role).
+         */
         get: operations["listPlaybooks"];
         put?: never;
         post?: never;
@@ -762,13 +892,22 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One playbook */
+        /**
+         * Get a playbook
+         * @description Returns the newest version, or the one that `version` names. The versions of a deleted playbook are gone. Permission: `read_playbooks` (every role).
+         */
         get: operations["getPlaybook"];
-        /** A new version of a playbook */
+        /**
+         * Save a new version of a playbook
+         * @description Creates the playbook, or adds a version to it; older versions remain. Unknown fields are refused. Permission: `manage_playbooks` (admin).
+         */
         put: operations["putPlaybook"];
         post?: never;
-        /** No such playbook any more; what runs goes on */
-        delete: operations["removePlaybook"];
+        /**
+         * Delete a playbook
+         * @description Deletes all versions. Executions of it that were submitted before go on. Permission: `manage_playbooks` (admin).
+         */
+        delete: operations["deletePlaybook"];
         options?: never;
         head?: never;
         patch?: never;
@@ -783,8 +922,31 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Run a playbook, its parameters passed as data */
+        /**
+         * Run a playbook
+         * @description Checks the parameters and submits the playbook's command. Parameters reach the command as data, never as part of a shell text. The response is sent when the execution is recorded durably. `?dry_run=1` is an older way to call `dryRunPlaybook`. Permission: `run` (admin, operator, developer).
+         */
         post: operations["runPlaybook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/playbooks/{name}/run/dry-run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check a run of a playbook without running it
+         * @description Checks the same request as `runPlaybook` and says what would happen. Nothing is recorded or run. Permission: `run` (admin, operator, developer).
+         */
+        post: operations["dryRunPlaybook"];
         delete?: never;
         options?: never;
         head?: never;
@@ -798,7 +960,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Every queue that holds something, has terms or is served by a worker, by name */
+        /**
+         * List queues
+         * @description Lists every queue that has executions or settings, or that a worker serves. The numbers count the executions of all users. Permission: `read_queues` (every role).
+         */
         get: operations["listQueues"];
         put?: never;
         post?: never;
@@ -816,11 +981,17 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Stop a queue, let it go on, or limit it; what is absent stays as it is */
+        /**
+         * Pause, resume or limit a queue
+         * @description Changes the settings that the body names and keeps the others. A paused queue starts nothing new; running executions go on. `reason` is accepted only with `paused: true`. Permission: `manage_queues` (admin, operator).
+         */
         put: operations["putQueue"];
         post?: never;
-        /** Take the terms of a queue away: it goes on, without limits */
-        delete: operations["removeQueueTerms"];
+        /**
+         * Remove the settings of a queue
+         * @description The queue is no longer paused or limited. Its executions are kept. Permission: `manage_queues` (admin, operator).
+         */
+        delete: operations["resetQueue"];
         options?: never;
         head?: never;
         patch?: never;
@@ -833,7 +1004,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Executions of a queue that were given up after their last attempt, newest first */
+        /**
+         * List the dead letters of a queue
+         * @description Lists the executions that you may see and that failed for good after their last attempt, newest first. Permission: `read` (admin, operator, viewer; developer: their own only).
+         */
         get: operations["listDeadLetters"];
         put?: never;
         post?: never;
@@ -852,8 +1026,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Run what was given up again: each as a new execution of its owner, or in its job */
-        post: operations["redrive"];
+        /**
+         * Run dead letters again
+         * @description Runs each dead letter again: as a new execution of its owner, or by resuming its job. Name them in `execution_ids`, or leave the body out for the oldest ones; `next` in the response continues where one request ended. Permission: `redrive` (admin, operator).
+         */
+        post: operations["redriveDeadLetters"];
         delete?: never;
         options?: never;
         head?: never;
@@ -867,10 +1044,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Every rule */
+        /**
+         * List all rules
+         * @description Lists the rules in the order in which they are evaluated: deny rules first, then allow rules, each by name. Permission: `manage_users` (admin).
+         */
         get: operations["listRules"];
         put?: never;
-        /** Make a rule what it is to be, new or instead of what it was */
+        /**
+         * Create or replace a rule
+         * @description The rule applies from the next submit on; running executions go on. An `allow` rule must list what it allows. A `deny` rule must list what it denies or to whom it applies; one with `playbooks` lists nothing else. Unknown fields are refused. Permission: `manage_users` (admin).
+         */
         post: operations["putRule"];
         delete?: never;
         options?: never;
@@ -888,8 +1071,11 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Remove a rule */
-        delete: operations["removeRule"];
+        /**
+         * Delete a rule
+         * @description Permission: `manage_users` (admin).
+         */
+        delete: operations["deleteRule"];
         options?: never;
         head?: never;
         patch?: never;
@@ -904,8 +1090,31 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Run a command */
-        post: operations["run"];
+        /**
+         * Run a command
+         * @description Submits a command. The response is sent when the execution is recorded durably; it runs when a worker is free. `lock_wait` needs `lock`; `git_ref`, `git_path` and `git_token` need `git_repo`. Unknown fields are ignored, except those that look like a misspelled one. `?dry_run=1` is an older way to call `dryRunCommand`. Permission: `run` (admin, operator, developer).
+         */
+        post: operations["runCommand"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/run/dry-run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check a command without running it
+         * @description Checks the same request as `runCommand` and says what would happen: whether rules allow it, who holds its lock, where it would run and what it would cost. Nothing is recorded or run. Permission: `run` (admin, operator, developer).
+         */
+        post: operations["dryRunCommand"];
         delete?: never;
         options?: never;
         head?: never;
@@ -921,7 +1130,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a new sealing key and seal every secret with it */
+        /**
+         * Rotate the key that encrypts secrets
+         * @description Creates a new key, encrypts every secret with it and deletes keys that no secret needs. Backups made before still need the old key, which they contain. Permission: `rotate_sealing_key` (admin).
+         */
         post: operations["rotateSealingKey"];
         delete?: never;
         options?: never;
@@ -936,10 +1148,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The secrets that the caller may know of, without their values */
+        /**
+         * List secrets
+         * @description Lists the secrets that you may use or manage, without their values. Permission: `read_secrets` (every role).
+         */
         get: operations["listSecrets"];
         put?: never;
-        /** Make a secret */
+        /**
+         * Create a secret
+         * @description Stores a value, encrypted. Fails with `SECRET_ALREADY_EXISTS` and changes nothing if the name is taken. Only an admin may use a `key_name` that changes what programs load, such as LD_PRELOAD. Permission: `write_secrets` (admin, operator; developer: their own only).
+         */
         post: operations["createSecret"];
         delete?: never;
         options?: never;
@@ -954,12 +1172,21 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One secret, with its value for those who may read it */
+        /**
+         * Get a secret
+         * @description Returns the secret, with its value if you may read it: its owners and admins may. Permission: `read_secrets` (every role).
+         */
         get: operations["getSecret"];
-        /** Change a secret; what the body does not name stays */
+        /**
+         * Change a secret
+         * @description Changes what the body names, at least one field, and keeps the rest. Running executions keep the old value. Permission: `write_secrets` (admin, operator; developer: their own only).
+         */
         put: operations["updateSecret"];
         post?: never;
-        /** Delete a secret */
+        /**
+         * Delete a secret
+         * @description Executions that need the secret and have not started will fail to start. Permission: `write_secrets` (admin, operator; developer: their own only).
+         */
         delete: operations["deleteSecret"];
         options?: never;
         head?: never;
@@ -975,7 +1202,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a new key that signs the task tokens of new leases */
+        /**
+         * Rotate the key that signs task tokens
+         * @description Creates a new key that signs the task tokens of leases made a minute from now or later. Existing leases remain valid. Permission: `manage_workers` (admin).
+         */
         post: operations["rotateSigningKey"];
         delete?: never;
         options?: never;
@@ -990,8 +1220,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What one request did */
-        get: operations["trace"];
+        /**
+         * Trace a request
+         * @description Returns the events of one request and the resources that it created or changed last. An unknown request id returns empty lists. Permission: `trace` (admin).
+         */
+        get: operations["traceRequest"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1007,7 +1240,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Everybody there is */
+        /**
+         * List all users
+         * @description Permission: `manage_users` (admin).
+         */
         get: operations["listUsers"];
         put?: never;
         post?: never;
@@ -1024,10 +1260,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The keys of a user */
+        /**
+         * List the API keys of a user
+         * @description Lists what is known about the keys; a key itself is shown only when it is created. Permission: `manage_keys` (admin; operator, developer, viewer: their own only).
+         */
         get: operations["listKeys"];
         put?: never;
-        /** One more key */
+        /**
+         * Create an API key
+         * @description Creates a further key for the user. A repeat with the same Idempotency-Key fails with `CONFLICT`, because a key is shown only once. Permission: `manage_keys` (admin; operator, developer, viewer: their own only).
+         */
         post: operations["createKey"];
         delete?: never;
         options?: never;
@@ -1045,7 +1287,10 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** End one key */
+        /**
+         * Revoke an API key
+         * @description The key stops working at once, and connections that were opened with it are closed. Permission: `manage_keys` (admin; operator, developer, viewer: their own only).
+         */
         delete: operations["revokeKey"];
         options?: never;
         head?: never;
@@ -1061,7 +1306,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** A new key in the place of an old one, which ends in the same step */
+        /**
+         * Replace an API key
+         * @description Creates a new key and revokes the old one in the same step. Permission: `manage_keys` (admin; operator, developer, viewer: their own only).
+         */
         post: operations["rotateKey"];
         delete?: never;
         options?: never;
@@ -1078,7 +1326,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Give an invitation that nobody has answered another token */
+        /**
+         * Renew an invitation
+         * @description Creates a new token for a user who has not claimed their invitation. The old token stops working. Permission: `manage_users` (admin).
+         */
         post: operations["renewInvitation"];
         delete?: never;
         options?: never;
@@ -1095,8 +1346,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make somebody something else */
-        post: operations["setRole"];
+        /**
+         * Change a user's role
+         * @description The last admin cannot be given another role (`CONFLICT`). Permission: `manage_users` (admin).
+         */
+        post: operations["setUserRole"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1112,7 +1366,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Invite somebody, who claims a key with the token in the answer */
+        /**
+         * Create a user
+         * @description Creates a user and an invitation: its token is exchanged for an API key with `claimInvitation`. A request with `api_key` creates no invitation, and takes no `expires_in`. Fails with `CONFLICT` if the user exists. Permission: `manage_users` (admin).
+         */
         post: operations["createUser"];
         delete?: never;
         options?: never;
@@ -1129,7 +1386,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End somebody's rights, and their executions where asked to */
+        /**
+         * Revoke a user
+         * @description Revokes all API keys of the user at once. Their executions and jobs go on unless `kill` is true. The last admin cannot be revoked (`CONFLICT`). Permission: `manage_users` (admin).
+         */
         post: operations["revokeUser"];
         delete?: never;
         options?: never;
@@ -1144,7 +1404,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who the caller is */
+        /**
+         * Get the current user
+         * @description Returns the user, role, groups and rules of the API key that the request is made with. Permission: `know_self` (every role).
+         */
         get: operations["whoami"];
         put?: never;
         post?: never;
@@ -1161,10 +1424,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Every worker that was heard of within a day and has not left, by name */
+        /**
+         * List workers
+         * @description Lists the workers that were heard from within the last day and have not signed off. Permission: `read_queues` (every role).
+         */
         get: operations["listWorkers"];
         put?: never;
-        /** Make an account of workers, with a key of its own or with a public key that is brought */
+        /**
+         * Create a worker account
+         * @description Creates an account with a key of its own, or with the `public_key` of the body. `role` other than worker, and `may`, need a `public_key`; `queues` needs the role worker. Permission: `manage_workers` (admin).
+         */
         post: operations["createWorker"];
         delete?: never;
         options?: never;
@@ -1182,7 +1451,10 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** End the key of an account of workers */
+        /**
+         * Revoke a worker account
+         * @description The account's key stops working at once. What its workers run is run again elsewhere when their leases expire. Permission: `manage_workers` (admin).
+         */
         delete: operations["revokeWorker"];
         options?: never;
         head?: never;
@@ -1198,7 +1470,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Have a worker finish what it runs and take nothing new */
+        /**
+         * Drain a worker
+         * @description Permission: `manage_workers` (admin).
+         */
         post: operations["drainWorker"];
         delete?: never;
         options?: never;
@@ -1215,7 +1490,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Have a drained worker take work again */
+        /**
+         * Resume a drained worker
+         * @description Permission: `manage_workers` (admin).
+         */
         post: operations["resumeWorker"];
         delete?: never;
         options?: never;
@@ -1230,10 +1508,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Every account of workers, by name; also those that were revoked */
+        /**
+         * List worker accounts
+         * @description Lists the accounts that workers sign in with, revoked ones included. Permission: `manage_workers` (admin).
+         */
         get: operations["listWorkerAccounts"];
         put?: never;
-        /** Make an account of workers, with a key of its own or with a public key that is brought */
+        /**
+         * Create a worker account
+         * @description Creates an account with a key of its own, or with the `public_key` of the body. `role` other than worker, and `may`, need a `public_key`; `queues` needs the role worker. Permission: `manage_workers` (admin).
+         */
         post: operations["createWorkerAccount"];
         delete?: never;
         options?: never;
@@ -1251,7 +1535,10 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** End the key of an account of workers */
+        /**
+         * Revoke a worker account
+         * @description The account's key stops working at once. What its workers run is run again elsewhere when their leases expire. Permission: `manage_workers` (admin).
+         */
         delete: operations["revokeWorkerAccount"];
         options?: never;
         head?: never;
@@ -1267,59 +1554,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Give an account of workers another key; the one before ends in the same step */
-        post: operations["rotateWorker"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/assets/{asset}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** A script or a style of the web page */
-        get: operations["pageAsset"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/icon.svg": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The icon of the web page */
-        get: operations["pageIcon"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/jobs/{job}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The web page of a job */
-        get: operations["jobPage"];
-        put?: never;
-        post?: never;
+        /**
+         * Replace the key of a worker account
+         * @description Creates a new key and revokes the old one in the same step. An account with a public key has none to replace (`CONFLICT`). Permission: `manage_workers` (admin).
+         */
+        post: operations["rotateWorkerKey"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1333,25 +1572,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the process lives */
-        get: operations["livez"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/logs": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The web page of a log */
-        get: operations["logPage"];
+        /**
+         * Liveness probe
+         * @description Responds as long as the process is alive; checks nothing else. Needs no API key.
+         */
+        get: operations["checkLiveness"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1367,8 +1592,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The metrics as Prometheus text */
-        get: operations["metrics"];
+        /**
+         * Get the metrics
+         * @description Returns the metrics in the Prometheus text format. Permission: `metrics` (admin, operator, viewer). Needs no API key where the setting `metrics_public` is on.
+         */
+        get: operations["getMetrics"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1384,8 +1612,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the server can take requests: what it stands on answers, each by name with its last error, and it is not stopping */
-        get: operations["readyz"];
+        /**
+         * Readiness probe
+         * @description Checks that the server accepts work: it is not stopping, and each of its dependencies responds. The body lists the dependencies with their last error. Needs no API key.
+         */
+        get: operations["checkReadiness"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1398,125 +1629,141 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description Body of `POST /jobs/{id}/tasks`. */
+        /**
+         * @description Tasks to add to a job.
+         * @example {
+         *       "tasks": [
+         *         {
+         *           "command": "make deploy",
+         *           "taskId": "deploy"
+         *         }
+         *       ]
+         *     }
+         */
         AddTasksRequest: {
             defaults?: components["schemas"]["TaskDefaults"] | null;
-            /** @description The tasks; they may depend on each other and on those that are there. */
+            /** @description The tasks. They may depend on each other and on tasks of the job. */
             tasks: components["schemas"]["TaskRequest"][];
         };
-        /** @description Answer to `POST /jobs/{id}/tasks`. */
+        /** @description The result of adding tasks. */
         AddTasksResponse: {
             /**
              * Format: int64
-             * @description How many tasks came with this request.
+             * @description How many tasks were added.
              */
             addedTasks: number;
-            /** @description The job. */
+            /** @description The job's id. */
             jobId: string;
             /**
              * Format: int64
-             * @description How many it has now.
+             * @description How many tasks the job has now.
              */
             totalTasks: number;
         };
-        /** @description Answer to `POST /alerts/test`; only admins may ask. */
+        /** @description The result of a test alert. */
         AlertTestResponse: {
-            /** @description What happened. */
+            /** @description The result as a sentence. */
             message: string;
-            /** @description The host that took the message. */
+            /** @description The host that accepted the message. */
             place: string;
         };
-        /** @description One call that changed something, or was refused. An item of `GET /audit` and a line of `GET /audit/export`. */
+        /** @description One call that changed something or was refused. */
         AuditEvent: {
-            /** @description What they did: `users.create`, `executions.kill`, … */
+            /** @description What was done, such as `users.create` or `executions.kill`. */
             action: string;
-            /** @description From where. */
-            address?: string | null;
-            /** @description When. */
+            /** @description The address that the request came from. */
+            address?: string;
+            /** @description When it happened. */
             at: components["schemas"]["Rfc3339"];
-            /** @description What was run or ended, or was to be: the values of the secrets that it names are masked. */
-            command?: string | null;
-            /** @description What else is to be known; no value of a secret. */
-            details?: Record<string, unknown> | null;
-            /** @description What it was done to: `USER:ana@example.com`, `TASK:0192ab…`. */
+            /** @description The command that was to be run or killed, with the values of its secrets masked. */
+            command?: string;
+            /** @description Further details; never the value of a secret. */
+            details?: unknown;
+            /** @description What the event is about, such as `USER:ana@example.com` or `TASK:0192ab…`. */
             entity: string;
-            /** @description Its id. */
+            /** @description The event's id. */
             event_id: string;
             /**
              * Format: int64
-             * @description Its number among the events of that entity.
+             * @description The event's number among the events of its entity.
              */
-            number?: number;
-            /** @description The request. */
-            request_id?: string;
-            /** @description `ok`, or why not. */
-            result?: string;
-            /** @description The id of what it was asked of: an execution, a job, a playbook. */
-            target?: string | null;
-            /** @description Who: an e-mail, or the part of the platform that acted by itself. */
-            user?: string;
+            number: number;
+            /** @description The id of the request. */
+            request_id: string;
+            /** @description `ok`, or why it was refused. */
+            result: string;
+            /** @description The id of the execution, job or playbook that it was done to. */
+            target?: string;
+            /** @description Who did it: an e-mail address, or the part of the server that acted on its own. */
+            user: string;
         };
-        /** @description Answer to `GET /audit/verify`. */
+        /** @description The result of a verification. */
         AuditVerification: {
             /**
              * Format: int64
-             * @description How many events were looked at.
+             * @description How many events were checked.
              */
             checked: number;
-            checkpoint_at?: components["schemas"]["Rfc3339"] | null;
+            /** @description The time of the newest signed checkpoint that the trail was compared with. */
+            checkpoint_at?: components["schemas"]["Rfc3339"];
             /**
              * Format: int64
-             * @description How many executions, jobs, tasks, locks and records were compared with what the events say; only where that was asked for.
+             * @description How many records were compared with the events; present only with `state=1`.
              */
-            compared?: number | null;
-            first_bad?: components["schemas"]["BadEvent"] | null;
-            first_mismatch?: components["schemas"]["Mismatch"] | null;
-            /** @description Nothing was altered, removed or reordered, and what was compared follows from the events. */
+            compared?: number;
+            /** @description The first event that is not as it was written. */
+            first_bad?: components["schemas"]["BadEvent"];
+            /** @description The first record that does not match the events. */
+            first_mismatch?: components["schemas"]["Mismatch"];
+            /**
+             * @description Whether the trail is intact: no event was altered, removed or reordered, and compared
+             *     records match the events.
+             */
             ok: boolean;
             /**
              * Format: int64
-             * @description The number of the first checkpoint that is not exported yet, though others were made since: exporting fails, which the server's
-             *     log explains, or somebody cut the file at its end.
+             * @description The number of the first checkpoint that was not exported although later ones exist: either
+             *     the export fails, which the server's log explains, or the exported file was cut.
              */
-            unexported_from?: number | null;
+            unexported_from?: number;
             /**
              * Format: int64
-             * @description How many executions and jobs an older version wrote, whose events hold no digest of them: their events are proved, but what they
-             *     run and whose they are cannot be compared with these.
+             * @description How many executions and jobs an older version wrote, whose events hold no digest of them:
+             *     their events are proved, but what they run and whose they are cannot be compared with these.
              */
             unverifiable?: number;
         };
-        /** @description Users and what they own. */
+        /** @description The check of users and ownerships. */
         AuthorizerStatus: {
             /**
-             * @description Ownerships that should be there.
+             * @description Ownerships that are missing.
              * @default []
              */
             missing_ownerships: string[];
             /**
-             * @description Ownerships of things that are gone.
+             * @description Ownerships of resources that do not exist.
              * @default []
              */
             orphaned_ownerships: string[];
             /**
-             * @description Things that belong to nobody.
+             * @description Resources without an owner.
              * @default []
              */
             resources_with_missing_owners: string[];
             /**
              * Format: int64
-             * @description How many things were looked at.
+             * @description How many resources were checked.
              * @default 0
              */
             total_resources_checked: number;
             /**
              * Format: int64
-             * @description How many users were looked at.
+             * @description How many users were checked.
              * @default 0
              */
             total_users_checked: number;
             /**
-             * @description Users whose role is none of the four.
+             * @description Users with an unknown role.
              * @default []
              */
             users_with_invalid_roles: string[];
@@ -1526,42 +1773,42 @@ export interface components {
              */
             users_with_missing_roles: string[];
         };
-        /** @description Asks for a copy. Only the server's own user may, over the local socket. */
+        /** @description Where to write a backup. */
         BackupRequest: {
-            /** @description The directory to make, an absolute path on the server's machine. It must not exist yet. */
+            /** @description The directory to create: an absolute path on the server's machine that does not exist. */
             destination: string;
         };
-        /** @description A copy that is complete and on disk. */
+        /** @description A backup that is complete and on disk. */
         BackupResponse: {
-            /** @description Where it is. */
+            /** @description The directory of the backup. */
             destination: string;
         };
         /** @description An event that is not as it was written. */
         BadEvent: {
-            /** @description What it is about: `USER:ana@example.com`, `TASK:0192ab…`. */
+            /** @description What the event is about, such as `USER:ana@example.com` or `TASK:0192ab…`. */
             entity: string;
-            /** @description Its id, where it is still known. */
-            event_id?: string | null;
-            /** @description What was found, for a person. */
+            /** @description The event's id, if it is still known. */
+            event_id?: string;
+            /** @description What was found, as a sentence. */
             message: string;
             /**
              * Format: int64
-             * @description Its number among the events of that entity; 0 where the whole entity is concerned.
+             * @description The event's number among the events of its entity; 0 if the whole entity is affected.
              */
-            number?: number;
+            number: number;
             /** @description `altered`, `removed`, `reordered` or `unreadable`. */
             problem: string;
         };
-        /** @description Answer to `POST /claim/{token}`, and to `GET` for other clients. It is given once. */
+        /** @description The API key of a claimed invitation. */
         ClaimResponse: {
-            /** @description The key. Nobody can ask for it again. */
+            /** @description The API key. It is shown only here. */
             api_key: components["schemas"]["Sensitive"];
-            /** @description What happened, for a person. */
-            message?: string;
-            /** @description Whose key it is. */
+            /** @description The result as a sentence. */
+            message: string;
+            /** @description The user that the key belongs to. */
             user_email: string;
         };
-        /** @description Executions, locks and what runs them. */
+        /** @description The check of executions and locks. */
         ComputeStatus: {
             /**
              * Format: int64
@@ -1570,292 +1817,354 @@ export interface components {
              */
             orphaned_count: number;
             /**
-             * @description Which.
+             * @description Their ids.
              * @default []
              */
             orphaned_resources: string[];
             /**
              * Format: int64
-             * @description How many were made anew.
+             * @description How many were recreated.
              * @default 0
              */
             recreated_count: number;
             /**
              * Format: int64
-             * @description How many were corrected.
+             * @description How many had their tags corrected.
              * @default 0
              */
             tag_updated_count: number;
             /**
              * Format: int64
-             * @description How many were looked at.
+             * @description How many were checked.
              * @default 0
              */
             total_resources: number;
             /**
              * Format: int64
-             * @description How many are as they should be.
+             * @description How many are correct.
              * @default 0
              */
             verified_count: number;
         };
-        /** @description Body of `POST /jobs`. */
+        /**
+         * @description A job to submit.
+         * @example {
+         *       "name": "release",
+         *       "tasks": [
+         *         {
+         *           "command": "make",
+         *           "taskId": "build"
+         *         },
+         *         {
+         *           "command": "make test",
+         *           "dependsOn": [
+         *             "build"
+         *           ],
+         *           "taskId": "test"
+         *         }
+         *       ]
+         *     }
+         */
         CreateJobRequest: {
             /**
              * Format: int32
-             * @description So many of its tasks may run at once.
+             * @description How many of its tasks may run at the same time; default: any number.
              */
             concurrency?: number | null;
             defaults?: components["schemas"]["TaskDefaults"] | null;
-            /** @description What people call it. */
+            /** @description The job's name; need not be unique. */
             name?: string | null;
-            /** @description The client's own key: two submits with the same one are one job. The same thing as the header `Idempotency-Key`. */
+            /** @description A unique key of your choice; the same as the header `Idempotency-Key`. */
             requestId?: string | null;
-            /** @description The tasks, 1 to 20,000. */
+            /** @description The tasks, from 1 to 20,000. */
             tasks: components["schemas"]["TaskRequest"][];
         };
-        /** @description Answer to `POST /jobs`. */
+        /** @description The job that was submitted. */
         CreateJobResponse: {
-            /** @description The new job. */
+            /** @description The job's id. */
             jobId: string;
             /**
              * Format: int64
-             * @description How many of them wait for no other.
+             * @description How many tasks have no dependencies.
              */
             rootTasks: number;
             /**
              * Format: int64
-             * @description How many tasks it has.
+             * @description How many tasks the job has.
              */
             totalTasks: number;
         };
-        /** @description Body of `POST /users/{email}/keys`, and of `POST /users/{email}/keys/{prefix}/rotate`, which ends the old key in the same step. */
+        /** @description An API key to create. */
         CreateKeyRequest: {
             /**
              * Format: int64
-             * @description Seconds until it ends, by the server's clock; absent: never.
+             * @description Seconds until it expires; default: never.
              */
             expires_in?: number | null;
-            /** @description What its user calls it. */
+            /** @description The key's name. */
             name?: string | null;
         };
-        /** @description Answer to a key that was made. It is given once. */
+        /** @description The API key that was created. */
         CreateKeyResponse: {
-            /** @description The key. Nobody can ask for it again. */
+            /** @description The API key. It is shown only here. */
             api_key: components["schemas"]["Sensitive"];
-            /** @description What is kept of it. */
+            /** @description What is stored about it. */
             key: components["schemas"]["Key"];
-            /** @description What became of the file in which the server keeps a key for its first admin, where it held the key that ended. */
-            key_file?: string | null;
-            /** @description What happened, for a person. */
-            message?: string;
+            /** @description What happened to the server's file admin.key; absent if it did not have the revoked key. */
+            key_file?: string;
+            /** @description The result as a sentence. */
+            message: string;
         };
-        /** @description Body of `POST /secrets`. */
+        /**
+         * @description A secret to create.
+         * @example {
+         *       "key_name": "DB_PASSWORD",
+         *       "name": "db",
+         *       "value": "correct horse"
+         *     }
+         */
         CreateSecretRequest: {
             /** @description What it is for. */
             description?: string | null;
-            /** @description The environment variable that it becomes. */
+            /** @description The environment variable that gets the value. */
             key_name: string;
-            /** @description Its name. */
+            /** @description The secret's name. */
             name: string;
-            /** @description Who else may use it, without reading it: `EMAIL`, `group:NAME` or `role:NAME`. */
-            use_by?: string[];
-            /** @description The value. */
+            /** @description Who else may use it, but not read it: `EMAIL`, `worker:NAME`, `group:NAME` or `role:NAME`. */
+            use_by?: string[] | null;
+            /** @description The value, from 1 byte to 64 KiB. */
             value: components["schemas"]["Sensitive"];
         };
-        /** @description Body of `POST /users/create`. */
+        /**
+         * @description A user to create.
+         * @example {
+         *       "email": "ana@example.com",
+         *       "role": "developer"
+         *     }
+         */
         CreateUserRequest: {
             api_key?: components["schemas"]["Sensitive"] | null;
             /**
-             * @description Invite a second user to a server that runs commands as its own user. It refuses commands from then on, until it is started with
-             *     `--run-as-uids`, `--run-as`, `--no-worker` or `--allow-shared-uid`.
+             * @description Confirm a second user on a server that runs commands as its own operating-system user. The
+             *     server then refuses commands until it is started with `--run-as-uids`, `--run-as`,
+             *     `--no-worker` or `--allow-shared-uid`.
              */
-            confirm?: boolean;
-            /** @description Whom to invite. */
+            confirm?: boolean | null;
+            /** @description The user's e-mail address. */
             email: string;
             /**
              * Format: int64
-             * @description Seconds for which the invitation can be answered, at most seven days; 15 minutes where it is absent.
+             * @description Seconds until the invitation expires, at most seven days; default: 15 minutes.
              */
             expires_in?: number | null;
-            /** @description `admin`, `operator`, `developer` or `viewer`. */
-            role?: string;
+            /**
+             * @description The role: `admin`, `operator`, `developer` or `viewer`.
+             * @enum {string}
+             */
+            role: "admin" | "operator" | "developer" | "viewer";
         };
-        /** @description Answer to an invitation. The token is given once. */
+        /** @description The user, with the token of the invitation. */
         CreateUserResponse: {
-            /** @description What they claim their key with, once; empty where the request brought the key. */
+            /** @description The token of the invitation, shown only here; empty if the request had an `api_key`. */
             claim_token: components["schemas"]["Sensitive"];
-            /** @description Who was invited. */
+            /** @description The user. */
             user: components["schemas"]["User"];
         };
-        /** @description Body of `POST /workers`, and of `POST /workers/accounts`. */
+        /**
+         * @description A worker account to create.
+         * @example {
+         *       "name": "gpu-1",
+         *       "queues": [
+         *         "gpu"
+         *       ]
+         *     }
+         */
         CreateWorkerRequest: {
-            /** @description Make a key that may run commands on a server that runs them as its own user. It refuses commands from then on, as with a second user. */
-            confirm?: boolean;
+            /**
+             * @description Confirm a further account on a server that runs commands as its own operating-system user.
+             *     The server then refuses commands, as with a second user.
+             */
+            confirm?: boolean | null;
             /** @description What the account is for: one line of at most 256 characters. */
             description?: string | null;
-            /** @description What else a worker with a public key may do: `submit`, and read and end what it submitted. */
-            may?: string[];
-            /** @description Its name. It may be left out with a public key: then it is what comes with the key, or the key's fingerprint. */
+            /**
+             * @description What a worker with a `public_key` may do besides running executions: `submit` them, and read
+             *     and kill those.
+             */
+            may?: "submit"[] | null;
+            /**
+             * @description The account's name. Optional with `public_key`: the default is the name in the key's
+             *     document, or the key's fingerprint.
+             */
             name?: string;
             /**
-             * @description A P-256 public key whose owner signs tokens with the private one: PEM, or base58 of such a key or of a JSON document with `name` and
-             *     `public_key`. Absent: a key is made, and shown once.
+             * @description A P-256 public key, whose owner signs tokens with the private key: PEM, or base58 of the key
+             *     or of a JSON document with `name` and `public_key`. Default: the server creates an API key
+             *     and shows it once.
              */
             public_key?: string | null;
-            /** @description The queues it may serve; none means every queue. They are for workers alone. */
-            queues?: string[];
-            /** @description What it may do: `worker` where it is left out; with a public key also `viewer`, `developer` or `operator`. */
-            role?: string | null;
+            /** @description The queues that it may serve; default: all. Only with the role `worker`. */
+            queues?: string[] | null;
+            /**
+             * @description The role; default: `worker`. Other roles need a `public_key`.
+             * @enum {string|null}
+             */
+            role?: null | "worker" | "viewer" | "developer" | "operator";
         };
-        /** @description Answer to an account that was made or given another key. A key is given once. */
+        /** @description A worker account that was created or got a new key. */
         CreateWorkerResponse: {
             /** @description The account. */
             account: components["schemas"]["WorkerAccount"];
-            api_key?: components["schemas"]["Sensitive"] | null;
-            /** @description What happened, for a person. */
-            message?: string;
+            /** @description The API key, shown only here; absent for an account with a public key. */
+            api_key?: components["schemas"]["Sensitive"];
+            /** @description The result as a sentence. */
+            message: string;
         };
-        /** @description An execution that was given up after its last attempt. An item of `GET /queues/{name}/dead`. */
+        /** @description A dead letter: an execution that failed for good after its last attempt. */
         DeadLetter: {
             /**
              * Format: int32
              * @description How many attempts there were.
              */
-            attempts?: number;
-            /** @description The command as stored. */
-            command?: string;
-            /** @description Who submitted it. */
-            created_by?: string;
-            /** @description What the last one failed of. */
-            error?: string;
-            /** @description What kind of failure that was: `network`, `timeout`, … */
-            error_category?: string | null;
-            /** @description The execution. */
+            attempts: number;
+            /** @description The command as it was submitted. */
+            command: string;
+            /** @description The user who submitted it. */
+            created_by: string;
+            /** @description Why the last attempt failed. */
+            error: string;
+            /** @description The kind of failure, such as `network` or `timeout`. */
+            error_category?: string;
+            /** @description The execution's id. */
             execution_id: string;
-            /** @description When it was given up. */
+            /** @description When it became a dead letter. */
             failed_at: components["schemas"]["Rfc3339"];
-            /** @description The job it belongs to. */
-            job_id?: string | null;
-            /** @description Its queue. */
+            /** @description The job that it belongs to. */
+            job_id?: string;
+            /** @description The queue. */
             queue: string;
-            /** @description The task of that job. */
-            task_id?: string | null;
+            /** @description The task in that job. */
+            task_id?: string;
         };
-        /** @description Answer to `DELETE /secrets/{name}`. */
+        /** @description The result of deleting a secret. */
         DeleteSecretResponse: {
-            /** @description What happened, for a person. */
+            /** @description The result as a sentence. */
             message: string;
-            /** @description Which. */
+            /** @description The secret's name. */
             name: string;
         };
-        /** @description Answer to `GET /doctor`; only admins may ask. */
+        /** @description The server's own checks. */
         DoctorResponse: {
-            /** @description What was looked at, in order. */
+            /** @description The checks, in the order in which they were made. */
             probes: components["schemas"]["Probe"][];
         };
-        /** @description Answer to `POST /workers/{name}/drain` and `POST /workers/{name}/resume`. */
+        /** @description The result of draining a worker or letting it take work again. */
         DrainWorkerResponse: {
-            /** @description Whether it takes nothing new from now on. */
+            /** @description Whether it takes no new executions from now on. */
             draining: boolean;
-            /** @description What happened, for a person. */
+            /** @description What happened, as text for people. */
             message: string;
             /** @description The worker's name. */
             name: string;
             /**
              * Format: int32
-             * @description How many executions it runs now.
+             * @description How many executions it is running.
              */
             running: number;
         };
-        /** @description What a run is held to. What is absent is not limited. */
+        /** @description The limits of a run. An absent limit does not apply. */
         DryRunLimits: {
             /**
              * Format: int32
              * @description CPU units; 1024 are one vCPU.
              */
-            cpu?: number | null;
+            cpu?: number;
             /**
              * Format: int64
-             * @description Bytes of log.
+             * @description The maximum size of the log in bytes.
              */
-            log_bytes?: number | null;
+            log_bytes?: number;
             /**
              * Format: int32
              * @description Memory in MiB.
              */
-            memory?: number | null;
+            memory?: number;
             /**
              * Format: int64
-             * @description Processes at once.
+             * @description The maximum number of processes.
              */
-            processes?: number | null;
+            processes?: number;
         };
-        /** @description Answer to `POST /run?dry_run=1` and `POST /playbooks/{name}/run?dry_run=1`. Nothing was recorded. */
+        /** @description What a run would do. Nothing was recorded. */
         DryRunResponse: {
-            /** @description Whether it would be taken: no rule forbids it, and its lock is free or waited for. */
+            /**
+             * @description Whether the run would be accepted: rules allow it, and its lock is free or `lock_wait` is
+             *     set.
+             */
             allowed: boolean;
-            /** @description Arguments of the program, which then runs without a shell. */
-            args?: string[] | null;
-            /** @description A shell command, or a program where `args` is given. */
+            /** @description The program's arguments; with them it runs without a shell. */
+            args?: string[];
+            /** @description The shell command to run; with `args`, the program to run. */
             command: string;
             /**
              * Format: double
-             * @description What an hour of it would cost.
+             * @description The cost of one hour in dollars.
              */
-            cost_usd_per_hour?: number | null;
-            /** @description Names of the variables that it would get from the request. Values are not repeated. */
-            env?: string[];
-            /** @description The directory in it where the command would start. */
-            git_path?: string | null;
-            /** @description Its branch, tag or commit. */
-            git_ref?: string | null;
-            /** @description The repository that would be checked out. */
-            git_repo?: string | null;
-            /** @description That image as it was registered. */
+            cost_usd_per_hour?: number;
+            /** @description The names of the environment variables from the request, without their values. */
+            env: string[];
+            /** @description The directory in the repository in which the command starts. */
+            git_path?: string;
+            /** @description The branch, tag or commit; default: the repository's default branch. */
+            git_ref?: string;
+            /** @description The Git repository to check out. */
+            git_repo?: string;
+            /** @description The image as it was registered. */
             image: string;
-            /** @description The id of the image it would run in. */
+            /** @description The id of the image. */
             image_id: string;
-            /** @description What it would be held to. */
-            limits?: components["schemas"]["DryRunLimits"];
-            /** @description The lock that it would hold. */
-            lock?: string | null;
-            lock_held?: components["schemas"]["LockHeld"] | null;
+            /** @description The limits of the command. */
+            limits: components["schemas"]["DryRunLimits"];
+            /** @description The lock to hold while the command runs. */
+            lock?: string;
+            /** @description The execution that holds the lock now; absent if it is free. */
+            lock_held?: components["schemas"]["LockHeld"];
             /**
              * Format: int64
-             * @description Seconds that it would wait in line for the lock.
+             * @description How many seconds to wait for the lock.
              */
-            lock_wait?: number | null;
-            /** @description The playbook it comes from, as `NAME@VERSION`. */
-            playbook?: string | null;
+            lock_wait?: number;
+            /** @description The playbook, as `NAME@VERSION`. */
+            playbook?: string;
             /**
              * Format: int32
-             * @description 1 (first) to 5 (last).
+             * @description The priority, from 1 (first) to 5 (last).
              */
             priority: number;
-            /** @description The queue it would go through. */
+            /** @description The queue. */
             queue: string;
             /**
              * Format: int32
-             * @description Further attempts after one that failed retryably.
+             * @description How many times to retry after a failure that a retry may fix.
              */
             retries: number;
-            /** @description Everything that had a say in whether it is allowed, in order. */
-            rules?: components["schemas"]["Verdict"][];
-            /** @description The secrets that it would get. */
-            secrets?: components["schemas"]["DryRunSecret"][];
+            /** @description Every rule that was considered, in order. */
+            rules: components["schemas"]["Verdict"][];
+            /** @description The secrets that the command would get. */
+            secrets: components["schemas"]["DryRunSecret"][];
             /**
              * Format: int64
-             * @description Seconds until it would be ended.
+             * @description The timeout in seconds.
              */
-            timeout?: number | null;
-            waiting_for?: components["schemas"]["Reason"] | null;
+            timeout?: number;
+            /** @description What the execution would wait for, if no worker can run it now. */
+            waiting_for?: components["schemas"]["Reason"];
         };
         /** @description A secret that a run would get. */
         DryRunSecret: {
-            /** @description The environment variable that it becomes. */
+            /** @description The environment variable that gets the value. */
             key_name: string;
-            /** @description Its name. */
+            /** @description The secret's name. */
             name: string;
         };
         /**
@@ -1863,192 +2172,200 @@ export interface components {
          * @enum {string}
          */
         Effect: "allow" | "deny";
+        /** @description The body of every error. */
         Error: {
             /**
-             * @description What happened, for a program.
+             * @description What failed, for programs.
              * @enum {string}
              */
             code: "INVALID_REQUEST" | "UNAUTHORIZED" | "INVALID_API_KEY" | "API_KEY_REVOKED" | "FORBIDDEN" | "NOT_FOUND" | "SECRET_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "CONFLICT" | "LOCK_HELD" | "SECRET_ALREADY_EXISTS" | "PAYLOAD_TOO_LARGE" | "RATE_LIMITED" | "INTERNAL_ERROR" | "DATABASE_ERROR" | "SERVICE_UNAVAILABLE";
-            /** @description Beside CONFLICT: the same request with `"confirm": true` in its body is taken. */
+            /** @description With `CONFLICT`: the same request with `"confirm": true` in its body is accepted. */
             confirm?: boolean;
             /** @description Why, or what to do next; may be empty. */
             details: string;
-            /** @description What happened, for a person. */
+            /** @description What failed, as a sentence. */
             error: string;
             /** @description The execution that holds it. */
             execution_id?: string;
             /** @description The user whose execution holds it. */
             held_by?: string;
-            /** @description The lock that was asked for. */
+            /** @description The lock's name. */
             lock_name?: string;
-            /** @description The web page of its log; it carries no token. */
+            /** @description The web page of that execution's log, without a token. */
             log_url?: string;
-            /** @description Since when. */
+            /** @description Since when it is held. */
             since?: components["schemas"]["Rfc3339"];
         };
-        /** @description One immutable fact, with its index keys. */
+        /** @description An immutable record of something that happened, with its index keys. */
         Event: {
             /** @description Where it comes from */
             context: {
                 [key: string]: unknown;
             };
-            /** @description Which one */
+            /** @description The id of that entity */
             entityId: string;
-            /** @description The kind of thing it is about */
+            /** @description The type of the entity that it is about */
             entityType: string;
             /** @description What happened */
             eventType: string;
-            /** @description Its number among the chained events of its entity */
+            /** @description Its number among the events of its entity */
             number: number;
-            /** @description What else is to be known */
+            /** @description Further details, by type */
             properties: {
                 [key: string]: unknown;
             };
-            /** @description When it was recorded */
+            /** @description When it was recorded, in Unix milliseconds */
             receivedAt: number;
             /** @description The tenant */
             tenantId: string;
-            /** @description When, in Unix milliseconds */
+            /** @description When it happened, in Unix milliseconds */
             timestamp: number;
         } & {
             [key: string]: unknown;
         };
-        /** @description Answer to `GET /executions/{id}`, and an item of `GET /executions`. */
+        /** @description An execution. */
         Execution: {
-            /** @description Arguments of the program, where it runs without a shell. */
-            args?: string[] | null;
+            /** @description The program's arguments, if it runs without a shell. */
+            args?: string[];
             /**
              * Format: int32
-             * @description How many attempts began.
+             * @description How many attempts were started.
              */
-            attempt?: number;
-            /** @description `LOCAL` or `AWS`. */
-            cloud?: string | null;
-            /** @description The command as stored. */
-            command?: string;
-            completed_at?: components["schemas"]["Rfc3339"] | null;
+            attempt: number;
+            /** @description Where it runs: `LOCAL` or `AWS`. */
+            cloud?: string;
+            /** @description The command as it was submitted. */
+            command: string;
+            /** @description When it finished. */
+            completed_at?: components["schemas"]["Rfc3339"];
             /**
              * Format: double
-             * @description What it cost.
+             * @description The cost in dollars.
              */
-            cost_usd?: number | null;
-            /** @description Who submitted it. */
-            created_by?: string;
-            /** @description The request that made it. */
-            created_by_request_id?: string;
-            /** @description It was given up after its last attempt, and was not run again. */
+            cost_usd?: number;
+            /** @description The user who submitted it. */
+            created_by: string;
+            /** @description The id of the request that created it. */
+            created_by_request_id: string;
+            /** @description Whether it is a dead letter: it failed for good and was not run again. */
             dead?: boolean;
             /**
              * Format: int64
-             * @description Whole seconds from start to end.
+             * @description Whole seconds from start to finish.
              */
-            duration_seconds?: number | null;
-            end_reason?: components["schemas"]["Reason"] | null;
-            /** @description Its id. */
+            duration_seconds?: number;
+            /** @description Why it finished. */
+            end_reason?: components["schemas"]["Reason"];
+            /** @description The execution's id. */
             execution_id: string;
             /**
              * Format: int32
-             * @description `null` until it ended.
+             * @description The exit code; null until it finishes.
              */
-            exit_code?: number | null;
-            /** @description The machine it ran on. */
-            host?: string | null;
-            /** @description The image it runs in. */
-            image_id?: string;
-            /** @description The job it belongs to. */
-            job_id?: string | null;
-            /** @description Words of the user's own. */
-            labels?: {
+            exit_code: number | null;
+            /** @description The machine that it ran on. */
+            host?: string;
+            /** @description The id of the image. */
+            image_id: string;
+            /** @description The job that it belongs to. */
+            job_id?: string;
+            /** @description Labels to find it by. */
+            labels: {
                 [key: string]: string;
             };
-            /** @description The lock it holds, held or waits for. */
-            lock_name?: string | null;
-            /** @description Where its log is mirrored. */
-            log_stream_name?: string | null;
-            /** @description The request that changed it last. */
-            modified_by_request_id?: string;
-            /** @description Who else it belongs to. */
-            owned_by?: string[];
-            /** @description The queue it went through. */
-            queue?: string;
-            /** @description What it was run again as after it was given up; absent where its job makes that. */
-            redriven_as?: string | null;
-            /** @description How it ran: `process`, `container`, `fargate`. */
-            runner?: string | null;
-            /** @description When its command started; until then, when it was submitted. */
+            /** @description The lock that it holds, held or waits for. */
+            lock_name?: string;
+            /** @description The CloudWatch log stream that the log is copied to. */
+            log_stream_name?: string;
+            /** @description The id of the request that changed it last. */
+            modified_by_request_id: string;
+            /** @description The users that own it. */
+            owned_by: string[];
+            /** @description The queue. */
+            queue: string;
+            /** @description The execution that a redrive created; absent if its job creates it. */
+            redriven_as?: string;
+            /** @description The runner: `process`, `container` or `fargate`. */
+            runner?: string;
+            /** @description When the command started; until then, when it was submitted. */
             started_at: components["schemas"]["Rfc3339"];
             /** @description Where it is. */
             status: components["schemas"]["Status"];
-            submitted_at?: components["schemas"]["Rfc3339"] | null;
-            /** @description The ECS task it ran as. */
-            task_arn?: string | null;
-            /** @description The task of that job. */
-            task_id?: string | null;
-            /** @description It runs on a terminal of its own: its output is one stream. */
+            /** @description When it was submitted. */
+            submitted_at?: components["schemas"]["Rfc3339"];
+            /** @description The ARN of the ECS task. */
+            task_arn?: string;
+            /** @description The task in that job. */
+            task_id?: string;
+            /** @description Whether it runs on a pseudo-terminal, with its output as one stream. */
             terminal?: boolean;
-            waiting_for?: components["schemas"]["Reason"] | null;
+            /** @description Why it is queued. */
+            waiting_for?: components["schemas"]["Reason"];
             /** @description The worker that ran it. */
-            worker_id?: string | null;
-            /** @description What a worker must have to take it. */
-            worker_labels?: {
+            worker_id?: string;
+            /** @description The labels that a worker must have to run it. */
+            worker_labels: {
                 [key: string]: string;
             };
-            /** @description Its worker has not been heard of for longer than its lease lasts; the command may still run. */
+            /**
+             * @description Whether its worker has been silent for longer than the lease; the command may still be
+             *     running.
+             */
             worker_unreachable?: boolean;
         };
-        /** @description Answer to `GET /access/explain`. */
+        /** @description An access decision, explained. */
         Explanation: {
-            /** @description What they would do. */
-            action?: string;
-            /** @description Whether it would be let through. */
+            /** @description The action. */
+            action: string;
+            /** @description Whether the action would be allowed. */
             allowed: boolean;
-            /** @description Their role. */
-            role?: string;
-            /** @description What decided: a rule's name, or `role:NAME`. */
+            /** @description The user's role. */
+            role: string;
+            /** @description What decided: the name of a rule, or `role:NAME`. */
             rule: string;
-            /** @description Everything that had a say, in order. */
-            rules?: components["schemas"]["Verdict"][];
-            /** @description Who was asked about. */
-            user?: string;
-            /** @description Why, for a person. */
+            /** @description Every rule that was considered, in order. */
+            rules: components["schemas"]["Verdict"][];
+            /** @description The user that the decision is about. */
+            user: string;
+            /** @description Why, as a sentence. */
             why: string;
         };
         /** @description A group. */
         Group: {
-            /** @description When it was made. */
+            /** @description When it was created. */
             created_at: components["schemas"]["Rfc3339"];
-            /** @description Who made it. */
-            created_by?: string;
-            /** @description The e-mails of its members, in order. */
-            members?: string[];
-            /** @description Its name. */
+            /** @description The user who created it. */
+            created_by: string;
+            /** @description The e-mail addresses of the members, in alphabetical order. */
+            members: string[];
+            /** @description The group's name. */
             name: string;
         };
-        /** @description Answer to a group that was put or removed. */
+        /** @description The result of saving or deleting a group. */
         GroupResponse: {
-            /** @description What happened, for a person. */
+            /** @description The result as a sentence. */
             message: string;
-            /** @description Which. */
+            /** @description The group's name. */
             name: string;
         };
-        /** @description Answer to `GET /groups`, by name. */
+        /** @description A list of groups. */
         GroupsResponse: {
             /** @description The groups. */
-            groups?: components["schemas"]["Group"][];
+            groups: components["schemas"]["Group"][];
         };
-        /** @description Answer to `GET /health`. */
+        /** @description The server's health. */
         Health: {
-            /** @description Where it runs commands: `local` or `aws`. */
-            provider?: string;
+            /** @description Where commands run: `local` or `aws`. */
+            provider: string;
             /** @description The AWS region. */
-            region?: string | null;
-            /** @description `ok`. */
+            region?: string;
+            /** @description Always `ok`. */
             status: string;
             /** @description The server's version. */
-            version?: string;
+            version: string;
         };
         /**
-         * @description How an execution is.
+         * @description The health of a running execution.
          * @enum {string}
          */
         HealthWord: "healthy" | "warning" | "critical" | "overtime";
@@ -2056,33 +2373,33 @@ export interface components {
         Hit: {
             /**
              * Format: int64
-             * @description Its number.
+             * @description The line's number.
              */
             line: number;
-            /** @description Its text; lossy where it is not UTF-8. */
+            /** @description The line's text. Invalid UTF-8 is replaced. */
             message: string;
         };
-        /** @description Roles. */
+        /** @description The check of IAM roles. */
         IdentityStatus: {
             /**
              * Format: int64
-             * @description How many others there should be.
+             * @description How many other roles images use.
              * @default 0
              */
             custom_roles_total: number;
             /**
              * Format: int64
-             * @description How many of the others are there.
+             * @description How many of the other roles exist.
              * @default 0
              */
             custom_roles_verified: number;
             /**
-             * @description The roles that images run with by default are there.
+             * @description Whether the default roles exist.
              * @default false
              */
             default_roles_verified: boolean;
             /**
-             * @description Which are missing.
+             * @description The roles that do not exist.
              * @default []
              */
             missing_roles: string[];
@@ -2093,156 +2410,163 @@ export interface components {
              * Format: int32
              * @description CPU units; 1024 are one vCPU.
              */
-            cpu?: number | null;
+            cpu?: number;
             /** @description When it was registered. */
             created_at: components["schemas"]["Rfc3339"];
-            /** @description Who registered it; absent for a built-in one. */
-            created_by?: string | null;
-            /** @description The request that registered it. */
-            created_by_request_id?: string;
-            /** @description `[registry/]name[:tag]` as it was registered. */
+            /** @description The user who registered it; absent for the built-in image. */
+            created_by?: string;
+            /** @description The id of the request that registered it. */
+            created_by_request_id: string;
+            /** @description The reference as it was registered: `[registry/]name[:tag]`. */
             image: string;
-            /** @description Its id, which tells registries apart. */
-            image_id?: string;
-            /** @description Its name without registry and tag. */
-            image_name?: string | null;
-            /** @description Where it is pulled from; absent for the common registry. */
-            image_registry?: string | null;
-            /** @description Its tag. */
-            image_tag?: string | null;
-            /** @description It is the one that runs what names none. */
-            is_default?: boolean | null;
+            /** @description The image's id. */
+            image_id: string;
+            /** @description The name without registry and tag. */
+            image_name?: string;
+            /** @description The registry. */
+            image_registry?: string;
+            /** @description The tag. */
+            image_tag?: string;
+            /** @description Whether it is the default image. */
+            is_default?: boolean;
             /**
              * Format: int32
              * @description Memory in MiB.
              */
-            memory?: number | null;
-            /** @description The request that changed it last. */
-            modified_by_request_id?: string;
-            /** @description Whom it belongs to. */
-            owned_by?: string[];
-            /** @description The runners that can serve it: `process`, `container`, `fargate`. */
-            runners?: string[];
-            /** @description `OS/ARCHITECTURE`, such as `Linux/ARM64`. */
-            runtime_platform?: string | null;
-            /** @description The ECS task definition it became. */
-            task_definition_name?: string | null;
-            /** @description The IAM role that starts it. */
-            task_execution_role_name?: string | null;
+            memory?: number;
+            /** @description The id of the request that changed it last. */
+            modified_by_request_id: string;
+            /** @description The users that own it. */
+            owned_by: string[];
+            /** @description The runners that can run it: `process`, `container`, `fargate`. */
+            runners: string[];
+            /** @description The platform: `Linux/X86_64` or `Linux/ARM64`. */
+            runtime_platform?: string;
+            /** @description The name of the ECS task definition. */
+            task_definition_name?: string;
+            /** @description The IAM role that starts the ECS task. */
+            task_execution_role_name?: string;
             /** @description The IAM role of the command. */
-            task_role_name?: string | null;
+            task_role_name?: string;
         };
-        /** @description Answer to an image that was registered or unregistered. */
+        /** @description The result of registering or unregistering an image. */
         ImageResponse: {
-            /** @description The image as it was named. */
+            /** @description The image as the request named it. */
             image: string;
-            /** @description Its id. */
-            image_id?: string | null;
-            /** @description What happened, for a person. */
+            /** @description The image's id. */
+            image_id?: string;
+            /** @description The result as a sentence. */
             message: string;
         };
-        /** @description Answer to `GET /images`. */
+        /** @description A list of images. */
         ImagesResponse: {
             /** @description The images, by id. */
-            images?: components["schemas"]["Image"][];
+            images: components["schemas"]["Image"][];
         };
-        /** @description Answer to `GET /jobs/{id}`, and an item of `GET /jobs`, where `tasks` is absent. `GET /jobs/{id}?tasks=0` leaves the tasks out as well. */
+        /** @description A job. Lists of jobs, and `tasks=0`, leave out `tasks`. */
         Job: {
-            completedAt?: components["schemas"]["Rfc3339"] | null;
+            /** @description When it was completed or cancelled. */
+            completedAt?: components["schemas"]["Rfc3339"];
             /**
              * Format: int32
-             * @description So many of its tasks may run at once.
+             * @description How many of its tasks may run at the same time; default: any number.
              */
-            concurrency?: number | null;
+            concurrency?: number;
             /** @description When it was submitted. */
             createdAt: components["schemas"]["Rfc3339"];
-            /** @description Who submitted it. */
-            createdBy?: string;
+            /** @description The user who submitted it. */
+            createdBy: string;
             /** @description The first task that failed since the last resume. */
-            failedTaskId?: string | null;
-            /** @description Its id. */
+            failedTaskId?: string;
+            /** @description The job's id. */
             jobId: string;
-            /** @description What people call it. */
-            name?: string | null;
-            /** @description The client's own key for it. */
-            requestId?: string | null;
-            /** @description Where it is. */
+            /** @description The job's name; need not be unique. */
+            name?: string;
+            /** @description The idempotency key that it was submitted with. */
+            requestId?: string;
+            /** @description The job's status. */
             status: components["schemas"]["JobStatus"];
-            /** @description How many of them are where. */
-            taskCounts?: components["schemas"]["TaskCounts"];
-            /** @description Its tasks, in the order they were given. */
+            /** @description How many tasks are in each state. */
+            taskCounts: components["schemas"]["TaskCounts"];
+            /** @description The tasks, in the order in which they were submitted. */
             tasks?: components["schemas"]["Task"][];
             /**
              * Format: int64
-             * @description How many tasks it has.
+             * @description How many tasks the job has.
              */
             totalTasks: number;
         };
-        /** @description Answer to `POST /jobs/{id}/resume` and `POST /jobs/{id}/cancel`. */
+        /** @description The result of resuming or cancelling a job. */
         JobResponse: {
-            /** @description The job. */
+            /** @description The job's id. */
             jobId: string;
-            /** @description What happened, for a person. */
+            /** @description The result as a sentence. */
             message: string;
-            /** @description Where it is now. */
+            /** @description The job's status. */
             status: components["schemas"]["JobStatus"];
         };
         /**
-         * @description Where a job is.
+         * @description The status of a job.
          * @enum {string}
          */
         JobStatus: "RUNNING" | "FAILED" | "COMPLETED" | "CANCELLED";
-        /** @description What is known of a key. The key itself is not kept. */
+        /** @description What is known about an API key. The key itself is not stored. */
         Key: {
-            /** @description When it was made. */
+            /** @description When it was created. */
             created_at: components["schemas"]["Rfc3339"];
-            expires_at?: components["schemas"]["Rfc3339"] | null;
-            last_used?: components["schemas"]["Rfc3339"] | null;
-            /** @description What its user calls it. */
-            name?: string | null;
-            /** @description Its first characters, unique among the keys of its user. */
+            /** @description When it expires; absent: never. */
+            expires_at?: components["schemas"]["Rfc3339"];
+            /** @description When it was last used, to the minute. */
+            last_used?: components["schemas"]["Rfc3339"];
+            /** @description The key's name. */
+            name?: string;
+            /** @description The first characters of the key, unique among the keys of its user. */
             prefix: string;
-            /** @description It is not accepted any more. */
-            revoked?: boolean;
+            /** @description Whether it was revoked. */
+            revoked: boolean;
         };
-        /** @description Answer to `GET /users/{email}/keys`. */
+        /** @description The API keys of a user. */
         KeysResponse: {
             /** @description The keys, oldest first. */
-            keys?: components["schemas"]["Key"][];
+            keys: components["schemas"]["Key"][];
         };
-        /** @description Body of `POST /executions/{id}/kill`; it may be absent. */
+        /** @description How to kill an execution. */
         KillRequest: {
-            /** @description Without the time that it would get to end by itself. */
+            /** @description Send SIGKILL at once, without SIGTERM and the grace period. */
             force?: boolean;
         };
-        /** @description Answer to a kill that was taken. */
+        /** @description The result of a kill. */
         KillResponse: {
-            /** @description Which execution. */
+            /** @description The execution's id. */
             execution_id: string;
-            /** @description What happens now, for a person. */
+            /** @description The result as a sentence. */
             message: string;
         };
-        /** @description Answer to `GET /logs/{id}` with a link's token. */
+        /** @description A part of a log as text. */
         LinkedLog: {
-            /** @description It ended, and there is nothing more to come. */
+            /** @description Whether the execution has finished and these are its last lines. */
             completed: boolean;
-            /** @description Whose log it is. */
+            /** @description The execution's id. */
             execution_id: string;
-            last_timestamp?: components["schemas"]["Rfc3339"] | null;
-            /** @description The lines after `since` as one text, a newline behind each. */
+            /**
+             * @description The next `since`: the time of the last line, or the `since` of the request if there are no
+             *     newer lines. Absent if the log is empty.
+             */
+            last_timestamp?: components["schemas"]["Rfc3339"];
+            /** @description The lines after `since` as one text, each with a newline at its end. */
             logs: string;
-            /** @description Where the execution is. */
+            /** @description The execution's status. */
             status: components["schemas"]["Status"];
         };
-        /** @description Answer to `POST /executions/{id}/link`. */
+        /** @description A signed link to a log. */
         LinkResponse: {
-            /** @description Whose log it opens. */
+            /** @description The execution whose log it opens. */
             execution_id: string;
-            /** @description Until when it is good, unless the key or the user that made it ends before. */
+            /** @description When it expires. It stops working earlier if the key or user that created it is revoked. */
             expires_at: components["schemas"]["Rfc3339"];
             /** @description The token alone, for `Authorization: Bearer`. */
             token: components["schemas"]["Sensitive"];
-            /** @description The web page, with the token in its fragment. */
+            /** @description The address of the web page, with the token in its fragment. */
             url: components["schemas"]["Sensitive"];
         };
         /** @description A lock that an execution holds. */
@@ -2251,1172 +2575,1389 @@ export interface components {
             execution_id: string;
             /** @description The user whose execution holds it. */
             held_by: string;
-            /** @description Its name. */
+            /** @description The lock's name. */
             lock_name: string;
-            /** @description Since when. */
+            /** @description Since when it is held. */
             since: components["schemas"]["Rfc3339"];
             /**
              * Format: int64
              * @description How many executions wait for it.
              */
-            waiters?: number;
+            waiters: number;
         };
-        /** @description What `LOCK_HELD` tells beside the error itself. */
+        /** @description The execution that holds a lock. */
         LockHeld: {
             /** @description The execution that holds it. */
             execution_id: string;
             /** @description The user whose execution holds it. */
             held_by: string;
-            /** @description The lock that was asked for. */
+            /** @description The lock's name. */
             lock_name: string;
-            /** @description The web page of its log; it carries no token. */
+            /** @description The web page of that execution's log, without a token. */
             log_url: string;
-            /** @description Since when. */
+            /** @description Since when it is held. */
             since: components["schemas"]["Rfc3339"];
         };
-        /** @description One record of a log. It is also a whole text frame of the WebSocket. */
+        /** @description One line of a log. The WebSocket sends each line as one text message of this form. */
         LogEvent: {
             /**
              * Format: int32
-             * @description The attempt that wrote it; 0 is the server itself.
+             * @description The attempt that wrote it; 0 for lines of the server.
              */
-            attempt?: number;
-            /** @description It continues the line before it. */
+            attempt: number;
+            /** @description Whether it continues the line before it. */
             cont?: boolean;
-            /** @description A newline ended it; absent means true. */
+            /** @description Whether a newline ends it; absent: true. */
             eol?: boolean;
-            /** @description `<execution>-<line>`, unique over all executions; a client resumes with it. */
+            /** @description A unique id, `<execution>-<line>`; a client resumes after it. */
             event_id: string;
-            /** @description It came after its attempt had lost its lease. */
+            /** @description Whether it arrived after its attempt had lost its lease. */
             late?: boolean;
             /**
              * Format: int64
-             * @description The record's number, counted from 1 over all attempts.
+             * @description The line's number, counted from 1 over all attempts.
              */
-            line?: number;
-            /** @description The text; lossy where `message_b64` is given. */
+            line: number;
+            /** @description The text. Invalid UTF-8 is replaced; `message_b64` then has the exact bytes. */
             message: string;
-            /** @description The exact bytes where they are not UTF-8. */
-            message_b64?: string | null;
-            /** @description Where it came from. */
-            stream?: string;
+            /** @description The exact bytes in base64, if they are not UTF-8. */
+            message_b64?: string;
+            /** @description The stream: `stdout`, `stderr` or `platform`. */
+            stream: string;
             /**
              * Format: int64
-             * @description Unix milliseconds.
+             * @description The time in Unix milliseconds.
              */
             timestamp: number;
         };
-        /** @description Answer to `GET /executions/{id}/logs`. */
+        /** @description The log of an execution. */
         LogsResponse: {
-            /** @description The lines; `null` while it runs, unless lines were asked for by number. */
-            events?: components["schemas"]["LogEvent"][] | null;
-            /** @description Which execution. */
+            /** @description The lines; null while the execution runs, unless the request selects lines. */
+            events: components["schemas"]["LogEvent"][] | null;
+            /** @description The execution's id. */
             execution_id: string;
             /**
              * Format: int64
-             * @description The number of the line after the last one here.
+             * @description The number of the line after the last one returned.
              */
-            next_line?: number;
-            /** @description Where the execution is. */
+            next_line: number;
+            /** @description The execution's status. */
             status: components["schemas"]["Status"];
-            /** @description Where its log can be followed; absent once it ended. */
-            websocket_url?: string | null;
+            /** @description Where to follow the log; absent once the execution has finished. */
+            websocket_url?: string;
         };
-        /** @description Something that is kept and does not follow from the events. */
+        /** @description A record that does not match the events. */
         Mismatch: {
-            /** @description What it is about: `TASK:0192ab…`, `JOB:0192ab…`, `LOCK:deploy`. */
+            /** @description The record, such as `TASK:0192ab…`, `JOB:0192ab…` or `LOCK:deploy`. */
             entity: string;
-            /** @description Which part of it: `status`, `tasks.build.phase`. */
+            /** @description The field that differs, such as `status` or `tasks.build.phase`. */
             field: string;
-            /** @description What is kept and what the events say, for a person. */
+            /** @description What the record says and what the events say, as a sentence. */
             message: string;
         };
-        /** @description An execution that does not run again. */
+        /** @description A dead letter that does not run again. */
         NotRedriven: {
-            /** @description Why it does not. */
-            error?: string;
-            /** @description The one that was given up. */
+            /** @description Why not. */
+            error: string;
+            /** @description The dead letter's execution id. */
             execution_id: string;
         };
-        /** @description A value that a run gives to a playbook. */
+        /** @description A parameter of a playbook. */
         Parameter: {
-            /** @description What a value may hold that is refused otherwise. */
+            /** @description What a value may contain that is refused otherwise. */
             allow?: components["schemas"]["ParameterAllowance"][];
-            /** @description What a choice may be. */
+            /** @description The possible values of a choice. */
             choices?: string[];
-            /** @description What it is where a run does not give it; a parameter without one must be given. */
-            default?: Record<string, unknown> | null;
-            /** @description What it means. */
+            /** @description The value of a run that does not give one; without a default, a run must give one. */
+            default?: unknown;
+            /** @description What the parameter is for. */
             description?: string | null;
             /**
              * Format: int64
-             * @description The greatest number.
+             * @description The maximum of a number.
              */
             max?: number | null;
             /**
              * Format: int32
-             * @description The most characters of a text.
+             * @description The maximum number of characters of a text.
              */
             max_length?: number | null;
             /**
              * Format: int64
-             * @description The least number.
+             * @description The minimum of a number.
              */
             min?: number | null;
-            /** @description What the whole text must look like, with `*` and `?` as in rules. */
+            /** @description A pattern with `*` and `?` that a text must match as a whole. */
             pattern?: string | null;
-            /** @description A regular expression that the whole text must match. */
+            /** @description A regular expression that a text must match as a whole. */
             regex?: string | null;
-            /** @description What it must be. */
+            /** @description The type of the value. */
             type?: components["schemas"]["ParameterType"];
         };
         /**
-         * @description What a value holds only where its parameter allows it.
+         * @description What a value may contain only if its parameter allows it.
          * @enum {string}
          */
         ParameterAllowance: "leading_dash" | "control";
         /**
-         * @description What a parameter must be.
+         * @description The type of a parameter.
          * @enum {string}
          */
         ParameterType: "string" | "integer" | "boolean" | "choice";
-        /** @description A playbook in one of its versions. */
+        /** @description One version of a playbook. */
         Playbook: components["schemas"]["PlaybookTerms"] & {
-            /** @description When this version was pushed. */
+            /** @description When this version was saved. */
             created_at: components["schemas"]["Rfc3339"];
-            /** @description Who pushed it. */
+            /** @description The user who saved it. */
             created_by?: string;
-            /** @description The request that pushed it. */
+            /** @description The id of the request that saved it. */
             created_by_request_id?: string;
-            /** @description Its name. */
+            /** @description The playbook's name. */
             name: string;
             /**
              * Format: int32
-             * @description Counted from 1.
+             * @description The version, counted from 1.
              */
             version: number;
         };
-        /** @description Answer to `GET /playbooks`: the newest version of each, by name. */
+        /** @description A list of playbooks, each in its newest version. */
         PlaybooksResponse: {
-            /** @description The playbooks that the caller may run or see. */
-            playbooks?: components["schemas"]["Playbook"][];
+            /** @description The playbooks that you may run or manage. */
+            playbooks: components["schemas"]["Playbook"][];
         };
-        /** @description What a playbook says. It is the body of `PUT /playbooks/{name}`. */
+        /** @description What a playbook does. */
         PlaybookTerms: {
-            /** @description Arguments of the program, which then runs without a shell, also where the list is empty. `{{name}}` in one is that parameter's value; each stays one argument. */
+            /**
+             * @description The program's arguments. With them, even with an empty list, no shell is used. `{{name}}` is
+             *     replaced by the value of that parameter; each argument stays one argument.
+             */
             args?: string[] | null;
-            /** @description A shell command, or a program where `args` is given. */
+            /** @description The shell command to run; with `args`, the program to run. */
             command: string;
-            /** @description What it does. */
+            /** @description What the playbook is for. */
             description?: string | null;
-            /** @description Environment; names match `[A-Za-z_][A-Za-z0-9_]*`. */
+            /** @description Environment variables. */
             env?: {
                 [key: string]: string;
             };
-            /** @description The directory in it where the command starts. */
+            /** @description The directory in the repository in which the command starts. */
             git_path?: string | null;
-            /** @description Its branch, tag or commit. */
+            /** @description The branch, tag or commit; default: the repository's default branch. */
             git_ref?: string | null;
-            /** @description A repository to check out first. */
+            /** @description A Git repository to check out first: `https://…`, `ssh://…` or `USER@HOST:PATH`. */
             git_repo?: string | null;
-            /** @description The name of the secret that holds the token for it. */
+            /** @description The name of the secret that holds the access token of the repository. */
             git_token?: string | null;
-            /** @description The image it runs in; absent: the default at the time of the run. */
+            /** @description The image; default: the default image at the time of the run. */
             image?: string | null;
-            /** @description Words to find its executions by. */
+            /** @description Labels to find its executions by. */
             labels?: {
                 [key: string]: string;
             };
-            /** @description A lock to hold while it runs. */
+            /** @description A lock to hold while the command runs. */
             lock?: string | null;
             /**
              * Format: int64
-             * @description Seconds to wait in line for the lock; absent: refuse at once where it is held.
+             * @description How many seconds to wait for the lock; default: fail at once if it is held.
              */
             lock_wait?: number | null;
-            /** @description What a run gives, by name. A value reaches the command as data, never as part of its text. */
+            /**
+             * @description The parameters of a run, by name. Values reach the command as data, never as part of a shell
+             *     text.
+             */
             parameters?: {
                 [key: string]: components["schemas"]["Parameter"];
             };
             /**
              * Format: int32
-             * @description 1 (first) to 5 (last).
+             * @description The priority, from 1 (first) to 5 (last).
              */
             priority?: number | null;
-            /** @description The queue; absent: `default`. */
+            /** @description The queue; default: `default`. */
             queue?: string | null;
             /**
              * Format: int32
-             * @description Further attempts after one that failed retryably.
+             * @description How many times to retry after a failure that a retry may fix.
              */
             retries?: number | null;
-            /** @description Names of secrets to put into the environment. */
+            /** @description The names of the secrets to add to the environment. */
             secrets?: string[];
-            /** @description Run it on a terminal of its own: its output is one stream, and nobody types. */
+            /** @description Run it on a pseudo-terminal without input; its output is one stream. */
             terminal?: boolean;
             /**
              * Format: int64
-             * @description Seconds until it is ended.
+             * @description The timeout of an attempt in seconds.
              */
             timeout?: number | null;
-            /** @description What a worker must have to take its executions. */
+            /** @description The labels that a worker must have to run it. */
             worker_labels?: {
                 [key: string]: string;
             };
         };
-        /** @description One thing that was looked at. */
+        /** @description One check. */
         Probe: {
-            /** @description What was found and, where something is wrong, what to do. */
+            /** @description What was found, and what to do if something is wrong. */
             detail: string;
-            /** @description What: `disk`, `store`, `worker`, … */
+            /** @description What was checked, such as `disk`, `store` or `worker`. */
             name: string;
-            /** @description How it stands. */
+            /** @description The result. */
             status: components["schemas"]["ProbeStatus"];
         };
         /**
-         * @description How a probe ended.
+         * @description The result of a check.
          * @enum {string}
          */
         ProbeStatus: "ok" | "warn" | "fail";
-        /** @description Body of `POST /groups`: the group as it is to be, new or instead of what it was. */
+        /**
+         * @description A group to create or replace.
+         * @example {
+         *       "members": [
+         *         "ana@example.com"
+         *       ],
+         *       "name": "ops"
+         *     }
+         */
         PutGroupRequest: {
-            /** @description The e-mails of all its members. */
-            members?: string[];
-            /** @description Its name. */
+            /** @description The e-mail addresses of all members. */
+            members?: string[] | null;
+            /** @description The group's name. */
             name: string;
         };
-        /** @description Answer to `PUT /playbooks/{name}`. */
+        /**
+         * @description What a playbook does.
+         * @example {
+         *       "args": [
+         *         "{{region}}"
+         *       ],
+         *       "command": "./deploy.sh",
+         *       "parameters": {
+         *         "region": {
+         *           "choices": [
+         *             "eu",
+         *             "us"
+         *           ],
+         *           "default": "eu",
+         *           "type": "choice"
+         *         }
+         *       }
+         *     }
+         */
+        PutPlaybookRequest: {
+            /**
+             * @description The program's arguments. With them, even with an empty list, no shell is used. `{{name}}` is
+             *     replaced by the value of that parameter; each argument stays one argument.
+             */
+            args?: string[] | null;
+            /** @description The shell command to run; with `args`, the program to run. */
+            command: string;
+            /** @description What the playbook is for. */
+            description?: string | null;
+            /** @description Environment variables. */
+            env?: {
+                [key: string]: string;
+            } | null;
+            /** @description The directory in the repository in which the command starts. */
+            git_path?: string | null;
+            /** @description The branch, tag or commit; default: the repository's default branch. */
+            git_ref?: string | null;
+            /** @description A Git repository to check out first: `https://…`, `ssh://…` or `USER@HOST:PATH`. */
+            git_repo?: string | null;
+            /** @description The name of the secret that holds the access token of the repository. */
+            git_token?: string | null;
+            /** @description The image; default: the default image at the time of the run. */
+            image?: string | null;
+            /** @description Labels to find its executions by. */
+            labels?: {
+                [key: string]: string;
+            } | null;
+            /** @description A lock to hold while the command runs. */
+            lock?: string | null;
+            /**
+             * Format: int64
+             * @description How many seconds to wait for the lock; default: fail at once if it is held.
+             */
+            lock_wait?: number | null;
+            /**
+             * @description The parameters of a run, by name. Values reach the command as data, never as part of a shell
+             *     text.
+             */
+            parameters?: {
+                [key: string]: components["schemas"]["Parameter"];
+            } | null;
+            /**
+             * Format: int32
+             * @description The priority, from 1 (first) to 5 (last).
+             */
+            priority?: number | null;
+            /** @description The queue; default: `default`. */
+            queue?: string | null;
+            /**
+             * Format: int32
+             * @description How many times to retry after a failure that a retry may fix.
+             */
+            retries?: number | null;
+            /** @description The names of the secrets to add to the environment. */
+            secrets?: string[] | null;
+            /** @description Run it on a pseudo-terminal without input; its output is one stream. */
+            terminal?: boolean | null;
+            /**
+             * Format: int64
+             * @description The timeout of an attempt in seconds.
+             */
+            timeout?: number | null;
+            /** @description The labels that a worker must have to run it. */
+            worker_labels?: {
+                [key: string]: string;
+            } | null;
+        };
+        /** @description The result of saving a playbook. */
         PutPlaybookResponse: {
-            /** @description What happened, for a person. */
+            /** @description The result as a sentence. */
             message: string;
-            /** @description Which. */
+            /** @description The playbook's name. */
             name: string;
             /**
              * Format: int32
-             * @description The version that it has now.
+             * @description The version that was saved.
              */
             version: number;
         };
-        /** @description Body of `PUT /queues/{name}`. What is absent stays as it is. */
+        /**
+         * @description Settings of a queue to change. Absent settings are kept.
+         * @example {
+         *       "concurrency": 4,
+         *       "per_user": 2
+         *     }
+         */
         PutQueueRequest: {
             /**
              * Format: int32
-             * @description So many of it may be with workers at once, 1 to 1000; 0 takes the limit away.
+             * @description How many of its executions may run at the same time, from 1 to 1000; 0 removes the limit.
              */
             concurrency?: number | null;
-            /** @description Stop it, or let it go on. */
+            /** @description Whether to pause the queue. */
             paused?: boolean | null;
             /**
              * Format: int32
-             * @description So many of each user's may be, 1 to 1000; 0 takes the limit away.
+             * @description How many of its executions may run at the same time per user, from 1 to 1000; 0 removes the
+             *     limit.
              */
             per_user?: number | null;
-            /** @description Why it is stopped, for people. */
+            /** @description Why it is paused; only together with `paused: true`. */
             reason?: string | null;
         };
-        /** @description A named line of executions. An item of `GET /queues`. */
+        /**
+         * @description A rule that narrows a role. All lists are optional.
+         * @example {
+         *       "commands": [
+         *         "rm *"
+         *       ],
+         *       "effect": "deny",
+         *       "name": "no-rm",
+         *       "reason": "Ask an operator.",
+         *       "roles": [
+         *         "developer"
+         *       ]
+         *     }
+         */
+        PutRuleRequest: {
+            /** @description Patterns of commands, with `*` and `?`. */
+            commands?: string[];
+            /** @description `allow` or `deny`. */
+            effect: components["schemas"]["Effect"];
+            /** @description The groups that it applies to. */
+            groups?: string[];
+            /** @description Patterns of images, with `*` and `?`. */
+            images?: string[];
+            /** @description Patterns of locks, with `*` and `?`. */
+            locks?: string[];
+            /** @description The rule's name. */
+            name: string;
+            /** @description Patterns of playbooks, with `*` and `?`. */
+            playbooks?: string[];
+            /** @description Patterns of queues, with `*` and `?`. */
+            queues?: string[];
+            /** @description The reason for the rule, shown to users whom it refuses. */
+            reason?: string | null;
+            /**
+             * @description The roles that it applies to, never admin. Without users, groups and roles it applies to
+             *     everyone but admins.
+             */
+            roles?: ("operator" | "developer" | "viewer" | "worker")[];
+            /** @description Patterns of secrets, with `*` and `?`. */
+            secrets?: string[];
+            /** @description The users that it applies to: e-mail addresses, or `worker:NAME`. */
+            users?: string[];
+        };
+        /** @description A queue. */
         Queue: {
             /**
              * Format: int32
-             * @description So many of it may be with workers at once; absent: any number.
+             * @description How many of its executions may run at the same time; absent: any number.
              */
-            concurrency?: number | null;
+            concurrency?: number;
             /**
              * Format: int64
-             * @description How many were given up and have not been run again.
+             * @description How many dead letters it has.
              */
-            dead?: number;
+            dead: number;
             /**
              * Format: int64
              * @description How many executions wait in it.
              */
-            depth?: number;
+            depth: number;
             /**
              * Format: int64
-             * @description How many executions are with a worker.
+             * @description How many executions are leased by a worker.
              */
-            in_flight?: number;
-            /** @description Its name. */
+            in_flight: number;
+            /** @description The queue's name. */
             name: string;
-            oldest?: components["schemas"]["Rfc3339"] | null;
-            paused?: components["schemas"]["QueuePause"] | null;
+            /** @description When the oldest waiting execution was queued. */
+            oldest?: components["schemas"]["Rfc3339"];
+            /** @description Present if the queue is paused: no worker leases from it; running executions go on. */
+            paused?: components["schemas"]["QueuePause"];
             /**
              * Format: int32
-             * @description So many of each user's may be; absent: any number.
+             * @description How many of its executions may run at the same time per user; absent: any number.
              */
-            per_user?: number | null;
+            per_user?: number;
             /**
              * Format: int64
-             * @description How many are with workers under its limits; absent where it has none.
+             * @description How many executions count towards its limits now; absent if it has none.
              */
-            places_taken?: number | null;
+            places_taken?: number;
             /**
              * Format: int64
-             * @description How many workers that are live serve it.
+             * @description How many online workers serve it.
              */
-            workers?: number;
+            workers: number;
         };
-        /** @description Who has stopped a queue. */
+        /** @description Who paused a queue, and why. */
         QueuePause: {
-            /** @description When. */
+            /** @description When it was paused. */
             at: components["schemas"]["Rfc3339"];
-            /** @description Who. */
+            /** @description The user who paused it. */
             by: string;
-            /** @description Why, for people. */
-            reason?: string | null;
+            /** @description Why it was paused. */
+            reason?: string;
         };
-        /** @description Answer to `PUT /queues/{name}` and `DELETE /queues/{name}`: the terms from now on. */
+        /** @description The settings of a queue. */
         QueueTermsResponse: {
             /**
              * Format: int32
-             * @description So many of it may be with workers at once.
+             * @description How many of its executions may run at the same time; absent: any number.
              */
-            concurrency?: number | null;
-            /** @description What happened, for a person. */
-            message?: string;
-            /** @description The queue. */
+            concurrency?: number;
+            /** @description The result as a sentence. */
+            message: string;
+            /** @description The queue's name. */
             name: string;
-            paused?: components["schemas"]["QueuePause"] | null;
+            /** @description Present if the queue is paused. */
+            paused?: components["schemas"]["QueuePause"];
             /**
              * Format: int32
-             * @description So many of each user's may be.
+             * @description How many of its executions may run at the same time per user; absent: any number.
              */
-            per_user?: number | null;
+            per_user?: number;
         };
-        /** @description Why it ended, or what it waits for. */
+        /** @description Why an execution finished, or why it is queued. */
         Reason: {
-            /** @description For a program: `exit`, `timeout`, `lock`, … */
+            /** @description The reason for programs, such as `exit`, `timeout` or `lock`. */
             code: string;
-            /** @description For a person. */
+            /** @description The reason as a sentence. */
             message: string;
         };
-        /** @description One thing that was not as it should be. */
+        /** @description One finding. */
         ReconcileIssue: {
             /** @description What was done: `repaired`, `reported` or `requires_manual_intervention`. */
             action: string;
-            /** @description What was found, for a person. */
+            /** @description What was found, as a sentence. */
             message: string;
-            /** @description Which. */
+            /** @description Their ids. */
             resource_id: string;
-            /** @description What kind of thing: `execution`, `lock`, `user`, `secret`, … */
+            /** @description The type of the resource, such as `execution`, `lock`, `user` or `secret`. */
             resource_type: string;
             /** @description `error` or `warning`. */
             severity: string;
         };
-        /** @description What came of a reconciliation. */
+        /** @description What a reconciliation checked, found and repaired. */
         ReconcileReport: {
-            /** @description Users and what they own. */
-            authorizer_status?: components["schemas"]["AuthorizerStatus"];
-            /** @description Executions, locks and what runs them. */
-            compute_status?: components["schemas"]["ComputeStatus"];
+            /** @description The check of users and ownerships. */
+            authorizer_status: components["schemas"]["AuthorizerStatus"];
+            /** @description The check of executions and locks. */
+            compute_status: components["schemas"]["ComputeStatus"];
             /**
              * Format: int64
-             * @description How many could not be repaired.
+             * @description How many findings could not be repaired.
              */
-            error_count?: number;
-            /** @description Roles. */
-            identity_status?: components["schemas"]["IdentityStatus"];
-            /** @description What was found, one by one. */
-            issues?: components["schemas"]["ReconcileIssue"][];
+            error_count: number;
+            /** @description The check of IAM roles. */
+            identity_status: components["schemas"]["IdentityStatus"];
+            /** @description The findings. */
+            issues: components["schemas"]["ReconcileIssue"][];
             /**
              * Format: int64
-             * @description How many were repaired.
+             * @description How many findings were repaired.
              */
-            reconciled_count?: number;
-            /** @description Secrets. */
-            secrets_status?: components["schemas"]["SecretsStatus"];
-            /** @description When it was made. */
+            reconciled_count: number;
+            /** @description The check of secrets. */
+            secrets_status: components["schemas"]["SecretsStatus"];
+            /** @description When the check was made. */
             timestamp: components["schemas"]["Rfc3339"];
         };
-        /** @description Answer to `POST /health/reconcile`. */
+        /** @description The result of a reconciliation. */
         ReconcileResponse: {
-            /** @description What came of it. */
+            /** @description The report. */
             report: components["schemas"]["ReconcileReport"];
-            /** @description `ok`. */
+            /** @description Always `ok`. */
             status: string;
         };
-        /** @description Body of `POST /admin/recover`. */
+        /** @description Whose admin access to recover. */
         RecoverRequest: {
-            /** @description Who is to be an admin; absent: the first of the admins. */
+            /** @description The user who becomes an admin; default: the first admin. */
             email?: string | null;
         };
-        /** @description Answer to a recovery. It is given once. */
+        /** @description The recovered access. */
         RecoverResponse: {
-            /** @description Their new key. Nobody can ask for it again. */
+            /** @description The new API key. It is shown only here. */
             api_key: components["schemas"]["Sensitive"];
-            /** @description Who is an admin now. */
+            /** @description The user's e-mail address. */
             email: string;
         };
-        /** @description An execution that runs again as a new one. */
+        /** @description A dead letter that runs again. */
         Redriven: {
-            /** @description The one that was given up. */
+            /** @description The dead letter's execution id. */
             execution_id: string;
             /** @description The job that was resumed for it. */
-            job_id?: string | null;
-            /** @description The new one; absent where a job makes it when its turn comes. */
-            new_execution_id?: string | null;
+            job_id?: string;
+            /** @description The id of the new execution; absent if a job creates it later. */
+            new_execution_id?: string;
         };
-        /** @description Body of `POST /queues/{name}/redrive`. */
+        /** @description Which dead letters to run again. */
         RedriveRequest: {
-            /** @description Of all, those after the last that an earlier request looked at: `next` of its answer. */
+            /**
+             * @description Continue after an earlier request: the `next` of its response. Not together with
+             *     `execution_ids`.
+             */
             after?: string | null;
-            /** @description Only these, at most 50; absent: the oldest of all that were given up, as many as one request takes. */
+            /**
+             * @description The dead letters to run again, at most 50; default: the oldest ones, as many as fit in one
+             *     request.
+             */
             execution_ids?: string[] | null;
         };
-        /** @description Answer to `POST /queues/{name}/redrive`. */
+        /** @description The result of a redrive. */
         RedriveResponse: {
-            /** @description What can never run again, and is not listed as given up any more. */
-            dropped?: components["schemas"]["NotRedriven"][];
+            /** @description The dead letters that can never run again, and were removed from the list. */
+            dropped: components["schemas"]["NotRedriven"][];
             /**
              * Format: int64
-             * @description How many given-up ones were not looked at, where there were more than one request takes. They are counted up to 10,000.
+             * @description How many dead letters are left for further requests, counted up to 10,000.
              */
-            left?: number;
-            /** @description What happened, for a person. */
-            message?: string;
-            /** @description Where the next request goes on for those (`after`); absent where none are left. */
-            next?: string | null;
-            /** @description The queue. */
+            left: number;
+            /** @description The result as a sentence. */
+            message: string;
+            /** @description The `after` of the next request; absent if none are left. */
+            next?: string;
+            /** @description The queue's name. */
             queue: string;
-            /** @description What runs again. */
-            redriven?: components["schemas"]["Redriven"][];
-            /** @description What does not run again, and stays given up. */
-            refused?: components["schemas"]["NotRedriven"][];
+            /** @description The dead letters that run again. */
+            redriven: components["schemas"]["Redriven"][];
+            /** @description The dead letters that cannot run again now, and remain dead letters. */
+            refused: components["schemas"]["NotRedriven"][];
         };
-        /** @description Body of `POST /images/register`. */
+        /**
+         * @description An image to register.
+         * @example {
+         *       "image": "alpine:3.20"
+         *     }
+         */
         RegisterImageRequest: {
             /**
              * Format: int32
              * @description CPU units; 1024 are one vCPU.
              */
             cpu?: number | null;
-            /** @description `[registry/]name[:tag]`. */
+            /** @description The reference: `[registry/]name[:tag]`. */
             image: string;
-            /** @description Whether it becomes the default. */
+            /** @description Whether to make it the default image. */
             is_default?: boolean | null;
             /**
              * Format: int32
              * @description Memory in MiB.
              */
             memory?: number | null;
-            /** @description `OS/ARCHITECTURE`, such as `Linux/ARM64`. */
+            /** @description The platform: `Linux/X86_64` or `Linux/ARM64`. */
             runtime_platform?: string | null;
-            /** @description The IAM role that starts it. */
+            /** @description The IAM role that starts the ECS task. */
             task_execution_role_name?: string | null;
             /** @description The IAM role of the command. */
             task_role_name?: string | null;
         };
-        /** @description What a request made or changed last. Secrets are without their values. */
+        /** @description The resources that a request created or changed last. Secrets have no values here. */
         RelatedResources: {
             /** @description Executions. */
-            executions?: components["schemas"]["Execution"][];
+            executions: components["schemas"]["Execution"][];
             /** @description Groups. */
-            groups?: components["schemas"]["Group"][];
+            groups: components["schemas"]["Group"][];
             /** @description Images. */
-            images?: components["schemas"]["Image"][];
+            images: components["schemas"]["Image"][];
             /** @description Playbooks. */
-            playbooks?: components["schemas"]["Playbook"][];
+            playbooks: components["schemas"]["Playbook"][];
             /** @description Rules. */
-            rules?: components["schemas"]["Rule"][];
+            rules: components["schemas"]["Rule"][];
             /** @description Secrets. */
-            secrets?: components["schemas"]["Secret"][];
+            secrets: components["schemas"]["Secret"][];
             /** @description Users. */
-            users?: components["schemas"]["User"][];
+            users: components["schemas"]["User"][];
         };
-        /** @description Answer to a lock taken from its holder. */
+        /** @description The result of releasing a lock. */
         ReleaseResponse: {
-            /** @description The lock. */
+            /** @description The lock's name. */
             lock_name: string;
-            /** @description What happens now, for a person. */
+            /** @description The result as a sentence; names the execution that holds the lock now. */
             message: string;
         };
-        /** @description Answer to `DELETE /playbooks/{name}`. */
+        /** @description The result of deleting a playbook. */
         RemovePlaybookResponse: {
-            /** @description What happened, for a person. */
+            /** @description The result as a sentence. */
             message: string;
-            /** @description Which. */
+            /** @description The playbook's name. */
             name: string;
         };
-        /** @description Body of `POST /users/{email}/renew`. */
+        /** @description An invitation to renew. */
         RenewInvitationRequest: {
             /**
              * Format: int64
-             * @description Seconds for which the invitation can be answered, at most seven days; 15 minutes where it is absent.
+             * @description Seconds until the invitation expires, at most seven days; default: 15 minutes.
              */
             expires_in?: number | null;
         };
-        /** @description Body of `POST /jobs/{id}/resume`. */
+        /** @description Changes of tasks for a job that is resumed. */
         ResumeJobRequest: {
-            /** @description Tasks that run something else from now on: those that failed, and those that wait for them. */
-            tasks?: components["schemas"]["TaskChange"][];
+            /** @description Tasks that run something else from now on: failed ones, and those that wait for them. */
+            tasks?: components["schemas"]["TaskChange"][] | null;
         };
-        /** @description Answer to `DELETE /users/{email}/keys/{prefix}`. */
+        /** @description The result of revoking an API key. */
         RevokeKeyResponse: {
-            /** @description What became of the file in which the server keeps a key for its first admin, where it held the key that ended. */
-            key_file?: string | null;
-            /** @description What happened, for a person. */
+            /** @description What happened to the server's file admin.key; absent if it did not have the revoked key. */
+            key_file?: string;
+            /** @description The result as a sentence. */
             message: string;
-            /** @description Which key. */
+            /** @description The first characters of the key. */
             prefix: string;
         };
-        /** @description Body of `POST /users/revoke`. */
+        /** @description A user to revoke. */
         RevokeUserRequest: {
             /**
              * Format: email
-             * @description Whose rights end.
+             * @description The user's e-mail address.
              */
             email: string;
-            /** @description Their open executions are killed; otherwise they go on. */
-            kill?: boolean;
+            /** @description Whether to kill the user's executions and cancel their jobs; default: they go on. */
+            kill?: boolean | null;
         };
-        /** @description Answer to a user whose rights ended. */
+        /** @description The result of revoking a user. */
         RevokeUserResponse: {
             /**
              * Format: int64
-             * @description How many of their jobs were cancelled.
+             * @description How many of the user's jobs were cancelled.
              */
-            cancelled_jobs?: number;
-            /** @description Who it was. */
+            cancelled_jobs: number;
+            /** @description The user's e-mail address. */
             email: string;
             /**
              * Format: int64
-             * @description How many of their executions are being killed.
+             * @description How many of the user's executions are being killed.
              */
-            killed_executions?: number;
-            /** @description What happened, also to their open executions, for a person. */
+            killed_executions: number;
+            /** @description The result as a sentence. */
             message: string;
             /**
              * Format: int64
-             * @description How many of their executions go on.
+             * @description How many of the user's executions go on.
              */
-            open_executions?: number;
+            open_executions: number;
             /**
              * Format: int64
-             * @description How many of their jobs go on, and start tasks in their name.
+             * @description How many of the user's jobs go on and start tasks.
              */
-            open_jobs?: number;
+            open_jobs: number;
         };
-        /** @description Answer to `DELETE /workers/{name}`, and to `DELETE /workers/accounts/{name}`. */
+        /** @description The result of revoking a worker account. */
         RevokeWorkerResponse: {
-            /** @description What happened, for a person. */
-            message?: string;
-            /** @description Which account. */
+            /** @description The result as a sentence. */
+            message: string;
+            /** @description The account's name. */
             name: string;
         };
         /**
          * Format: date-time
-         * @description Milliseconds since 1970, written `2026-01-03T14:22:19.640Z`.
+         * @description A time in UTC with milliseconds, such as `2026-01-03T14:22:19.640Z`.
          */
         Rfc3339: string;
-        /** @description Answer to `POST /sealing-key/rotate`: every secret is sealed with a new key. */
+        /** @description The result of rotating the key that encrypts secrets. */
         RotateSealingKeyResponse: {
-            /** @description The id of the key that seals from now on. */
+            /** @description The id of the new key. */
             key_id: string;
-            /** @description What happened, for a person. */
+            /** @description The result as a sentence. */
             message: string;
             /**
              * Format: int64
-             * @description How many secrets were sealed anew.
+             * @description How many secrets were encrypted again.
              */
             resealed: number;
         };
-        /** @description Answer to `POST /signing-key/rotate`: a new key signs the task tokens of new leases. */
+        /** @description The result of rotating the key that signs task tokens. */
         RotateSigningKeyResponse: {
-            /** @description The name of the key: when it was made, in milliseconds since 1970. */
+            /** @description The id of the new key: its creation time in Unix milliseconds. */
             key_id: string;
-            /** @description What happened, for a person. */
-            message?: string;
+            /** @description The result as a sentence. */
+            message: string;
         };
-        /** @description A rule. It is also the body of `POST /rules`: the rule as it is to be, new or instead of what it was. */
+        /** @description A rule that narrows a role. All lists are optional. */
         Rule: {
-            /** @description Patterns of commands. */
+            /** @description Patterns of commands, with `*` and `?`. */
             commands?: string[];
             /** @description `allow` or `deny`. */
             effect: components["schemas"]["Effect"];
-            /** @description Groups it is for. */
+            /** @description The groups that it applies to. */
             groups?: string[];
-            /** @description Patterns of images. */
+            /** @description Patterns of images, with `*` and `?`. */
             images?: string[];
-            /** @description Patterns of locks. */
+            /** @description Patterns of locks, with `*` and `?`. */
             locks?: string[];
-            /** @description Its name. */
+            /** @description The rule's name. */
             name: string;
-            /** @description Patterns of playbooks. */
+            /** @description Patterns of playbooks, with `*` and `?`. */
             playbooks?: string[];
-            /** @description Patterns of queues. */
+            /** @description Patterns of queues, with `*` and `?`. */
             queues?: string[];
-            /** @description Why there is this rule; shown to whom it refuses. */
+            /** @description The reason for the rule, shown to users whom it refuses. */
             reason?: string | null;
-            /** @description Roles it is for. Where no user, group and role is listed it is for everybody but admins. */
+            /**
+             * @description The roles that it applies to, never admin. Without users, groups and roles it applies to
+             *     everyone but admins.
+             */
             roles?: string[];
-            /** @description Patterns of secrets. */
+            /** @description Patterns of secrets, with `*` and `?`. */
             secrets?: string[];
-            /** @description E-mails of those it is for. */
+            /** @description The users that it applies to: e-mail addresses, or `worker:NAME`. */
             users?: string[];
         };
-        /** @description Answer to a rule that was put or removed. */
+        /** @description The result of saving or deleting a rule. */
         RuleResponse: {
-            /** @description What happened, for a person. */
+            /** @description The result as a sentence. */
             message: string;
-            /** @description Which. */
+            /** @description The rule's name. */
             name: string;
         };
-        /** @description Answer to `GET /rules`, in the order in which they are judged. */
+        /** @description A list of rules, in the order in which they are evaluated. */
         RulesResponse: {
             /** @description The rules. */
-            rules?: components["schemas"]["Rule"][];
+            rules: components["schemas"]["Rule"][];
         };
-        /** @description Body of `POST /playbooks/{name}/run`, which answers as `POST /run` does. */
+        /**
+         * @description A run of a playbook.
+         * @example {
+         *       "parameters": {
+         *         "region": "eu"
+         *       }
+         *     }
+         */
         RunPlaybookRequest: {
             /**
              * Format: int64
-             * @description Seconds to wait in line for the lock; absent: refuse at once where it is held.
+             * @description How many seconds to wait for the lock; default: fail at once if it is held.
              */
             lock_wait?: number | null;
-            /** @description Values by parameter. A text is read as what the parameter must be. */
-            parameters?: Record<string, unknown>;
+            /** @description The values by parameter. A text is converted to the type of the parameter. */
+            parameters?: Record<string, unknown> | null;
             /**
              * Format: int32
-             * @description Which version; absent: the newest.
+             * @description The version; default: the newest.
              */
             version?: number | null;
         };
-        /** @description Body of `POST /run`. Fields that are not known here are ignored, for other clients may send more; one that looks like a slip of a known one is refused. */
+        /**
+         * @description A command to run. Unknown fields are ignored, except those that look like a misspelled one: they
+         *     are refused.
+         * @example {
+         *       "command": "make test",
+         *       "env": {
+         *         "CI": "true"
+         *       },
+         *       "labels": {
+         *         "team": "core"
+         *       },
+         *       "timeout": 600
+         *     }
+         */
         RunRequest: {
-            /** @description Arguments of the program, which then runs without a shell, also where the list is empty. */
+            /** @description The program's arguments. With them, even with an empty list, no shell is used. */
             args?: string[] | null;
-            /** @description A shell command, or a program where `args` is given. */
+            /** @description The shell command to run; with `args`, the program to run. */
             command: string;
-            /** @description Environment; names match `[A-Za-z_][A-Za-z0-9_]*`. */
+            /** @description Environment variables. */
             env?: {
                 [key: string]: string;
-            };
-            /** @description The directory in it where the command starts. */
+            } | null;
+            /** @description The directory in the repository in which the command starts. */
             git_path?: string | null;
-            /** @description Its branch, tag or commit. */
+            /** @description The branch, tag or commit; default: the repository's default branch. */
             git_ref?: string | null;
-            /** @description A repository to check out first. */
+            /** @description A Git repository to check out first: `https://…`, `ssh://…` or `USER@HOST:PATH`. */
             git_repo?: string | null;
-            /** @description The name of the secret that holds the token for it. */
+            /** @description The name of the secret that holds the access token of the repository. */
             git_token?: string | null;
-            /** @description A registered image. */
+            /** @description The image; default: the default image. */
             image?: string | null;
-            /** @description Words of the user's own to find it by. */
+            /** @description Labels to find it by. */
             labels?: {
                 [key: string]: string;
-            };
-            /** @description A lock to hold while it runs. */
+            } | null;
+            /** @description A lock to hold while the command runs. */
             lock?: string | null;
             /**
              * Format: int64
-             * @description Seconds to wait in line for the lock; absent: refuse at once where it is held.
+             * @description How many seconds to wait for the lock; default: fail at once if it is held.
              */
             lock_wait?: number | null;
             /**
              * Format: int32
-             * @description 1 (first) to 5 (last).
+             * @description The priority, from 1 (first) to 5 (last).
              */
             priority?: number | null;
-            /** @description The queue; absent: `default`. */
+            /** @description The queue; default: `default`. */
             queue?: string | null;
             /**
              * Format: int32
-             * @description Further attempts after one that failed retryably.
+             * @description How many times to retry after a failure that a retry may fix.
              */
             retries?: number | null;
-            /** @description Names of secrets to put into the environment. */
-            secrets?: string[];
-            /** @description Run it on a terminal of its own: its output is one stream, and nobody types. Only in the image `local`. */
-            terminal?: boolean;
+            /** @description The names of the secrets to add to the environment. */
+            secrets?: string[] | null;
+            /**
+             * @description Run it on a pseudo-terminal without input; its output is one stream. Only with the image
+             *     `local`.
+             */
+            terminal?: boolean | null;
             /**
              * Format: int64
-             * @description Seconds until it is ended.
+             * @description The timeout of an attempt in seconds.
              */
             timeout?: number | null;
-            /** @description What a worker must have to take it, beside serving its queue. */
+            /** @description The labels that a worker must have to run it. */
             worker_labels?: {
                 [key: string]: string;
-            };
+            } | null;
         };
-        /** @description Answer to `POST /run`. */
+        /** @description The execution that was submitted. */
         RunResponse: {
-            /** @description The command as stored. */
-            command?: string;
-            /** @description The new execution. */
+            /** @description The command as it was submitted. */
+            command: string;
+            /** @description The execution's id. */
             execution_id: string;
-            /** @description The image it runs in. */
-            image_id?: string;
-            /** @description The web page of this execution. */
+            /** @description The id of the image. */
+            image_id: string;
+            /** @description The address of the execution's web page. */
             log_url: string;
-            /** @description Its status when the answer was made. */
+            /** @description The status at the time of the response. */
             status: components["schemas"]["Status"];
-            /** @description Where its log can be followed, with a ticket for ten minutes. */
-            websocket_url?: string | null;
+            /** @description The WebSocket address to follow the log at, with a ticket that is valid for ten minutes. */
+            websocket_url?: string;
         };
-        /** @description Answer to a secret that was made or changed. It tells nothing of the secret. */
+        /** @description The result of creating or changing a secret. */
         SaveSecretResponse: {
-            /** @description What happened, for a person. */
+            /** @description The result as a sentence. */
             message: string;
         };
-        /** @description Answer to `GET /executions/{id}/logs/search`. */
+        /** @description The result of a search. */
         SearchResponse: {
-            /** @description False where the search reached its time limit before the log's end: there may be more hits from `next_line` on. */
-            complete?: boolean;
-            /** @description The first of them. */
+            /**
+             * @description False if the search reached its time limit before the end of the log: continue at
+             *     `next_line`.
+             */
+            complete: boolean;
+            /** @description The first matching lines. */
             hits: components["schemas"]["Hit"][];
             /**
              * Format: int64
-             * @description Where to go on with `from_line`; null once the whole log was searched.
+             * @description The `from_line` of the next search; null if the whole log was searched.
              */
-            next_line?: number | null;
+            next_line: number | null;
             /**
              * Format: int64
-             * @description How many lines match from `from_line` on: to the log's end, or as far as an incomplete search came.
+             * @description How many lines match, from `from_line` to the end of the log or of an incomplete search.
              */
             total: number;
         };
-        /** @description A secret, with its value where the caller may read it. */
+        /** @description A secret, with its value if you may read it. */
         Secret: {
-            /** @description When it was made. */
+            /** @description When it was created. */
             created_at: components["schemas"]["Rfc3339"];
-            /** @description Who made it. */
-            created_by?: string;
-            /** @description The request that made it. */
-            created_by_request_id?: string;
+            /** @description The user who created it. */
+            created_by: string;
+            /** @description The id of the request that created it. */
+            created_by_request_id: string;
             /** @description What it is for. */
-            description?: string | null;
-            /** @description The environment variable that it becomes. */
-            key_name?: string;
-            /** @description The request that changed it last. */
-            modified_by_request_id?: string;
-            /** @description Its name. */
+            description?: string;
+            /** @description The environment variable that gets the value. */
+            key_name: string;
+            /** @description The id of the request that changed it last. */
+            modified_by_request_id: string;
+            /** @description The secret's name. */
             name: string;
-            /** @description Whom it belongs to. */
-            owned_by?: string[];
+            /** @description The users that own it. */
+            owned_by: string[];
             /** @description When it was changed last. */
             updated_at: components["schemas"]["Rfc3339"];
-            /** @description Who changed it last. */
-            updated_by?: string;
-            /** @description Who else may use it, without reading it: `EMAIL`, `group:NAME` or `role:NAME`. */
-            use_by?: string[];
-            value?: components["schemas"]["Sensitive"] | null;
+            /** @description The user who changed it last. */
+            updated_by: string;
+            /** @description Who else may use it, but not read it: `EMAIL`, `worker:NAME`, `group:NAME` or `role:NAME`. */
+            use_by: string[];
+            /** @description The value; absent in lists, and if you may not read it. */
+            value?: components["schemas"]["Sensitive"];
         };
-        /** @description Answer to `GET /secrets/{name}`. */
+        /** @description One secret. */
         SecretResponse: {
             /** @description The secret. */
             secret: components["schemas"]["Secret"];
         };
-        /** @description Answer to `GET /secrets`, by name, without values. */
+        /** @description A list of secrets, without values. */
         SecretsResponse: {
-            /** @description The secrets that the caller may know of. */
-            secrets?: components["schemas"]["Secret"][];
+            /** @description The secrets that you may use or manage. */
+            secrets: components["schemas"]["Secret"][];
             /**
              * Format: int64
-             * @description How many.
+             * @description How many secrets there are on all pages.
              */
-            total?: number;
+            total: number;
         };
-        /** @description Secrets. */
+        /** @description The check of secrets. */
         SecretsStatus: {
             /**
              * Format: int64
-             * @description How many cannot be opened.
+             * @description How many cannot be decrypted.
              * @default 0
              */
             missing_count: number;
             /**
              * Format: int64
-             * @description How many belong to nobody.
+             * @description How many have no owner.
              * @default 0
              */
             orphaned_count: number;
             /**
-             * @description Which.
+             * @description Their ids.
              * @default []
              */
             orphaned_parameters: string[];
             /**
              * Format: int64
-             * @description How many were corrected.
+             * @description How many had their tags corrected.
              * @default 0
              */
             tag_updated_count: number;
             /**
              * Format: int64
-             * @description How many were looked at.
+             * @description How many were checked.
              * @default 0
              */
             total_secrets: number;
             /**
              * Format: int64
-             * @description How many can be opened.
+             * @description How many can be decrypted.
              * @default 0
              */
             verified_count: number;
         };
-        /** @description A text whose debug form is `[hidden]`. It has no `Display`: whoever shows it says so with [`Sensitive::expose`]. */
+        /** @description A confidential text: a key, a token or the value of a secret. */
         Sensitive: string;
-        /** @description Body of `POST /users/{email}/role`. */
+        /**
+         * @description The role to give to a user.
+         * @example {
+         *       "role": "operator"
+         *     }
+         */
         SetRoleRequest: {
-            /** @description `admin`, `operator`, `developer` or `viewer`. */
-            role: string;
+            /**
+             * @description The role: `admin`, `operator`, `developer` or `viewer`.
+             * @enum {string}
+             */
+            role: "admin" | "operator" | "developer" | "viewer";
         };
-        /** @description Answer to a changed role. */
+        /** @description The result of changing a role. */
         SetRoleResponse: {
-            /** @description Whose. */
+            /** @description The user's e-mail address. */
             email: string;
-            /** @description What happened, for a person. */
+            /** @description The result as a sentence. */
             message: string;
-            /** @description What they are now. */
+            /** @description The user's role. */
             role: string;
         };
         /**
-         * @description Where an execution is in its life.
+         * @description The status of an execution.
          * @enum {string}
          */
         Status: "PENDING" | "STARTING" | "RUNNING" | "TERMINATING" | "SUCCEEDED" | "FAILED" | "STOPPED";
-        /** @description Answer to `GET /executions/{id}/status`. */
+        /** @description The status of an execution, with its reasons and times. */
         StatusResponse: {
             /**
              * Format: int32
-             * @description How many attempts began.
+             * @description How many attempts were started.
              */
-            attempt?: number;
-            /** @description The command as stored. */
-            command?: string;
-            completed_at?: components["schemas"]["Rfc3339"] | null;
+            attempt: number;
+            /** @description The command as it was submitted. */
+            command: string;
+            /** @description When it finished. */
+            completed_at?: components["schemas"]["Rfc3339"];
             /**
              * Format: double
-             * @description What it cost.
+             * @description The cost in dollars.
              */
-            cost_usd?: number | null;
+            cost_usd?: number;
             /**
              * Format: int64
-             * @description Whole seconds from start to end.
+             * @description Whole seconds from start to finish.
              */
-            duration_seconds?: number | null;
-            end_reason?: components["schemas"]["Reason"] | null;
-            /** @description Which execution. */
+            duration_seconds?: number;
+            /** @description Why it finished. */
+            end_reason?: components["schemas"]["Reason"];
+            /** @description The execution's id. */
             execution_id: string;
             /**
              * Format: int32
-             * @description `null` until it ended.
+             * @description The exit code; null until it finishes.
              */
-            exit_code?: number | null;
-            /** @description The image it runs in. */
-            image_id?: string;
-            /** @description What there is to say about that. */
-            message?: string | null;
-            /** @description When its command started; until then, when it was submitted. */
+            exit_code: number | null;
+            /** @description The id of the image. */
+            image_id: string;
+            /** @description Further information about the status. */
+            message?: string;
+            /** @description When the command started; until then, when it was submitted. */
             started_at: components["schemas"]["Rfc3339"];
-            /** @description Where it is. */
+            /** @description The status. */
             status: components["schemas"]["Status"];
-            submitted_at?: components["schemas"]["Rfc3339"] | null;
-            waiting_for?: components["schemas"]["Reason"] | null;
-            /** @description Its worker has not been heard of for longer than its lease lasts; the command may still run. */
+            /** @description When it was submitted. */
+            submitted_at?: components["schemas"]["Rfc3339"];
+            /** @description Why it is queued. */
+            waiting_for?: components["schemas"]["Reason"];
+            /**
+             * @description Whether its worker has been silent for longer than the lease; the command may still be
+             *     running.
+             */
             worker_unreachable?: boolean;
         };
-        /** @description A task as it is. */
+        /** @description A task of a job. */
         Task: {
             /**
              * Format: int32
-             * @description How many attempts of its newest execution began.
+             * @description How many attempts of its newest execution were started.
              */
-            attempt?: number;
-            completedAt?: components["schemas"]["Rfc3339"] | null;
-            /** @description The tasks that must be done before it. */
-            dependsOn?: string[];
-            end_reason?: components["schemas"]["Reason"] | null;
-            /** @description Its newest execution. */
-            executionId?: string | null;
-            /** @description What it was given. */
-            input?: Record<string, unknown> | null;
-            /** @description What people call it. */
-            name?: string;
-            /** @description What it gave. */
-            output?: Record<string, unknown> | null;
+            attempt: number;
+            /** @description When its newest execution finished. */
+            completedAt?: components["schemas"]["Rfc3339"];
+            /** @description The ids of the tasks that must complete first. */
+            dependsOn: string[];
+            /** @description Why its newest execution finished. */
+            end_reason?: components["schemas"]["Reason"];
+            /** @description The id of its newest execution. */
+            executionId?: string;
+            /** @description Its input. */
+            input?: unknown;
+            /** @description The task's display name. */
+            name: string;
+            /** @description Its output. */
+            output?: unknown;
             /**
              * Format: int64
-             * @description How large its output is, where that is too large to be shown here.
+             * @description The size of its output in bytes, if it is too large to be included.
              */
-            outputBytes?: number | null;
-            revision?: components["schemas"]["TaskRevision"] | null;
-            startedAt?: components["schemas"]["Rfc3339"] | null;
-            /** @description Where it is. */
+            outputBytes?: number;
+            /** @description What it runs since a resume changed it. */
+            revision?: components["schemas"]["TaskRevision"];
+            /** @description When its newest execution started. */
+            startedAt?: components["schemas"]["Rfc3339"];
+            /** @description The task's status: `WAITING`, or that of its execution. */
             status: string;
-            /** @description Its name within its job. */
+            /** @description The task's id, unique within its job. */
             taskId: string;
-            waiting_for?: components["schemas"]["Reason"] | null;
+            /** @description Why it is queued. */
+            waiting_for?: components["schemas"]["Reason"];
         };
-        /** @description What a resume changes of a task. */
+        /** @description A change of a task, made when its job is resumed. */
         TaskChange: {
-            /** @description Arguments of the program, which then runs without a shell, also where the list is empty. */
+            /** @description The program's arguments. With them, even with an empty list, no shell is used. */
             args?: string[] | null;
-            /** @description A shell command, or a program where `args` is given. */
+            /** @description The shell command to run; with `args`, the program to run. */
             command?: string | null;
-            /** @description Environment; that of a task is added to that of the defaults. */
+            /** @description Environment variables; added to those of the defaults. */
             env?: {
                 [key: string]: string;
-            };
-            /** @description The directory in it where the command starts. */
+            } | null;
+            /** @description The directory in the repository in which the command starts. */
             git_path?: string | null;
-            /** @description Its branch, tag or commit. */
+            /** @description The branch, tag or commit; default: the repository's default branch. */
             git_ref?: string | null;
-            /** @description A repository to check out first. */
+            /** @description A Git repository to check out first: `https://…`, `ssh://…` or `USER@HOST:PATH`. */
             git_repo?: string | null;
-            /** @description The name of the secret that holds the token for it. */
+            /** @description The name of the secret that holds the access token of the repository. */
             git_token?: string | null;
-            /** @description A registered image. */
+            /** @description The image; default: the default image. */
             image?: string | null;
-            /** @description Words of the user's own to find it by; those of a task are added to those of the defaults. */
+            /** @description Labels to find it by; added to those of the defaults. */
             labels?: {
                 [key: string]: string;
-            };
-            /** @description A lock to hold while it runs; a task always waits for it. */
+            } | null;
+            /** @description A lock to hold while the command runs. A task always waits for its lock. */
             lock?: string | null;
             /**
              * Format: int64
-             * @description Seconds to wait in line for the lock; absent: as long as it takes.
+             * @description How many seconds to wait for the lock; default: without limit.
              */
             lock_wait?: number | null;
             /**
              * Format: int32
-             * @description 1 (first) to 5 (last).
+             * @description The priority, from 1 (first) to 5 (last).
              */
             priority?: number | null;
-            /** @description The queue; absent: `default`. */
+            /** @description The queue; default: `default`. */
             queue?: string | null;
             /**
-             * @description Whether these fields are everything that the task runs with. Otherwise what is absent stays as it is, variables and labels are added to
-             *     those that the task has, and another `command` leaves out the old `args`.
+             * @description Whether these fields are all that the task runs with. Otherwise absent fields stay as
+             *     they are, variables and labels are added to those of the task, and another `command`
+             *     removes the old `args`.
              */
             replace?: boolean;
             /**
              * Format: int32
-             * @description Further attempts after one that failed retryably; absent: 2.
+             * @description How many times to retry after a failure that a retry may fix; default: 2.
              */
             retries?: number | null;
-            /** @description Names of secrets to put into the environment. */
+            /** @description The names of the secrets to add to the environment. */
             secrets?: string[] | null;
-            /** @description The task: one that failed, or one that waits for such a task. */
+            /** @description The id of the task: a failed one, or one that waits for a failed one. */
             taskId: string;
-            /** @description Whether it runs on a terminal of its own: its output is one stream, and nobody types. */
+            /** @description Run it on a pseudo-terminal without input; its output is one stream. */
             terminal?: boolean | null;
             /**
              * Format: int64
-             * @description Seconds until it is ended.
+             * @description The timeout of an attempt in seconds.
              */
             timeout?: number | null;
-            /** @description What a worker must have to take it; those of a task are added to those of the defaults. */
+            /** @description The labels that a worker must have to run it; added to those of the defaults. */
             worker_labels?: {
                 [key: string]: string;
-            };
+            } | null;
         };
-        /** @description How many tasks of a job are where. Together they are all of them. */
+        /** @description How many tasks of a job are in each state. The sum is the number of tasks. */
         TaskCounts: {
             /**
              * Format: int64
-             * @description Done.
+             * @description Tasks that completed.
              */
-            completed?: number;
+            completed: number;
             /**
              * Format: int64
-             * @description Ended otherwise.
+             * @description Tasks that failed or were stopped.
              */
-            failed?: number;
+            failed: number;
             /**
              * Format: int64
-             * @description Executions that have not ended.
+             * @description Tasks that are queued or running.
              */
-            running?: number;
+            running: number;
             /**
              * Format: int64
-             * @description Waiting for other tasks, or for their turn.
+             * @description Tasks that wait for other tasks, or for the job's concurrency.
              */
-            waiting?: number;
+            waiting: number;
         };
-        /** @description What holds for every task of a job that does not say otherwise. */
+        /** @description Settings for every task that does not have its own. */
         TaskDefaults: {
-            /** @description Arguments of the program, which then runs without a shell, also where the list is empty. */
+            /** @description The program's arguments. With them, even with an empty list, no shell is used. */
             args?: string[] | null;
-            /** @description A shell command, or a program where `args` is given. */
+            /** @description The shell command to run; with `args`, the program to run. */
             command?: string | null;
-            /** @description Environment; that of a task is added to that of the defaults. */
+            /** @description Environment variables; added to those of the defaults. */
             env?: {
                 [key: string]: string;
-            };
-            /** @description The directory in it where the command starts. */
+            } | null;
+            /** @description The directory in the repository in which the command starts. */
             git_path?: string | null;
-            /** @description Its branch, tag or commit. */
+            /** @description The branch, tag or commit; default: the repository's default branch. */
             git_ref?: string | null;
-            /** @description A repository to check out first. */
+            /** @description A Git repository to check out first: `https://…`, `ssh://…` or `USER@HOST:PATH`. */
             git_repo?: string | null;
-            /** @description The name of the secret that holds the token for it. */
+            /** @description The name of the secret that holds the access token of the repository. */
             git_token?: string | null;
-            /** @description A registered image. */
+            /** @description The image; default: the default image. */
             image?: string | null;
-            /** @description Words of the user's own to find it by; those of a task are added to those of the defaults. */
+            /** @description Labels to find it by; added to those of the defaults. */
             labels?: {
                 [key: string]: string;
-            };
-            /** @description A lock to hold while it runs; a task always waits for it. */
+            } | null;
+            /** @description A lock to hold while the command runs. A task always waits for its lock. */
             lock?: string | null;
             /**
              * Format: int64
-             * @description Seconds to wait in line for the lock; absent: as long as it takes.
+             * @description How many seconds to wait for the lock; default: without limit.
              */
             lock_wait?: number | null;
             /**
              * Format: int32
-             * @description 1 (first) to 5 (last).
+             * @description The priority, from 1 (first) to 5 (last).
              */
             priority?: number | null;
-            /** @description The queue; absent: `default`. */
+            /** @description The queue; default: `default`. */
             queue?: string | null;
             /**
              * Format: int32
-             * @description Further attempts after one that failed retryably; absent: 2.
+             * @description How many times to retry after a failure that a retry may fix; default: 2.
              */
             retries?: number | null;
-            /** @description Names of secrets to put into the environment. */
+            /** @description The names of the secrets to add to the environment. */
             secrets?: string[] | null;
-            /** @description Whether it runs on a terminal of its own: its output is one stream, and nobody types. */
+            /** @description Run it on a pseudo-terminal without input; its output is one stream. */
             terminal?: boolean | null;
             /**
              * Format: int64
-             * @description Seconds until it is ended.
+             * @description The timeout of an attempt in seconds.
              */
             timeout?: number | null;
-            /** @description What a worker must have to take it; those of a task are added to those of the defaults. */
+            /** @description The labels that a worker must have to run it; added to those of the defaults. */
             worker_labels?: {
                 [key: string]: string;
-            };
+            } | null;
         };
-        /** @description How one execution is. Answer to `GET /health/tasks/{id}`. */
+        /** @description The health of a running execution. */
         TaskHealth: {
             /**
              * Format: int64
-             * @description Milliseconds since it began.
+             * @description Milliseconds since it started.
              */
             elapsed: number;
-            /** @description How it is. */
+            /** @description Its health. */
             health: components["schemas"]["HealthWord"];
-            /** @description The job it belongs to. */
-            jobId?: string | null;
-            /** @description What that event was. */
-            lastEventType?: string;
-            /** @description The execution. */
+            /** @description The job that it belongs to. */
+            jobId?: string;
+            /** @description The type of that event. */
+            lastEventType: string;
+            /** @description The execution's id. */
             requestId: string;
-            /** @description The task of that job. */
-            taskId?: string | null;
+            /** @description The task in that job. */
+            taskId?: string;
             /**
              * Format: int64
              * @description Milliseconds since its last event.
              */
             timeSinceLastEvent: number;
             /** @description The worker that runs it. */
-            workerId?: string | null;
+            workerId?: string;
         };
-        /** @description Answer to `GET /health/tasks`. */
+        /** @description The health of all running executions. */
         TaskHealthResponse: {
-            checkedAt?: components["schemas"]["Rfc3339"] | null;
-            /** @description How many are how. */
+            /** @description When the check was made. */
+            checkedAt?: components["schemas"]["Rfc3339"];
+            /** @description How many executions are in each state. */
             summary: components["schemas"]["TaskHealthSummary"];
-            /** @description Each of them, the worst first. */
-            tasks?: components["schemas"]["TaskHealth"][];
+            /** @description The executions, the worst first. */
+            tasks: components["schemas"]["TaskHealth"][];
         };
-        /** @description How many running executions are how. */
+        /** @description How many running executions are in each state. */
         TaskHealthSummary: {
             /**
              * Format: int64
-             * @description Quiet for long.
+             * @description Silent for a long time.
              */
-            critical?: number;
+            critical: number;
             /**
              * Format: int64
-             * @description Heard of a short while ago.
+             * @description Heard from recently.
              */
-            healthy?: number;
+            healthy: number;
             /**
              * Format: int64
-             * @description Running for very long.
+             * @description Running for a very long time.
              */
-            overtime?: number;
+            overtime: number;
             /**
              * Format: int64
-             * @description All that run.
+             * @description All running executions.
              */
-            totalProcessing?: number;
+            totalProcessing: number;
             /**
              * Format: int64
-             * @description Quiet for a while.
+             * @description Silent for a while.
              */
-            warning?: number;
+            warning: number;
         };
-        /** @description A task that is asked for. */
+        /** @description A task to submit. */
         TaskRequest: {
-            /** @description Arguments of the program, which then runs without a shell, also where the list is empty. */
+            /** @description The program's arguments. With them, even with an empty list, no shell is used. */
             args?: string[] | null;
-            /** @description A shell command, or a program where `args` is given. */
+            /** @description The shell command to run; with `args`, the program to run. */
             command?: string | null;
-            /** @description The tasks that must be done before it. */
-            dependsOn?: string[];
-            /** @description Environment; that of a task is added to that of the defaults. */
+            /** @description The ids of the tasks that must complete first. */
+            dependsOn?: string[] | null;
+            /** @description Environment variables; added to those of the defaults. */
             env?: {
                 [key: string]: string;
-            };
-            /** @description The directory in it where the command starts. */
+            } | null;
+            /** @description The directory in the repository in which the command starts. */
             git_path?: string | null;
-            /** @description Its branch, tag or commit. */
+            /** @description The branch, tag or commit; default: the repository's default branch. */
             git_ref?: string | null;
-            /** @description A repository to check out first. */
+            /** @description A Git repository to check out first: `https://…`, `ssh://…` or `USER@HOST:PATH`. */
             git_repo?: string | null;
-            /** @description The name of the secret that holds the token for it. */
+            /** @description The name of the secret that holds the access token of the repository. */
             git_token?: string | null;
-            /** @description A registered image. */
+            /** @description The image; default: the default image. */
             image?: string | null;
-            /** @description What it finds as `input` in the file that `RUNVOY_INPUT` names. */
-            input?: Record<string, unknown> | null;
-            /** @description Words of the user's own to find it by; those of a task are added to those of the defaults. */
+            /** @description Any JSON value, which the command finds as `input` in the file `$RUNVOY_INPUT`. */
+            input?: unknown;
+            /** @description Labels to find it by; added to those of the defaults. */
             labels?: {
                 [key: string]: string;
-            };
-            /** @description A lock to hold while it runs; a task always waits for it. */
+            } | null;
+            /** @description A lock to hold while the command runs. A task always waits for its lock. */
             lock?: string | null;
             /**
              * Format: int64
-             * @description Seconds to wait in line for the lock; absent: as long as it takes.
+             * @description How many seconds to wait for the lock; default: without limit.
              */
             lock_wait?: number | null;
-            /** @description What people call it; absent: its id. */
+            /** @description The task's display name; default: its id. */
             name?: string | null;
             /**
              * Format: int32
-             * @description 1 (first) to 5 (last).
+             * @description The priority, from 1 (first) to 5 (last).
              */
             priority?: number | null;
-            /** @description The queue; absent: `default`. */
+            /** @description The queue; default: `default`. */
             queue?: string | null;
             /**
              * Format: int32
-             * @description Further attempts after one that failed retryably; absent: 2.
+             * @description How many times to retry after a failure that a retry may fix; default: 2.
              */
             retries?: number | null;
-            /** @description Names of secrets to put into the environment. */
+            /** @description The names of the secrets to add to the environment. */
             secrets?: string[] | null;
-            /** @description Its name within its job. */
+            /** @description The task's id, unique within its job. */
             taskId: string;
-            /** @description Whether it runs on a terminal of its own: its output is one stream, and nobody types. */
+            /** @description Run it on a pseudo-terminal without input; its output is one stream. */
             terminal?: boolean | null;
             /**
              * Format: int64
-             * @description Seconds until it is ended.
+             * @description The timeout of an attempt in seconds.
              */
             timeout?: number | null;
-            /** @description What a worker must have to take it; those of a task are added to those of the defaults. */
+            /** @description The labels that a worker must have to run it; added to those of the defaults. */
             worker_labels?: {
                 [key: string]: string;
-            };
+            } | null;
         };
         /** @description What a task runs since a resume changed it. */
         TaskRevision: {
@@ -3430,158 +3971,171 @@ export interface components {
             /** @description The command with its arguments that it was submitted with. */
             originalCommand: string;
         };
-        /** @description One thing that the server noted. */
+        /** @description One event of a request. */
         TraceLog: {
             /** @description The event's id. */
-            event_id?: string;
-            /** @description What happened, for a person. */
+            event_id: string;
+            /** @description What happened, as a sentence. */
             message: string;
             /**
              * Format: int64
-             * @description Unix milliseconds.
+             * @description The time in Unix milliseconds.
              */
             timestamp: number;
         };
-        /** @description Answer to `GET /trace/{request_id}`. */
+        /** @description What a request did. */
         TraceResponse: {
-            /** @description What the server noted of it, in order. */
-            logs?: components["schemas"]["TraceLog"][];
-            /** @description What it made or changed last. */
-            related_resources?: components["schemas"]["RelatedResources"];
+            /** @description The events of the request, in order. */
+            logs: components["schemas"]["TraceLog"][];
+            /** @description The resources that it created or changed last. */
+            related_resources: components["schemas"]["RelatedResources"];
         };
-        /** @description Body of `PUT /secrets/{name}`. What is absent stays as it is. */
+        /** @description Changes to a secret. Absent fields are kept. */
         UpdateSecretRequest: {
             /** @description What it is for. */
             description?: string | null;
-            /** @description The environment variable that it becomes. */
+            /** @description The environment variable that gets the value. */
             key_name?: string | null;
-            /** @description Everybody who may use it, without reading it: `EMAIL`, `group:NAME` or `role:NAME`. */
+            /**
+             * @description Everyone who may use it, but not read it: `EMAIL`, `worker:NAME`, `group:NAME` or
+             *     `role:NAME`.
+             */
             use_by?: string[] | null;
             value?: components["schemas"]["Sensitive"] | null;
         };
         /** @description A user. */
         User: {
-            claim_expires_at?: components["schemas"]["Rfc3339"] | null;
-            /** @description When they were invited. */
+            /** @description When the invitation expires; absent once it was claimed. */
+            claim_expires_at?: components["schemas"]["Rfc3339"];
+            /** @description When the user was created. */
             created_at: components["schemas"]["Rfc3339"];
-            /** @description Who invited them. */
-            created_by?: string | null;
-            /** @description The request that made them. */
-            created_by_request_id?: string;
-            /** @description Who. */
+            /** @description The user who created this one. */
+            created_by?: string;
+            /** @description The id of the request that created the user. */
+            created_by_request_id: string;
+            /** @description The user's e-mail address. */
             email: string;
-            /** @description The groups they are in. */
-            groups?: string[];
-            /** @description Their keys, oldest first. */
-            keys?: components["schemas"]["Key"][];
-            last_used?: components["schemas"]["Rfc3339"] | null;
-            /** @description The request that changed them last. */
-            modified_by_request_id?: string;
-            /** @description None of their keys is accepted any more. */
-            revoked?: boolean;
-            /** @description `admin`, `operator`, `developer` or `viewer`. */
-            role?: string;
+            /** @description The groups that the user is a member of. */
+            groups: string[];
+            /** @description The API keys, oldest first. */
+            keys: components["schemas"]["Key"][];
+            /** @description When one of the user's keys was last used, to the minute. */
+            last_used?: components["schemas"]["Rfc3339"];
+            /** @description The id of the request that changed the user last. */
+            modified_by_request_id: string;
+            /** @description Whether the user was revoked. */
+            revoked: boolean;
+            /** @description The role: `admin`, `operator`, `developer` or `viewer`. */
+            role: string;
         };
-        /** @description Answer to `GET /users`, by e-mail. */
+        /** @description A list of users. */
         UsersResponse: {
             /** @description The users. */
-            users?: components["schemas"]["User"][];
+            users: components["schemas"]["User"][];
         };
-        /** @description A rule that had a say in one case. */
+        /** @description A rule that was considered. */
         Verdict: {
-            /** @description What it came to. */
+            /** @description Whether it allows or denies. */
             effect: components["schemas"]["Effect"];
-            /** @description The rule's name, or `role:NAME` for what the role itself says. */
+            /** @description The rule's name, or `role:NAME` for the role itself. */
             rule: string;
-            /** @description What in the case made it so, for a person. */
+            /** @description Why, as a sentence. */
             why: string;
         };
-        /** @description Answer to `GET /whoami`. */
+        /** @description The current user. */
         Whoami: {
-            /** @description The user. */
+            /** @description The user's e-mail address. */
             email: string;
-            /** @description The groups they are in. */
-            groups?: string[];
-            key_expires_at?: components["schemas"]["Rfc3339"] | null;
-            /** @description The first characters of the key; absent where the socket's peer is the credential. */
-            key_prefix?: string | null;
-            /** @description `admin`, `operator`, `developer` or `viewer`. */
+            /** @description The groups that the user is a member of. */
+            groups: string[];
+            /** @description When the API key expires; absent: never. */
+            key_expires_at?: components["schemas"]["Rfc3339"];
+            /** @description The first characters of the API key; absent if the local socket is the credential. */
+            key_prefix?: string;
+            /** @description The role: `admin`, `operator`, `developer` or `viewer`. */
             role: string;
-            /** @description The names of the rules that narrow their role. */
-            rules?: string[];
+            /** @description The names of the rules that apply to the user. */
+            rules: string[];
             /** @description The server's version. */
-            server_version?: string;
+            server_version: string;
         };
-        /** @description A worker as it was last heard of. An item of `GET /workers`. */
+        /** @description A worker. */
         Worker: {
-            /** @description The account whose key it showed; absent for one that lives inside a server. */
-            account?: string | null;
+            /** @description The account that it signed in with; absent for a worker inside a server. */
+            account?: string;
             /**
              * Format: int32
-             * @description How many it runs at once.
+             * @description How many executions it can run at the same time.
              */
-            concurrency?: number;
-            /** @description The admin who drains it, until one lets it go on. */
-            drained_by?: string | null;
-            /** @description It finishes what it runs and takes nothing new: it is about to stop, or an admin drains it. */
-            draining?: boolean;
-            /** @description The machine it is on. */
-            host?: string;
-            /** @description It lives inside a server. */
-            in_process?: boolean;
-            /** @description What executions can ask for. */
-            labels?: {
+            concurrency: number;
+            /** @description The admin who drains it. */
+            drained_by?: string;
+            /**
+             * @description Whether it is draining: it finishes its executions and takes no new ones, because it is
+             *     about to exit or an admin drains it.
+             */
+            draining: boolean;
+            /** @description The machine that it runs on. */
+            host: string;
+            /** @description Whether it runs inside a server. */
+            in_process: boolean;
+            /** @description The labels that executions can ask for. */
+            labels: {
                 [key: string]: string;
             };
-            /** @description It was heard of within the last 30 seconds, or holds a lease and says nothing else of itself. */
-            live?: boolean;
-            /** @description What it calls itself. */
+            /** @description Whether it is online: it was heard from within the last 30 seconds, or holds a lease. */
+            live: boolean;
+            /** @description The worker's name. */
             name: string;
             /** @description The queues it serves. */
-            queues?: string[];
-            /** @description How it runs commands. */
-            runner?: string;
+            queues: string[];
+            /** @description The runner: how it runs commands. */
+            runner: string;
             /**
              * Format: int32
-             * @description How many executions it runs now.
+             * @description How many executions it is running.
              */
-            running?: number;
-            /** @description When it was last heard of. */
+            running: number;
+            /** @description When it was last heard from. */
             seen_at: components["schemas"]["Rfc3339"];
             /** @description When it started. */
             since: components["schemas"]["Rfc3339"];
             /** @description The program's version. */
-            version?: string;
-            /** @description One start of it: a worker that is started again is another one. */
+            version: string;
+            /** @description The id of this start of the worker; a restarted worker has another one. */
             worker_id: string;
         };
-        /** @description An account of workers. An item of `GET /workers/accounts`. */
+        /** @description An account that workers sign in with. */
         WorkerAccount: {
-            /** @description When. */
+            /** @description When it was created. */
             created_at: components["schemas"]["Rfc3339"];
-            /** @description Who made it. */
-            created_by?: string;
+            /** @description The user who created it. */
+            created_by: string;
             /** @description What it is for. */
-            description?: string | null;
-            /** @description The fingerprint of its public key: what `kid` of its tokens says. */
-            fingerprint?: string | null;
-            /** @description Its id: another one when the name is used again. */
+            description?: string;
+            /** @description The fingerprint of its public key, which is the `kid` of its tokens. */
+            fingerprint?: string;
+            /** @description The account's id. An account that reuses the name has another id. */
             id: string;
-            /** @description The first characters of its key; absent where it has a public key. */
-            key_prefix?: string | null;
-            /** @description Since when it has this key. */
+            /** @description The first characters of its API key; absent for an account with a public key. */
+            key_prefix?: string;
+            /** @description When it got its current key. */
             keyed_at: components["schemas"]["Rfc3339"];
-            last_used?: components["schemas"]["Rfc3339"] | null;
-            /** @description What else a worker may do: `submit`, and read and end what it submitted. */
-            may?: string[];
-            /** @description Its name. */
+            /** @description When its key was last used, to the minute. */
+            last_used?: components["schemas"]["Rfc3339"];
+            /** @description What a worker may do besides running executions: `submit` them, and read and kill those. */
+            may: string[];
+            /** @description The account's name. */
             name: string;
-            /** @description The queues it may serve; none means every queue. */
-            queues?: string[];
-            /** @description Its key is not accepted any more. */
-            revoked?: boolean;
-            /** @description What it may do: `worker`, or for a public key `viewer`, `developer` or `operator`. */
-            role?: string;
+            /** @description The queues that it may serve; empty: all. */
+            queues: string[];
+            /** @description Whether it was revoked. */
+            revoked: boolean;
+            /**
+             * @description The role: `worker`, or for an account with a public key also `viewer`, `developer` or
+             *     `operator`.
+             */
+            role: string;
         };
     };
     responses: never;
@@ -3592,47 +4146,24 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    home: {
+    getLinkedLogByShortPath: {
         parameters: {
             query?: {
-                /** @description The execution */
-                execution_id?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The page */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/html; charset=utf-8": unknown;
-                };
-            };
-        };
-    };
-    getLinkedLogOfPage: {
-        parameters: {
-            query?: {
-                /** @description Only lines after this time */
+                /** @description Only lines after this time; default: from the beginning */
                 since?: string;
-                /** @description The link's token, where no header can be sent */
+                /** @description The token of a signed link, where no header can be sent */
                 token?: string;
             };
             header?: never;
             path: {
-                /** @description The execution: its id, or six or more hex digits that begin or end it and no other */
+                /** @description The execution's id, or six or more digits that begin or end it and no other id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The lines, at most some megabytes at once */
+            /** @description The lines, a few megabytes at most */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3646,11 +4177,11 @@ export interface operations {
     explainAccess: {
         parameters: {
             query: {
-                /** @description What they would do: run, read, kill, manage_users, … */
+                /** @description The action to explain */
                 action: "run" | "read" | "kill" | "redrive" | "share_log" | "read_locks" | "release_lock" | "read_images" | "manage_images" | "read_secrets" | "write_secrets" | "rotate_sealing_key" | "read_playbooks" | "manage_playbooks" | "manage_users" | "manage_keys" | "explain_access" | "read_audit" | "trace" | "reconcile" | "read_queues" | "manage_queues" | "manage_workers" | "lease" | "diagnose" | "metrics" | "backup" | "know_self";
                 /** @description The command of a run */
                 command?: string;
-                /** @description The execution to read, share or end */
+                /** @description The full id of the execution to read, share or kill */
                 execution?: string;
                 /** @description The image of a run */
                 image?: string;
@@ -3660,9 +4191,9 @@ export interface operations {
                 playbook?: string;
                 /** @description The queue of a run */
                 queue?: string;
-                /** @description A secret of a run, or the one to see or write */
+                /** @description The secret of a run, or the secret to read or write */
                 secret?: string;
-                /** @description Who: the caller, or for an admin anybody */
+                /** @description The user to explain it for; default: you */
                 user?: string;
             };
             header?: never;
@@ -3671,7 +4202,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What decides */
+            /** @description The decision */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3695,7 +4226,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The key, which is shown only here */
+            /** @description The API key; it is shown only here */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -3706,7 +4237,7 @@ export interface operations {
             };
         };
     };
-    testAlert: {
+    sendTestAlert: {
         parameters: {
             query?: never;
             header?: never;
@@ -3715,7 +4246,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The message was taken */
+            /** @description The webhook accepted the message */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3726,20 +4257,20 @@ export interface operations {
             };
         };
     };
-    listAudit: {
+    listAuditEvents: {
         parameters: {
             query?: {
-                /** @description Only this action, or all of a resource: executions.kill, or executions */
+                /** @description Only this action, such as executions.kill, or all actions on a resource, such as executions */
                 action?: string;
-                /** @description Go on where the page with this X-Next-Cursor ended */
+                /** @description The X-Next-Cursor of the page before */
                 cursor?: string;
-                /** @description At most so many */
+                /** @description The maximum number of events; default: 100 */
                 limit?: number;
-                /** @description Only at this time or later */
+                /** @description Only events at this time or later */
                 since?: string;
-                /** @description Only those with this text in user, action, entity, command, result, address or details, in any case of letters */
+                /** @description Only events with this text in user, action, entity, command, result, address or details; case is ignored */
                 text?: string;
-                /** @description Only before this time */
+                /** @description Only events before this time */
                 until?: string;
                 /** @description Only what this user did */
                 user?: string;
@@ -3753,7 +4284,7 @@ export interface operations {
             /** @description The events */
             200: {
                 headers: {
-                    /** @description Where the next page begins; absent after the last one. A page may be empty and not the last */
+                    /** @description The cursor of the next page; absent on the last page. A page can be empty without being the last */
                     "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
@@ -3763,16 +4294,16 @@ export interface operations {
             };
         };
     };
-    exportAudit: {
+    exportAuditTrail: {
         parameters: {
             query?: {
-                /** @description Only this action, or all of a resource: executions.kill, or executions */
+                /** @description Only this action, such as executions.kill, or all actions on a resource, such as executions */
                 action?: string;
-                /** @description Only at this time or later */
+                /** @description Only events at this time or later */
                 since?: string;
-                /** @description Only those with this text in user, action, entity, command, result, address or details, in any case of letters */
+                /** @description Only events with this text in user, action, entity, command, result, address or details; case is ignored */
                 text?: string;
-                /** @description Only before this time */
+                /** @description Only events before this time */
                 until?: string;
                 /** @description Only what this user did */
                 user?: string;
@@ -3783,7 +4314,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The events */
+            /** @description One event per line */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3794,10 +4325,10 @@ export interface operations {
             };
         };
     };
-    verifyAudit: {
+    verifyAuditTrail: {
         parameters: {
             query?: {
-                /** @description Compare all kept state with what the events say, too */
+                /** @description Also compare all stored records with what the events say */
                 state?: boolean;
             };
             header?: never;
@@ -3806,7 +4337,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was found */
+            /** @description The result of the check, whether or not the trail is intact */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3817,7 +4348,7 @@ export interface operations {
             };
         };
     };
-    backup: {
+    createBackup: {
         parameters: {
             query?: never;
             header?: never;
@@ -3830,7 +4361,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The copy is complete */
+            /** @description The backup is complete and on disk */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3841,19 +4372,19 @@ export interface operations {
             };
         };
     };
-    claimByGet: {
+    claimInvitationByGet: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                /** @description The 32 characters of an invitation */
+                /** @description The 32 characters of the invitation */
                 token: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The key, which is shown only here */
+            /** @description The API key; it is shown only here */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3864,19 +4395,19 @@ export interface operations {
             };
         };
     };
-    claim: {
+    claimInvitation: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                /** @description The 32 characters of an invitation */
+                /** @description The 32 characters of the invitation */
                 token: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The key, which is shown only here */
+            /** @description The API key; it is shown only here */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3887,7 +4418,7 @@ export interface operations {
             };
         };
     };
-    doctor: {
+    diagnoseServer: {
         parameters: {
             query?: never;
             header?: never;
@@ -3896,7 +4427,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was looked at */
+            /** @description The checks with their results */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3910,27 +4441,27 @@ export interface operations {
     queryEvents: {
         parameters: {
             query?: {
-                /** @description Only of this app */
+                /** @description Only events of this app */
                 app?: string;
-                /** @description Go on after this X-Next-Cursor, or after this cursor of a stream's line */
+                /** @description The X-Next-Cursor of the page before, or the `cursor` of a line of a stream */
                 cursor?: string;
-                /** @description Only about this: TASK:ID for an execution, JOB:ID for a job */
+                /** @description Only events about this entity: TASK:ID for an execution, JOB:ID for a job */
                 entity?: string;
-                /** @description A stream of lines (application/x-ndjson) that goes on until it is closed */
+                /** @description Stream events as JSON lines (application/x-ndjson) until the client disconnects */
                 follow?: boolean;
-                /** @description Only at this time or later; a stream begins there, else now */
+                /** @description Only events at this time or later. A stream starts there; default for a stream: now */
                 from?: string;
-                /** @description At most so many, 100 where absent; not for a stream */
+                /** @description The maximum number of events; default: 100. Not with `follow` */
                 limit?: number;
-                /** @description Which come first; a stream goes forward */
+                /** @description The order by time; default: desc. A stream is always asc */
                 order?: "asc" | "desc";
-                /** @description With what was too large for an event in it, instead of _s3Overflow; large inputs of single tasks stay references */
+                /** @description Include values that were too large for an event, instead of their `_s3Overflow` reference. Large inputs of single tasks stay references */
                 resolve?: boolean;
-                /** @description Only of this tenant; together with an app or an entity it needs a type */
+                /** @description Only events of this tenant; with `app` or `entity` it needs a `type` */
                 tenant?: string;
-                /** @description Only before this time; not for a stream */
+                /** @description Only events before this time. Not with `follow` */
                 to?: string;
-                /** @description Only of this type */
+                /** @description Only events of this type */
                 type?: "Task Pending" | "Task Processing Started" | "Task Processing Failed" | "Task Completed" | "Task Failed" | "Task Timeout" | "Task Heartbeat" | "Task Stopped" | "Task Health Check" | "Job Created" | "Job Tasks Added" | "Job Completed" | "Job Failure Detected" | "Audit" | "Audit Checkpoint";
             };
             header?: never;
@@ -3942,7 +4473,7 @@ export interface operations {
             /** @description The events */
             200: {
                 headers: {
-                    /** @description Where the next page begins; absent after the last one. A page may be empty and not the last */
+                    /** @description The cursor of the next page; absent on the last page. A page can be empty without being the last */
                     "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
@@ -3955,25 +4486,25 @@ export interface operations {
     listExecutions: {
         parameters: {
             query?: {
-                /** @description Go on where the page with this X-Next-Cursor ended */
+                /** @description The X-Next-Cursor of the page before */
                 cursor?: string;
-                /** @description Only those of this job */
+                /** @description Only executions of this job */
                 job?: string;
-                /** @description At most so many, 10 where absent or empty, and never more than 10000; a page that reaches 16 MiB ends there, shorter and with a cursor; 0 means all of them, as they are read */
+                /** @description The maximum number of executions; default: 10, also where empty; never more than 10000. A page that reaches 16 MiB ends early, with a cursor. 0 streams all of them */
                 limit?: number | string;
-                /** @description Only those that asked for this lock */
+                /** @description Only executions that asked for this lock */
                 lock?: string;
-                /** @description Only those of this queue */
+                /** @description Only executions of this queue */
                 queue?: string;
-                /** @description Only those submitted at this time or later */
+                /** @description Only executions submitted at this time or later */
                 since?: string;
-                /** @description Only these statuses, with commas between them; all where empty */
+                /** @description Only executions with one of these statuses, separated by commas; empty: all */
                 status?: string;
-                /** @description Only those with this text in their command, labels, id or end reason, in any case of letters */
+                /** @description Only executions with this text in their command, labels, id or end reason; case is ignored */
                 text?: string;
-                /** @description Only those submitted before this time */
+                /** @description Only executions submitted before this time */
                 until?: string;
-                /** @description Only those that this user submitted */
+                /** @description Only executions that this user submitted */
                 user?: string;
             };
             header?: never;
@@ -3985,9 +4516,9 @@ export interface operations {
             /** @description The executions */
             200: {
                 headers: {
-                    /** @description How many executions were looked at for a text; a page that is not full may have a next one */
+                    /** @description With `text`: how many executions were searched. A page that is not full can have a next page */
                     "X-Looked-At"?: string;
-                    /** @description Where the next page begins; absent after the last one, and where limit is 0 */
+                    /** @description The cursor of the next page; absent on the last page and with `limit=0` */
                     "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
@@ -4000,11 +4531,11 @@ export interface operations {
     createExecution: {
         parameters: {
             query?: {
-                /** @description Say what would happen and do nothing */
+                /** @description Only say what would happen. Prefer the path of the dry run, which cannot run anything */
                 dry_run?: boolean;
             };
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -4016,7 +4547,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What would happen; nothing was recorded */
+            /** @description With `dry_run`: what would happen; nothing was recorded */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4025,7 +4556,7 @@ export interface operations {
                     "application/json": components["schemas"]["DryRunResponse"];
                 };
             };
-            /** @description It is recorded, durably, and will run */
+            /** @description The execution was recorded and will run */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -4041,7 +4572,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The execution: its id, or six or more hex digits that begin or end it and no other */
+                /** @description The execution's id, or six or more digits that begin or end it and no other id */
                 id: string;
             };
             cookie?: never;
@@ -4059,22 +4590,22 @@ export interface operations {
             };
         };
     };
-    deleteExecution: {
+    killExecution: {
         parameters: {
             query?: {
-                /** @description Without the time that it would get to end by itself */
+                /** @description Send SIGKILL at once, without SIGTERM and the grace period */
                 force?: boolean;
             };
             header?: never;
             path: {
-                /** @description The execution: its id, or six or more hex digits that begin or end it and no other */
+                /** @description The execution's id, or six or more digits that begin or end it and no other id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description It is being ended */
+            /** @description The execution is being killed, or was stopped before it started */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4083,7 +4614,7 @@ export interface operations {
                     "application/json": components["schemas"]["KillResponse"];
                 };
             };
-            /** @description It had ended before */
+            /** @description The execution had already finished */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -4092,27 +4623,27 @@ export interface operations {
             };
         };
     };
-    listEvents: {
+    listExecutionEvents: {
         parameters: {
             query?: {
-                /** @description Go on where the page with this X-Next-Cursor ended */
+                /** @description The X-Next-Cursor of the page before */
                 cursor?: string;
-                /** @description At most so many; all where absent */
+                /** @description The maximum number of events; default: all */
                 limit?: number;
             };
             header?: never;
             path: {
-                /** @description The execution: its id, or six or more hex digits that begin or end it and no other */
+                /** @description The execution's id, or six or more digits that begin or end it and no other id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The events; a page may hold fewer than asked for and not be the last */
+            /** @description The events; a page can hold fewer than `limit` without being the last */
             200: {
                 headers: {
-                    /** @description Where the next page begins; absent after the last one */
+                    /** @description The cursor of the next page; absent on the last page */
                     "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
@@ -4122,15 +4653,15 @@ export interface operations {
             };
         };
     };
-    kill: {
+    killUnfinishedExecution: {
         parameters: {
             query?: {
-                /** @description Without the time that it would get to end by itself */
+                /** @description Send SIGKILL at once, without SIGTERM and the grace period */
                 force?: boolean;
             };
             header?: never;
             path: {
-                /** @description The execution: its id, or six or more hex digits that begin or end it and no other */
+                /** @description The execution's id, or six or more digits that begin or end it and no other id */
                 id: string;
             };
             cookie?: never;
@@ -4141,7 +4672,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is being ended */
+            /** @description The execution is being killed, or was stopped before it started */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4152,22 +4683,22 @@ export interface operations {
             };
         };
     };
-    createLink: {
+    createLogLink: {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description The execution: its id, or six or more hex digits that begin or end it and no other */
+                /** @description The execution's id, or six or more digits that begin or end it and no other id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The link; it ends with the key or the user that made it */
+            /** @description The link */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -4181,31 +4712,31 @@ export interface operations {
     getLogs: {
         parameters: {
             query?: {
-                /** @description json where absent */
+                /** @description The form of the response; default: json */
                 format?: "json" | "text" | "raw" | "ndjson";
-                /** @description From this line on */
+                /** @description Start at this line; not together with `tail` */
                 from_line?: number;
-                /** @description At most so many lines; 0 means all */
+                /** @description The maximum number of lines; 0: all */
                 limit?: number;
-                /** @description Only lines that hold this text */
+                /** @description Only lines that contain this text */
                 search?: string;
-                /** @description Only this stream */
+                /** @description Only lines of this stream */
                 stream?: "stdout" | "stderr" | "platform";
-                /** @description The last so many lines; not together with from_line */
+                /** @description Only the last lines, this many; not together with `from_line` */
                 tail?: number;
-                /** @description A signed link's token, where no header can be sent */
+                /** @description The token of a signed link, where no header can be sent */
                 token?: string;
             };
             header?: never;
             path: {
-                /** @description The execution: its id, or six or more hex digits that begin or end it and no other */
+                /** @description The execution's id, or six or more digits that begin or end it and no other id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The lines; null while it runs, unless lines were chosen */
+            /** @description The lines */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4217,7 +4748,7 @@ export interface operations {
                     "text/plain; charset=utf-8": unknown;
                 };
             };
-            /** @description A range of the command's very bytes */
+            /** @description A range of the command's exact bytes */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -4231,27 +4762,27 @@ export interface operations {
     searchLogs: {
         parameters: {
             query: {
-                /** @description Where to begin */
+                /** @description Start at this line */
                 from_line?: number;
-                /** @description How many hits to return; 100 where absent */
+                /** @description The maximum number of hits to return; default: 100 */
                 limit?: number;
-                /** @description What to look for */
+                /** @description The text to find, at most 4096 bytes */
                 q: string;
-                /** @description It is a regular expression */
+                /** @description Treat `q` as a regular expression */
                 regex?: boolean;
-                /** @description Only this stream */
+                /** @description Search only lines of this stream */
                 stream?: "stdout" | "stderr" | "platform";
             };
             header?: never;
             path: {
-                /** @description The execution: its id, or six or more hex digits that begin or end it and no other */
+                /** @description The execution's id, or six or more digits that begin or end it and no other id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description What was found */
+            /** @description The hits */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4262,22 +4793,22 @@ export interface operations {
             };
         };
     };
-    rerun: {
+    rerunExecution: {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description The execution: its id, or six or more hex digits that begin or end it and no other */
+                /** @description The execution's id, or six or more digits that begin or end it and no other id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description It is recorded, durably, and will run */
+            /** @description The new execution was recorded and will run */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -4288,19 +4819,19 @@ export interface operations {
             };
         };
     };
-    getStatus: {
+    getExecutionStatus: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                /** @description The execution: its id, or six or more hex digits that begin or end it and no other */
+                /** @description The execution's id, or six or more digits that begin or end it and no other id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Its status */
+            /** @description The status */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4311,28 +4842,28 @@ export interface operations {
             };
         };
     };
-    stream: {
+    streamLogs: {
         parameters: {
             query?: {
-                /** @description Binary frames of many lines, for runvoy's own clients */
+                /** @description Send binary frames of many lines, for runvoy's own clients */
                 batch?: boolean;
-                /** @description Also say when the status changes */
+                /** @description Also send a message when the status changes */
                 events?: "status";
-                /** @description Go on after this event_id, or after this line number; from the first line where empty */
+                /** @description Resume after this `event_id`, or after this line number; empty: from the first line */
                 last_event_id?: string;
-                /** @description The ticket of a websocket_url */
+                /** @description The ticket in a `websocket_url` */
                 token?: string;
             };
             header?: never;
             path: {
-                /** @description The execution: its id, or six or more hex digits that begin or end it and no other */
+                /** @description The execution's id, or six or more digits that begin or end it and no other id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The stream follows */
+            /** @description The connection is a WebSocket now */
             101: {
                 headers: {
                     [name: string]: unknown;
@@ -4341,22 +4872,22 @@ export interface operations {
             };
         };
     };
-    wait: {
+    waitForExecution: {
         parameters: {
             query?: {
-                /** @description Seconds to wait at most; 60 where absent, and never more than 600 */
+                /** @description Seconds to wait; default: 60, never more than 600 */
                 timeout?: number;
             };
             header?: never;
             path: {
-                /** @description The execution: its id, or six or more hex digits that begin or end it and no other */
+                /** @description The execution's id, or six or more digits that begin or end it and no other id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Its status then, which may still be an open one */
+            /** @description The status at the end of the wait */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4370,9 +4901,9 @@ export interface operations {
     listGroups: {
         parameters: {
             query?: {
-                /** @description Go on where the page with this X-Next-Cursor ended */
+                /** @description The X-Next-Cursor of the page before */
                 cursor?: string;
-                /** @description At most so many; all where absent */
+                /** @description The maximum number of items; default: all */
                 limit?: number;
             };
             header?: never;
@@ -4384,7 +4915,7 @@ export interface operations {
             /** @description The groups, by name */
             200: {
                 headers: {
-                    /** @description Where the next page begins; absent after the last one */
+                    /** @description The cursor of the next page; absent on the last page */
                     "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
@@ -4398,7 +4929,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -4410,7 +4941,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is */
+            /** @description The group was saved */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4421,19 +4952,19 @@ export interface operations {
             };
         };
     };
-    removeGroup: {
+    deleteGroup: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                /** @description The group; its name may hold slashes */
+                /** @description The group's name; it may contain slashes */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description It is gone */
+            /** @description The group was deleted */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4444,7 +4975,7 @@ export interface operations {
             };
         };
     };
-    health: {
+    getHealth: {
         parameters: {
             query?: never;
             header?: never;
@@ -4453,7 +4984,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is */
+            /** @description The server is up */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4464,7 +4995,7 @@ export interface operations {
             };
         };
     };
-    reconcile: {
+    reconcileRecords: {
         parameters: {
             query?: never;
             header?: never;
@@ -4473,7 +5004,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was found and what was done about it */
+            /** @description What was found and repaired */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4484,7 +5015,7 @@ export interface operations {
             };
         };
     };
-    taskHealth: {
+    checkExecutions: {
         parameters: {
             query?: never;
             header?: never;
@@ -4493,7 +5024,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description How many are how, and each of them */
+            /** @description Counts, and each execution, the worst first */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4504,19 +5035,19 @@ export interface operations {
             };
         };
     };
-    taskHealthOf: {
+    checkExecution: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                /** @description The execution: its id, or six or more digits of its beginning or end */
+                /** @description The execution's id, or six or more digits that begin or end it and no other id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description How it is */
+            /** @description Its health */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4530,9 +5061,9 @@ export interface operations {
     listImages: {
         parameters: {
             query?: {
-                /** @description Go on where the page with this X-Next-Cursor ended */
+                /** @description The X-Next-Cursor of the page before */
                 cursor?: string;
-                /** @description At most so many; all where absent */
+                /** @description The maximum number of items; default: all */
                 limit?: number;
             };
             header?: never;
@@ -4541,10 +5072,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The images, by id */
+            /** @description The images by id, the built-in `local` first */
             200: {
                 headers: {
-                    /** @description Where the next page begins; absent after the last one */
+                    /** @description The cursor of the next page; absent on the last page */
                     "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
@@ -4559,7 +5090,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The image: its id, or its name with or without a tag; it may hold slashes and colons */
+                /** @description The image's id, or its name with or without a tag; it may contain slashes and colons */
                 image: string;
             };
             cookie?: never;
@@ -4582,14 +5113,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The image: its id, or its name with or without a tag; it may hold slashes and colons */
+                /** @description The image's id, or its name with or without a tag; it may contain slashes and colons */
                 image: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description It is no longer registered */
+            /** @description The image is no longer registered */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4604,7 +5135,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -4616,7 +5147,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is registered */
+            /** @description The image was registered */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -4630,15 +5161,15 @@ export interface operations {
     listJobs: {
         parameters: {
             query?: {
-                /** @description Go on where the page with this X-Next-Cursor ended */
+                /** @description The X-Next-Cursor of the page before */
                 cursor?: string;
-                /** @description At most so many; 50 where absent */
+                /** @description The maximum number of jobs; default: 50 */
                 limit?: number;
-                /** @description Only those submitted at this time or later */
+                /** @description Only jobs submitted at this time or later */
                 since?: string;
-                /** @description Only these statuses, with commas between them */
+                /** @description Only jobs with one of these statuses, separated by commas */
                 status?: string;
-                /** @description Only those that this user submitted */
+                /** @description Only jobs that this user submitted */
                 user?: string;
             };
             header?: never;
@@ -4650,7 +5181,7 @@ export interface operations {
             /** @description The jobs */
             200: {
                 headers: {
-                    /** @description Where the next page begins; absent after the last one */
+                    /** @description The cursor of the next page; absent on the last page */
                     "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
@@ -4664,7 +5195,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -4676,7 +5207,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description All of it is recorded, durably; what waits for nothing is on its way */
+            /** @description The job was recorded */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -4690,12 +5221,12 @@ export interface operations {
     getJob: {
         parameters: {
             query?: {
-                /** @description 0: only the counts */
+                /** @description 0: leave the tasks out and return only their counts */
                 tasks?: number;
             };
             header?: never;
             path: {
-                /** @description The job */
+                /** @description The job's id, or six or more digits that begin or end it and no other id */
                 id: string;
             };
             cookie?: never;
@@ -4718,14 +5249,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The job */
+                /** @description The job's id, or six or more digits that begin or end it and no other id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description It is cancelled */
+            /** @description The job was cancelled */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4740,11 +5271,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description The job */
+                /** @description The job's id, or six or more digits that begin or end it and no other id */
                 id: string;
             };
             cookie?: never;
@@ -4755,7 +5286,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It goes on */
+            /** @description The job runs again */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4770,11 +5301,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description The job */
+                /** @description The job's id, or six or more digits that begin or end it and no other id */
                 id: string;
             };
             cookie?: never;
@@ -4785,7 +5316,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description They are part of it */
+            /** @description The tasks were added */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4799,21 +5330,21 @@ export interface operations {
     listTaskEvents: {
         parameters: {
             query?: {
-                /** @description With what was too large for an event in it, instead of _s3Overflow; large inputs of single tasks stay references */
+                /** @description Include values that were too large for an event, instead of their `_s3Overflow` reference. Large inputs of single tasks stay references */
                 resolve?: boolean;
             };
             header?: never;
             path: {
-                /** @description The job: its id, or six or more hex digits that begin or end it and no other */
+                /** @description The job's id, or six or more digits that begin or end it and no other id */
                 id: string;
-                /** @description The task's taskId */
+                /** @description The task's `taskId` */
                 task: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The events; none while it waits for its dependencies */
+            /** @description The events */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4827,9 +5358,9 @@ export interface operations {
     listLocks: {
         parameters: {
             query?: {
-                /** @description Go on where the page with this X-Next-Cursor ended */
+                /** @description The X-Next-Cursor of the page before */
                 cursor?: string;
-                /** @description At most so many; all where absent */
+                /** @description The maximum number of items; default: all */
                 limit?: number;
             };
             header?: never;
@@ -4841,7 +5372,7 @@ export interface operations {
             /** @description The locks, by name */
             200: {
                 headers: {
-                    /** @description Where the next page begins; absent after the last one */
+                    /** @description The cursor of the next page; absent on the last page */
                     "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
@@ -4856,14 +5387,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The lock; its name may hold slashes */
+                /** @description The lock's name; it may contain slashes */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description It is free, or the first in line holds it */
+            /** @description The lock was released */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4877,21 +5408,21 @@ export interface operations {
     getLinkedLog: {
         parameters: {
             query?: {
-                /** @description Only lines after this time */
+                /** @description Only lines after this time; default: from the beginning */
                 since?: string;
-                /** @description The link's token, where no header can be sent */
+                /** @description The token of a signed link, where no header can be sent */
                 token?: string;
             };
             header?: never;
             path: {
-                /** @description The execution: its id, or six or more hex digits that begin or end it and no other */
+                /** @description The execution's id, or six or more digits that begin or end it and no other id */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The lines, at most some megabytes at once */
+            /** @description The lines, a few megabytes at most */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4902,7 +5433,7 @@ export interface operations {
             };
         };
     };
-    apiMetrics: {
+    getApiMetrics: {
         parameters: {
             query?: never;
             header?: never;
@@ -4922,7 +5453,7 @@ export interface operations {
             };
         };
     };
-    openapi: {
+    getOpenApiDocument: {
         parameters: {
             query?: never;
             header?: never;
@@ -4931,7 +5462,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description An OpenAPI document */
+            /** @description An OpenAPI 3.1 document */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4945,9 +5476,9 @@ export interface operations {
     listPlaybooks: {
         parameters: {
             query?: {
-                /** @description Go on where the page with this X-Next-Cursor ended */
+                /** @description The X-Next-Cursor of the page before */
                 cursor?: string;
-                /** @description At most so many; all where absent */
+                /** @description The maximum number of items; default: all */
                 limit?: number;
             };
             header?: never;
@@ -4959,7 +5490,7 @@ export interface operations {
             /** @description The playbooks, by name */
             200: {
                 headers: {
-                    /** @description Where the next page begins; absent after the last one */
+                    /** @description The cursor of the next page; absent on the last page */
                     "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
@@ -4972,12 +5503,12 @@ export interface operations {
     getPlaybook: {
         parameters: {
             query?: {
-                /** @description An older version of it; those of one that was removed are gone */
+                /** @description The version; default: the newest */
                 version?: number;
             };
             header?: never;
             path: {
-                /** @description The playbook */
+                /** @description The playbook's name */
                 name: string;
             };
             cookie?: never;
@@ -5000,18 +5531,18 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The playbook */
+                /** @description The playbook's name */
                 name: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["PlaybookTerms"];
+                "application/json": components["schemas"]["PutPlaybookRequest"];
             };
         };
         responses: {
-            /** @description It is the newest version now */
+            /** @description The version was saved and is the newest one */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5022,19 +5553,19 @@ export interface operations {
             };
         };
     };
-    removePlaybook: {
+    deletePlaybook: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                /** @description The playbook */
+                /** @description The playbook's name */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description It is gone */
+            /** @description The playbook was deleted */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5048,15 +5579,15 @@ export interface operations {
     runPlaybook: {
         parameters: {
             query?: {
-                /** @description Say what would happen and do nothing */
+                /** @description Only say what would happen. Prefer the path of the dry run, which cannot run anything */
                 dry_run?: boolean;
             };
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description The playbook */
+                /** @description The playbook's name */
                 name: string;
             };
             cookie?: never;
@@ -5067,7 +5598,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What would happen; nothing was recorded */
+            /** @description With `dry_run`: what would happen; nothing was recorded */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5076,7 +5607,7 @@ export interface operations {
                     "application/json": components["schemas"]["DryRunResponse"];
                 };
             };
-            /** @description It is recorded, durably, and will run */
+            /** @description The execution was recorded and will run */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -5087,12 +5618,39 @@ export interface operations {
             };
         };
     };
+    dryRunPlaybook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The playbook's name */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RunPlaybookRequest"];
+            };
+        };
+        responses: {
+            /** @description What would happen */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRunResponse"];
+                };
+            };
+        };
+    };
     listQueues: {
         parameters: {
             query?: {
-                /** @description Go on where the page with this X-Next-Cursor ended */
+                /** @description The X-Next-Cursor of the page before */
                 cursor?: string;
-                /** @description At most so many; all where absent */
+                /** @description The maximum number of items; default: all */
                 limit?: number;
             };
             header?: never;
@@ -5101,10 +5659,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The queues; their numbers are those of everybody's executions */
+            /** @description The queues, by name */
             200: {
                 headers: {
-                    /** @description Where the next page begins; absent after the last one */
+                    /** @description The cursor of the next page; absent on the last page */
                     "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
@@ -5118,11 +5676,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description The queue */
+                /** @description The queue's name */
                 name: string;
             };
             cookie?: never;
@@ -5133,7 +5691,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Its terms from now on */
+            /** @description The settings of the queue */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5144,19 +5702,19 @@ export interface operations {
             };
         };
     };
-    removeQueueTerms: {
+    resetQueue: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                /** @description The queue */
+                /** @description The queue's name */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description It has none any more */
+            /** @description The queue has no settings any more */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5170,24 +5728,24 @@ export interface operations {
     listDeadLetters: {
         parameters: {
             query?: {
-                /** @description Go on where the page with this X-Next-Cursor ended */
+                /** @description The X-Next-Cursor of the page before */
                 cursor?: string;
-                /** @description At most so many; 50 where absent */
+                /** @description The maximum number of dead letters; default: 50 */
                 limit?: number;
             };
             header?: never;
             path: {
-                /** @description The queue */
+                /** @description The queue's name */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Those that the caller may see */
+            /** @description The dead letters */
             200: {
                 headers: {
-                    /** @description Where the next page begins; absent after the last one */
+                    /** @description The cursor of the next page; absent on the last page */
                     "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
@@ -5197,15 +5755,15 @@ export interface operations {
             };
         };
     };
-    redrive: {
+    redriveDeadLetters: {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description The queue */
+                /** @description The queue's name */
                 name: string;
             };
             cookie?: never;
@@ -5216,7 +5774,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What became of each; where some are left, `next` as `after` of another request goes on with them */
+            /** @description What became of each dead letter */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5230,9 +5788,9 @@ export interface operations {
     listRules: {
         parameters: {
             query?: {
-                /** @description Go on where the page with this X-Next-Cursor ended */
+                /** @description The X-Next-Cursor of the page before */
                 cursor?: string;
-                /** @description At most so many; all where absent */
+                /** @description The maximum number of items; default: all */
                 limit?: number;
             };
             header?: never;
@@ -5241,10 +5799,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The rules in the order in which they are judged: those that deny, then those that allow, each by name */
+            /** @description The rules */
             200: {
                 headers: {
-                    /** @description Where the next page begins; absent after the last one */
+                    /** @description The cursor of the next page; absent on the last page */
                     "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
@@ -5258,7 +5816,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -5266,11 +5824,11 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Rule"];
+                "application/json": components["schemas"]["PutRuleRequest"];
             };
         };
         responses: {
-            /** @description It is, from the next run on */
+            /** @description The rule was saved */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5281,19 +5839,19 @@ export interface operations {
             };
         };
     };
-    removeRule: {
+    deleteRule: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                /** @description The rule; its name may hold slashes */
+                /** @description The rule's name; it may contain slashes */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description It is gone */
+            /** @description The rule was deleted */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5304,14 +5862,14 @@ export interface operations {
             };
         };
     };
-    run: {
+    runCommand: {
         parameters: {
             query?: {
-                /** @description Say what would happen and do nothing */
+                /** @description Only say what would happen. Prefer the path of the dry run, which cannot run anything */
                 dry_run?: boolean;
             };
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -5323,7 +5881,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What would happen; nothing was recorded */
+            /** @description With `dry_run`: what would happen; nothing was recorded */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5332,13 +5890,37 @@ export interface operations {
                     "application/json": components["schemas"]["DryRunResponse"];
                 };
             };
-            /** @description It is recorded, durably, and will run */
+            /** @description The execution was recorded and will run */
             202: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["RunResponse"];
+                };
+            };
+        };
+    };
+    dryRunCommand: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunRequest"];
+            };
+        };
+        responses: {
+            /** @description What would happen */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DryRunResponse"];
                 };
             };
         };
@@ -5352,7 +5934,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Every secret is sealed with it, and keys that seal nothing are gone */
+            /** @description The key was rotated */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5366,9 +5948,9 @@ export interface operations {
     listSecrets: {
         parameters: {
             query?: {
-                /** @description Go on where the page with this X-Next-Cursor ended */
+                /** @description The X-Next-Cursor of the page before */
                 cursor?: string;
-                /** @description At most so many; all where absent */
+                /** @description The maximum number of items; default: all */
                 limit?: number;
             };
             header?: never;
@@ -5377,10 +5959,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The secrets, by name; `total` counts those of all pages */
+            /** @description The secrets, by name; `total` counts all pages */
             200: {
                 headers: {
-                    /** @description Where the next page begins; absent after the last one */
+                    /** @description The cursor of the next page; absent on the last page */
                     "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
@@ -5394,7 +5976,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -5406,7 +5988,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is kept, sealed */
+            /** @description The secret was created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5422,7 +6004,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The secret; its name may hold slashes */
+                /** @description The secret's name; it may contain slashes */
                 name: string;
             };
             cookie?: never;
@@ -5445,7 +6027,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The secret; its name may hold slashes */
+                /** @description The secret's name; it may contain slashes */
                 name: string;
             };
             cookie?: never;
@@ -5456,7 +6038,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is changed */
+            /** @description The secret was changed */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5472,14 +6054,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The secret; its name may hold slashes */
+                /** @description The secret's name; it may contain slashes */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description It is gone */
+            /** @description The secret was deleted */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5499,7 +6081,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It signs for leases made in a minute and later; leases that are held go on */
+            /** @description The key was rotated */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5510,19 +6092,19 @@ export interface operations {
             };
         };
     };
-    trace: {
+    traceRequest: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                /** @description The request, as its answer's X-Request-ID named it */
+                /** @description The request id, from the response's X-Request-ID */
                 request_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description What was noted of it, and what it is about */
+            /** @description The events and resources of the request */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5536,9 +6118,9 @@ export interface operations {
     listUsers: {
         parameters: {
             query?: {
-                /** @description Go on where the page with this X-Next-Cursor ended */
+                /** @description The X-Next-Cursor of the page before */
                 cursor?: string;
-                /** @description At most so many; all where absent */
+                /** @description The maximum number of items; default: all */
                 limit?: number;
             };
             header?: never;
@@ -5547,10 +6129,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The users, by e-mail */
+            /** @description The users, by e-mail address */
             200: {
                 headers: {
-                    /** @description Where the next page begins; absent after the last one */
+                    /** @description The cursor of the next page; absent on the last page */
                     "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
@@ -5565,7 +6147,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Whose: one's own e-mail, or for an admin anybody's */
+                /** @description The user's e-mail address: yours, or as an admin any user's */
                 email: string;
             };
             cookie?: never;
@@ -5587,11 +6169,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Whose: one's own e-mail, or for an admin anybody's */
+                /** @description The user's e-mail address: yours, or as an admin any user's */
                 email: string;
             };
             cookie?: never;
@@ -5602,7 +6184,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The key, which is shown only here */
+            /** @description The key; it is shown only here */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5616,21 +6198,21 @@ export interface operations {
     revokeKey: {
         parameters: {
             query?: {
-                /** @description The key that this call shows takes its place, also in the file where the server keeps a key for its first admin */
+                /** @description The key of this request replaces it, also in the file where the server keeps the key of its first admin */
                 replaced?: boolean;
             };
             header?: never;
             path: {
-                /** @description Whose: one's own e-mail, or for an admin anybody's */
+                /** @description The user's e-mail address: yours, or as an admin any user's */
                 email: string;
-                /** @description Its first characters, as the list shows them */
+                /** @description The first characters of the key, as the list shows them */
                 prefix: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description It works no longer */
+            /** @description The key was revoked */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5645,13 +6227,13 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Whose: one's own e-mail, or for an admin anybody's */
+                /** @description The user's e-mail address: yours, or as an admin any user's */
                 email: string;
-                /** @description Its first characters, as the list shows them */
+                /** @description The first characters of the key, as the list shows them */
                 prefix: string;
             };
             cookie?: never;
@@ -5662,7 +6244,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The key, which is shown only here */
+            /** @description The new key; it is shown only here */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5677,11 +6259,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Who was invited */
+                /** @description The user's e-mail address */
                 email: string;
             };
             cookie?: never;
@@ -5692,7 +6274,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The token before it works no longer; the new one is shown only here */
+            /** @description The new token; it is shown only here */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5703,12 +6285,12 @@ export interface operations {
             };
         };
     };
-    setRole: {
+    setUserRole: {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                /** @description Who */
+                /** @description The user's e-mail address */
                 email: string;
             };
             cookie?: never;
@@ -5719,7 +6301,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description They are */
+            /** @description The role was changed */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5734,7 +6316,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -5746,7 +6328,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description They are invited; the token is shown only here */
+            /** @description The user was created; the token is shown only here */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5770,7 +6352,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description No key of theirs works any more */
+            /** @description The user was revoked, or had been before */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5790,7 +6372,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The caller */
+            /** @description The current user */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5804,9 +6386,9 @@ export interface operations {
     listWorkers: {
         parameters: {
             query?: {
-                /** @description Go on where the page with this X-Next-Cursor ended */
+                /** @description The X-Next-Cursor of the page before */
                 cursor?: string;
-                /** @description At most so many; all where absent */
+                /** @description The maximum number of items; default: all */
                 limit?: number;
             };
             header?: never;
@@ -5815,10 +6397,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The workers */
+            /** @description The workers, by name */
             200: {
                 headers: {
-                    /** @description Where the next page begins; absent after the last one */
+                    /** @description The cursor of the next page; absent on the last page */
                     "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
@@ -5832,7 +6414,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -5844,7 +6426,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is made; a key is shown only here */
+            /** @description The account; its key is shown only here */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5860,14 +6442,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The account */
+                /** @description The account's name */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Its key works no longer, also where it is in use */
+            /** @description The account was revoked */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5882,7 +6464,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -5893,7 +6475,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is given nothing new, also after a restart, until it is resumed */
+            /** @description The worker finishes what it runs and gets no new work, also after a restart, until it is resumed */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5908,7 +6490,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -5919,7 +6501,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It takes work */
+            /** @description The worker takes work again */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5933,9 +6515,9 @@ export interface operations {
     listWorkerAccounts: {
         parameters: {
             query?: {
-                /** @description Go on where the page with this X-Next-Cursor ended */
+                /** @description The X-Next-Cursor of the page before */
                 cursor?: string;
-                /** @description At most so many; all where absent */
+                /** @description The maximum number of items; default: all */
                 limit?: number;
             };
             header?: never;
@@ -5944,10 +6526,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The accounts */
+            /** @description The accounts, by name */
             200: {
                 headers: {
-                    /** @description Where the next page begins; absent after the last one */
+                    /** @description The cursor of the next page; absent on the last page */
                     "X-Next-Cursor"?: string;
                     [name: string]: unknown;
                 };
@@ -5961,7 +6543,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -5973,7 +6555,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is made; a key is shown only here */
+            /** @description The account; its key is shown only here */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5989,14 +6571,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The account */
+                /** @description The account's name */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Its key works no longer, also where it is in use */
+            /** @description The account was revoked */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6007,22 +6589,22 @@ export interface operations {
             };
         };
     };
-    rotateWorker: {
+    rotateWorkerKey: {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own key for this request: a repeat within 24 h makes nothing new */
+                /** @description A unique key of your choice: a repeat within 24 hours with the same body creates nothing new and gets the same response */
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description The account */
+                /** @description The account's name */
                 name: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description It has another key, which is shown only here */
+            /** @description The new key; it is shown only here */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6033,30 +6615,7 @@ export interface operations {
             };
         };
     };
-    pageAsset: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Its name, which changes with its content */
-                asset: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The file */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/javascript": unknown;
-                };
-            };
-        };
-    };
-    pageIcon: {
+    checkLiveness: {
         parameters: {
             query?: never;
             header?: never;
@@ -6065,40 +6624,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The icon */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "image/svg+xml": unknown;
-                };
-            };
-        };
-    };
-    jobPage: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description The job */
-                job: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: never;
-    };
-    livez: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description It does */
+            /** @description The process is alive */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6109,30 +6635,7 @@ export interface operations {
             };
         };
     };
-    logPage: {
-        parameters: {
-            query?: {
-                /** @description The execution */
-                execution_id?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The page */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/html; charset=utf-8": unknown;
-                };
-            };
-        };
-    };
-    metrics: {
+    getMetrics: {
         parameters: {
             query?: never;
             header?: never;
@@ -6152,7 +6655,7 @@ export interface operations {
             };
         };
     };
-    readyz: {
+    checkReadiness: {
         parameters: {
             query?: never;
             header?: never;
@@ -6161,7 +6664,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It can */
+            /** @description The server is ready */
             200: {
                 headers: {
                     [name: string]: unknown;

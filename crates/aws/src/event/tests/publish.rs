@@ -152,6 +152,50 @@ async fn one_has_the_turn_until_it_is_over() {
     assert!(stand.dynamo.query(of_tenant).await.expect("a query").is_empty(), "no items of the contract in this layout");
 }
 
+/// What the bus was told, once there is nothing more that it may be told now.
+async fn told(publisher: &Publisher, bus: &Unsteady) -> Vec<Value> {
+    while !matches!(publisher.turn().await, Ok(0)) {}
+    bus.taken.lock().keys().map(|detail| serde_json::from_str(detail).expect("JSON")).collect()
+}
+
+/// The processes that the starts of a task name.
+fn processes(told: &[Value], task: &str) -> Vec<Option<u64>> {
+    let starts = told.iter().filter(|event| event["eventType"] == "Task Processing Started" && event["entityId"] == task);
+    starts.map(|event| event["properties"]["processId"].as_u64()).collect()
+}
+
+#[tokio::test]
+async fn bus_is_told_of_a_start_with_its_process() {
+    let stand = Stand::with(|config| config.layout = EventLayout::Sharded).await;
+    let (bus, clock) = (Unsteady::new(5), Arc::new(Hand(Mutex::new(BEGINNING + 1_000))));
+    let publisher = publisher(&stand, &bus, &clock, "one");
+    let (mut long, mut silent, mut other) =
+        (Subject::new(EntityType::Task, "long"), Subject::new(EntityType::Task, "silent"), Subject::new(EntityType::Task, "other"));
+    let began = UnixMs(BEGINNING);
+    let commit = async |number: u64, event: Event| {
+        let before: Vec<StepId> = number.checked_sub(1).map(|last| StepId(id(2, last))).into_iter().collect();
+        stand.commit(StepId(id(2, number)), std::slice::from_ref(&event), &before).await;
+    };
+    commit(0, long.event(id(1, 0), EventType::TaskPending, began, json!({}))).await;
+    commit(1, long.event(id(1, 1), EventType::TaskProcessingStarted, began, json!({"attempt": 1}))).await;
+    assert_eq!(told(&publisher, &bus).await.len(), 1, "the start waits for its process");
+    assert_eq!(told(&publisher, &bus).await.len(), 1, "still");
+
+    // More than a page of events is between the start and what tells its process.
+    for number in 2..112 {
+        commit(number, other.event(id(1, number), EventType::Audit, began, json!({"n": number}))).await;
+    }
+    commit(112, long.event(id(1, 112), EventType::TaskHeartbeat, began, json!({"attempt": 1, "processId": 42}))).await;
+    let now = told(&publisher, &bus).await;
+    assert_eq!((now.len(), processes(&now, "long")), (113, vec![Some(42)]));
+
+    commit(113, silent.event(id(1, 113), EventType::TaskProcessingStarted, began, json!({"attempt": 1}))).await;
+    assert_eq!(told(&publisher, &bus).await.len(), 113);
+    *clock.0.lock() += 5_000;
+    let now = told(&publisher, &bus).await;
+    assert_eq!((now.len(), processes(&now, "silent")), (114, vec![None]), "a worker that names none is not waited for");
+}
+
 #[tokio::test]
 async fn the_bus_itself_takes_events_and_hands_them_on() {
     let stand = Stand::new().await;

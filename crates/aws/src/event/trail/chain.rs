@@ -119,7 +119,7 @@ pub(super) async fn orphan(trail: &Trail, last: u64) -> Result<Option<BadEvent>,
             if is_kept && there.contains(&known.leaf.place) {
                 continue;
             }
-            let what = if is_kept { "it is gone from among the events of its entity" } else { "what it is about is gone" };
+            let what = if is_kept { "it is gone from among the events of its entity" } else { "the record that it belongs to is gone" };
             return Ok(Some(BadEvent {
                 place: known.leaf.place,
                 entity: label(&known.entity),

@@ -92,6 +92,6 @@ impl<'w> Export<'w> {
 
 fn not_signed(number: u64) -> BadEvent {
     let nothing = Witness { number, time: UnixMs(0), up_to: u64::MAX, leaves: 0, root: [0; 32] };
-    let message = format!("the exported checkpoint {number} is not as it was signed");
+    let message = format!("the exported checkpoint {number} does not match its signature");
     BadEvent { problem: Problem::Altered, message, ..missing_export(&nothing) }
 }

@@ -94,7 +94,7 @@ impl Trail {
         }
         if verdict.is_whole() && linked != leaves {
             let orphan = chain::orphan(self, last).await?;
-            let message = format!("entities have {linked} events, and the log has {leaves}");
+            let message = format!("entities have {linked} events, but the log has {leaves}");
             verdict.note(orphan.unwrap_or_else(|| store(Problem::Altered, message)));
         }
         Ok(verdict)

@@ -13,6 +13,7 @@ use runvoy_ports::store::{EventQuery, ListQuery, LockLine, StoreError, StoredEve
 
 use super::{Trail, record};
 use crate::dynamo::pause;
+use crate::fault::Fault;
 
 /// A page of executions, jobs or tasks.
 const PAGE: usize = 200;
@@ -35,11 +36,16 @@ pub(super) async fn compare(trail: &Trail) -> Result<Comparison, StoreError> {
 }
 
 /// Since when the events of the log hold digests: with its first event, unless an older version
-/// made it.
+/// made it. Pages grow, because the first one tells as a rule, and events behind it may be damaged.
+/// What follows on a damaged place must hold digests: nobody gains by removing an event.
 async fn digests_since(trail: &Trail) -> Result<DigestsSince, StoreError> {
-    let mut after = None;
+    let (mut after, mut limit) = (None, 1);
     loop {
-        let page = trail.log.events(EventQuery { after, limit: PAGE, ..EventQuery::default() }).await?;
+        let page = match trail.log.events(EventQuery { after, limit, ..EventQuery::default() }).await {
+            Err(Fault::Damaged(_)) => return Ok(DigestsSince::new(Some(after.unwrap_or_default()))),
+            page => page?,
+        };
+        limit = PAGE.min(limit * 2);
         let found = DigestsSince::among(page.iter().map(|stored| (stored.place, &stored.event.properties)));
         if found != DigestsSince::default() {
             return Ok(found);

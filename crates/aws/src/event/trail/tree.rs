@@ -110,7 +110,7 @@ impl Marks<'_> {
                     number: stored.event.number,
                     event_id: Some(stored.event.id),
                     problem: Problem::Unreadable,
-                    message: "what the checkpoint says cannot be read".to_owned(),
+                    message: "the checkpoint cannot be read".to_owned(),
                 }),
                 None => {}
             }

@@ -52,10 +52,12 @@ impl SubmitArgs {
             session.note(Tone::Dim, &format!("### runvoy: submitted job {} with {total}", session.short(id)));
             return follow::to_the_end(session, &client, id).await;
         }
-        match session.format() {
-            Format::Table | Format::Name => session.print(&format!("{id}\n"))?,
-            Format::Json | Format::Yaml => session.show(&answer, Vec::new, String::new)?,
-        }
+        let written = match session.format() {
+            Format::Table | Format::Name => session.print(&format!("{id}\n")),
+            Format::Json | Format::Yaml => session.show(&answer, Vec::new, String::new),
+        };
+        // It was submitted, and nothing else told its id.
+        written.map_err(|failure| failure.next(format!("The job keeps running. Follow it: runvoy job graph --follow {id}")))?;
         if !self.detach {
             let id = session.short(id);
             session.note(Tone::Dim, &format!("Submitted a job with {total}.\n  follow it: runvoy job graph --follow {id}"));

@@ -180,7 +180,7 @@ async fn a_log_that_is_damaged_on_the_server_ends_the_command_and_its_end_is_tol
     courier.await.expect("it is done");
     let told: EndAttempt = serde_json::from_str(&store.told()).expect("an end");
     assert_eq!(told.outcome, Outcome::Exited { code: 3, after_kill: false });
-    assert!(told.remark.as_ref().is_some_and(|remark| remark.contains("the last 1 records") && remark.contains("damaged")), "{told:?}");
+    assert!(told.remark.as_ref().is_some_and(|remark| remark.contains("the last 1 record,") && remark.contains("damaged")), "{told:?}");
     assert_eq!(names(&stage), ["refused"]);
 }
 
@@ -199,7 +199,7 @@ async fn records_that_a_server_does_not_take_keep_no_attempt_open_whose_lease_it
         courier.await.expect("it is done");
         keeper.abort();
         let told: EndAttempt = serde_json::from_str(&store.told()).expect("an end");
-        assert!(told.remark.is_some_and(|remark| remark.contains("the last 4 records")));
+        assert!(told.remark.is_some_and(|remark| remark.contains("the last 4 records,")));
         assert_eq!(names(&stage), ["refused"]);
     }
 }
