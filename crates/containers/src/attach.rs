@@ -11,6 +11,8 @@ use std::time::Duration;
 use runvoy_ports::runner::Output;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::net::UnixStream;
+use tokio::net::unix::OwnedWriteHalf;
+use tokio::task::JoinHandle;
 
 /// What is read ahead of whoever takes it.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -21,6 +23,9 @@ const FRAME_HEAD_BYTES: usize = 8;
 const STDERR: u8 = 2;
 /// How often a command whose output is not taken is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Ctrl-D, and how often it is sent.
+const END_OF_INPUT: &[u8] = &[4];
+const TYPE_EVERY: Duration = Duration::from_millis(500);
 /// What can be left of a command that has ended: two buffers of the daemon.
 const MAX_REST_BYTES: u64 = 16 << 20;
 
@@ -32,11 +37,12 @@ pub(crate) struct Attached {
 }
 
 /// Asks for the output of a container.
-pub(crate) async fn attach(socket: &Path, name: &str) -> io::Result<Attached> {
+pub(crate) async fn attach(socket: &Path, name: &str, terminal: bool) -> io::Result<Attached> {
     let mut stream = UnixStream::connect(socket).await?;
     let request = format!(
-        "POST /containers/{name}/attach?stream=1&stdout=1&stderr=1 HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\
-         Content-Length: 0\r\n\r\n"
+        "POST /containers/{name}/attach?stream=1&stdout=1&stderr=1&stdin={} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\
+         Content-Length: 0\r\n\r\n",
+        u8::from(terminal)
     );
     stream.write_all(request.as_bytes()).await?;
     let mut head = Vec::new();
@@ -72,7 +78,11 @@ pub(crate) fn taps() -> (Taps, Output, Output) {
 impl Attached {
     /// Hands the output on until its end. `is_alive` says whether the command may still write.
     pub(crate) async fn forward(self, mut taps: Taps, terminal: bool, is_alive: impl Fn() -> bool + Send + Sync) -> io::Result<()> {
-        let mut source = Source { early: self.early, stream: Box::new(self.stream) };
+        let (stream, typed) = self.stream.into_split();
+        let mut typed = Some(typed);
+        // Nobody types: every read of a terminal finds the end of input. Without one nothing is written, and the stream stays open both ways.
+        let _typing = typed.take_if(|_| terminal).map(|typed| Typing(tokio::spawn(type_end(typed))));
+        let mut source = Source { early: self.early, stream: Box::new(stream) };
         let mut buffer = vec![0; BUFFER_BYTES];
         loop {
             let (tap, length) = if terminal {
@@ -98,6 +108,21 @@ impl Attached {
                 }
             }
         }
+    }
+}
+
+/// Ends with the output.
+struct Typing(JoinHandle<()>);
+
+impl Drop for Typing {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn type_end(mut typed: OwnedWriteHalf) {
+    while typed.write_all(END_OF_INPUT).await.is_ok() {
+        tokio::time::sleep(TYPE_EVERY).await;
     }
 }
 

@@ -96,7 +96,9 @@ pub(crate) fn blueprint(ground: &Ground, start: &Start, container: &Container, w
         user: Some(format!("{}:{}", owner.uid, owner.gid)),
         working_dir: Some(directory.to_string_lossy().into_owned()),
         tty: Some(start.terminal),
-        open_stdin: Some(false),
+        // A terminal is its own input.
+        open_stdin: Some(start.terminal),
+        stdin_once: Some(start.terminal),
         attach_stdout: Some(true),
         attach_stderr: Some(true),
         // A check of the image would run beside the command, and be no part of it.

@@ -1,13 +1,13 @@
 //! The runner of a worker that has containers: commands of images go to the daemon, everything else to the process runner.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bollard::errors::Error;
-use bollard::query_parameters::{CreateContainerOptions, StartContainerOptions};
+use bollard::query_parameters::{CreateContainerOptions, ResizeContainerTTYOptions, StartContainerOptions};
 use parking_lot::Mutex;
 use runvoy_model::id::ExecutionId;
 use runvoy_model::spec::ContainerSpec;
@@ -100,8 +100,12 @@ impl ContainerRunner {
         }
         let options = CreateContainerOptions { name: Some(name.clone()), ..CreateContainerOptions::default() };
         self.daemon.docker.create_container(Some(options), body).await.map_err(explain)?;
-        let attached = attach(&self.daemon.socket, &name).await.map_err(|error| start_error(&error.to_string()))?;
+        let attached = attach(&self.daemon.socket, &name, start.terminal).await.map_err(|error| start_error(&error.to_string()))?;
         self.daemon.docker.start_container(&name, None::<StartContainerOptions>).await.map_err(explain)?;
+        if start.terminal {
+            // A command that has ended by now needs no size.
+            self.daemon.docker.resize_container_tty(&name, size(&start.env)).await.ok();
+        }
         let pid = self.daemon.inspect(&name).await.ok().and_then(|found| found.state?.pid);
         let pid = pid.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0);
         making.is_done = true;
@@ -128,6 +132,12 @@ impl ContainerRunner {
 fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// The size of a terminal: what the environment says, else the usual one.
+fn size(env: &BTreeMap<String, String>) -> ResizeContainerTTYOptions {
+    let said = |name: &str| env.get(name).and_then(|text| text.parse::<u16>().ok()).filter(|size| *size > 0);
+    ResizeContainerTTYOptions { h: said("LINES").unwrap_or(24).into(), w: said("COLUMNS").unwrap_or(80).into() }
 }
 
 fn container_name(execution: ExecutionId, attempt: u32) -> String {

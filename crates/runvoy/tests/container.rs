@@ -112,9 +112,10 @@ fn both_streams_of_a_container_are_told_apart_and_a_terminal_is_one() {
     };
     assert_eq!(of("stdout"), ["out 1", "out 2", "out 3", "no newline"], "{log}");
     assert_eq!(of("stderr"), ["err 1", "err 2", "err 3"], "{log}");
-    let terminal = json!({"command": "[ -t 1 ] && [ -t 2 ] && echo a terminal; echo err >&2", "terminal": true});
+    // Whoever reads finds the end of input, and the terminal has a size.
+    let terminal = json!({"command": "[ -t 1 ] && [ -t 2 ] && echo a terminal; cat; sleep 1; stty size; echo err >&2", "terminal": true, "timeout": 30});
     let text = output_of(&server, terminal).replace("\r\n", "\n");
-    assert_eq!(text, "a terminal\nerr\n");
+    assert_eq!(text, "a terminal\n24 80\nerr\n");
 }
 
 #[test]
@@ -238,7 +239,7 @@ fn a_pull_is_shown_is_one_for_all_and_can_be_killed() {
 }
 
 #[test]
-fn promise_04_no_container_survives_a_kill_of_its_server() {
+fn no_container_survives_a_kill_of_its_server() {
     let Some(docker) = Docker::start() else { return };
     let mut server = server(&docker);
     let id = run(&server, "echo begun; sleep 1000");
