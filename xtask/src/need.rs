@@ -1,5 +1,5 @@
 //! The programs of the system that tests call (strace to fail an fsync, faketime to move a clock, git to clone, ip to
-//! separate machines, Node and a browser for the web page). On a machine with apt, and as root, what is missing is installed; elsewhere it is only named.
+//! separate machines, Docker to run images, Node and a browser for the web page). On a machine with apt, and as root, what is missing is installed; elsewhere it is only named.
 
 use std::process::{Command, Stdio};
 
@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::tool;
 
 /// Programs of which one is enough, and the Debian package that has it.
-const NEEDED: [(&[&str], &str); 9] = [
+const NEEDED: [(&[&str], &str); 15] = [
     (&["strace"], "strace"),
     (&["faketime"], "faketime"),
     (&["git"], "git"),
@@ -18,6 +18,12 @@ const NEEDED: [(&[&str], &str); 9] = [
     (&["node"], "nodejs"),
     (&["npm"], "npm"),
     (&["chromium", "chromium-browser", "google-chrome"], "chromium"),
+    (&["dockerd"], "docker.io"),
+    (&["containerd"], "containerd"),
+    (&["runc"], "runc"),
+    (&["iptables"], "iptables"),
+    (&["busybox"], "busybox-static"),
+    (&["docker-registry"], "docker-registry"),
 ];
 
 /// The brokers that the queue is measured beside. Each benchmark starts its own; none needs to run.

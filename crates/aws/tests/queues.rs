@@ -86,6 +86,7 @@ fn spec() -> Spec {
         task: None,
         playbook: None,
         rpc: None,
+        container: None,
     }
 }
 

@@ -307,7 +307,7 @@ impl History {
         let fence = self.fence()?;
         let (process_id, rss_bytes) = (self.chance.percent(50).then_some(42), self.chance.percent(50).then_some(1 << 20));
         let last_output_at = self.chance.percent(50).then_some(self.now);
-        Some(Command::Extend(Extend { fence, ttl_ms: 30_000, process_id, rss_bytes, last_output_at, activity: None }))
+        Some(Command::Extend(Extend { fence, ttl_ms: 30_000, process_id, rss_bytes, last_output_at, activity: None, preparing: None }))
     }
 
     fn end(&mut self) -> Option<Command> {

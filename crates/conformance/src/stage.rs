@@ -232,7 +232,15 @@ pub(crate) fn fence_of(execution: &Execution) -> Fence {
 }
 
 pub(crate) fn extend(fence: Fence) -> Extend {
-    Extend { fence, ttl_ms: 30_000, process_id: Some(42), rss_bytes: Some(1 << 20), last_output_at: Some(BEGINNING), activity: None }
+    Extend {
+        fence,
+        ttl_ms: 30_000,
+        process_id: Some(42),
+        rss_bytes: Some(1 << 20),
+        last_output_at: Some(BEGINNING),
+        activity: None,
+        preparing: None,
+    }
 }
 
 pub(crate) fn ended(fence: Fence, outcome: Outcome) -> EndAttempt {
@@ -302,6 +310,7 @@ pub(crate) fn spec() -> Spec {
         task: None,
         playbook: None,
         rpc: None,
+        container: None,
     }
 }
 

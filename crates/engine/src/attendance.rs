@@ -298,7 +298,7 @@ impl Engine {
     /// What an execution waits for, with what only the engine knows.
     pub fn waiting_for(&self, execution: &Execution) -> Option<WaitingFor> {
         let waiting = execution.waiting_for(self.now())?;
-        let waits_for_worker = matches!(waiting.code, WaitCode::Image | WaitCode::Worker);
+        let waits_for_worker = execution.preparing().is_none() && matches!(waiting.code, WaitCode::Image | WaitCode::Worker);
         Some(self.unserved(&execution.spec).filter(|_| waits_for_worker).unwrap_or(waiting))
     }
 
@@ -332,10 +332,7 @@ impl Engine {
         let is_drained = |worker: &str| self.drain_of(worker).is_some();
         let is_able = self.config.concurrency > 0 && self.config.queues.contains(&spec.queue) && self.worker.serves.contains(&needs);
         let is_own = is_able && !self.worker_name(self.worker.id).is_some_and(|name| is_drained(&name));
-        let could = |worker: &Presence| {
-            let able = needs == Needs::Process || worker.runner != self.worker.runner;
-            worker.worker != self.worker.id && worker.serves(&spec.queue) && able
-        };
+        let could = |worker: &Presence| worker.worker != self.worker.id && worker.serves(&spec.queue) && has_runner(worker, needs);
         let serves = |worker: &Presence| could(worker) && !is_drained(&worker.name);
         let now = self.now();
         let other = self.attendance.any(now, serves);
@@ -435,5 +432,14 @@ impl Engine {
     /// In-process workers of earlier starts of this very server are known to be gone.
     fn is_gone(&self, worker: &Presence) -> bool {
         worker.in_process && worker.worker != self.worker.id && self.config.predecessors.contains(worker.worker)
+    }
+}
+/// Whether a worker has a runner for this need. Workers of this program name theirs, such as `process, container (Docker 20.10.24)`; what others
+/// name is not known, and may run anything.
+fn has_runner(worker: &Presence, needs: Needs) -> bool {
+    let runners = worker.runner.split(", ");
+    match needs {
+        Needs::Process => runners.into_iter().any(|runner| !runner.starts_with("container")),
+        Needs::Image => runners.into_iter().any(|runner| runner != "process"),
     }
 }

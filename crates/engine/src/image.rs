@@ -17,7 +17,7 @@ use crate::error::EngineError;
 use crate::repeat::submit_key;
 
 /// What each runner of this program can serve. A new runner is one more row.
-const RUNNERS: [(&str, &[Needs]); 1] = [("process", &[Needs::Process])];
+const RUNNERS: [(&str, &[Needs]); 2] = [("process", &[Needs::Process]), ("container", &[Needs::Image])];
 
 const CPU_UNITS: std::ops::RangeInclusive<u32> = 64..=262_144;
 const MEMORY_MIB: std::ops::RangeInclusive<u32> = 16..=4_194_304;

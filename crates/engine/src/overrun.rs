@@ -165,6 +165,7 @@ mod tests {
                 permit: false,
                 account: None,
                 lost_after_ms: None,
+                preparing: None,
             },
         }
     }

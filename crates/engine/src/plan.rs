@@ -125,6 +125,7 @@ impl Engine {
         image: Option<Image>,
         playbook: Option<&Playbook>,
     ) -> Result<Plan, EngineError> {
+        let spec = Spec { container: image.as_ref().map(|image| Box::new(image.into())), ..spec };
         if !caller.may_serve(&spec.queue) {
             return Err(EngineError::Forbidden { role: caller.role.as_str() });
         }

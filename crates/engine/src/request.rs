@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use runvoy_model::git::{self, GitSource};
 use runvoy_model::name::{ENV_NAME_PATTERN, Name, is_env_name, is_reserved_env_name};
 use runvoy_model::rpc::{JOB_V1, PROTOCOL_LABEL, RpcParams};
-use runvoy_model::spec::{DEFAULT_PRIORITY, DEFAULT_QUEUE, LOCAL_IMAGE, Labels, MOST_LABELS, Spec, is_label_value};
+use runvoy_model::spec::{DEFAULT_PRIORITY, DEFAULT_QUEUE, Labels, MOST_LABELS, Spec, is_label_value};
 use serde::Serialize;
 
 use crate::error::EngineError;
@@ -89,6 +89,7 @@ impl RunRequest {
             command: self.command.clone(),
             args: self.args.clone(),
             image: image_id.to_owned(),
+            container: None,
             env: self.env.clone(),
             timeout_ms: seconds("timeout", self.timeout, 1)?,
             lock,
@@ -97,7 +98,7 @@ impl RunRequest {
             priority: priority.unwrap_or(DEFAULT_PRIORITY),
             labels: checked_labels("labels", &self.labels)?,
             worker_labels: self.checked_worker_labels()?,
-            terminal: self.checked_terminal(image_id)?,
+            terminal: self.terminal,
             retries: retries.unwrap_or(0),
             redeliveries: self.redeliveries,
             secrets: self.checked_secrets()?,
@@ -152,16 +153,6 @@ impl RunRequest {
             "env of {env} bytes and args of {args} are more than {MAX_START_BYTES} bytes together, which no program is started with: give large data as a file"
         );
         Err(EngineError::invalid(field, message))
-    }
-
-    /// Nothing of ours that runs images gives them a terminal.
-    fn checked_terminal(&self, image_id: &str) -> Result<bool, EngineError> {
-        let is_others = self.rpc.as_ref().is_some_and(|rpc| rpc.is_for_job_v1());
-        if self.terminal && image_id != LOCAL_IMAGE && !is_others {
-            let message = format!("is possible only in the image {LOCAL_IMAGE}; this would run in {image_id}");
-            return Err(EngineError::invalid("terminal", message));
-        }
-        Ok(self.terminal)
     }
 
     /// What a worker must have. What only workers can do that read the parameters of `job.v1` themselves asks for such a one.
@@ -334,16 +325,6 @@ mod tests {
             });
             assert_eq!(told, field);
         }
-    }
-
-    #[test]
-    fn a_terminal_is_for_the_worker_s_own_environment_alone() {
-        let request = RunRequest { command: "true".into(), terminal: true, ..RunRequest::default() };
-        assert!(request.check(LOCAL_IMAGE, git::Reach::Public).expect("a spec").terminal);
-        let Err(EngineError::Invalid { field, message }) = request.check("tools-1", git::Reach::Public) else {
-            panic!("an image has a terminal")
-        };
-        assert!(field == "terminal" && message.contains("tools-1"), "{field}: {message}");
     }
 
     #[test]

@@ -102,8 +102,15 @@ impl Play {
     }
 
     async fn heartbeat(&self, execution: &Execution) {
-        let extend =
-            Extend { fence: fence(execution), ttl_ms: 30_000, process_id: None, rss_bytes: None, last_output_at: None, activity: None };
+        let extend = Extend {
+            fence: fence(execution),
+            ttl_ms: 30_000,
+            process_id: None,
+            rss_bytes: None,
+            last_output_at: None,
+            activity: None,
+            preparing: None,
+        };
         self.stage.store.extend(self.stage.step(&worker(9, false)), extend).await.expect("extended");
     }
 

@@ -183,8 +183,15 @@ async fn on_a_shared_store_another_server_is_judged_by_the_watch() {
     stage.lease(&dead, TTL_MS).await.expect("it can be leased");
     let mut reaper = Reaper::new(stage.beside(4, &[], |_| {}));
     for _ in 0..5 {
-        let extend =
-            Extend { fence: fence(&held), ttl_ms: TTL_MS, process_id: None, rss_bytes: None, last_output_at: None, activity: None };
+        let extend = Extend {
+            fence: fence(&held),
+            ttl_ms: TTL_MS,
+            process_id: None,
+            rss_bytes: None,
+            last_output_at: None,
+            activity: None,
+            preparing: None,
+        };
         stage.store.extend(stage.step(&alive), extend).await.expect("it is the holder's");
         watch(&stage, &mut reaper, 1).await;
     }

@@ -265,6 +265,8 @@ pub struct Extend {
     pub last_output_at: Option<UnixMs>,
     /// What it says it does, in the file that `RUNVOY_ACTIVITY` names.
     pub activity: Option<serde_json::Value>,
+    /// What is done before the command starts, such as the pull of its image; absent once it runs.
+    pub preparing: Option<String>,
 }
 
 /// An attempt is over.
@@ -350,6 +352,13 @@ pub enum Outcome {
         /// Whether another attempt could help.
         category: Category,
     },
+    /// Its image could not be had.
+    ImageFailed {
+        /// Why: what the registry or the container daemon said, and what to do.
+        message: String,
+        /// Whether another attempt could help.
+        category: Category,
+    },
     /// Its repository could not be cloned.
     GitFailed {
         /// Why: git's last words.
@@ -418,8 +427,11 @@ impl EndAttempt {
 }
 
 impl Worker {
-    /// Where an attempt by this worker runs.
-    pub fn ran_on(&self) -> RanOn {
-        RanOn { worker: self.id, host: self.host.clone(), runner: self.runner.clone() }
+    /// Where an attempt by this worker runs. Of several runners, as in `process, container (Docker 20.10.24)`, it is the one that serves the need.
+    pub fn ran_on(&self, needs: Needs) -> RanOn {
+        let mut runners = self.runner.split(", ");
+        let fits = |runner: &&str| (needs == Needs::Image) == runner.starts_with("container");
+        let runner = runners.find(fits).unwrap_or(&self.runner).to_owned();
+        RanOn { worker: self.id, host: self.host.clone(), runner }
     }
 }

@@ -133,6 +133,9 @@ pub struct Lease {
     /// and no attempt is left that another worker could begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_after_ms: Option<u64>,
+    /// What its worker does before the command starts, such as the pull of its image; absent once it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preparing: Option<String>,
 }
 
 /// Where an attempt ran.
@@ -256,8 +259,16 @@ impl Execution {
         Some(self.completed_at.unwrap_or(now).ms_since(started))
     }
 
+    /// What its worker does before the command starts: until then it is shown as starting.
+    pub fn preparing(&self) -> Option<&str> {
+        self.lease.as_ref().filter(|_| self.status == Status::Running)?.preparing.as_deref()
+    }
+
     /// What it waits for, as far as the record alone can tell.
     pub fn waiting_for(&self, now: UnixMs) -> Option<WaitingFor> {
+        if let Some(preparing) = self.preparing() {
+            return Some(WaitingFor { code: WaitCode::Image, message: preparing.to_owned() });
+        }
         if self.status != Status::Pending {
             return None;
         }

@@ -73,7 +73,7 @@ pub fn classify(outcome: &Outcome) -> Category {
         // As if a shell had looked for the program.
         Outcome::StartFailed { exit_code: Some(_), .. } => Category::NotFound,
         Outcome::StartFailed { .. } | Outcome::OutputFailed { .. } => Category::ServerError,
-        Outcome::Refused { category, .. } | Outcome::GitFailed { category, .. } => *category,
+        Outcome::Refused { category, .. } | Outcome::ImageFailed { category, .. } | Outcome::GitFailed { category, .. } => *category,
         Outcome::WorkerStopped | Outcome::Lost { .. } => Category::Network,
         Outcome::Exited { code, .. } => match code {
             64 | 65 | 78 => Category::Validation,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::git::GitSource;
+use crate::image::{Image, ImageSettings};
 use crate::job::TaskRef;
 use crate::name::Name;
 use crate::rpc::{PROTOCOL_LABEL, RpcParams};
@@ -32,6 +33,9 @@ pub struct Spec {
     pub args: Option<Vec<String>>,
     /// The image it runs in.
     pub image: String,
+    /// What a container of that image is made with; absent for the worker's own environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<Box<ContainerSpec>>,
     /// The user's own environment.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -79,6 +83,29 @@ pub struct Spec {
     pub rpc: Option<Box<RpcParams>>,
 }
 
+/// What a container is made with: what was registered for its image when the execution was submitted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContainerSpec {
+    /// The whole reference: `docker.io/library/alpine:3.20`.
+    pub reference: String,
+    /// CPU units: 1024 are one vCPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<u32>,
+    /// MiB of memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u32>,
+    /// `Linux/X86_64`, `Linux/ARM64`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub platform: Option<String>,
+}
+
+impl From<&Image> for ContainerSpec {
+    fn from(image: &Image) -> Self {
+        let ImageSettings { cpu, memory, runtime_platform, .. } = &image.settings;
+        Self { reference: image.reference.to_string(), cpu: *cpu, memory: *memory, platform: runtime_platform.clone() }
+    }
+}
+
 /// One version of a playbook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaybookRef {
@@ -124,6 +151,7 @@ impl Spec {
             command: String::new(),
             args: None,
             image: String::new(),
+            container: None,
             env: BTreeMap::new(),
             timeout_ms: None,
             lock: None,

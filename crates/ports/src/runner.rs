@@ -2,13 +2,21 @@
 //! nothing of stores, leases or logs.
 
 use std::collections::BTreeMap;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use runvoy_model::id::ExecutionId;
-use tokio::sync::oneshot;
+use runvoy_model::id::{ExecutionId, LeaseId};
+use runvoy_model::retry::Category;
+use runvoy_model::spec::ContainerSpec;
+use tokio::io::AsyncRead;
+use tokio::sync::{oneshot, watch};
+
+/// The work directory as a command in a container sees it.
+pub const CONTAINER_WORK_DIR: &str = "/workspace";
+
+/// What a command writes, as bytes in their order. It is not read ahead: a command whose output nobody reads waits.
+pub type Output = Box<dyn AsyncRead + Send + Unpin>;
 
 /// A command to start. It is data: nothing here is ever spliced into shell text.
 #[derive(Clone)]
@@ -32,6 +40,17 @@ pub struct Start {
     pub live_for: Option<Duration>,
     /// It gets a terminal of its own for standard input, output and error, on which nobody types. A runner that has none refuses.
     pub terminal: bool,
+    /// The container that it runs in; absent for the worker's own environment.
+    pub container: Option<Container>,
+}
+
+/// The container of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Container {
+    /// Its image, and what the image was registered with.
+    pub spec: ContainerSpec,
+    /// The lease that it runs under.
+    pub lease: LeaseId,
 }
 
 impl std::fmt::Debug for Start {
@@ -92,10 +111,10 @@ pub struct Started {
     pub pid: Option<u32>,
     /// Where the command runs.
     pub work_dir: PathBuf,
-    /// A pipe with its standard output, or with all that it writes to its terminal; end of file once every descendant is gone.
-    pub stdout: OwnedFd,
-    /// A pipe with its standard error; with a terminal, one that is at its end.
-    pub stderr: OwnedFd,
+    /// Its standard output, or all that it writes to its terminal; end of file once every descendant is gone.
+    pub stdout: Output,
+    /// Its standard error; with a terminal, at its end.
+    pub stderr: Output,
     /// How it ended. Sent once, after every descendant is gone.
     pub exit: oneshot::Receiver<Exit>,
     /// The way to stop it.
@@ -111,6 +130,10 @@ pub trait Control: Send + Sync {
     /// Ends every process of the command after this time unless it is told another one before, also where whoever said so is frozen by then, or
     /// the machine slept meanwhile. A runner that has nobody beside the worker cannot, and does nothing.
     fn live_for(&self, _time: Duration) {}
+    /// The memory that all of it takes now; `None` where only its process tells.
+    fn memory_bytes(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// How a process ended.
@@ -156,6 +179,16 @@ pub struct StartError {
     pub message: String,
     /// The exit code that a shell gives for it, where the program itself could not be executed.
     pub exit_code: Option<i32>,
+}
+
+/// Why an image could not be had, in words for the person who submitted the command.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ImageError {
+    /// What happened, in the words of the daemon or the registry, and what to do.
+    pub message: String,
+    /// Whether another attempt could help.
+    pub category: Category,
 }
 
 /// Why a file that a command left was not read.
@@ -223,8 +256,17 @@ pub trait Runner: Send + Sync {
     /// What keeps commands apart beyond their users; empty where they have no users of their own.
     fn protections(&self) -> Vec<Protection>;
 
+    /// Sees that the image of a container is there, and says meanwhile how far that is; whether it had to be pulled. A runner without containers refuses.
+    async fn fetch(&self, container: &ContainerSpec, _progress: &watch::Sender<Option<String>>) -> Result<bool, ImageError> {
+        let message = format!("this worker runs no containers, and cannot run image {}", container.reference);
+        Err(ImageError { message, category: Category::ServerError })
+    }
+
     /// Starts a command. Nothing is left behind when this fails.
     async fn start(&self, start: Start) -> Result<Started, StartError>;
+
+    /// Comes back when nothing is left of a start that nobody waits for any more. A runner whose starts take no time has nothing to wait for.
+    async fn given_up(&self, _execution: ExecutionId, _attempt: u32) {}
 
     /// The work directory of an attempt, as its command sees it.
     fn work_dir(&self, execution: ExecutionId, attempt: u32) -> PathBuf;

@@ -361,6 +361,7 @@ impl Leases for RemoteLeases {
             rss_bytes: extend.rss_bytes,
             last_output_at_ms: extend.last_output_at.map(|at| at.0),
             activity_json: extend.activity.map(|activity| activity.to_string()).unwrap_or_default(),
+            preparing: extend.preparing.unwrap_or_default(),
             ..Default::default()
         };
         let asked = self.link.call(self.link.within(), |server| async move { server.update_job(request).await }).await;

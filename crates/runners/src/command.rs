@@ -1,6 +1,9 @@
 //! Checks a command and finds where its program may be. Pure: it looks at no file.
 
-use runvoy_ports::runner::{Limits, Start, StartError, WorkDir};
+use std::os::fd::OwnedFd;
+
+use runvoy_ports::runner::{Limits, Output, Start, StartError, WorkDir};
+use tokio::net::unix::pipe;
 
 /// Where programs are looked for when the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -23,6 +26,9 @@ pub(crate) fn is_attempt_name(name: &str) -> bool {
 /// Refuses what the operating system cannot take, by name.
 pub(crate) fn check(start: &Start) -> Result<(), StartError> {
     let refuse = |message: String| Err(StartError { message, exit_code: None });
+    if let Some(container) = &start.container {
+        return refuse(format!("the process runner cannot run image {}", container.spec.reference));
+    }
     if start.argv.first().is_none_or(String::is_empty) {
         return refuse("the command is empty: name a program".to_owned());
     }
@@ -42,6 +48,13 @@ pub(crate) fn check(start: &Start) -> Result<(), StartError> {
         Some(name) => refuse(format!("a {name} limit of zero would let nothing run: give a positive number or leave it out")),
         None => Ok(()),
     }
+}
+
+/// A pipe that a command writes to, as its runner hands it out. Must be called in a tokio runtime.
+pub(crate) fn readable(pipe: OwnedFd) -> Result<Output, StartError> {
+    let opened = pipe::Receiver::from_owned_fd(pipe);
+    let refuse = |error| StartError { message: format!("the command's output cannot be read: {error}"), exit_code: None };
+    opened.map(|pipe| Box::new(pipe) as Output).map_err(refuse)
 }
 
 /// Nothing leads out of the work directory by name.
@@ -119,6 +132,7 @@ mod tests {
             work_dir: WorkDir::New(Vec::new()),
             live_for: None,
             terminal: false,
+            container: None,
         }
     }
 

@@ -4,7 +4,6 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ use runvoy_ports::runner::{
 };
 use tokio::sync::oneshot;
 
-use crate::command::{attempt_name, check, exit_code, is_attempt_name};
+use crate::command::{attempt_name, check, exit_code, is_attempt_name, readable};
 use crate::config::{Config, User};
 use crate::leftover;
 use crate::usage;
@@ -123,8 +122,8 @@ impl Runner for ProcessRunner {
                 StartError { message: format!("{}: could not be run: {error}", start.argv[0]), exit_code }
             })?;
         let pid = child.id();
-        let stdout = OwnedFd::from(child.stdout.take().expect("it was asked for"));
-        let stderr = OwnedFd::from(child.stderr.take().expect("it was asked for"));
+        let stdout = readable(child.stdout.take().expect("it was asked for").into())?;
+        let stderr = readable(child.stderr.take().expect("it was asked for").into())?;
         let (sender, exit) = oneshot::channel();
         std::thread::spawn(move || {
             // Whoever does not wait for the end does not want it.
@@ -195,7 +194,7 @@ fn wait(mut child: Child) -> Exit {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
+    use tokio::io::AsyncReadExt;
 
     use super::*;
 
@@ -218,16 +217,16 @@ mod tests {
         let execution = ExecutionId::from_bytes([1; 16]);
         let env = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into();
         let (limits, directory, work_dir) = (Limits::default(), String::new(), WorkDir::New(Vec::new()));
-        Start { execution, attempt: 1, argv, env, limits, directory, work_dir, live_for: None, terminal: false }
+        Start { execution, attempt: 1, argv, env, limits, directory, work_dir, live_for: None, terminal: false, container: None }
     }
 
     #[tokio::test]
     async fn a_command_runs_and_its_end_comes_back() {
         let root = tempfile::tempdir().unwrap();
         let runner = runner(root.path()).await;
-        let started = runner.start(start("echo hello; sleep 100 & exit 7")).await.unwrap();
+        let mut started = runner.start(start("echo hello; sleep 100 & exit 7")).await.unwrap();
         let mut text = String::new();
-        std::fs::File::from(started.stdout).read_to_string(&mut text).unwrap();
+        started.stdout.read_to_string(&mut text).await.unwrap();
         assert_eq!(text, "hello\n");
         assert_eq!(started.exit.await.unwrap().status, ExitStatus::Code(7));
         runner.clean_up(ExecutionId::from_bytes([1; 16]), 1).await;
@@ -242,9 +241,9 @@ mod tests {
         let first = runner.start(Start { work_dir: WorkDir::New(files), ..start("mkdir in; cp a in/b") }).await.unwrap();
         assert_eq!(first.exit.await.unwrap().status, ExitStatus::Code(0));
         let second = Start { work_dir: WorkDir::Kept, directory: "in".to_owned(), ..start("cat b ../a") };
-        let second = runner.start(second).await.unwrap();
+        let mut second = runner.start(second).await.unwrap();
         let mut text = String::new();
-        std::fs::File::from(second.stdout).read_to_string(&mut text).unwrap();
+        second.stdout.read_to_string(&mut text).await.unwrap();
         assert_eq!(text, "one one ");
     }
 

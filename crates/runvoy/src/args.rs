@@ -101,6 +101,9 @@ pub struct WorkerArgs {
     /// Unused uids: each execution gets its own
     #[arg(long, value_name = "FIRST-LAST")]
     pub run_as_uids: Option<String>,
+    /// process, container or both [default: detected]
+    #[arg(long, value_name = "NAMES")]
+    pub runner: Option<String>,
     /// Run commands as the worker's own user
     #[arg(long)]
     pub allow_shared_uid: bool,
@@ -126,6 +129,7 @@ impl WorkerArgs {
             ("concurrency", self.concurrency.map(|n| n.to_string())),
             ("run_as", self.run_as.clone()),
             ("run_as_uids", self.run_as_uids.clone()),
+            ("runners", self.runner.clone()),
             ("allow_shared_uid", self.allow_shared_uid.then(|| "true".to_owned())),
             ("grace", self.grace.clone()),
             ("log_level", self.log_level.clone()),
@@ -174,6 +178,9 @@ pub struct ServeArgs {
     /// Unused uids: each execution gets its own
     #[arg(long, value_name = "FIRST-LAST")]
     pub run_as_uids: Option<String>,
+    /// process, container or both [default: detected]
+    #[arg(long, value_name = "NAMES")]
+    pub runner: Option<String>,
     /// Run all users' commands as the server's user
     #[arg(long)]
     pub allow_shared_uid: bool,
@@ -228,6 +235,7 @@ impl ServeArgs {
         add("queues", self.queues.clone());
         add("run_as", self.run_as.clone());
         add("run_as_uids", self.run_as_uids.clone());
+        add("runners", self.runner.clone());
         add("allow_shared_uid", on(self.allow_shared_uid));
         add("grace", self.grace.clone());
         add("stop_patience", self.stop_patience.clone());

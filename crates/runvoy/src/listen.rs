@@ -121,7 +121,13 @@ mod tests {
         };
         let ports = crate::stack::ports(&backend, clock, ids);
         let engine = Engine::new(ports, runvoy_engine::Config::default(), worker);
-        let host = Arc::new(Machine { data: data.clone(), reserve: DiskReserve::default(), upkeep: backend.upkeep, runner: None });
+        let host = Arc::new(Machine {
+            data: data.clone(),
+            reserve: DiskReserve::default(),
+            upkeep: backend.upkeep,
+            runner: None,
+            containers: None,
+        });
         let config = ServerConfig::new("", [7; 32]);
         (engine.clone(), App::new(ServerParts { engine, config, metrics: Arc::new(String::new), host }))
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use runvoy_containers::Daemon;
 use runvoy_ports::runner::{Containment, Protection, ProtectionState, Runner};
 use runvoy_server::{BackupFault, Host};
 use runvoy_sqlite::DiskReserve;
@@ -19,6 +20,7 @@ pub struct Machine {
     pub reserve: DiskReserve,
     pub upkeep: Arc<dyn Upkeep>,
     pub runner: Option<Arc<dyn Runner>>,
+    pub containers: Option<Daemon>,
 }
 
 impl Host for Machine {
@@ -27,6 +29,9 @@ impl Host for Machine {
             let mut probes = self.upkeep.probes().await;
             probes.extend([self.disk(), self.containment()]);
             probes.extend(self.protections());
+            if let Some(daemon) = &self.containers {
+                probes.push(containers(daemon).await);
+            }
             probes
         })
     }
@@ -94,6 +99,18 @@ impl Machine {
             }
         };
         probe("containment", status, how)
+    }
+}
+
+/// The daemon that runs images.
+async fn containers(daemon: &Daemon) -> Probe {
+    let (name, place) = (daemon.describe(), daemon.place().display());
+    match daemon.answers().await {
+        Ok(()) => probe("containers", ProbeStatus::Ok, &format!("{name} at {place}")),
+        Err(why) => {
+            let detail = format!("{name} at {place} does not answer: {why}; images cannot run until it is started");
+            probe("containers", ProbeStatus::Warn, &detail)
+        }
     }
 }
 

@@ -7,6 +7,7 @@ mod backend;
 mod backup;
 mod bind;
 mod clock;
+mod containers;
 mod data_check;
 mod data_dir;
 mod detach;
@@ -49,6 +50,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The hidden role that starts commands for a worker: `runvoy __spawner LIMIT`, with the limit of open files that commands get.
 const SPAWNER: &str = "__spawner";
+/// The hidden role that removes the containers of a worker that died.
+const CONTAINER_GUARD: &str = "__container-guard";
 /// What a server leaves running has this long.
 const LEFT_OVER_END_WITHIN: Duration = Duration::from_secs(2);
 
@@ -57,6 +60,9 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == SPAWNER) {
         open_files::put_back(std::env::args().nth(2).as_deref());
         return runvoy_runners::spawner::run();
+    }
+    if std::env::args_os().nth(1).is_some_and(|word| word == CONTAINER_GUARD) {
+        return runvoy_containers::run_guard(&std::env::args().skip(2).collect::<Vec<_>>());
     }
     runvoy_cli::complete::answer_shell(Cli::command);
     let cli: Cli = runvoy_cli::parse(std::env::args_os().collect()).unwrap_or_else(|error| error.exit());

@@ -11,6 +11,7 @@ use runvoy_ports::memory::MemoryBudget;
 use runvoy_ports::runner::{Limits, Protection, ProtectionState, Runner};
 use runvoy_runners::{Isolation, IsolationLevel, ProcessRunner, User};
 
+use crate::containers::Ability;
 use crate::data_dir::{DataDir, create_private};
 use crate::open_files::OpenFiles;
 use crate::settings::Settings;
@@ -62,7 +63,7 @@ pub fn worker_config(settings: &Settings, lease_ttl: Duration, host: String) -> 
 }
 
 /// Starts the spawner and ends what an earlier start left running.
-pub async fn start(data: &DataDir, settings: &Settings, open_files: OpenFiles) -> Result<Arc<dyn Runner>> {
+pub async fn start(data: &DataDir, settings: &Settings, open_files: OpenFiles, ability: &Ability) -> Result<Arc<dyn Runner>> {
     let user = command_user(settings)?;
     if settings.worker && user != User::Worker && settings.work_dir.is_none() {
         data.let_pass().context("cannot let commands reach their work directories")?;
@@ -82,7 +83,8 @@ pub async fn start(data: &DataDir, settings: &Settings, open_files: OpenFiles) -
         set_aside: Some(data.reserve()),
         containment: None,
     };
-    let runner = ProcessRunner::new(config).await.context("cannot start the process runner")?;
+    let runner: Arc<dyn Runner> = Arc::new(ProcessRunner::new(config).await.context("cannot start the process runner")?);
+    let runner = ability.join(runner, settings, instance(data))?;
     let swept = runner.sweep().await.context("cannot kill what an earlier start left running")?;
     if swept > 0 {
         tracing::warn!(swept, "killed commands of an earlier start");
@@ -90,7 +92,7 @@ pub async fn start(data: &DataDir, settings: &Settings, open_files: OpenFiles) -
     if settings.worker {
         check_isolation(settings.isolation, &runner.protections())?;
     }
-    Ok(Arc::new(runner))
+    Ok(runner)
 }
 
 /// Refuses settings by which no command could be started as they say, before anything is made or

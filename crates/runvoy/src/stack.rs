@@ -15,7 +15,6 @@ use runvoy_model::command::Worker as WorkerIdentity;
 use runvoy_model::cost::Rates;
 use runvoy_model::health::Thresholds;
 use runvoy_model::id::WorkerId;
-use runvoy_model::spec::Needs;
 use runvoy_ports::clock::{Clock, IdSource};
 use runvoy_ports::runner::Runner;
 use runvoy_server::{App, ServerConfig, ServerParts};
@@ -26,6 +25,7 @@ use tokio::task::JoinHandle;
 use crate::admin::ensure_admin;
 use crate::backend::{Backend, Opening, Upkeep};
 use crate::clock::{SystemClock, UuidSource};
+use crate::containers::Ability;
 use crate::data_dir::DataDir;
 use crate::machine::Machine;
 use crate::metrics;
@@ -66,12 +66,13 @@ impl Stack {
             tracing::warn!(path = %data.store().display(), "the data directory holds an embedded store, which this server does not use");
         }
         let first_admin = ensure_admin(data, &settings.admin_email, &backend, &*clock, &*ids).await?;
+        let ability = Ability::find(&settings).await?;
         let identity = WorkerIdentity {
             id: worker_id,
             host: runner::host(),
-            runner: "process".to_owned(),
+            runner: ability.describe(),
             in_process: true,
-            serves: vec![Needs::Process],
+            serves: ability.serves(),
             labels: Default::default(),
         };
         let line = backend.is_shared.then(|| Line::join(data, identity.id, &identity.host)).transpose()?;
@@ -84,7 +85,7 @@ impl Stack {
             bail!(several_users(data));
         }
         // Also without a worker: what an earlier start left running is ended before it is recorded as ended.
-        let runner = Some(runner::start(data, &settings, open_files).await?).filter(|_| settings.worker);
+        let runner = Some(runner::start(data, &settings, open_files, &ability).await?).filter(|_| settings.worker);
         if let Some(alerter) = settings.alerter()? {
             engine.attach_alerter(Arc::new(alerter));
         }
@@ -105,6 +106,7 @@ impl Stack {
                 reserve: backend.reserve.clone().unwrap_or_else(|| DiskReserve::watch(data.path(), settings.disk_reserve_bytes)),
                 upkeep: Arc::clone(&backend.upkeep),
                 runner: runner.clone(),
+                containers: ability.daemon.filter(|_| settings.worker),
             }),
         });
         let auditor = Arc::new(Auditor::new(Arc::clone(&engine), Arc::clone(&backend.witnesses)));

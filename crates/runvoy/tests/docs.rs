@@ -37,6 +37,7 @@ pages! {
     commands_of_aws_work => "docs/aws.md", Admin;
     commands_of_configuration_work => "docs/configuration.md", Admin;
     commands_of_cost_work => "docs/cost.md", Admin;
+    commands_of_images_work => "docs/images.md", Admin;
     commands_of_install_work => "docs/install.md", Alone;
     commands_of_jobs_work => "docs/jobs.md", Admin;
     commands_of_operations_work => "docs/operations.md", Admin;

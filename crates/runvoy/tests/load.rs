@@ -178,6 +178,7 @@ mod history {
             task: None,
             playbook: None,
             rpc: None,
+            container: None,
         };
         let (execution, lease) = (ExecutionId::from_bytes(id(1)), LeaseId::from_bytes(id(2)));
         let lease_to = Some(LeaseTo { lease, worker, ttl_ms: 30_000 });

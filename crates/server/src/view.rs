@@ -88,7 +88,7 @@ fn shown<'a>(execution: &'a Execution, cloud: &'a str, waiting_for: Option<wire:
         started_at: execution.started_at.unwrap_or(execution.submitted_at).into(),
         submitted_at: execution.submitted_at.into(),
         completed_at: execution.completed_at.map(Into::into),
-        status: status_word(execution.status),
+        status: stands(execution),
         exit_code: exit_code(execution),
         duration_seconds: duration_seconds(execution),
         created_by_request_id: &execution.created_by_request_id,
@@ -119,7 +119,7 @@ pub(crate) fn status(engine: &Engine, execution: &Execution, waiting: Option<Wai
     let unreachable = execution.worker_unreachable(engine.now());
     wire::StatusResponse {
         execution_id: execution.id.to_string(),
-        status: status_word(execution.status),
+        status: stands(execution),
         command: execution.spec.command.clone(),
         image_id: execution.spec.image.clone(),
         started_at: execution.started_at.unwrap_or(execution.submitted_at).into(),
@@ -146,6 +146,11 @@ pub(crate) fn lock(line: &LockLine) -> Option<wire::Lock> {
         execution_id: holder.execution.to_string(),
         waiters: line.waiters.len() as u64,
     })
+}
+
+/// The word for where it stands: while its image is pulled it is starting, although its attempt has begun.
+pub(crate) fn stands(execution: &Execution) -> wire::Status {
+    if execution.preparing().is_some() { wire::Status::Starting } else { status_word(execution.status) }
 }
 
 /// The status's word.
@@ -228,6 +233,7 @@ mod tests {
             task: None,
             playbook: None,
             rpc: None,
+            container: None,
         };
         let full = Execution {
             id: ExecutionId::from_bytes([0xab; 16]),

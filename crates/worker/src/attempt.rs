@@ -4,10 +4,12 @@
 mod activity;
 mod cleaning;
 mod gather;
+mod image;
 mod supervise;
 mod wait;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +18,11 @@ use runvoy_model::command::{EndAttempt, Fence, Outcome};
 use runvoy_model::execution::{Execution, KillRequest};
 use runvoy_model::git::GitSource;
 use runvoy_model::retry::Category;
+use runvoy_model::spec::Needs;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::clock::Clock;
 use runvoy_ports::lease::Materials;
-use runvoy_ports::runner::{Exit, ExitStatus, Start, Started, WorkDir, WorkFile};
+use runvoy_ports::runner::{CONTAINER_WORK_DIR, Exit, ExitStatus, Start, Started, WorkDir, WorkFile};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 
@@ -42,6 +45,8 @@ use crate::worker::{DiskStop, Place, Stopping, Worker};
 
 /// A runner that has not started a command by then has failed to.
 const START_WITHIN: Duration = Duration::from_secs(15);
+/// The same for a container, where the daemon has more to do and other starts to wait for.
+const START_CONTAINER_WITHIN: Duration = Duration::from_secs(60);
 /// The last word of a worker that cannot reach the server has this long: what keeps it is on the worker's own disk, or it is lost.
 const LAST_WORD_WITHIN: Duration = Duration::from_secs(1);
 /// A shorter wait in the queue is not told.
@@ -69,6 +74,9 @@ pub(crate) struct Attempt<'a> {
     unkept: Unkept,
     last_output_at: Option<UnixMs>,
     activity: Activity,
+    /// How far the pull of its image is, while that goes on.
+    pull: Option<watch::Receiver<Option<String>>>,
+    has_pulled: bool,
     extend_at: Instant,
     /// When the last extend was sent.
     extend_sent: Moment,
@@ -134,6 +142,8 @@ impl<'a> Attempt<'a> {
             unkept: Unkept::default(),
             last_output_at: None,
             activity: Activity::default(),
+            pull: None,
+            has_pulled: false,
             extend_at: heard_at + worker.config.lease_ttl / 3,
             extend_sent: heard,
             heard,
@@ -174,6 +184,12 @@ impl<'a> Attempt<'a> {
         if let Err(ended) = self.prepare().await {
             return ended;
         }
+        let container = match self.fetch_image().await {
+            Ok(container) => container,
+            Err(ended) => return ended,
+        };
+        // A pull takes nothing of the command's own time.
+        let began = if self.has_pulled { Instant::now() } else { began };
         let files = dotenv(&self.execution.spec.env, &self.materials.secrets);
         let files = files.map(|contents| WorkFile { name: ".env".to_owned(), contents });
         let files = files.into_iter().chain(exchange::files(&mut self.materials)).collect();
@@ -184,10 +200,14 @@ impl<'a> Attempt<'a> {
             },
             None => (WorkDir::New(files), String::new()),
         };
-        let place = self.worker.runner.work_dir(self.execution.id, self.fence.attempt);
-        let env = environment(&self.execution, &self.worker.config.home, &place, &self.materials.secrets);
+        let (home, place) = match container {
+            Some(_) => (CONTAINER_WORK_DIR.to_owned(), PathBuf::from(CONTAINER_WORK_DIR)),
+            None => (self.worker.config.home.clone(), self.worker.runner.work_dir(self.execution.id, self.fence.attempt)),
+        };
+        let env = environment(&self.execution, &home, &place, &self.materials.secrets);
         let terminal = self.execution.spec.terminal;
-        match self.start(Start { directory, work_dir, terminal, ..self.plain_start(self.execution.spec.argv(), env) }).await {
+        let start = Start { directory, work_dir, terminal, container, ..self.plain_start(self.execution.spec.argv(), env) };
+        match self.start(start).await {
             Err(ended) => ended,
             Ok(started) => {
                 if self.execution.spec.git.is_none() {
@@ -263,7 +283,7 @@ impl<'a> Attempt<'a> {
     fn plain_start(&self, argv: Vec<String>, env: BTreeMap<String, String>) -> Start {
         let (execution, attempt, limits) = (self.execution.id, self.fence.attempt, self.worker.config.limits);
         let (directory, work_dir) = (String::new(), WorkDir::New(Vec::new()));
-        Start { execution, attempt, argv, env, limits, directory, work_dir, live_for: None, terminal: false }
+        Start { execution, attempt, argv, env, limits, directory, work_dir, live_for: None, terminal: false, container: None }
     }
 
     async fn start(&mut self, start: Start) -> Result<Started, Ended> {
@@ -273,13 +293,18 @@ impl<'a> Attempt<'a> {
         }
         let start = Start { live_for: self.live_for(), ..start };
         // A runner that nobody waits for any more ends what it was asked for.
-        let started = self.wait_for(timeout(START_WITHIN, self.worker.runner.start(start))).await;
+        let within = if start.container.is_some() { START_CONTAINER_WITHIN } else { START_WITHIN };
+        let started = self.wait_for(timeout(within, self.worker.runner.start(start))).await;
         // The input is in its file by now, or of no use any more.
         self.materials.reserved = None;
+        if !matches!(started, Ok(Ok(Ok(_)))) {
+            let (runner, Fence { execution, attempt, .. }) = (Arc::clone(&self.worker.runner), self.fence);
+            self.keep_lease_during(Bound::Own, runner.given_up(execution, attempt)).await;
+        }
         let (message, exit_code) = match started? {
             Ok(Ok(started)) => return Ok(started),
             Ok(Err(error)) => (self.recorder.masked(&error.message), error.exit_code),
-            Err(_) => (format!("the command was not started within {} s", START_WITHIN.as_secs()), None),
+            Err(_) => (format!("the command was not started within {} s", within.as_secs()), None),
         };
         Err((Some(Outcome::StartFailed { message, exit_code }), None))
     }
@@ -287,8 +312,8 @@ impl<'a> Attempt<'a> {
     /// The first lines of an attempt's log.
     fn announce(&mut self) {
         let now = self.worker.clock.now();
-        let mut line =
-            format!("attempt {} started on {} ({} runner)", self.fence.attempt, self.worker.config.host, self.worker.runner.name());
+        let runner = if self.execution.spec.needs() == Needs::Image { "container" } else { self.worker.runner.name() };
+        let mut line = format!("attempt {} started on {} ({runner} runner)", self.fence.attempt, self.worker.config.host);
         let waited_ms = now.ms_since(self.execution.ready_at);
         if waited_ms >= WAIT_WORTH_TELLING_MS {
             line.push_str(&format!(" after {} s in the queue", waited_ms / 1000));
@@ -320,7 +345,11 @@ impl<'a> Attempt<'a> {
             Some(Exit { status: ExitStatus::Code(code), .. }) => Outcome::Exited { code, after_kill },
             Some(Exit { status: ExitStatus::Signal(signal), .. }) => Outcome::Signalled { signal, after_kill },
             None | Some(Exit { status: ExitStatus::Lost, .. }) => {
-                Outcome::Lost { message: "the process that starts commands died, and the command was killed".into() }
+                let message = match self.execution.spec.needs() {
+                    Needs::Process => "the process that starts commands died, and the command was killed",
+                    Needs::Image => "the container daemon ended or no longer answers, and the command was killed",
+                };
+                Outcome::Lost { message: message.to_owned() }
             }
         })
     }
@@ -431,7 +460,9 @@ fn describe(outcome: &Outcome, kill: Option<&KillRequest>, ran: Duration) -> Str
             format!("timed out: stopped after {seconds:.3} s (timeout {timeout} s)")
         }
         Outcome::OutOfMemory => format!("out of memory after {seconds:.3} s"),
-        Outcome::StartFailed { message, .. } | Outcome::Refused { message, .. } => format!("could not start: {message}"),
+        Outcome::StartFailed { message, .. } | Outcome::Refused { message, .. } | Outcome::ImageFailed { message, .. } => {
+            format!("could not start: {message}")
+        }
         Outcome::OutOfDisk { message }
         | Outcome::GitFailed { message, .. }
         | Outcome::OutputFailed { message }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use runvoy_model::execution::{Execution, LockClaim};
+use runvoy_model::spec::Needs;
 use runvoy_ports::lease::Material;
 
 use crate::exchange;
@@ -21,7 +22,11 @@ pub(crate) fn bare_environment(home: &str) -> BTreeMap<String, String> {
 
 /// The whole environment of an execution's command. What the user set comes before a secret, and what the platform tells before both.
 pub(crate) fn environment(execution: &Execution, home: &str, work_dir: &Path, secrets: &[Material]) -> BTreeMap<String, String> {
-    let mut env = bare_environment(home);
+    let mut env = match execution.spec.needs() {
+        Needs::Process => bare_environment(home),
+        // The rest is the image's own.
+        Needs::Image => BTreeMap::from([("HOME".to_owned(), home.to_owned())]),
+    };
     if execution.spec.terminal {
         env.extend(ON_A_TERMINAL.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }

@@ -96,6 +96,11 @@ impl Running {
         self.control.live_for(time);
     }
 
+    /// The memory that all of it takes now, where its runner knows.
+    pub(crate) fn memory_bytes(&self) -> Option<u64> {
+        self.control.memory_bytes()
+    }
+
     /// Every process of the command is gone.
     pub(crate) fn ended(&mut self) {
         self.alive = false;

@@ -9,7 +9,7 @@ use super::finding::Finding;
 use crate::tool;
 
 /// What each crate may see of the others. `None`: all of them.
-const LAYERS: [(&str, Option<&[&str]>); 22] = [
+const LAYERS: [(&str, Option<&[&str]>); 23] = [
     ("runvoy-model", Some(&[])),
     ("runvoy-ports", Some(&["runvoy-model"])),
     ("runvoy-engine", Some(&["runvoy-model", "runvoy-ports"])),
@@ -19,6 +19,7 @@ const LAYERS: [(&str, Option<&[&str]>); 22] = [
     ("runvoy-memory", Some(&["runvoy-model", "runvoy-ports"])),
     ("runvoy-sqlite", Some(&["runvoy-model", "runvoy-ports"])),
     ("runvoy-runners", Some(&["runvoy-model", "runvoy-ports"])),
+    ("runvoy-containers", Some(&["runvoy-model", "runvoy-ports"])),
     ("runvoy-alerts", Some(&["runvoy-model", "runvoy-ports"])),
     ("runvoy-aws", Some(&["runvoy-model", "runvoy-ports"])),
     ("runvoy-wire", Some(&["runvoy-model"])),

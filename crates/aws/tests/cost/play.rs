@@ -195,8 +195,15 @@ impl Play {
     }
 
     pub async fn extend(&mut self, fence: Fence) {
-        let extend =
-            Extend { fence, ttl_ms: 30_000, process_id: Some(42), rss_bytes: Some(1 << 20), last_output_at: Some(NOW), activity: None };
+        let extend = Extend {
+            fence,
+            ttl_ms: 30_000,
+            process_id: Some(42),
+            rss_bytes: Some(1 << 20),
+            last_output_at: Some(NOW),
+            activity: None,
+            preparing: None,
+        };
         let answer = self.work(Command::Extend(extend)).await;
         assert!(matches!(answer, Answer::Extended(_)), "{answer:?}");
     }
@@ -368,6 +375,7 @@ fn spec() -> Spec {
         task: None,
         playbook: None,
         rpc: None,
+        container: None,
     }
 }
 

@@ -14,10 +14,13 @@ use crate::terminal::Tone;
 const EXAMPLES: &str = "\
 Examples:
   runvoy images register alpine:3.20
-  runvoy images register ghcr.io/org/tools:1 --cpu 512 --memory 1024
+  runvoy images register ghcr.io/org/tools:1 --cpu 0.5 --memory 1Gi
   runvoy images list
   runvoy images show alpine:3.20
   runvoy images unregister alpine:3.20";
+
+/// Fewer CPU units are no server's: whoever gives such a number means cores.
+const LEAST_UNITS: u32 = 64;
 
 /// Arguments of `images`.
 #[derive(Debug, Clone, Args)]
@@ -32,7 +35,7 @@ pub struct ImagesArgs {
 enum ImagesCommand {
     /// Register an image for commands
     #[command(
-        before_help = "Examples:\n  runvoy images register alpine:3.20\n  runvoy images register ghcr.io/org/tools:1 --cpu 512 --memory 1024"
+        before_help = "Examples:\n  runvoy images register alpine:3.20\n  runvoy images register ghcr.io/org/tools:1 --cpu 0.5 --memory 1Gi"
     )]
     Register(RegisterArgs),
     /// List the images
@@ -62,11 +65,11 @@ struct RegisterArgs {
     /// Use it for commands that name no image
     #[arg(long)]
     set_default: bool,
-    /// CPU units; 1024 is one core
-    #[arg(long, value_name = "UNITS")]
+    /// Cores (0.5, 500m), or units of 1/1024
+    #[arg(long, value_name = "CPU", value_parser = cpu_units)]
     cpu: Option<u32>,
-    /// Memory in MiB
-    #[arg(long, value_name = "MIB")]
+    /// Memory (512Mi, 1Gi), or a number of MiB
+    #[arg(long, value_name = "SIZE", value_parser = memory_mib)]
     memory: Option<u32>,
     /// Platform, such as Linux/ARM64
     #[arg(long, value_name = "PLATFORM")]
@@ -118,6 +121,41 @@ impl RegisterArgs {
             runtime_platform: self.runtime_platform,
         }
     }
+}
+
+/// CPU units of 1/1024 core: `512`, or as cores `0.5` and `500m`.
+fn cpu_units(text: &str) -> Result<u32, String> {
+    let expected = || format!("expected cores such as 0.5 or 500m, or units such as 512, not `{text}`");
+    let thousandths = match (text.strip_suffix('m'), text.split_once('.')) {
+        (Some(thousandths), _) => thousandths.parse::<u64>().map_err(|_| expected())?,
+        (None, Some((whole, part))) if (1..=3).contains(&part.len()) && part.bytes().all(|digit| digit.is_ascii_digit()) => {
+            let whole: u64 = whole.parse().map_err(|_| expected())?;
+            let part: u64 = format!("{part:0<3}").parse().map_err(|_| expected())?;
+            whole.saturating_mul(1000).saturating_add(part)
+        }
+        (None, Some(_)) => return Err(expected()),
+        (None, None) => {
+            let units: u32 = text.parse().map_err(|_| expected())?;
+            return match units {
+                1..LEAST_UNITS => Err(format!("{units} would be {units}/1024 of a core: give {units}.0 for {units} cores")),
+                units => Ok(units),
+            };
+        }
+    };
+    u32::try_from(thousandths.saturating_mul(1024) / 1000).map_err(|_| expected())
+}
+
+/// MiB: `512`, `512Mi`, `1Gi`.
+fn memory_mib(text: &str) -> Result<u32, String> {
+    let expected = || format!("expected a size such as 512Mi or 1Gi, or a number of MiB, not `{text}`");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" | "Mi" | "MiB" => 1,
+        "Gi" | "GiB" => 1024,
+        _ => return Err(expected()),
+    };
+    let number: u32 = digits.parse().map_err(|_| expected())?;
+    number.checked_mul(unit).ok_or_else(expected)
 }
 
 async fn unregister(session: &Session, image: &str) -> Result<u8, Failure> {
@@ -222,6 +260,23 @@ mod tests {
         let named = with_its_reference(all, &image("small", "3"));
         assert_eq!(question("alpine:3", &named, true), "Unregister all 2 images alpine:3 (small, large); one of them is the default");
         assert_eq!(question("small", &named[..1], true), "Unregister image alpine:3, the default");
+    }
+
+    #[test]
+    fn cpu_and_memory_are_taken_as_people_write_them() {
+        for (text, units) in [("512", 512), ("0.5", 512), ("500m", 512), ("1.0", 1024), ("0.25", 256), ("2.125", 2176), ("4000m", 4096)] {
+            assert_eq!(cpu_units(text), Ok(units), "{text}");
+        }
+        for (text, mib) in [("512", 512), ("512Mi", 512), ("1Gi", 1024), ("2GiB", 2048)] {
+            assert_eq!(memory_mib(text), Ok(mib), "{text}");
+        }
+        for wrong in ["", "2", "m", "0.", ".5", "0.5m", "1,5", "-1", "0.1234", "1e3"] {
+            assert!(cpu_units(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["", "Mi", "1.5Gi", "1G", "512M", "-1", "5000000Gi"] {
+            assert!(memory_mib(wrong).is_err(), "{wrong}");
+        }
+        assert!(cpu_units("2").expect_err("two units").contains("2.0"));
     }
 
     #[test]

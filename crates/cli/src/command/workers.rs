@@ -211,7 +211,7 @@ async fn workers(session: &Session) -> Result<u8, Failure> {
     let now = session.now();
     let table = || {
         let rows: Vec<Vec<Cell>> = workers.iter().map(|worker| row(worker, now)).collect();
-        list(&["WORKER", "STATUS", "RUNNING", "QUEUES", "LABELS", "HOST", "VERSION", "SEEN", "ACCOUNT"], &rows, session.terminal)
+        list(&["WORKER", "STATUS", "RUNNING", "QUEUES", "LABELS", "HOST", "RUNNERS", "VERSION", "SEEN", "ACCOUNT"], &rows, session.terminal)
     };
     session.show(&workers, || workers.iter().map(|worker| worker.worker_id.clone()).collect(), table)?;
     if workers.is_empty() {
@@ -235,6 +235,7 @@ fn row(worker: &Worker, now: Rfc3339) -> Vec<Cell> {
         or_dash(worker.queues.join(" ")).into(),
         or_dash(labels.join(" ")).into(),
         (&worker.host).into(),
+        or_dash(worker.runner.clone()).into(),
         (&worker.version).into(),
         format!("{} ago", Human::from_ms(now.ms_since(worker.seen_at))).into(),
         account.into(),
@@ -402,12 +403,12 @@ mod tests {
         let workers: Vec<Worker> = serde_json::from_str(text).expect("the fields of the API");
         let now = "2026-01-03T14:35:00Z".parse().expect("a time");
         let rows: Vec<Vec<Cell>> = workers.iter().map(|worker| row(worker, now)).collect();
-        let head = ["WORKER", "STATE", "RUNNING", "QUEUES", "LABELS", "HOST", "VERSION", "SEEN", "ACCOUNT"];
+        let head = ["WORKER", "STATE", "RUNNING", "QUEUES", "LABELS", "HOST", "RUNNERS", "VERSION", "SEEN", "ACCOUNT"];
         insta::assert_snapshot!(crate::table::render(&head, &rows, None, false), @r"
-        WORKER  STATE     RUNNING  QUEUES       LABELS  HOST       VERSION  SEEN         ACCOUNT
-        gpu-1   online    1/4      gpu default  zone=a  a.example  0.1.0    2.0s ago     gpu
-        here    draining  0/8      default      -       here       0.1.0    1.0s ago     (server)
-        old     offline   0/0      -            -       b          0.1.0    35m 00s ago  -
+        WORKER  STATE     RUNNING  QUEUES       LABELS  HOST       RUNNERS  VERSION  SEEN         ACCOUNT
+        gpu-1   online    1/4      gpu default  zone=a  a.example  process  0.1.0    2.0s ago     gpu
+        here    draining  0/8      default      -       here       -        0.1.0    1.0s ago     (server)
+        old     offline   0/0      -            -       b          -        0.1.0    35m 00s ago  -
         ");
     }
 }

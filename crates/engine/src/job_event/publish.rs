@@ -186,7 +186,8 @@ impl Engine {
             Effect::Kept | Effect::Ended => None,
         });
         let (Some(process_id), Some(lease), false) = (pid, &standing.execution.lease, standing.late) else { return };
-        let extend = Extend { fence, ttl_ms: lease.ttl_ms, process_id, rss_bytes: None, last_output_at: None, activity: None };
+        let extend =
+            Extend { fence, ttl_ms: lease.ttl_ms, process_id, rss_bytes: None, last_output_at: None, activity: None, preparing: None };
         if let Err(error) = self.extend(holder, extend).await {
             tracing::warn!(execution = %fence.execution, %error, "the start of a process was not noted");
         }

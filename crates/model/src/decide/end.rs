@@ -195,6 +195,7 @@ fn own_verdict(outcome: &Outcome) -> Verdict {
         Outcome::OutOfDisk { message } => failed(128 + 9, EndCode::Killed, message.clone()),
         Outcome::StartFailed { message, exit_code } => failed(exit_code.unwrap_or(EXIT_PLATFORM), EndCode::StartFailed, message.clone()),
         Outcome::Refused { message, .. } => failed(EXIT_PLATFORM, EndCode::StartFailed, message.clone()),
+        Outcome::ImageFailed { message, .. } => failed(EXIT_PLATFORM, EndCode::ImageFailed, message.clone()),
         Outcome::GitFailed { message, .. } => failed(EXIT_PLATFORM, EndCode::GitFailed, message.clone()),
         Outcome::OutputFailed { message } => failed(EXIT_PLATFORM, EndCode::OutputFailed, message.clone()),
         Outcome::WorkerStopped => failed(EXIT_PLATFORM, EndCode::WorkerLost, "its worker was stopped before the command ended".into()),

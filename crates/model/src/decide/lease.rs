@@ -174,7 +174,7 @@ fn account(step: &Step) -> Option<Name> {
 
 pub(super) fn grant(execution: &mut Execution, step: &Step, worker: &Worker, given: &Grant) {
     execution.status = Status::Starting;
-    execution.ran_on = Some(worker.ran_on());
+    execution.ran_on = Some(worker.ran_on(execution.spec.needs()));
     let attempt = execution.attempt + 1;
     // Nobody waits for a worker that may come back, but where something depends on knowing: a lock, or an attempt that could begin elsewhere.
     let is_last = execution.spec.lock.is_none() && attempt > execution.spec.attempts_after_loss();
@@ -193,6 +193,7 @@ pub(super) fn grant(execution: &mut Execution, step: &Step, worker: &Worker, giv
         permit: given.permit,
         account: given.account.clone(),
         lost_after_ms: given.lost_after_ms.filter(|_| is_last),
+        preparing: None,
     });
 }
 
@@ -279,6 +280,7 @@ pub(super) fn extend<V: View>(view: &mut V, step: &Step, extend: &Extend) -> Dec
             lease.deadline = deadline(step, extend.ttl_ms);
             lease.ttl_ms = extend.ttl_ms;
             lease.extensions += 1;
+            lease.preparing = extend.preparing.as_deref().map(bound::clipped);
             // A clock that was set back must not silence the heartbeat until it has caught up.
             let due = lease.heartbeat_at.is_none_or(|at| step.at < at || step.at.ms_since(at) >= HEARTBEAT_EVERY_MS);
             if lease.begun && due {

@@ -7388,6 +7388,15 @@ pub struct UpdateJobRequest {
         skip_serializing_if = "::buffa::json_helpers::skip_if::is_zero_i64"
     )]
     pub lease_ttl_ms: i64,
+    /// What is done before the command starts, such as the pull of its image; empty once it runs.
+    ///
+    /// Field 105: `preparing`
+    #[serde(
+        rename = "preparing",
+        with = "::buffa::json_helpers::proto_string",
+        skip_serializing_if = "::buffa::json_helpers::skip_if::is_empty_str"
+    )]
+    pub preparing: ::buffa::alloc::string::String,
     #[serde(skip)]
     #[doc(hidden)]
     pub __buffa_unknown_fields: ::buffa::UnknownFields,
@@ -7403,6 +7412,7 @@ impl ::core::fmt::Debug for UpdateJobRequest {
             .field("last_output_at_ms", &self.last_output_at_ms)
             .field("activity_json", &self.activity_json)
             .field("lease_ttl_ms", &self.lease_ttl_ms)
+            .field("preparing", &self.preparing)
             .finish()
     }
 }
@@ -7484,6 +7494,9 @@ impl ::buffa::Message for UpdateJobRequest {
         if self.lease_ttl_ms != 0i64 {
             size += 2u64 + ::buffa::types::int64_encoded_len(self.lease_ttl_ms) as u64;
         }
+        if !self.preparing.is_empty() {
+            size += 2u64 + ::buffa::types::string_encoded_len(&self.preparing) as u64;
+        }
         size += self.__buffa_unknown_fields.encoded_len() as u64;
         ::buffa::saturate_size(size)
     }
@@ -7517,6 +7530,9 @@ impl ::buffa::Message for UpdateJobRequest {
         }
         if self.lease_ttl_ms != 0i64 {
             ::buffa::types::put_int64_field(104u32, self.lease_ttl_ms, buf);
+        }
+        if !self.preparing.is_empty() {
+            ::buffa::types::put_string_field(105u32, &self.preparing, buf);
         }
         self.__buffa_unknown_fields.write_to(buf);
     }
@@ -7593,6 +7609,13 @@ impl ::buffa::Message for UpdateJobRequest {
                 )?;
                 self.lease_ttl_ms = ::buffa::types::decode_int64(buf)?;
             }
+            105u32 => {
+                ::buffa::encoding::check_wire_type(
+                    tag,
+                    ::buffa::encoding::WireType::LengthDelimited,
+                )?;
+                ::buffa::types::merge_string(&mut self.preparing, buf)?;
+            }
             _ => {
                 self.__buffa_unknown_fields
                     .push(::buffa::encoding::decode_unknown_field(tag, buf, ctx)?);
@@ -7609,6 +7632,7 @@ impl ::buffa::Message for UpdateJobRequest {
         self.last_output_at_ms = ::core::option::Option::None;
         self.activity_json.clear();
         self.lease_ttl_ms = 0i64;
+        self.preparing.clear();
         self.__buffa_unknown_fields.clear();
     }
 }
@@ -26551,6 +26575,10 @@ pub mod __buffa {
             ///
             /// Field 104: `lease_ttl_ms`
             pub lease_ttl_ms: i64,
+            /// What is done before the command starts, such as the pull of its image; empty once it runs.
+            ///
+            /// Field 105: `preparing`
+            pub preparing: &'a str,
             pub __buffa_unknown_fields: ::buffa::UnknownFieldsView<'a>,
         }
         impl<'a> ::buffa::MessageView<'a> for UpdateJobRequestView<'a> {
@@ -26649,6 +26677,13 @@ pub mod __buffa {
                         )?;
                         view.lease_ttl_ms = ::buffa::types::decode_int64(&mut cur)?;
                     }
+                    105u32 => {
+                        ::buffa::encoding::check_wire_type(
+                            tag,
+                            ::buffa::encoding::WireType::LengthDelimited,
+                        )?;
+                        view.preparing = ::buffa::types::borrow_str(&mut cur)?;
+                    }
                     _ => {
                         ::buffa::encoding::skip_field_depth(tag, &mut cur, ctx.depth())?;
                         let span_len = before_tag.len() - cur.len();
@@ -26686,6 +26721,7 @@ pub mod __buffa {
                     last_output_at_ms: self.last_output_at_ms,
                     activity_json: self.activity_json.to_string(),
                     lease_ttl_ms: self.lease_ttl_ms,
+                    preparing: self.preparing.to_string(),
                     __buffa_unknown_fields: self
                         .__buffa_unknown_fields
                         .to_owned()?
@@ -26738,6 +26774,11 @@ pub mod __buffa {
                             + ::buffa::types::int64_encoded_len(self.lease_ttl_ms)
                                 as u64;
                 }
+                if !self.preparing.is_empty() {
+                    size
+                        += 2u64
+                            + ::buffa::types::string_encoded_len(&self.preparing) as u64;
+                }
                 size += self.__buffa_unknown_fields.encoded_len() as u64;
                 ::buffa::saturate_size(size)
             }
@@ -26776,6 +26817,9 @@ pub mod __buffa {
                 }
                 if self.lease_ttl_ms != 0i64 {
                     ::buffa::types::put_int64_field(104u32, self.lease_ttl_ms, buf);
+                }
+                if !self.preparing.is_empty() {
+                    ::buffa::types::put_string_field(105u32, &self.preparing, buf);
                 }
                 self.__buffa_unknown_fields.write_to(buf);
             }
@@ -26845,6 +26889,9 @@ pub mod __buffa {
                             "leaseTtlMs",
                             &::buffa::json_helpers::ProtoJson(&self.lease_ttl_ms),
                         )?;
+                }
+                if !::buffa::json_helpers::skip_if::is_empty_str(self.preparing) {
+                    __map.serialize_entry("preparing", self.preparing)?;
                 }
                 __map.end()
             }
@@ -26996,6 +27043,13 @@ pub mod __buffa {
             #[must_use]
             pub fn lease_ttl_ms(&self) -> i64 {
                 self.0.reborrow().lease_ttl_ms
+            }
+            /// What is done before the command starts, such as the pull of its image; empty once it runs.
+            ///
+            /// Field 105: `preparing`
+            #[must_use]
+            pub fn preparing(&self) -> &'_ str {
+                self.0.reborrow().preparing
             }
         }
         impl ::core::convert::From<::buffa::OwnedView<UpdateJobRequestView<'static>>>

@@ -113,6 +113,7 @@ mod tests {
             work_dir: WorkDir::Kept,
             live_for: None,
             terminal: false,
+            container: None,
         };
         let context = Context { start: &start, work_dir: Path::new("/data/work/x-1"), uid: Some(77) };
         let error = explain(&Failure { step, errno, detail: String::new() }, &context);

@@ -415,6 +415,7 @@ mod tests {
             work_dir: WorkDir::New(vec![WorkFile { name: ".env".to_owned(), contents: b"A=\0\xff".to_vec() }]),
             live_for: Some(Duration::from_millis(2_500)),
             terminal: true,
+            container: None,
         }
     }
 

@@ -26,7 +26,7 @@ use super::pool::{LentUid, UidPool};
 use super::running::private_tmp;
 use super::sweep::{Records, Spawner};
 use super::tree;
-use crate::command::{attempt_name, check};
+use crate::command::{attempt_name, check, readable};
 use crate::config::{Config, User};
 use crate::leftover;
 use crate::uid::{UidRange, UnfitUids};
@@ -143,6 +143,7 @@ impl ProcessRunner {
         {
             tracing::warn!(%error, name, "a command could not be written down; if worker and spawner are both killed it may outlive them");
         }
+        let (stdout, stderr) = (readable(stdout)?, readable(stderr)?);
         Ok(Started { handle, pid: Some(begun.pid), work_dir, stdout, stderr, exit, control })
     }
 

@@ -1,9 +1,11 @@
 //! What a command gets and what comes back.
 
+use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::{fs, io};
 
 use runvoy_ports::runner::{ExitStatus, Runner};
+
+use tokio::io::AsyncReadExt;
 
 use crate::stage::{ALL, Stage, living, read_all, until};
 
@@ -160,11 +162,11 @@ async fn terminate_reaches_every_process_of_the_command() {
                       trap 'echo main; wait; exit 3' TERM; while :; do sleep 0.01; done";
         let started = stage.runner.start(stage.shell(script)).await.unwrap();
         let mut first = [0; 6];
-        let mut stdout = fs::File::from(started.stdout);
-        io::Read::read_exact(&mut stdout, &mut first).unwrap();
+        let mut stdout = started.stdout;
+        stdout.read_exact(&mut first).await.unwrap();
         assert_eq!(&first, b"ready\n");
         started.control.terminate();
-        let text = String::from_utf8(read_all(stdout.into()).await).unwrap();
+        let text = String::from_utf8(read_all(stdout).await).unwrap();
         assert!(text.contains("child") && text.contains("main"), "{containment:?}: {text}");
         assert_eq!(started.exit.await.unwrap().status, ExitStatus::Code(3), "{containment:?}");
     }

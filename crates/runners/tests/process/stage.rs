@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use runvoy_model::id::ExecutionId;
-use runvoy_ports::runner::{Containment, Exit, Limits, Runner, Start, StartError, Started, WorkDir};
+use runvoy_ports::runner::{Containment, Exit, Limits, Output, Runner, Start, StartError, Started, WorkDir};
 use runvoy_runners::{Config, Isolation, ProcessRunner, RunAs, UidRange, User};
 use tempfile::TempDir;
+use tokio::io::AsyncReadExt;
 
 pub const ALL: [Containment; 4] = [Containment::CgroupV2, Containment::CgroupV1, Containment::PidNamespace, Containment::Weak];
 const MARK: &str = "RUNVOY_TEST_MARK";
@@ -112,6 +111,7 @@ pub fn marked(mark: &str, argv: &[&str]) -> Start {
         work_dir: WorkDir::New(Vec::new()),
         live_for: None,
         terminal: false,
+        container: None,
     }
 }
 
@@ -169,12 +169,10 @@ pub async fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-pub async fn read_all(fd: OwnedFd) -> Vec<u8> {
-    let read = move || {
-        let mut bytes = Vec::new();
-        fs::File::from(fd).read_to_end(&mut bytes).map(|_| bytes)
-    };
-    tokio::task::spawn_blocking(read).await.unwrap().unwrap()
+pub async fn read_all(mut output: Output) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    output.read_to_end(&mut bytes).await.unwrap();
+    bytes
 }
 
 /// Cgroup directories, in any hierarchy, whose path holds this text.

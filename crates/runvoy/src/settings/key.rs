@@ -4,8 +4,8 @@ use anyhow::Result;
 
 use super::Settings;
 use super::value::{
-    backend, boolean, bytes, duration, event_layout, hidden, isolation, list, names, networks, number, optional, optional_bytes,
-    optional_number, pairs, path, text, uids,
+    backend, boolean, bytes, duration, event_layout, hidden, isolation, list, names, network, networks, number, optional, optional_bytes,
+    optional_number, pairs, path, runners, text, uids,
 };
 
 /// One key.
@@ -90,6 +90,18 @@ pub const KEYS: &[Key] = &[
         "false",
         "Run the commands of several users as the server's own operating-system user, so that they can read each other's data.",
         boolean
+    ),
+    key!(
+        runners,
+        "",
+        "What runs commands: `process` (image `local`), `container` (all other images), or both; empty: containers where a daemon answers.",
+        runners
+    ),
+    key!(
+        container_network,
+        "default",
+        "The network of containers: `none`, `default`, or the name of a network of the daemon; never that of the machine.",
+        network
     ),
     key!(git_allow_private, "false", "Also clone from literal addresses of this machine and of private networks.", boolean),
     key!(

@@ -22,6 +22,7 @@ use self::aws::AwsSettings;
 pub use self::aws::EventLayout;
 use self::key::{KEYS, Key};
 pub use self::source::gather;
+use self::value::Runners;
 
 /// What a build without AWS says to whoever wants it.
 pub const NO_AWS: &str = "this program was built without AWS: build it with `cargo build --release --features aws` (docs/aws.md)";
@@ -67,6 +68,10 @@ pub struct Settings {
     pub default_limits: bool,
     /// Commands may run as the server's own user although there are several users.
     pub allow_shared_uid: bool,
+    /// What runs commands; without it whatever works here.
+    pub runners: Option<Runners>,
+    /// The network of containers.
+    pub container_network: runvoy_containers::Network,
     /// Repositories may come from literal addresses of this machine and of private networks.
     pub git_allow_private: bool,
     /// Certificates that git trusts instead of the system's.

@@ -46,6 +46,31 @@ pub(super) fn isolation(text: &str) -> Result<Option<IsolationLevel>, String> {
     }
 }
 
+/// What runs commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Runners {
+    /// Commands of the image `local` run as processes of the machine.
+    pub process: bool,
+    /// Commands of other images run in containers.
+    pub container: bool,
+}
+
+pub(super) fn runners(text: &str) -> Result<Option<Runners>, String> {
+    let mut runners = Runners { process: false, container: false };
+    for name in list(text)? {
+        match name.as_str() {
+            "process" => runners.process = true,
+            "container" => runners.container = true,
+            _ => return Err(format!("expected process, container or both, not `{name}`")),
+        }
+    }
+    Ok(Some(runners).filter(|runners| runners.process || runners.container))
+}
+
+pub(super) fn network(text: &str) -> Result<runvoy_containers::Network, String> {
+    text.parse()
+}
+
 pub(super) fn path(text: &str) -> Result<Option<PathBuf>, String> {
     Ok((!text.is_empty()).then(|| PathBuf::from(text)))
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use runvoy_cli::GlobalArgs;
 use runvoy_model::phrase::counted;
+use runvoy_model::spec::Needs;
 use runvoy_ports::clock::{Clock, IdSource};
 use runvoy_remote::{Attendant, Attended, Config, Fault, RemoteLeases, WorkerInfo, WorkerNeed};
 use runvoy_worker::{OwnKey, Worker};
@@ -20,6 +21,7 @@ pub use self::failure::Failure;
 use self::place::{Place, labels};
 use crate::args::WorkerArgs;
 use crate::clock::{SystemClock, UuidSource};
+use crate::containers::Ability;
 use crate::logging;
 use crate::open_files::OpenFiles;
 use crate::runner::{self, YIELD_BEFORE};
@@ -51,17 +53,18 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
     runner::settle_concurrency(&mut settings);
     let mut stops = Stops::catch()?;
     let place = Place::take(worker_dir)?;
-    let runner = runner::start(&place.dir, &settings, OpenFiles::raise()).await?;
+    let ability = Ability::find(&settings).await?;
+    let runner = runner::start(&place.dir, &settings, OpenFiles::raise(), &ability).await?;
     let (clock, host): (Arc<dyn Clock>, _) = (Arc::new(SystemClock::new()), runner::host());
     let info = WorkerInfo {
         id: runvoy_model::id::WorkerId(UuidSource.next_id()).to_string(),
         name: args.name.clone().unwrap_or_else(|| host.clone()),
         host: host.clone(),
-        runner: "process".to_owned(),
+        runner: ability.describe(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         labels: labels.into_iter().collect(),
         concurrency: u32::try_from(settings.concurrency).unwrap_or(u32::MAX),
-        serves: vec![WorkerNeed::Process.into()],
+        serves: ability.serves().into_iter().map(need).map(Into::into).collect(),
         place: place.digest(),
         ..WorkerInfo::default()
     };
@@ -91,6 +94,13 @@ pub async fn run(args: &WorkerArgs, global: &GlobalArgs) -> Result<(), Failure> 
     let worker = Worker::new(Arc::clone(&leases) as _, runner, clock, config);
     announce(&name, &settings, &url);
     serve(&worker, &leases, &attendant, &mut stops, &times, settings.grace).await
+}
+
+fn need(needs: Needs) -> WorkerNeed {
+    match needs {
+        Needs::Process => WorkerNeed::Process,
+        Needs::Image => WorkerNeed::Image,
+    }
 }
 
 /// Flags of every command that mean nothing to a worker are not passed over in silence.

@@ -5,6 +5,7 @@
 pub mod aws;
 pub mod chance;
 pub mod connect;
+pub mod docker;
 pub mod http;
 pub mod ledger;
 pub mod network;
@@ -90,6 +91,8 @@ impl Setup {
         if aws::is_asked_for() {
             command.envs(aws::environment(&aws::prefix_of(data)));
         }
+        // A daemon of the machine is nobody's here: a test that wants one starts its own.
+        command.env("DOCKER_HOST", docker::NOWHERE);
         command.args(&self.args).envs(self.env.iter().cloned());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
         let mut line = String::new();

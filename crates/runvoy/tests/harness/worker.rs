@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use super::{Server, binary, process};
+use super::{Server, binary, docker, process};
 
 /// A worker that ends with the test.
 pub struct Worker {
@@ -23,6 +23,7 @@ pub struct WorkerSetup {
     args: Vec<String>,
     /// A program to run the worker under, with its arguments.
     wrapper: Vec<String>,
+    env: Vec<(String, String)>,
 }
 
 impl WorkerSetup {
@@ -32,7 +33,7 @@ impl WorkerSetup {
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let key = String::from_utf8_lossy(&made.stdout).trim().to_owned();
         let args = vec!["--allow-shared-uid".to_owned()];
-        Self { url: server.url.clone(), key, args, wrapper: Vec::new() }
+        Self { url: server.url.clone(), key, args, wrapper: Vec::new(), env: Vec::new() }
     }
 
     /// Without the arguments so far, the usual ones too.
@@ -56,6 +57,11 @@ impl WorkerSetup {
         self
     }
 
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
     pub fn url(mut self, url: &str) -> Self {
         self.url = url.to_owned();
         self
@@ -68,6 +74,7 @@ impl WorkerSetup {
         command.args(&words[1..]).arg("worker").arg("--worker-dir").arg(dir).args(&self.args).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", dir);
         command.env("RUNVOY_API_ENDPOINT", &self.url).env("RUNVOY_API_KEY", &self.key);
+        command.env("DOCKER_HOST", docker::NOWHERE).envs(self.env.iter().cloned());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts")
     }
 

@@ -255,7 +255,7 @@ fn task(node: &Node, execution: Option<&Execution>, waiting: Option<WaitingFor>)
         _ => None,
     };
     let status = match (execution, node.phase) {
-        (Some(execution), Phase::Active | Phase::Completed | Phase::Failed) => TaskStatus::Execution(view::status_word(execution.status)),
+        (Some(execution), Phase::Active | Phase::Completed | Phase::Failed) => TaskStatus::Execution(view::stands(execution)),
         _ => TaskStatus::Waiting,
     };
     Task {

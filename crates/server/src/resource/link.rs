@@ -72,7 +72,7 @@ async fn read(call: Call) -> Result<Response<Body>, Fault> {
     let part = Part::read(&call, &execution, since.map(UnixMs::from)).await?;
     let response = LinkedLog {
         execution_id: execution.id.to_string(),
-        status: view::status_word(execution.status),
+        status: view::stands(&execution),
         logs: part.text,
         // A client that asks again with what it is given here loses its place to no empty answer.
         last_timestamp: part.last.map(Into::into).or(since),

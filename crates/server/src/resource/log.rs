@@ -77,7 +77,7 @@ async fn events(call: &Call, execution: Execution, selection: Selection) -> Resu
         let ticket = state.tickets.issue(call.caller()?, id, state.engine.now());
         Some(call.reached.stream_url(state, id, &ticket))
     };
-    let status = view::status_word(execution.status);
+    let status = view::stands(&execution);
     if !ended && selection.is_whole() {
         let execution_id = id.to_string();
         return Ok(answer::json(StatusCode::OK, &LogsResponse { execution_id, events: None, status, websocket_url, next_line: 1 }));

@@ -91,7 +91,7 @@ pub(super) fn submitted(call: &Call, execution: &Execution) -> Result<Response<B
     let response = RunResponse {
         execution_id: execution.id.to_string(),
         log_url: call.reached.log_url(state, execution.id),
-        status: view::status_word(execution.status),
+        status: view::stands(execution),
         command: execution.spec.command.clone(),
         image_id: execution.spec.image.clone(),
         websocket_url: Some(call.reached.stream_url(state, execution.id, &ticket)),

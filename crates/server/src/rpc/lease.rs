@@ -58,6 +58,7 @@ pub(super) async fn update(call: Call, request: UpdateJobRequest) -> Result<Upda
         rss_bytes: request.rss_bytes,
         last_output_at: request.last_output_at_ms.map(UnixMs),
         activity: activity.transpose().map_err(|error| RpcFault::invalid("activity_json", error.to_string()))?,
+        preparing: Some(request.preparing).filter(|preparing| !preparing.is_empty()),
     };
     call.note_holder(&task).await;
     let extended = call.under(&task, call.engine().extend(&call.holder(task.worker), extend).await).await?;

@@ -69,6 +69,7 @@ pub fn spec(command: &str) -> Spec {
         task: None,
         playbook: None,
         rpc: None,
+        container: None,
     }
 }
 

@@ -20,7 +20,8 @@ async fn old_heartbeats_go_in_small_steps_and_no_place_is_given_twice() {
     let lease = execution.lease.as_ref().expect("a lease");
     let fence = Fence { execution: execution.id, attempt: 1, lease: lease.id };
     for minute in 1..=200 {
-        let extend = Extend { fence, ttl_ms: 30_000, process_id: None, rss_bytes: None, last_output_at: None, activity: None };
+        let extend =
+            Extend { fence, ttl_ms: 30_000, process_id: None, rss_bytes: None, last_output_at: None, activity: None, preparing: None };
         store.extend(step_at(START + minute * MINUTE), extend).await.expect("a heartbeat");
     }
     let all = store.events(EventQuery { limit: 1000, ..EventQuery::default() }).await.expect("events");

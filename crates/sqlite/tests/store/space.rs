@@ -138,7 +138,7 @@ async fn at_the_reserve_nothing_new_is_taken_and_what_runs_can_end() {
     assert!(store.submit(repeat.0, repeat.1).await.expect("known before").1);
     let lease = running.lease.clone().expect("a lease");
     let fence = Fence { execution: running.id, attempt: 1, lease: lease.id };
-    let extend = Extend { fence, ttl_ms: 30_000, process_id: None, rss_bytes: None, last_output_at: None, activity: None };
+    let extend = Extend { fence, ttl_ms: 30_000, process_id: None, rss_bytes: None, last_output_at: None, activity: None, preparing: None };
     store.extend(step(), extend).await.expect("a heartbeat");
     assert_eq!(store.end_attempt(step(), end_of(&running)).await.expect("an end").status, Status::Succeeded);
     assert_eq!(store.kill(step(), Kill { execution: killed.id, force: false }).await.expect("a kill").status, Status::Stopped);
@@ -161,7 +161,8 @@ async fn promise_07_ends_and_kills_are_recorded_on_a_disk_with_nothing_left() {
             let ballast = disk.fill();
             // Heartbeats use up what the last block had left.
             let fence = Fence { execution: running.id, attempt: 1, lease: running.lease.as_ref().expect("a lease").id };
-            let extend = Extend { fence, ttl_ms: 30_000, process_id: None, rss_bytes: None, last_output_at: None, activity: None };
+            let extend =
+                Extend { fence, ttl_ms: 30_000, process_id: None, rss_bytes: None, last_output_at: None, activity: None, preparing: None };
             while !reserve.is_given_up() {
                 store.extend(step(), extend.clone()).await.expect("a heartbeat");
             }

@@ -194,5 +194,6 @@ pub fn spec() -> Spec {
         task: None,
         playbook: None,
         rpc: None,
+        container: None,
     }
 }

@@ -12,9 +12,8 @@ use std::time::Duration;
 use runvoy_model::command::{Extend, Extended};
 use runvoy_model::log::{Block, Stream};
 use runvoy_ports::lease::LeaseError;
-use runvoy_ports::runner::{Exit, ExitStatus, Started};
+use runvoy_ports::runner::{Exit, ExitStatus, Output, Started};
 use tokio::io::AsyncReadExt;
-use tokio::net::unix::pipe;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
@@ -44,14 +43,7 @@ impl<'a> Attempt<'a> {
         let Started { stdout, stderr, exit, control, pid, .. } = started;
         let mut running = Running::new(control, pid, began);
         self.limit(&running);
-        let pipes = pipe::Receiver::from_owned_fd(stdout).and_then(|out| Ok((out, pipe::Receiver::from_owned_fd(stderr)?)));
-        let exit = match pipes {
-            Ok(pipes) => self.attend(&mut running, pipes, exit).await,
-            Err(error) => {
-                running.end(Cause::OutputFailed(error.to_string()), None);
-                exit.await.ok()
-            }
-        };
+        let exit = self.attend(&mut running, (stdout, stderr), exit).await;
         running.ended();
         (running, exit)
     }
@@ -59,7 +51,7 @@ impl<'a> Attempt<'a> {
     async fn attend(
         &mut self,
         running: &mut Running,
-        (mut stdout, mut stderr): (pipe::Receiver, pipe::Receiver),
+        (mut stdout, mut stderr): (Output, Output),
         mut exit: tokio::sync::oneshot::Receiver<Exit>,
     ) -> Option<Exit> {
         let (mut from_stdout, mut from_stderr) = (Vec::with_capacity(READ_BYTES), Vec::with_capacity(READ_BYTES));
@@ -164,10 +156,10 @@ impl<'a> Attempt<'a> {
                     (given_up, self.unkept.is_unsure) = (true, true);
                     tracing::warn!(execution = %self.execution.id, "the last output of a command could not be handed over before the worker left");
                 }
-                () = nudge.notified(), if extending.is_none() => extending = Some(self.send_heartbeat(running.pid)),
+                () = nudge.notified(), if extending.is_none() => extending = Some(self.send_heartbeat(running)),
                 () = sleep_until(self.extend_at), if extending.is_none() => {
                     self.extend_at = Instant::now() + extend_every;
-                    extending = Some(self.send_heartbeat(running.pid));
+                    extending = Some(self.send_heartbeat(running));
                 }
                 () = sleep_until(release_at), if may_read && self.recorder.has_news() => {
                     self.recorder.release(self.worker.clock.now());
@@ -242,9 +234,9 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    fn send_heartbeat(&mut self, pid: Option<u32>) -> Heartbeat<'a> {
+    fn send_heartbeat(&mut self, running: &Running) -> Heartbeat<'a> {
         self.extend_sent = Moment::now(&*self.worker.clock);
-        let (worker, mask, mut extend) = (self.worker, self.recorder.mask(), self.extend_request(pid));
+        let (worker, mask, mut extend) = (self.worker, self.recorder.mask(), self.extend_request(Some(running)));
         Box::pin(async move {
             let read = worker.runner.read(extend.fence.execution, extend.fence.attempt, ACTIVITY, ACTIVITY_LIMIT).await;
             let read = activity::understood(read, mask.as_ref());
@@ -262,14 +254,16 @@ impl<'a> Attempt<'a> {
         Box::pin(self.worker.leases.extend(extend))
     }
 
-    pub(super) fn extend_request(&self, pid: Option<u32>) -> Extend {
+    pub(super) fn extend_request(&self, running: Option<&Running>) -> Extend {
+        let pid = running.and_then(|running| running.pid);
         Extend {
             fence: self.fence,
             ttl_ms: u64::try_from(self.worker.config.lease_ttl.as_millis()).unwrap_or(u64::MAX),
             process_id: pid,
-            rss_bytes: pid.and_then(resident_bytes),
+            rss_bytes: running.and_then(Running::memory_bytes).or_else(|| pid.and_then(resident_bytes)),
             last_output_at: self.last_output_at,
             activity: self.activity.last(),
+            preparing: self.preparing(),
         }
     }
 

@@ -54,7 +54,7 @@ impl<'a> Attempt<'a> {
                 () = told_to_end_all(&mut stopping) => return Err((Some(Outcome::WorkerStopped), None)),
                 () = nudge.notified(), if extending.is_none() => extending = Some(self.send_extend()),
                 () = sleep_until(self.extend_at), if extending.is_none() => {
-                    self.extend_at = Instant::now() + self.worker.config.lease_ttl / 3;
+                    self.extend_at = Instant::now() + self.extend_every();
                     extending = Some(self.send_extend());
                 }
             }

@@ -13,8 +13,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use runvoy_model::id::ExecutionId;
 use runvoy_ports::runner::{
-    Containment, Control, DiskSpace, Exit, ExitStatus, Protection, Runner, Start, StartError, Started, Unread, WorkDir,
+    Containment, Control, DiskSpace, Exit, ExitStatus, Output, Protection, Runner, Start, StartError, Started, Unread, WorkDir,
 };
+use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 
 #[derive(Default)]
@@ -94,7 +95,8 @@ impl Runner for GroupRunner {
             let _ = sender.send(Exit { status: status.unwrap_or(ExitStatus::Lost), oom_killed, cpu_ms: 0, max_rss_bytes: 0 });
             exits.fetch_add(1, Ordering::SeqCst);
         });
-        let (stdout, stderr) = (OwnedFd::from(stdout), OwnedFd::from(stderr));
+        let open = |pipe: OwnedFd| pipe::Receiver::from_owned_fd(pipe).map(|pipe| Box::new(pipe) as Output).map_err(fail);
+        let (stdout, stderr) = (open(stdout.into())?, open(stderr.into())?);
         Ok(Started { handle: String::new(), pid: Some(pid), work_dir, stdout, stderr, exit, control: Box::new(Group(pid)) })
     }
 

@@ -140,6 +140,7 @@ impl Stage {
             task: None,
             playbook: None,
             rpc: None,
+            container: None,
         };
         let git = Git { reach: Reach::Private, ca_file: None };
         let (unanswered_puts, extends_before_put, extends_before_materials) = (0, 0, 0);
@@ -505,6 +506,7 @@ fn execution(spec: Spec) -> Execution {
         permit: false,
         account: None,
         lost_after_ms: None,
+        preparing: None,
     };
     Execution {
         id: ExecutionId::from_bytes([1; 16]),

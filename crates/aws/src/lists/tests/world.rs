@@ -228,5 +228,6 @@ fn lease(chance: &mut Chance) -> Lease {
         permit: false,
         account: None,
         lost_after_ms: None,
+        preparing: None,
     }
 }

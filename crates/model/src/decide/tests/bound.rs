@@ -87,8 +87,15 @@ fn what_is_nested_too_deep_to_be_read_again_is_left_out_and_told() {
     for (levels, kept) in [(MOST_DEPTH, true), (MOST_DEPTH + 1, false), (127, false)] {
         let fence = world.running(|_| ());
         world.now = world.now.plus_ms(20_000);
-        let extend =
-            Extend { fence, ttl_ms: 600_000, process_id: None, rss_bytes: None, last_output_at: None, activity: Some(nested(levels)) };
+        let extend = Extend {
+            fence,
+            ttl_ms: 600_000,
+            process_id: None,
+            rss_bytes: None,
+            last_output_at: None,
+            activity: Some(nested(levels)),
+            preparing: None,
+        };
         world.play(Command::Extend(extend));
         let mut end = ended(fence, exit(0));
         (end.output, end.usage) = (Some(Payload::Inline(nested(levels))), Some(nested(levels)));

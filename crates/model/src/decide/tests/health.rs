@@ -17,7 +17,15 @@ fn health(world: &World, fence: Fence) -> TaskHealth {
 
 fn extend(world: &mut World, fence: Fence, activity: Option<Value>) -> Value {
     let at = world.now;
-    let extend = Extend { fence, ttl_ms: 45_000, process_id: Some(42), rss_bytes: Some(1 << 20), last_output_at: Some(at), activity };
+    let extend = Extend {
+        fence,
+        ttl_ms: 45_000,
+        process_id: Some(42),
+        rss_bytes: Some(1 << 20),
+        last_output_at: Some(at),
+        activity,
+        preparing: None,
+    };
     assert!(matches!(world.play(Command::Extend(extend)), Answer::Extended(_)));
     world.events_of(fence.execution).last().expect("events").properties.clone()
 }
@@ -55,7 +63,8 @@ fn health_goes_by_the_last_event_of_the_worker_and_by_the_length_of_the_attempt(
 fn what_has_a_long_lease_is_healthy_for_as_long_as_it_was_heard_of_lately() {
     let mut world = World::new();
     let fence = world.running(|_| ());
-    let hour = Extend { fence, ttl_ms: 3_600_000, process_id: None, rss_bytes: None, last_output_at: None, activity: None };
+    let hour =
+        Extend { fence, ttl_ms: 3_600_000, process_id: None, rss_bytes: None, last_output_at: None, activity: None, preparing: None };
     assert!(matches!(world.play(Command::Extend(hour)), Answer::Extended(_)));
     let heard = world.now;
     for (after, expected) in [(5 * MINUTE, Health::Healthy), (5 * MINUTE + 1, Health::Warning)] {

@@ -131,6 +131,7 @@ impl Play {
                 rss_bytes: Some(1),
                 last_output_at: None,
                 activity: None,
+                preparing: None,
             }),
             Move::GiveBack(at) => Command::GiveBack(fence(*at)?),
             Move::Unsend(at) => Command::Unsend(fence(*at)?),

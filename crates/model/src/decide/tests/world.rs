@@ -340,7 +340,8 @@ impl World {
     }
 
     pub fn extend(&mut self, fence: Fence) -> Answer {
-        let extend = Extend { fence, ttl_ms: 30_000, process_id: Some(42), rss_bytes: None, last_output_at: None, activity: None };
+        let extend =
+            Extend { fence, ttl_ms: 30_000, process_id: Some(42), rss_bytes: None, last_output_at: None, activity: None, preparing: None };
         self.play(Command::Extend(extend))
     }
 
@@ -429,5 +430,6 @@ pub fn spec() -> Spec {
         task: None,
         playbook: None,
         rpc: None,
+        container: None,
     }
 }

@@ -78,8 +78,15 @@ impl Played {
     }
 
     pub async fn extend(&self) {
-        let extend =
-            Extend { fence: self.fence, ttl_ms: 30_000, process_id: Some(7), rss_bytes: None, last_output_at: None, activity: None };
+        let extend = Extend {
+            fence: self.fence,
+            ttl_ms: 30_000,
+            process_id: Some(7),
+            rss_bytes: None,
+            last_output_at: None,
+            activity: None,
+            preparing: None,
+        };
         self.leases.extend(extend).await.expect("a lease that holds");
     }
 
