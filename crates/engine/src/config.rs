@@ -6,9 +6,8 @@ use runvoy_model::cost::{Rates, Size};
 use runvoy_model::event::EventScope;
 use runvoy_model::health::Thresholds;
 use runvoy_model::id::WorkerId;
-use runvoy_model::image::ImageSettings;
 use runvoy_model::name::Name;
-use runvoy_model::spec::DEFAULT_QUEUE;
+use runvoy_model::spec::{ContainerSpec, DEFAULT_QUEUE};
 
 /// The CPU units that an attempt is charged for where its image sets none.
 const ONE_VCPU: u32 = 1024;
@@ -140,8 +139,8 @@ impl Config {
     }
 
     /// The resources that an attempt is charged for: those of its image. Where the image sets none: one vCPU, and the memory that a run may use.
-    pub(crate) fn size(&self, image: Option<&ImageSettings>) -> Size {
-        let (cpu, memory) = image.map_or((None, None), |image| (image.cpu, image.memory));
+    pub(crate) fn size(&self, container: Option<&ContainerSpec>) -> Size {
+        let (cpu, memory) = container.map_or((None, None), |container| (container.cpu, container.memory));
         Size { cpu_units: cpu.unwrap_or(ONE_VCPU), memory_mib: memory.or(self.limits.memory_mib).unwrap_or(0) }
     }
 }
@@ -189,9 +188,9 @@ mod tests {
         let limits = RunLimits { memory_mib: Some(2_048), ..RunLimits::default() };
         let config = Config { limits, ..Config::default() };
         assert_eq!(config.size(None), size(1_024, 2_048));
-        let image = ImageSettings { cpu: Some(256), memory: Some(512), ..ImageSettings::default() };
-        assert_eq!(config.size(Some(&image)), size(256, 512));
-        assert_eq!(config.size(Some(&ImageSettings::default())), size(1_024, 2_048));
+        let container = ContainerSpec { cpu: Some(256), memory: Some(512), ..ContainerSpec::default() };
+        assert_eq!(config.size(Some(&container)), size(256, 512));
+        assert_eq!(config.size(Some(&ContainerSpec::default())), size(1_024, 2_048));
         assert_eq!(Config::default().size(None), size(1_024, 0));
     }
 }

@@ -11,9 +11,7 @@ use runvoy_model::cost::{Cost, CostKey, Day, Dimension, charges};
 use runvoy_model::event::{EntityType, Event, EventType};
 use runvoy_model::execution::Execution;
 use runvoy_model::id::ExecutionId;
-use runvoy_model::record::{Kind, Record};
 use runvoy_model::role::{Action, Reach};
-use runvoy_model::spec::LOCAL_IMAGE;
 use runvoy_model::time::UnixMs;
 use runvoy_ports::cost::{CostFold, CostQuery, MAX_COUNTERS};
 use runvoy_ports::store::{EventQuery, Sight, StoreError};
@@ -138,33 +136,23 @@ impl CostCounter {
 impl Engine {
     /// What an attempt of this length costs.
     pub(crate) async fn attempt_cost(&self, id: ExecutionId, duration_ms: u64) -> Result<u64, StoreError> {
-        if self.config.rates.is_zero() {
-            return Ok(0);
-        }
-        match self.ports.store.get(id).await? {
-            Some(execution) => self.cost_in(&execution.spec.image, duration_ms).await,
-            None => Ok(0),
-        }
+        self.cost_of(id, |_| duration_ms).await
     }
 
     /// What an attempt cost whose worker does not report its end: until the worker was last heard of.
     pub(crate) async fn cost_until_last_heard(&self, id: ExecutionId) -> Result<u64, StoreError> {
+        self.cost_of(id, heard_for_ms).await
+    }
+
+    async fn cost_of(&self, id: ExecutionId, duration_ms: impl Fn(&Execution) -> u64) -> Result<u64, StoreError> {
         if self.config.rates.is_zero() {
             return Ok(0);
         }
-        match self.ports.store.get(id).await? {
-            Some(execution) => self.cost_in(&execution.spec.image, heard_for_ms(&execution)).await,
-            None => Ok(0),
-        }
-    }
-
-    async fn cost_in(&self, image: &str, duration_ms: u64) -> Result<u64, StoreError> {
-        let record = match image {
-            LOCAL_IMAGE => None,
-            image => self.ports.records.record(Kind::Image, image).await?,
-        };
-        let size = self.config.size(record.as_ref().and_then(Record::image).map(|image| &image.settings));
-        Ok(self.config.rates.cost_micro_usd(size, duration_ms))
+        let execution = self.ports.store.get(id).await?;
+        Ok(execution.map_or(0, |execution| {
+            let size = self.config.size(execution.spec.container.as_deref());
+            self.config.rates.cost_micro_usd(size, duration_ms(&execution))
+        }))
     }
 
     /// What executions cost, of all users or of the caller, as their role says.

@@ -71,7 +71,7 @@ impl Engine {
         };
         let served = self.worker.serves.contains(&plan.spec.needs());
         let cost_micro_usd_per_hour = served.then(|| {
-            let size = self.config.size(plan.image.as_ref().map(|image| &image.settings));
+            let size = self.config.size(plan.spec.container.as_deref());
             self.config.rates.cost_micro_usd(size, MS_PER_HOUR)
         });
         self.look_at_workers_once().await?;

@@ -52,8 +52,15 @@ async fn a_lost_attempt_is_charged_until_its_worker_was_last_heard_of() {
         assert_eq!((leased.id, leased.attempt), (id, attempt));
         for _ in 0..heard_for_ms / 1_000 {
             stage.clock.pass(1_000);
-            let extend =
-                Extend { fence: fence(&leased), ttl_ms: TTL_MS, process_id: None, rss_bytes: None, last_output_at: None, activity: None };
+            let extend = Extend {
+                fence: fence(&leased),
+                ttl_ms: TTL_MS,
+                process_id: None,
+                rss_bytes: None,
+                last_output_at: None,
+                activity: None,
+                preparing: None,
+            };
             stage.store.extend(stage.step(&lost), extend).await.expect("extended");
         }
         // Nobody hears of it from here on.
