@@ -142,7 +142,7 @@ fn security_11_a_store_with_secrets_does_not_start_without_their_key() {
     assert_eq!((std::fs::metadata(&key).expect("a key").permissions().mode() & 0o777, bytes.len()), (0o600, 32));
     let refused = |what: &str| {
         let said = Setup::default().try_start_in(&data).err().unwrap_or_else(|| panic!("it started with {what}"));
-        assert!(said.contains("sealing key") && said.contains("restore a backup"), "{what}: {said}");
+        assert!(said.contains("encryption key") && said.contains("restore a backup"), "{what}: {said}");
     };
     std::fs::write(&key, [0; 32]).expect("written");
     refused("another key");
