@@ -18,6 +18,7 @@ use crate::failure::Failure;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct JobFile {
     name: Option<String>,
+    #[serde(default, deserialize_with = "given")]
     request_id: Option<String>,
     defaults: Option<Spanned<TaskFile>>,
     concurrency: Option<Spanned<u32>>,
@@ -34,12 +35,16 @@ struct TaskFile {
     #[serde(rename = "dependsOn")]
     depends_on: Vec<Spanned<String>>,
     input: Option<Spanned<Value>>,
+    #[serde(deserialize_with = "given")]
     command: Option<String>,
+    #[serde(deserialize_with = "given")]
     args: Option<Vec<String>>,
     #[serde(deserialize_with = "given")]
     image: Option<String>,
     env: BTreeMap<String, String>,
+    #[serde(deserialize_with = "given")]
     timeout: Option<Seconds>,
+    #[serde(deserialize_with = "given")]
     secrets: Option<Vec<String>>,
     #[serde(deserialize_with = "given")]
     git_repo: Option<String>,
@@ -51,6 +56,7 @@ struct TaskFile {
     git_token: Option<String>,
     #[serde(deserialize_with = "given")]
     lock: Option<String>,
+    #[serde(deserialize_with = "given")]
     lock_wait: Option<Seconds>,
     #[serde(deserialize_with = "given")]
     queue: Option<String>,
@@ -268,6 +274,9 @@ tasks:
             ("concurrency: 0\ntasks: [{taskId: a, command: x}]\n", "job.yaml:1:14: concurrency must be at least 1"),
             ("tasks: []\n", "job.yaml: there are no tasks"),
             ("tasks:\n  - taskId: a\n    command: x\n    lock:\n", "it is empty: is a variable unset?"),
+            ("defaults:\n  command: x\ntasks:\n  - taskId: a\n    command:\n", "it is empty: is a variable unset?"),
+            ("requestId:\ntasks: [{taskId: a, command: x}]\n", "it is empty: is a variable unset?"),
+            ("tasks:\n  - taskId: a\n    command: x\n    timeout:\n", "job.yaml:4:"),
             ("defaults:\n  image: ~\n  command: x\ntasks: [{taskId: a}]\n", "job.yaml:2:10: it is empty"),
             ("{\"tasks\": [\n  {\"taskId\": \"a\", \"comand\": \"x\"}]}\n", "job.yaml:2:19: unknown field comand; did you mean command?"),
         ] {

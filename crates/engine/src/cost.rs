@@ -14,7 +14,8 @@ use runvoy_model::id::ExecutionId;
 use runvoy_model::role::{Action, Reach};
 use runvoy_model::time::UnixMs;
 use runvoy_ports::cost::{CostFold, CostQuery, MAX_COUNTERS};
-use runvoy_ports::store::{EventQuery, Sight, StoreError};
+use runvoy_ports::store::{EventPage, EventQuery, Sight, StoreError};
+use tokio::time::timeout;
 
 use crate::Engine;
 use crate::access::Caller;
@@ -30,6 +31,8 @@ const PAGE_BYTES: usize = 4 << 20;
 const READ_AT_ONCE: usize = 16;
 /// How many pages a request counts before it answers without the rest.
 const PAGES_OF_REQUEST: usize = 20;
+/// How long it counts, or waits until another one has counted.
+const REQUEST_COUNTS_FOR: Duration = Duration::from_secs(2);
 const DAY_MS: i64 = 24 * 3600 * 1000;
 /// How far back a sum goes unless it is asked for another time.
 const DEFAULT_DAYS: i64 = 30;
@@ -134,9 +137,11 @@ impl CostCounter {
 }
 
 impl Engine {
-    /// What an attempt of this length costs.
+    /// What an attempt of this length costs. A worker may report any length: no attempt is charged for longer than the server knows of it.
     pub(crate) async fn attempt_cost(&self, id: ExecutionId, duration_ms: u64) -> Result<u64, StoreError> {
-        self.cost_of(id, |_| duration_ms).await
+        let now = self.now();
+        let known_for_ms = |execution: &Execution| execution.attempt_started_at.map_or(0, |started| now.ms_since(started).unsigned_abs());
+        self.cost_of(id, |execution| duration_ms.min(known_for_ms(execution))).await
     }
 
     /// What an attempt cost whose worker does not report its end: until the worker was last heard of.
@@ -161,10 +166,15 @@ impl Engine {
             Reach::All => None,
             Reach::Own | Reach::None => Some(caller.email.clone()),
         };
-        let is_complete = self.count_costs(PAGES_OF_REQUEST).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "costs cannot be counted now");
-            false
-        });
+        // Cut off in between, it has counted some pages and no half of one.
+        let is_complete = match timeout(REQUEST_COUNTS_FOR, self.count_costs(PAGES_OF_REQUEST)).await {
+            Ok(Ok(is_complete)) => is_complete,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "costs cannot be counted now");
+                false
+            }
+            Err(_) => false,
+        };
         let days = if by == CostBy::Month { DEFAULT_DAYS_OF_MONTHS } else { DEFAULT_DAYS };
         let since = Day::of(since.unwrap_or_else(|| self.now().plus_ms(-days * DAY_MS)));
         // The total of a month is that of the whole month.
@@ -196,16 +206,33 @@ impl Engine {
         let _alone = self.counting.lock().await;
         let mut place = self.ports.costs.counted().await?;
         for _ in 0..pages {
-            let query = EventQuery { after: Some(place), limit: PAGE, ..EventQuery::default() };
-            let sight = Sight { owner: None, trail: false, most_looked_at: PAGE, most_bytes: PAGE_BYTES };
-            let page = self.ports.store.seen_events(query, sight).await?;
-            let ends = page.events.iter().filter_map(|stored| Some((stored.place, ended(&stored.event)?)));
-            place = self.count_ends(place, page.looked, ends.collect()).await?;
+            let page = self.events_to_count(place).await?;
+            let ends: Vec<_> = page.events.iter().filter_map(|stored| Some((stored.place, ended(&stored.event)?))).collect();
+            // The end of the log is read again rather than written down for nothing.
+            if !ends.is_empty() || page.more {
+                place = self.count_ends(place, page.looked, ends).await?;
+            }
             if !page.more {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// The events after a place. One that cannot be read ends nothing that is known, and must not keep the others from being counted.
+    async fn events_to_count(&self, after: u64) -> Result<EventPage, StoreError> {
+        for limit in [PAGE, 1] {
+            let query = EventQuery { after: Some(after), limit, ..EventQuery::default() };
+            let sight = Sight { owner: None, trail: false, most_looked_at: limit, most_bytes: PAGE_BYTES };
+            match self.ports.store.seen_events(query, sight).await {
+                Err(StoreError::Damaged(why)) if limit == 1 => {
+                    tracing::warn!(place = after + 1, why, "the cost of what a damaged event ended is not counted");
+                }
+                Err(StoreError::Damaged(_)) => {}
+                page => return page,
+            }
+        }
+        Ok(EventPage { events: Vec::new(), looked: after + 1, more: true })
     }
 
     /// Counts the executions that ended between two places; the place up to which they are counted, by this server or by another one.

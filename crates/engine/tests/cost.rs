@@ -100,7 +100,9 @@ async fn an_attempt_is_charged_for_the_resources_of_its_image() {
         };
         let leased = stage.engine.lease(&holder, request).await.expect("an answer").pop().expect("it can be leased");
         assert_eq!(leased.id, id);
-        let ended = EndAttempt { duration_ms: 10_000, ..EndAttempt::of(fence(&leased), Outcome::Exited { code: 0, after_kill: false }) };
+        stage.clock.pass(10_000);
+        // A worker that says more is not believed.
+        let ended = EndAttempt { duration_ms: u64::MAX, ..EndAttempt::of(fence(&leased), Outcome::Exited { code: 0, after_kill: false }) };
         let ended = stage.engine.finish(&holder, ended).await.expect("it ends");
         assert_eq!(ended.cost_micro_usd, Some(micro_usd), "{image}");
     }

@@ -198,7 +198,7 @@ fn promise_07_a_disk_without_inodes_takes_no_new_work() {
     let server = careful().start_in(&disk.path().join("data"));
     let left = server.run("exec sleep 1000");
     server.wait_until(&left, "RUNNING");
-    let files: Vec<PathBuf> = (0..2_200).map(|number| disk.path().join(number.to_string())).collect();
+    let files: Vec<PathBuf> = (0..2_800).map(|number| disk.path().join(number.to_string())).collect();
     for file in &files {
         std::fs::File::create(file).expect("an inode is left");
     }

@@ -105,7 +105,7 @@ impl Fault {
 
     /// The user follows as many logs as one may.
     pub(crate) fn too_many_streams() -> Self {
-        Self::refused(Code::RateLimited, "too many streams are open for this user", "close one, then try again")
+        Self::refused(Code::RateLimited, "too many streams and waits are open for this user", "close one, then try again")
     }
 
     /// A page of that origin may not do this.

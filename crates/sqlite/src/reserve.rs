@@ -17,7 +17,7 @@ use rustix::io::Errno;
 const MAX_FILE_BYTES: u64 = 64 << 20;
 /// A start writes a few small files; with less than this free the reserve is given up for them.
 const MIN_FREE_AT_START: u64 = 1 << 20;
-/// With room for fewer files than this no new work is taken: what runs needs a few for each execution.
+/// With room for fewer files than this, or than a tenth of all on a small disk, no new work is taken: what runs needs a few for each execution.
 const MIN_FREE_FILES: u64 = 1_000;
 
 /// The reserve of one data directory. The default one sets nothing aside.
@@ -178,7 +178,7 @@ fn free_bytes(path: &Path) -> Option<u64> {
 
 /// Whether fewer files can be made here than new work needs. File systems that do not count inodes have none in all.
 pub(crate) fn is_short_of_files(directory: &Path) -> bool {
-    rustix::fs::statvfs(directory).is_ok_and(|fs| fs.f_files > 0 && fs.f_favail < MIN_FREE_FILES)
+    rustix::fs::statvfs(directory).is_ok_and(|fs| fs.f_files > 0 && fs.f_favail < MIN_FREE_FILES.min(fs.f_files / 10))
 }
 
 /// The directory that a file is in.

@@ -14,7 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   runvoy cost                          # by user, the last 30 days
   runvoy cost --by image --since 7d
-  runvoy cost --by month               # the last 12 months
+  runvoy cost --by month               # the last year
   runvoy cost --by job --limit 10 --json";
 
 /// Arguments of `cost`.

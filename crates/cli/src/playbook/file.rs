@@ -32,11 +32,15 @@ pub(crate) struct PlaybookFile {
     secrets: Vec<String>,
     env: BTreeMap<String, String>,
     commands: Vec<String>,
+    #[serde(deserialize_with = "given")]
     command: Option<String>,
+    #[serde(deserialize_with = "given")]
     args: Option<Vec<String>>,
+    #[serde(deserialize_with = "given")]
     timeout: Option<Seconds>,
     #[serde(deserialize_with = "given")]
     lock: Option<String>,
+    #[serde(deserialize_with = "given")]
     lock_wait: Option<Seconds>,
     #[serde(deserialize_with = "given")]
     queue: Option<String>,

@@ -56,8 +56,8 @@ async fn status(call: Call) -> Result<Response<Body>, Fault> {
 async fn wait(call: Call) -> Result<Response<Body>, Fault> {
     let seconds = call.query()?.number("timeout", 0..=u64::MAX)?.unwrap_or(DEFAULT_WAIT_SECONDS).min(MOST_WAIT_SECONDS);
     let caller = call.caller()?;
-    // It may last as long as a stream.
-    let _open = call.state.open_stream(&caller.email).ok_or_else(Fault::too_many_streams)?;
+    // It may last as long as a stream, unless it does not wait at all.
+    let _open = if seconds == 0 { None } else { Some(call.state.open_stream(&caller.email).ok_or_else(Fault::too_many_streams)?) };
     let id = tokio::select! {
         ended = call.engine().wait(caller, call.id(), Duration::from_secs(seconds)) => ended?.id.to_string(),
         // A server that stops answers with what it knows; the client asks again and finds its successor.
