@@ -99,8 +99,10 @@ impl Attached {
             while left > 0 {
                 let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
                 let read = source.read(&mut buffer[..most]).await?;
-                if read == 0 {
-                    return Ok(());
+                match read {
+                    0 if terminal => return Ok(()),
+                    0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    _ => {}
                 }
                 left -= read as u64;
                 if !give(tap, &buffer[..read], &mut source, &is_alive).await? {
@@ -143,12 +145,13 @@ impl Source {
         Ok(length)
     }
 
-    /// Fills all of it; `false` at the end of the stream.
+    /// Fills all of it; `false` at the end of the stream, which is no end in the middle.
     async fn fill(&mut self, into: &mut [u8]) -> io::Result<bool> {
         let mut filled = 0;
         while filled < into.len() {
             match self.read(&mut into[filled..]).await? {
-                0 => return Ok(false),
+                0 if filled == 0 => return Ok(false),
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 read => filled += read,
             }
         }
@@ -158,9 +161,11 @@ impl Source {
     /// Reads everything that is left, so that the daemon can let go of it.
     async fn drain(&mut self) -> io::Result<()> {
         let mut rest = Vec::new();
-        (&mut self.stream).take(MAX_REST_BYTES).read_to_end(&mut rest).await?;
+        let read = (&mut self.stream).take(MAX_REST_BYTES).read_to_end(&mut rest).await?;
         self.early.extend(rest);
-        self.stream = Box::new(tokio::io::empty());
+        if (read as u64) < MAX_REST_BYTES {
+            self.stream = Box::new(tokio::io::empty());
+        }
         Ok(())
     }
 }
@@ -223,6 +228,18 @@ mod tests {
         let (stdout, stderr) = forwarded(sent, false).await;
         assert_eq!(stdout, [&b"one\n"[..], &large].concat());
         assert_eq!(stderr, b"two\nend");
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_breaks_off_in_a_frame_is_not_whole() {
+        for cut in [3, FRAME_HEAD_BYTES + 2] {
+            let (near, far) = UnixStream::pair().expect("a pair");
+            let (taps, stdout, _stderr) = taps();
+            let attached = Attached { stream: near, early: frame(1, b"all of it")[..cut].to_vec() };
+            drop(far);
+            let broken = tokio::join!(attached.forward(taps, false, || true), all(stdout)).0;
+            assert_eq!(broken.expect_err("half a frame").kind(), io::ErrorKind::UnexpectedEof, "{cut}");
+        }
     }
 
     #[tokio::test]

@@ -70,6 +70,8 @@ pub(crate) struct Ground {
     pub(crate) worker: String,
     pub(crate) network: Network,
     pub(crate) cores: u64,
+    /// The memory of a container without another limit.
+    pub(crate) memory_bytes: Option<u64>,
 }
 
 impl Ground {
@@ -110,7 +112,7 @@ pub(crate) fn blueprint(ground: &Ground, start: &Start, container: &Container, w
 }
 
 fn host_config(ground: &Ground, start: &Start, container: &Container, work_dir: &Path, owner: Owner) -> HostConfig {
-    let memory = container.spec.memory.map(|mib| u64::from(mib) << 20).or(start.limits.memory_bytes);
+    let memory = container.spec.memory.map(|mib| u64::from(mib) << 20).or(start.limits.memory_bytes).or(ground.memory_bytes);
     let tmp_bytes = memory.unwrap_or(DEFAULT_TMP_BYTES);
     // The mode alone does not do: a directory of the image in the same place goes before it.
     let tmp = format!("rw,exec,nosuid,nodev,mode=1777,uid={},gid={},size={tmp_bytes}", owner.uid, owner.gid);
@@ -185,7 +187,7 @@ mod tests {
             terminal: false,
             container: Some(container.clone()),
         };
-        let ground = Ground { instance: "i".into(), worker: "w".into(), network, cores: 2 };
+        let ground = Ground { instance: "i".into(), worker: "w".into(), network, cores: 2, memory_bytes: Some(3 << 30) };
         blueprint(&ground, &start, &container, Path::new("/data/work/x"), Owner { uid: 70_001, gid: 70_001 })
     }
 
@@ -202,7 +204,7 @@ mod tests {
             let mounts = host.mounts.expect("mounts");
             assert_eq!(mounts.iter().map(|mount| mount.source.as_deref()).collect::<Vec<_>>(), [Some("/data/work/x")]);
             assert_ne!(host.network_mode.as_deref(), Some("host"));
-            assert_eq!(host.pids_limit, Some(4096));
+            assert_eq!((host.pids_limit, host.memory.is_some()), (Some(4096), true));
         }
     }
 

@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::daemon::{Daemon, is_answer};
 use crate::guard::Guard;
+use crate::init::Init;
 use crate::usage::Gauges;
 
 /// A signal that the daemon does not take is sent again for this long.
@@ -27,6 +28,10 @@ pub(crate) const REMOVED_WITHIN: Duration = Duration::from_secs(30);
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// What a killed command wrote and nobody takes is let go of.
 const LAST_OUTPUT_WITHIN: Duration = Duration::from_secs(5);
+/// A daemon tells of an end at once; one that has not by then hangs.
+const TOLD_WITHIN: Duration = Duration::from_secs(10);
+/// How long a process may take to end once it was killed.
+const KILLED_WITHIN: Duration = Duration::from_secs(10);
 const LOOK_AT_USAGE_EVERY: Duration = Duration::from_millis(500);
 const SIGTERM: i32 = 15;
 const SIGKILL: i32 = 9;
@@ -37,6 +42,7 @@ pub(crate) struct Follow {
     pub(crate) guard: Arc<Guard>,
     pub(crate) name: String,
     pub(crate) gauges: Gauges,
+    pub(crate) init: Init,
     pub(crate) stopped: Arc<Stopped>,
     /// Hands its output on.
     pub(crate) output: JoinHandle<std::io::Result<()>>,
@@ -54,25 +60,38 @@ impl Follow {
     pub(crate) async fn run(mut self, exit: oneshot::Sender<Exit>) {
         let (mut cpu_ms, mut max_rss_bytes) = (0, 0);
         let mut code = Box::pin(wait(self.daemon.clone(), self.name.clone()));
+        let mut ended_at: Option<Instant> = None;
         let code = loop {
             tokio::select! {
                 biased;
                 code = &mut code => break code,
                 () = sleep(LOOK_AT_USAGE_EVERY) => {
+                    if self.init.has_ended() && ended_at.get_or_insert_with(Instant::now).elapsed() > TOLD_WITHIN {
+                        break None;
+                    }
                     cpu_ms = self.gauges.cpu_ms().unwrap_or(cpu_ms).max(cpu_ms);
                     max_rss_bytes = self.gauges.peak_bytes().unwrap_or(0).max(max_rss_bytes);
                 }
             }
         };
+        // Without the daemon the command is ended here: what is told as lost does not run on.
+        let is_ended = code.is_some() || self.init.end(KILLED_WITHIN).await;
         let is_whole = self.end_of_output(code.is_some()).await;
         let oom_killed = match code {
             Some(_) => self.oom_killed().await,
             None => false,
         };
         let removal = tokio::spawn(remove(self.daemon.clone(), Arc::clone(&self.guard), self.name.clone()));
-        timeout(REMOVED_WITHIN, removal).await.ok();
+        if code.is_some() {
+            timeout(REMOVED_WITHIN, removal).await.ok();
+        } else if !is_ended {
+            // It may still run, out of sight: it has ended once the daemon has removed it.
+            removal.await.ok();
+        }
+        let is_killed = self.stopped.is_killed();
         let status = match code {
-            Some(code) if is_whole => self.stopped.status(code),
+            Some(code) if is_whole || is_killed => self.stopped.status(code),
+            None if is_ended && is_killed => ExitStatus::Signal(SIGKILL),
             _ => ExitStatus::Lost,
         };
         // Whoever does not wait for the end does not want it.
@@ -84,7 +103,7 @@ impl Follow {
     async fn end_of_output(&mut self, is_told: bool) -> bool {
         let stopped = Arc::clone(&self.stopped);
         let bound = async {
-            if is_told && stopped.signal.load(Ordering::SeqCst) != SIGKILL {
+            if is_told && !stopped.is_killed() {
                 stopped.killed.notified().await;
             }
             sleep(LAST_OUTPUT_WITHIN).await;
@@ -104,6 +123,10 @@ impl Follow {
 }
 
 impl Stopped {
+    fn is_killed(&self) -> bool {
+        self.signal.load(Ordering::SeqCst) == SIGKILL
+    }
+
     /// What an exit code means: the daemon tells a signal as a shell does.
     fn status(&self, code: i64) -> ExitStatus {
         let code = i32::try_from(code).unwrap_or(-1);
@@ -146,6 +169,7 @@ pub(crate) struct Stop {
     pub(crate) guard: Arc<Guard>,
     pub(crate) name: String,
     pub(crate) gauges: Gauges,
+    pub(crate) init: Init,
     pub(crate) stopped: Arc<Stopped>,
     pub(crate) runtime: Handle,
 }
@@ -155,6 +179,7 @@ impl Stop {
         if number == SIGKILL {
             self.stopped.signal.store(SIGKILL, Ordering::SeqCst);
             self.stopped.killed.notify_one();
+            self.init.kill();
         } else {
             // Whatever was sent before is stronger.
             self.stopped.signal.compare_exchange(0, number, Ordering::SeqCst, Ordering::SeqCst).ok();

@@ -182,11 +182,17 @@ async fn clear(socket: &Path, labels: &[String]) {
     }
 }
 
-/// Removes every container with these labels; how many there were.
+/// Removes every container with these labels; how many there were. One that has ended and cannot be removed harms nobody.
 pub(crate) async fn sweep(daemon: &Daemon, labels: &[String]) -> Result<usize, bollard::errors::Error> {
     let found = daemon.labelled(labels).await?;
     for id in found.iter().filter_map(|container| container.id.as_deref()) {
-        daemon.remove(id).await?;
+        if let Err(error) = daemon.remove(id).await {
+            let state = daemon.inspect(id).await?.state;
+            if state.is_none_or(|state| state.running != Some(false)) {
+                return Err(error);
+            }
+            tracing::warn!(%error, container = id, "a container that has ended cannot be removed");
+        }
     }
     Ok(found.len())
 }

@@ -6,6 +6,7 @@ mod blueprint;
 mod daemon;
 mod follow;
 mod guard;
+mod init;
 mod owner;
 mod pull;
 mod runner;

@@ -23,6 +23,7 @@ use crate::blueprint::{Ground, Network, blueprint};
 use crate::daemon::Daemon;
 use crate::follow::{Follow, REMOVED_WITHIN, Stop, Stopped, remove};
 use crate::guard::{Guard, sweep};
+use crate::init::Init;
 use crate::owner;
 use crate::pull::Pulls;
 use crate::usage::Gauges;
@@ -40,6 +41,8 @@ pub struct Config {
     pub worker: String,
     /// The network of containers.
     pub network: Network,
+    /// The memory of a container without another limit.
+    pub memory_bytes: Option<u64>,
     /// The program that becomes the guard: the `runvoy` binary itself.
     pub guard_program: PathBuf,
     /// The hidden subcommand that does it.
@@ -65,7 +68,13 @@ impl ContainerRunner {
         let socket = daemon.socket.to_string_lossy().into_owned();
         let args = vec![config.guard_command, socket, config.instance.clone(), config.worker.clone()];
         let guard = Guard::start(config.guard_program, args).map_err(guardless)?;
-        let ground = Ground { instance: config.instance, worker: config.worker, network: config.network, cores: daemon.cores };
+        let ground = Ground {
+            instance: config.instance,
+            worker: config.worker,
+            network: config.network,
+            cores: daemon.cores,
+            memory_bytes: config.memory_bytes,
+        };
         Ok(Self { process, pulls: Pulls::new(daemon.clone()), daemon, ground, guard: Arc::new(guard), given_up: GivenUp::default() })
     }
 
@@ -79,6 +88,15 @@ impl ContainerRunner {
             Ok(ExitStatus::Code(0)) => Ok(()),
             _ => Err(StartError { message: "the work directory could not be made".to_owned(), exit_code: None }),
         }
+    }
+
+    /// The first process of a container that was started, where it can be seen from here.
+    async fn first_process(&self, name: &str) -> (Option<u32>, Init) {
+        let found = self.daemon.inspect(name).await.ok();
+        let id = found.as_ref().and_then(|found| found.id.clone()).unwrap_or_default();
+        let pid = found.and_then(|found| u32::try_from(found.state?.pid?).ok()).filter(|pid| *pid > 0 && !id.is_empty());
+        let init = pid.map(|pid| Init::of(pid, &id)).unwrap_or_default();
+        (pid.filter(|_| init.is_visible()), init)
     }
 
     async fn start_container(&self, start: Start, container: &Container) -> Result<Started, StartError> {
@@ -106,29 +124,28 @@ impl ContainerRunner {
             // A command that has ended by now needs no size.
             self.daemon.docker.resize_container_tty(&name, size(&start.env)).await.ok();
         }
-        let pid = self.daemon.inspect(&name).await.ok().and_then(|found| found.state?.pid);
-        let pid = pid.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0);
+        let (pid, init) = self.first_process(&name).await;
         making.is_done = true;
         let gauges = pid.map(Gauges::of).unwrap_or_default();
         let (taps, stdout, stderr) = taps();
-        let output = tokio::spawn(attached.forward(taps, start.terminal, move || pid.is_some_and(is_alive)));
+        let output = tokio::spawn(attached.forward(taps, start.terminal, move || pid.is_none_or(is_alive)));
         let (daemon, guard, stopped) = (self.daemon.clone(), Arc::clone(&self.guard), Arc::new(Stopped::default()));
         let control = Box::new(Stop {
             daemon: daemon.clone(),
             guard: Arc::clone(&guard),
             name: name.clone(),
             gauges: gauges.clone(),
+            init: init.clone(),
             stopped: Arc::clone(&stopped),
             runtime: Handle::current(),
         });
         let (sender, exit) = oneshot::channel();
-        tokio::spawn(Follow { daemon, guard, name: name.clone(), gauges, stopped, output }.run(sender));
+        tokio::spawn(Follow { daemon, guard, name: name.clone(), gauges, init, stopped, output }.run(sender));
         Ok(Started { handle: name.clone(), pid, work_dir, stdout, stderr, exit, control })
     }
 }
 
-/// Whether a process is there. One that cannot be seen from here, as in a daemon with process ids of its own, counts as ended: then what
-/// is left of its output is read ahead.
+/// Whether a process is there.
 fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))

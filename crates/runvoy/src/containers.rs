@@ -8,6 +8,7 @@ use runvoy_containers::{Config, ContainerRunner, Daemon};
 use runvoy_model::spec::Needs;
 use runvoy_ports::runner::Runner;
 
+use crate::runner::default_memory;
 use crate::settings::Settings;
 use crate::settings::value::Runners;
 
@@ -65,6 +66,7 @@ impl Ability {
             instance,
             worker: uuid::Uuid::now_v7().simple().to_string(),
             network: settings.container_network.clone(),
+            memory_bytes: default_memory(settings),
             guard_program: std::env::current_exe().context("cannot find this program")?,
             guard_command: crate::CONTAINER_GUARD.to_owned(),
         };

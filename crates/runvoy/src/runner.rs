@@ -131,6 +131,11 @@ fn refuse_closed(place: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The memory of a command without another limit: half of the machine's.
+pub(crate) fn default_memory(settings: &Settings) -> Option<u64> {
+    machine_memory().map(|bytes| bytes / 2).filter(|_| settings.default_limits)
+}
+
 /// How far commands with users of their own are kept apart. A limit that is set elsewhere goes before the default one.
 fn isolation(data: &DataDir, settings: &Settings) -> Isolation {
     let hidden = std::fs::canonicalize(data.path()).unwrap_or_else(|_| data.path().to_owned());
@@ -138,7 +143,7 @@ fn isolation(data: &DataDir, settings: &Settings) -> Isolation {
         level: settings.isolation.unwrap_or_default(),
         hidden: vec![hidden],
         writable: settings.isolation_writable.iter().map(Into::into).collect(),
-        memory_bytes: machine_memory().map(|bytes| bytes / 2).filter(|_| settings.default_limits),
+        memory_bytes: default_memory(settings),
         pids: Some(DEFAULT_PIDS).filter(|_| settings.default_limits),
     }
 }

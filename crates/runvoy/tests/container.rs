@@ -288,10 +288,27 @@ fn a_daemon_that_dies_ends_its_commands_truthfully() {
     assert_eq!(status["end_reason"]["code"], "worker_lost", "{status}");
     assert!(status["end_reason"]["message"].as_str().expect("a message").contains("container daemon"), "{status}");
     assert!(output(&server, &id).contains("begun"));
+    assert!(process::with_env(&mark).is_empty(), "the command outlived its daemon");
     docker.restart();
     eventually("the container is removed", || docker.containers().is_empty());
-    assert!(process::with_env(&mark).is_empty(), "the command outlived its daemon");
     assert_eq!(output_of(&server, json!({"command": "echo again"})), "again\n");
+}
+
+#[test]
+fn a_daemon_that_hangs_keeps_no_command_from_being_killed() {
+    let Some(docker) = Docker::start() else { return };
+    let server = server(&docker);
+    let id = run(&server, "trap '' TERM; echo begun; sleep 1000");
+    eventually("it runs", || output(&server, &id).contains("begun"));
+    docker.freeze(true);
+    let began = Instant::now();
+    server.http().post(&format!("/api/v1/executions/{id}/kill"), &json!({}));
+    let status = server.wait(&id);
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    assert_eq!(status["status"], "STOPPED", "{status}");
+    assert!(process::with_env(&format!("RUNVOY_EXECUTION_ID={id}")).is_empty(), "the command outlived its kill");
+    docker.freeze(false);
+    eventually("the container is removed", || docker.containers().is_empty());
 }
 
 #[test]

@@ -347,7 +347,7 @@ impl<'a> Attempt<'a> {
             None | Some(Exit { status: ExitStatus::Lost, .. }) => {
                 let message = match self.execution.spec.needs() {
                     Needs::Process => "the process that starts commands died, and the command was killed",
-                    Needs::Image => "the container daemon ended or no longer answers, and the command was killed",
+                    Needs::Image => "the container daemon ended or does not answer, and the command was killed",
                 };
                 Outcome::Lost { message: message.to_owned() }
             }

@@ -86,9 +86,17 @@ impl Docker {
         self.child.wait().expect("it ends");
     }
 
+    /// Stops it in the middle of what it does, and lets it go on.
+    pub fn freeze(&self, is_frozen: bool) {
+        process::signal(self.child.id(), if is_frozen { libc::SIGSTOP } else { libc::SIGCONT });
+    }
+
     /// Starts it again over what it left.
     pub fn restart(&mut self) {
-        fs::remove_file(self.directory.path().join("docker.pid")).ok();
+        // Its containerd died with it. While nobody has reaped that, a new daemon takes it for alive and waits for it.
+        for pid in ["docker.pid", "exec/containerd/containerd.pid"] {
+            fs::remove_file(self.directory.path().join(pid)).ok();
+        }
         self.child = daemon(self.directory.path());
         self.wait();
     }
@@ -123,6 +131,7 @@ impl Drop for Docker {
             eprintln!("the daemon's last words, the last first:\n{}", last.join("\n"));
         }
         if matches!(self.child.try_wait(), Ok(None)) {
+            self.freeze(false);
             for container in self.containers() {
                 self.docker(&["rm", "--force", "--volumes", &container]);
             }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use runvoy_model::command::{Extend, Extended};
 use runvoy_model::log::{Block, Stream};
+use runvoy_model::spec::Needs;
 use runvoy_ports::lease::LeaseError;
 use runvoy_ports::runner::{Exit, ExitStatus, Output, Started};
 use tokio::io::AsyncReadExt;
@@ -314,7 +315,12 @@ impl<'a> Attempt<'a> {
 
     /// Whether a command that was killed may have been killed for that.
     fn is_over_limit(&self, exit: Option<&Exit>) -> bool {
-        let is_killed = exit.is_some_and(|exit| exit.status == ExitStatus::Signal(SIGKILL) && !exit.oom_killed);
+        let is_killed = exit.is_some_and(|exit| match exit.status {
+            ExitStatus::Signal(SIGKILL) => !exit.oom_killed,
+            // What ends a container from outside is told by its exit code alone.
+            ExitStatus::Code(137) | ExitStatus::Lost => self.execution.spec.needs() == Needs::Image && !exit.oom_killed,
+            _ => false,
+        });
         is_killed && self.yield_at().is_some_and(|at| at <= Instant::now())
     }
 
