@@ -24,9 +24,15 @@ fn item(name: &str, executions: u64, cost_usd: f64) -> Value {
     json!({"name": name, "executions": executions, "cost_usd": cost_usd})
 }
 
+async fn play(app: &TestApp) {
+    let played = app.play().await;
+    app.clock.advance(1_500);
+    played.exit(0).await;
+}
+
 async fn run(app: &TestApp, role: Role) {
     app.submit_as(role, json!({"command": "true"})).await;
-    app.play().await.exit(0).await;
+    play(app).await;
 }
 
 #[tokio::test]
@@ -87,7 +93,7 @@ async fn a_job_is_an_item_of_its_own() {
     let body = json!({"tasks": [{"taskId": "a", "command": "true"}, {"taskId": "b", "command": "true"}]});
     let job = app.post("/api/v1/jobs").role(Role::Developer).json(&body).send().await.json();
     for _ in 0..2 {
-        app.play().await.exit(0).await;
+        play(&app).await;
     }
     run(&app, Role::Developer).await;
     let report = cost(&app, Role::Developer, "?by=job").await;
