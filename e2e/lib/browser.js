@@ -18,7 +18,9 @@ const ARGS = [
 export async function launch() {
   const executablePath = process.env.RUNVOY_CHROMIUM ?? ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
   if (!executablePath) throw new Error('there is no Chromium: apt-get install chromium, or name one in RUNVOY_CHROMIUM');
-  return chromium.launch({ executablePath, args: ARGS, headless: process.env.RUNVOY_HEADED !== '1' });
+  const start = () => chromium.launch({ executablePath, args: ARGS, headless: process.env.RUNVOY_HEADED !== '1' });
+  // Chromium itself may crash at its start, before it has seen a page.
+  return start().catch(start);
 }
 
 /** A fresh visitor. `allowed` are the origins that their page may talk to. */
