@@ -17,7 +17,7 @@ const SUMS: &str = "sums";
 const DAY_NAME: &str = "day_name";
 /// No owner and dimension share this partition: theirs have a `#`.
 const COUNTED: &str = "counted";
-/// A day has so many digits, so that its text sorts as it does.
+/// Digits of a day, so that days sort as text in the order of time.
 const DAY_DIGITS: usize = 10;
 
 fn partition(owner: Option<&str>, dimension: Dimension) -> String {

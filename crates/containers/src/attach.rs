@@ -1,8 +1,8 @@
 //! The output of a container, read from the daemon's stream as it comes: two streams in frames, or one from a terminal.
 //!
-//! The stream is read here and not through the API client, which takes what a terminal shows for frames where it looks like them. What
-//! nobody takes is not read: the daemon buffers about a megabyte, then the command waits. Once the command has ended, the daemon gives the
-//! rest two seconds to be read, so that the rest is read at once whoever takes it.
+//! The stream is read here and not through the API client, which takes what a terminal shows for frames where it looks like them. While
+//! the worker is busy the stream is not read: the daemon buffers about a megabyte, then the command waits. Once the command has ended, the
+//! daemon drops what is not read within two seconds, so the rest is read at once.
 
 use std::io;
 use std::path::Path;
@@ -14,7 +14,7 @@ use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::task::JoinHandle;
 
-/// What is read ahead of whoever takes it.
+/// How many bytes are read before the reader asks for them.
 const BUFFER_BYTES: usize = 64 * 1024;
 /// The answer of the daemon before the stream begins.
 const MAX_HEAD_BYTES: usize = 16 * 1024;

@@ -29,7 +29,7 @@ const TURN_MS: i64 = 10_000;
 const AT_ONCE: usize = 100;
 /// So many items are put at the same time.
 const PUTS: usize = 8;
-/// So many starts are looked after at the same time.
+/// How many starts are looked up at the same time.
 const LOOKS: usize = 8;
 /// So many calls to the bus are under way at the same time; it keeps no order among events anyway.
 const CALLS: usize = 4;

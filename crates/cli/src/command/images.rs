@@ -19,7 +19,7 @@ Examples:
   runvoy images show alpine:3.20
   runvoy images unregister alpine:3.20";
 
-/// Fewer CPU units are no server's: whoever gives such a number means cores.
+/// No image needs fewer CPU units: a smaller number is meant as cores.
 const LEAST_UNITS: u32 = 64;
 
 /// Arguments of `images`.

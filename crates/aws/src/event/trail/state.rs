@@ -37,7 +37,7 @@ pub(super) async fn compare(trail: &Trail) -> Result<Comparison, StoreError> {
 
 /// Since when the events of the log hold digests: with its first event, unless an older version
 /// made it. Pages grow, because the first one tells as a rule, and events behind it may be damaged.
-/// What follows on a damaged place must hold digests: nobody gains by removing an event.
+/// After a damaged place every event must hold digests, so that removing one helps no attacker.
 async fn digests_since(trail: &Trail) -> Result<DigestsSince, StoreError> {
     let (mut after, mut limit) = (None, 1);
     loop {
